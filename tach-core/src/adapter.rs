@@ -23,6 +23,12 @@ pub mod rfc3339 {
     pub use crate::unix_time::rfc3339::cached::{with_offset_text, with_text, with_text_digits};
 }
 
+/// The system's time zone, kept by each thread.
+#[cfg(feature = "local-time")]
+pub mod local_time {
+    pub use crate::local_time::{offset_at, zone_at};
+}
+
 /// Returns the error of an exhausted budget of `total`.
 #[must_use]
 pub const fn exhausted(total: Duration) -> Error {

@@ -168,6 +168,8 @@
 //!   formats, as nanoseconds in others. It needs no `std`.
 //! - `jiff02`, `jiff1`: conversions between [`UnixTime`] and `jiff::Timestamp`, of jiff 0.2 and of
 //!   jiff 1. They need no `std`.
+//! - `local-time` (implies `std` and `jiff02`): the system's time zone, for tach's formats and
+//!   timers.
 //! - `prost`: conversions between [`UnixTime`] and `prost_types::Timestamp`. It needs `alloc`, but
 //!   no `std`.
 //! - `thread-cpu`: `ThreadCpuInstant`, the CPU time of the current thread. It needs no `std`.
@@ -200,6 +202,8 @@ mod error;
 pub mod event_time;
 mod instants;
 mod line;
+#[cfg(feature = "local-time")]
+mod local_time;
 mod os;
 mod sample;
 mod source;

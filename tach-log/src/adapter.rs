@@ -4,8 +4,10 @@ use core::fmt;
 use std::borrow::Cow;
 use std::thread;
 
+pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, TRUNCATED, beginning, pass_lost};
 use crate::event::Event;
 pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
+pub use crate::format::keys::{AnyKey, Names};
 pub use crate::format::nested;
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
@@ -52,6 +54,11 @@ pub const fn is_line(event: &Event<'_>) -> bool {
 #[inline]
 pub const fn has_spans(event: &Event<'_>) -> bool {
     event.has_spans()
+}
+
+/// Returns whether any key of the event is as `is` says.
+pub fn has_key(event: &Event<'_>, is: &dyn Fn(&str) -> bool) -> bool {
+    event.has_key(is)
 }
 
 /// Returns the ids of the trace and of the span around the event, and W3C's flags of the trace.

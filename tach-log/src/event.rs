@@ -86,6 +86,11 @@ pub trait Fields {
         visited.is_ok() && has
     }
 
+    /// Returns whether the value that a visit passes at the moment, a text, has printed itself.
+    fn is_printed(&self) -> bool {
+        false
+    }
+
     /// Visits the spans from the outermost to the innermost.
     ///
     /// # Errors
@@ -132,6 +137,12 @@ impl Span<'_> {
     pub(crate) fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.fields.has_key(is)
     }
+
+    /// Returns whether the value that [`fields`](Self::fields) passes at the moment, a text, has
+    /// printed itself.
+    pub(crate) fn is_printed(&self) -> bool {
+        self.fields.is_printed()
+    }
 }
 
 impl fmt::Debug for Span<'_> {
@@ -164,6 +175,12 @@ impl<'a> Event<'a> {
 
     pub(crate) fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.parts.fields.has_key(is)
+    }
+
+    /// Returns whether the value that [`fields`](Self::fields) passes at the moment, a text, has
+    /// printed itself.
+    pub(crate) fn is_printed(&self) -> bool {
+        self.parts.fields.is_printed()
     }
 
     pub(crate) const fn has_spans(&self) -> bool {

@@ -5,7 +5,7 @@ mod json;
 mod json_value;
 mod key_value;
 mod keyed;
-mod keys;
+pub(crate) mod keys;
 mod layout;
 mod line;
 mod logfmt;

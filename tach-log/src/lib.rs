@@ -65,12 +65,23 @@
 //! [`Json`] and [`Logfmt`] share their options, the methods of [`Keyed`]: they rename, order, add
 //! and drop the parts of an event, and choose how time and level are written. [`Json::ecs`],
 //! [`Json::google_cloud`], [`Json::datadog`] and [`Json::opentelemetry`] are the layouts that these
-//! services read. [`Line::compact`] is the line for developers. Each key stands once in every
-//! format, with its innermost value. (In [`Line`] and [`Logfmt`], keys that differ only in
-//! characters that become `_` are equal, and both stand.)
+//! services read. [`Line::compact`] is the line for developers, and [`Line::tracing`] the line of
+//! `tracing_subscriber::fmt`. Each key stands once in every
+//! format, with its innermost value; a field whose key is in use gets another, as `level_` or
+//! `level_2`.
+//!
+//! # Bounds
+//!
+//! Whoever sends a request may choose the keys and the values that a service logs. A record has at
+//! most 1,024 fields, a key 256 bytes, and a nested value 64 levels, since readers refuse deeper
+//! JSON. What is beyond is cut, and the field `truncated_bytes` counts the bytes that the record
+//! lacks. Formatting takes time in proportion to the record, whatever its keys are. A value that
+//! fails or panics is a note, `<failed to format>` or `<panicked>`, and the fields behind it stay.
 //!
 //! # Features
 //!
+//! - `local-time`: local time by the system's zone, with summer time, through jiff:
+//!   `Json::local_time`, `Line::local_time`.
 //! - `serde`: values of `log`'s features `kv_serde` and `kv_sval` as objects and lists in [`Json`],
 //!   and errors among `log`'s values with their sources.
 //! - `slog`: [`EventTime`] as a drain of slog, also for `slog-async`, and [`Timestamp`] as a value.
@@ -80,6 +91,7 @@
 
 #[doc(hidden)]
 pub mod adapter;
+mod bounds;
 mod event;
 mod event_time;
 mod format;

@@ -2,6 +2,7 @@
 
 mod keys;
 
+use core::any::Any;
 use core::cell::Cell;
 use core::error::Error;
 use core::fmt;
@@ -15,6 +16,7 @@ use tach_core::UnixTime;
 
 use self::keys::Keys;
 use crate::adapter::{EachField, Fields, Parts, Site, outcome};
+use crate::bounds::{self, Budget};
 use crate::event::Event;
 #[cfg(feature = "serde")]
 use crate::nested;
@@ -43,7 +45,12 @@ pub(crate) fn with_event<R>(
         level_name: name(record.level()),
         target: record.target(),
         message,
-        fields: &RecordFields { record, value: &scratch.value, keys: &scratch.keys },
+        fields: &RecordFields {
+            record,
+            value: &scratch.value,
+            keys: &scratch.keys,
+            is_printed: Cell::new(false),
+        },
         has_spans: false,
         site,
         is_line: false,
@@ -93,42 +100,56 @@ struct RecordFields<'a> {
     value: &'a Cell<String>,
     /// Taken out during a visit too.
     keys: &'a Cell<Keys>,
+    /// Whether the value of the current field has printed itself.
+    is_printed: Cell<bool>,
 }
 
 impl Fields for RecordFields<'_> {
     fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        let mut keys = self.keys.take();
+        keys.read(self.record);
         let mut visitor = ForFormat {
-            each,
-            keys: self.keys.take().of(self.record),
+            each: &mut *each,
+            is_bounded: keys.exceed_bounds(),
+            keys: &keys,
             next: 0,
+            budget: Budget::new(usize::MAX),
             printed: self.value.take(),
-            is_in_format: false,
+            is_printed: &self.is_printed,
             result: Ok(()),
         };
-        let visit = AssertUnwindSafe(|| visit_fields(self.record, &mut visitor));
-        let visited = panic::catch_unwind(visit);
-        self.value.set(mem::take(&mut visitor.printed));
-        self.keys.set(mem::take(&mut visitor.keys));
-        match visited {
-            Err(panic) if visitor.is_in_format => panic::resume_unwind(panic),
-            // A source that fails or panics ends the fields. The fields before are whole.
-            _ => visitor.result,
+        // A source that fails or panics ends the fields. The fields before are whole.
+        let _ended = visit_fields(self.record, &mut visitor);
+        let ForFormat { budget, printed, result, .. } = visitor;
+        self.value.set(printed);
+        self.keys.set(keys);
+        match budget.lost() {
+            0 => result,
+            lost => result.and_then(|()| bounds::pass_lost(lost, self, each)),
         }
     }
 
+    fn is_printed(&self) -> bool {
+        self.is_printed.get()
+    }
+
     fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        Keys::default().of(self.record).has(is)
+        let mut keys = Keys::default();
+        keys.read(self.record);
+        keys.has(is)
     }
 }
 
 struct ForFormat<'a> {
     each: EachField<'a>,
-    keys: Keys,
+    keys: &'a Keys,
     /// The index of the next field.
     next: usize,
+    /// Whether the keys are too many or too long.
+    is_bounded: bool,
+    budget: Budget,
     printed: String,
-    /// Whether `each` is running: a panic is then the format's, not the source's.
-    is_in_format: bool,
+    is_printed: &'a Cell<bool>,
     result: io::Result<()>,
 }
 
@@ -140,10 +161,17 @@ impl ForFormat<'_> {
         !self.keys.comes_later(at)
     }
 
+    #[cold]
+    fn pass_bounded(&mut self, key: &str, value: Value<'_>) -> io::Result<()> {
+        self.budget.pass(key, value, self.each)
+    }
+
     fn pass(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
-        self.is_in_format = true;
-        self.result = (self.each)(key.as_str(), value);
-        self.is_in_format = false;
+        self.result = if self.is_bounded || matches!(value, Value::Json(_)) {
+            self.pass_bounded(key.as_str(), value)
+        } else {
+            (self.each)(key.as_str(), value)
+        };
         if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
     }
 }
@@ -169,7 +197,9 @@ impl VisitFields for ForFormat<'_> {
             Printed::Json if is_whole => Value::Json(&printed),
             Printed::Json | Printed::Str => Value::Str(&printed),
         };
+        self.is_printed.set(true);
         let result = self.pass(key, value);
+        self.is_printed.set(false);
         self.printed = printed;
         result
     }
@@ -227,53 +257,130 @@ pub trait VisitFields {
     fn error(&mut self, key: &kv::Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result;
 }
 
-/// Visits the fields of `record`.
+/// Visits the fields of `record`. A value that fails or panics is a note, and the fields behind it
+/// are visited.
 ///
 /// # Errors
 ///
-/// If `to` returns an error, or the record's source of fields fails.
+/// If `to` returns an error, or the record's source of fields fails or panics.
+///
+/// # Panics
+///
+/// If `to` panics.
 #[inline]
 pub fn visit_fields(record: &Record<'_>, to: &mut impl VisitFields) -> fmt::Result {
-    record.key_values().visit(&mut Pairs { to }).map_err(|_| fmt::Error)
+    let mut pairs = Pairs { to, started: 0, entered: 0, left: 0, skipped: 0, is_noted: true };
+    loop {
+        let visit = AssertUnwindSafe(|| record.key_values().visit(&mut pairs));
+        match panic::catch_unwind(visit) {
+            Ok(result) => return result.map_err(|_| fmt::Error),
+            Err(panic) => pairs.panicked(panic)?,
+        }
+    }
 }
 
+/// Visits the fields of a source. All numbers count fields from one.
 struct Pairs<'a, V> {
     to: &'a mut V,
+    /// The field that the source passed last.
+    started: usize,
+    /// The last field with which the visitor was called, and the last with which it returned.
+    entered: usize,
+    left: usize,
+    /// How many fields this visit of the source passes over, since a value panicked.
+    skipped: usize,
+    /// Whether the visitor received the last of the skipped fields.
+    is_noted: bool,
+}
+
+impl<V: VisitFields> Pairs<'_, V> {
+    /// Prepares another visit of the source, which passes over the fields up to the panic.
+    #[cold]
+    fn panicked(&mut self, panic: Box<dyn Any + Send>) -> fmt::Result {
+        if self.entered != self.left {
+            panic::resume_unwind(panic);
+        }
+        if self.started <= self.skipped {
+            // The source itself panics.
+            return Err(fmt::Error);
+        }
+        self.is_noted = self.entered == self.started;
+        self.skipped = self.started;
+        self.started = 0;
+        Ok(())
+    }
+
+    #[cold]
+    fn skip(&mut self, key: &kv::Key<'_>) -> fmt::Result {
+        if self.started < self.skipped || self.is_noted {
+            return Ok(());
+        }
+        self.is_noted = true;
+        self.note(key, "<panicked>")
+    }
+
+    /// Passes a note in place of a value.
+    #[cold]
+    fn note(&mut self, key: &kv::Key<'_>, note: &str) -> fmt::Result {
+        self.entered = self.started;
+        let noted = self.to.plain(key, Value::Str(note));
+        self.left = self.started;
+        noted
+    }
 }
 
 impl<'kvs, V: VisitFields> VisitSource<'kvs> for Pairs<'_, V> {
     #[inline]
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(Pair { to: self.to, key: &key })
+        self.started += 1;
+        if self.started <= self.skipped {
+            return Ok(self.skip(&key)?);
+        }
+        match value.visit(Pair { pairs: self, key: &key }) {
+            Err(_) if self.entered != self.started => Ok(self.note(&key, "<failed to format>")?),
+            visited => visited,
+        }
     }
 }
 
-struct Pair<'a, V> {
-    to: &'a mut V,
+struct Pair<'a, 'b, V> {
+    pairs: &'a mut Pairs<'b, V>,
     key: &'a kv::Key<'a>,
 }
 
-impl<V: VisitFields> Pair<'_, V> {
+impl<V: VisitFields> Pair<'_, '_, V> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn plain(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
-        Ok(self.to.plain(self.key, value)?)
+        self.visit(|to, key| to.plain(key, value))
+    }
+
+    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
+    #[inline(always)]
+    fn visit(
+        &mut self,
+        visit: impl FnOnce(&mut V, &kv::Key<'_>) -> fmt::Result,
+    ) -> Result<(), kv::Error> {
+        self.pairs.entered = self.pairs.started;
+        let visited = visit(self.pairs.to, self.key);
+        self.pairs.left = self.pairs.started;
+        Ok(visited?)
     }
 }
 
-impl<V: VisitFields> VisitValue<'_> for Pair<'_, V> {
+impl<V: VisitFields> VisitValue<'_> for Pair<'_, '_, V> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
         #[cfg(feature = "serde")]
         if nested::is_nested(&value) {
             let value = nested::Nested(&value);
-            return Ok(self.to.printed(self.key, format_args!("{value}"), Printed::Json)?);
+            return self.visit(|to, key| to.printed(key, format_args!("{value}"), Printed::Json));
         }
-        Ok(self.to.printed(self.key, format_args!("{value}"), Printed::Str)?)
+        self.visit(|to, key| to.printed(key, format_args!("{value}"), Printed::Str))
     }
 
     #[cfg(feature = "serde")]
     fn visit_error(&mut self, error: &(dyn Error + 'static)) -> Result<(), kv::Error> {
-        Ok(self.to.error(self.key, error)?)
+        self.visit(|to, key| to.error(key, error))
     }
 
     #[cfg(feature = "serde")]

@@ -28,10 +28,6 @@ struct Buffers {
 
 impl Buffers {
     /// Takes the thread's buffers, so that a value which logs while it is printed finds others.
-    #[expect(
-        clippy::unnecessary_box_returns,
-        reason = "a pointer moves in and out of the thread's memory"
-    )]
     fn take() -> Box<Self> {
         BUFFERS.try_with(Cell::take).ok().flatten().unwrap_or_default()
     }

@@ -8,7 +8,7 @@
 //! length u32, target u32 | ticks or Unix time in ns u64
 //!     | flags u8, level u8, kind u16, message u32
 //!     | target's bytes | message's bytes | ids of spans | field*
-//! field: tag 4 bits, length of text 28 bits, key u32 | value of 0, 8 or 16 bytes
+//! field: tag 5 bits, length of text 27 bits, key u32 | value of 0, 8 or 16 bytes
 //!     | key's bytes | text's bytes
 //! target, message, key: number, or length of bytes
 //! ```
@@ -77,7 +77,7 @@ const EVENT_NAME: u32 = 1;
 const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
-const TAG_BITS: u32 = 4;
+const TAG_BITS: u32 = 5;
 
 /// The longest record: lengths are stored in 28 bits.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
@@ -97,6 +97,8 @@ enum Tag {
     Str,
     Json,
     Error,
+    /// A text that a value has printed.
+    Printed,
     Span,
     File,
     Module,
@@ -121,11 +123,12 @@ impl Tag {
             8 => Self::Str,
             9 => Self::Json,
             10 => Self::Error,
-            11 => Self::Span,
-            12 => Self::File,
-            13 => Self::Module,
-            14 => Self::Thread,
-            15 => Self::Context,
+            11 => Self::Printed,
+            12 => Self::Span,
+            13 => Self::File,
+            14 => Self::Module,
+            15 => Self::Thread,
+            16 => Self::Context,
             _ => return None,
         })
     }

@@ -6,8 +6,6 @@ mod local;
 mod offset;
 #[cfg(feature = "jiff")]
 mod strftime;
-#[cfg(feature = "jiff")]
-mod system_zone;
 #[cfg(feature = "tree")]
 mod tree;
 mod unix;

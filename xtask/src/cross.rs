@@ -19,7 +19,7 @@ use targets::{Means, TARGETS, Target, Work};
 /// The targets with another width or another byte order than the host's. Every other target has the
 /// arithmetic of the host or of one of these. It skips the long tests of arithmetic: simulated
 /// years and faults, properties of any input, comparisons with other libraries. If its tests run,
-/// it also skips the features `serde`, `jiff02` and `jiff1`.
+/// it also skips the features `serde`, `jiff02`, `jiff1` and `local-time`.
 const OTHER_ARITHMETIC: [&str; 2] = ["i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"];
 
 /// Checks all targets, or those with these names. After a failure the others still run.

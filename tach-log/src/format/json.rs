@@ -7,8 +7,9 @@ use std::io;
 
 use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
-use super::layout::{JsonSyntax, Layout, Syntax, What};
-use super::{Format, escape, keys, made_line, quoted, span_names, time};
+use super::keys::Names;
+use super::layout::{DEFAULT_KEYS, JsonSyntax, Layout, Syntax, What, is_default_key};
+use super::{escape, made_line, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -40,7 +41,7 @@ use crate::value::Value;
 ///
 /// Each key stands once, with its innermost value: the event's own before a span's, an inner span's
 /// or logger's before an outer one's, and otherwise the last.
-/// `_` follows a field's key that the head uses, as `level_`.
+/// A field whose key the head uses gets another: `level_`, or `level_2` and so on if that is in use.
 ///
 /// # Examples
 ///
@@ -83,29 +84,13 @@ impl Json {
     }
 }
 
-impl Format for Json {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        write(self.layout.as_deref(), event, to)
-    }
-
-    #[inline]
-    fn wants_site(&self) -> bool {
-        self.layout_wants_site()
-    }
-
-    #[inline]
-    fn wants_thread(&self) -> bool {
-        self.layout_wants_thread()
-    }
-
-    fn faults(&self) -> Vec<String> {
-        self.layout_faults()
-    }
-}
-
 /// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
 /// into one codegen unit, and inlines less there.
-fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(
+    layout: Option<&Layout>,
+    event: &Event<'_>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
     if event.is_line() {
         made_line(to, event);
         return Ok(());
@@ -114,19 +99,36 @@ fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Re
         return custom(layout, to, event);
     }
     default_head(to, event)?;
+    let mut names = Names::default();
     event.fields(|key, value| {
         to.extend_from_slice(b",\"");
-        escape::write::<true>(to, key);
-        keys::mark(to, key, event);
+        if is_default_key(key) {
+            write_free_key(to, key, &mut names, event);
+        } else {
+            escape::write::<true>(to, key);
+        }
         to.extend_from_slice(b"\":");
         match value {
-            Value::Error(chain) => write_error(to, key, chain, |taken| event.has_key(taken)),
+            Value::Error(chain) => write_error(to, chain, || {
+                names.sources(key, &any_default_key, &|is| event.has_key(is))
+            }),
             value => write_value(to, value),
         }
         Ok(())
     })?;
     to.extend_from_slice(b"}\n");
     Ok(())
+}
+
+fn any_default_key(is: &dyn Fn(&str) -> bool) -> bool {
+    DEFAULT_KEYS.iter().any(|key| is(key))
+}
+
+/// Writes the key of a field under a name that neither the head nor another field uses.
+#[cold]
+fn write_free_key(to: &mut Vec<u8>, key: &str, names: &mut Names, event: &Event<'_>) {
+    let name = names.free(key, &any_default_key, &|is| event.has_key(is));
+    escape::write::<true>(to, &name);
 }
 
 /// Writes an event in a layout of the user's.

@@ -1,8 +1,6 @@
 //! Values as JSON.
 
-use core::iter;
-
-use super::{escape, keys, quoted};
+use super::{escape, quoted};
 use crate::value::{Chain, Value, write_plain};
 
 #[expect(clippy::inline_always, reason = "the value stays in registers")]
@@ -17,32 +15,19 @@ pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     }
 }
 
-/// Writes an error's own message, and its sources as a list with the key `KEY.sources`.
+/// Writes an error's own message, and its sources as a list under the name that `name` returns.
 #[cold]
-pub(super) fn write_error(
-    to: &mut Vec<u8>,
-    key: &str,
-    chain: Chain<'_>,
-    any_taken: impl Fn(&dyn Fn(&str) -> bool) -> bool,
-) {
+pub(super) fn write_error(to: &mut Vec<u8>, chain: Chain<'_>, name: impl FnOnce() -> String) {
     let mut messages = chain.messages();
     quoted(to, messages.next().unwrap_or_default());
-    let mut key = format!("{key}.sources");
-    for (index, source) in messages.enumerate() {
-        if index == 0 {
-            if any_taken(&|taken| taken == key) {
-                let count = keys::underscores(&key, |is| is(&key), &any_taken);
-                key.extend(iter::repeat_n('_', count));
-            }
-            to.extend_from_slice(b",\"");
-            escape::write::<true>(to, &key);
-            to.extend_from_slice(b"\":[");
-        } else {
-            to.push(b',');
-        }
+    let Some(source) = messages.next() else { return };
+    to.extend_from_slice(b",\"");
+    escape::write::<true>(to, &name());
+    to.extend_from_slice(b"\":[");
+    quoted(to, source);
+    for source in messages {
+        to.push(b',');
         quoted(to, source);
     }
-    if chain.messages().nth(1).is_some() {
-        to.push(b']');
-    }
+    to.push(b']');
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::keys::Names;
 use super::{quoted, span_names};
 use crate::event::Event;
 use crate::value::{Value, write_plain};
@@ -11,20 +12,47 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'=' | b'\\')
 }
 
-/// Writes a key. A key can't be quoted, so `_` replaces the characters that would need quotes.
-pub(super) fn write_key(to: &mut Vec<u8>, key: &str) {
+/// Returns whether a key needs no look at its characters beyond ASCII.
+#[inline]
+pub(super) fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(is_word)
+}
+
+/// Returns whether a key may stand as it is.
+pub(super) fn may_stand(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(stands)
+}
+
+/// Returns `key` with `_` for each character that would need quotes, since a key can't be quoted.
+/// For an empty key, returns `_`.
+#[cold]
+pub(super) fn plain(key: &str) -> String {
     if key.is_empty() {
-        return to.push(b'_');
+        return "_".to_owned();
     }
-    if key.bytes().all(is_word) {
+    key.chars().map(|character| if stands(character) { character } else { '_' }).collect()
+}
+
+fn stands(character: char) -> bool {
+    character.is_alphanumeric() || character.is_ascii() && is_word(character as u8)
+}
+
+/// Writes the key of a field, for which another name may be needed beside the `head`'s names.
+#[cold]
+pub(super) fn write_name(
+    to: &mut Vec<u8>,
+    key: &str,
+    head: &[&str],
+    names: &mut Names,
+    event: &Event<'_>,
+) {
+    if may_stand(key) && !head.contains(&key) {
         return to.extend_from_slice(key.as_bytes());
     }
-    for character in key.chars() {
-        let stands =
-            character.is_alphanumeric() || character.is_ascii() && is_word(character as u8);
-        let character = if stands { character } else { '_' };
-        to.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    }
+    let name = names.free(&plain(key), &|is| head.iter().any(|name| is(name)), &|is| {
+        event.has_key(&|key| may_stand(key) && is(key))
+    });
+    to.extend_from_slice(name.as_bytes());
 }
 
 /// Writes the names of the spans as a value.

@@ -1,10 +1,13 @@
 //! The formats that write a key before each value: their options.
 
 use core::marker::PhantomData;
+use std::io;
 
 use tach_core::Offset;
 
-use super::layout::{DEFAULT, Layout, SITE, Style, THREAD, What};
+use super::layout::{DEFAULT, Layout, SITE, Style, Syntax, THREAD, What};
+use super::{Format, json, logfmt};
+use crate::event::Event;
 use crate::value::Value;
 
 /// A format that writes each part and each field of an event as a key with a value:
@@ -22,7 +25,7 @@ use crate::value::Value;
 ///
 /// - [`without`](Self::without) a key that no part has
 /// - [`rename`](Self::rename) of a part's key, or to a part's key
-/// - [`digits`](Self::digits) above nine, and an [`offset`](Self::offset) with
+/// - [`digits`](Self::digits) above nine, and an [`offset`](Self::offset) or local time with
 ///   [`unix`](Self::unix)
 ///
 /// # Examples
@@ -105,20 +108,6 @@ impl<S> Keyed<S> {
 
     pub(super) fn of(layout: Layout) -> Self {
         Self { layout: Some(Box::new(layout)), style: PhantomData }
-    }
-
-    #[inline]
-    pub(super) fn layout_wants_site(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.has(&SITE))
-    }
-
-    #[inline]
-    pub(super) fn layout_wants_thread(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.has(&THREAD))
-    }
-
-    pub(super) fn layout_faults(&self) -> Vec<String> {
-        self.layout.as_ref().map(|layout| layout.faults()).unwrap_or_default()
     }
 }
 
@@ -231,6 +220,24 @@ impl<S: Style> Keyed<S> {
         self.change(|layout| layout.time = layout.time.with_offset(offset))
     }
 
+    /// Writes local time by the system's zone with the offset, as `+01:00`. Transitions, to summer
+    /// time for instance, take effect at their second, and another zone of the system within six
+    /// minutes.
+    ///
+    /// The zone is the one that `TZ` names, or else the OS's. If neither is found, it is UTC. A thread
+    /// keeps the offset for a minute.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_log::Logfmt::new().local_time();
+    /// ```
+    #[cfg(feature = "local-time")]
+    #[must_use]
+    pub fn local_time(self) -> Self {
+        self.change(|layout| layout.time = layout.time.local())
+    }
+
     /// Writes the time as a whole number since the Unix epoch, in units of the last of the
     /// [digits](Self::digits): microseconds by default, seconds with `digits(0)`, milliseconds with
     /// `digits(3)` and nanoseconds with `digits(9)`. The number is rounded down. Many readers round
@@ -259,6 +266,30 @@ impl<S: Style> Keyed<S> {
         self.change(|layout| {
             layout.levels = levels.map(|level| layout.syntax.text_of(level.into()));
         })
+    }
+}
+
+impl<S: Style> Format for Keyed<S> {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        let layout = self.layout.as_deref();
+        match S::SYNTAX {
+            Syntax::Logfmt => logfmt::write(layout, event, to),
+            Syntax::Json | Syntax::Otlp => json::write(layout, event, to),
+        }
+    }
+
+    #[inline]
+    fn wants_site(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.has(&SITE))
+    }
+
+    #[inline]
+    fn wants_thread(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.has(&THREAD))
+    }
+
+    fn faults(&self) -> Vec<String> {
+        self.layout.as_ref().map(|layout| layout.faults()).unwrap_or_default()
     }
 }
 

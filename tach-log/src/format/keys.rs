@@ -1,36 +1,66 @@
-//! Keys of fields beside the keys of the head.
+//! Keys that each stand once in a line, also where a format changes some of them.
 
-use super::layout::DEFAULT;
-use crate::event::Event;
+use core::cell::RefCell;
+use std::collections::HashMap;
 
-/// Appends underscores to a field's key that the default head uses too.
-#[inline]
-pub(super) fn mark(to: &mut Vec<u8>, key: &str, event: &Event<'_>) {
-    if matches!(key, "ts" | "level" | "target" | "msg" | "span") {
-        let head = |is: &dyn Fn(&str) -> bool| DEFAULT.iter().any(|(key, _)| is(key));
-        let end = to.len() + underscores(key, head, |is| event.has_key(is));
-        to.resize(end, b'_');
-    }
+/// A function that calls another one with each key of an event or a span, until that one returns
+/// `true`.
+pub type AnyKey<'a> = &'a dyn Fn(&dyn Fn(&str) -> bool) -> bool;
+
+/// The names in a line, gathered when the first field can't stand under its own key. Most lines
+/// gather none.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Each name in use, with the last number that was tried behind it.
+    taken: Option<HashMap<String, usize>>,
+    /// How many lists of an error's sources were named.
+    sources: usize,
 }
 
-/// Returns how many `_` follow a field's key that the head uses too, so that each key stands once.
-///
-/// `head` and `fields` ask whether any of their keys is as the given function says.
-#[cold]
-pub(super) fn underscores(
-    key: &str,
-    head: impl Fn(&dyn Fn(&str) -> bool) -> bool,
-    fields: impl Fn(&dyn Fn(&str) -> bool) -> bool,
-) -> usize {
-    let mut count = 1;
-    loop {
-        let is_taken = |name: &str| {
-            let rest = name.strip_prefix(key);
-            rest.is_some_and(|rest| rest.len() == count && rest.bytes().all(|byte| byte == b'_'))
-        };
-        if !head(&is_taken) && !fields(&is_taken) {
-            return count;
+impl Names {
+    /// Returns `key`, or `key_`, `key_2`, `key_3` and so on: the first that is not in use.
+    ///
+    /// `reserved` and `unchanged` pass the names of the head and the keys of the fields that need
+    /// no other name. Both are asked once in a line, so the time is linear in the fields.
+    #[must_use]
+    #[cold]
+    pub fn free(&mut self, key: &str, reserved: AnyKey<'_>, unchanged: AnyKey<'_>) -> String {
+        let taken = self.taken.get_or_insert_with(|| {
+            let names = RefCell::new(HashMap::new());
+            let gather = |name: &str| {
+                names.borrow_mut().insert(name.to_owned(), 0);
+                false
+            };
+            reserved(&gather);
+            unchanged(&gather);
+            names.into_inner()
+        });
+        let mut name = key.to_owned();
+        let mut number = taken.get(key).copied().unwrap_or_default();
+        while taken.contains_key(&name) {
+            number += 1;
+            name.truncate(key.len());
+            name.push('_');
+            if number > 1 {
+                name.push_str(&number.to_string());
+            }
         }
-        count += 1;
+        taken.insert(key.to_owned(), number);
+        taken.entry(name.clone()).or_default();
+        name
+    }
+
+    /// Returns the name of the list of the sources of the error with this key.
+    #[must_use]
+    #[cold]
+    pub fn sources(&mut self, key: &str, reserved: AnyKey<'_>, unchanged: AnyKey<'_>) -> String {
+        let name = format!("{key}.sources");
+        self.sources += 1;
+        let is_it = |other: &str| other == name;
+        // A line rarely has several errors, and comparing the keys once is cheaper than a map.
+        if self.sources == 1 && !reserved(&is_it) && !unchanged(&is_it) {
+            return name;
+        }
+        self.free(&name, reserved, unchanged)
     }
 }

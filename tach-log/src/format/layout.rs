@@ -1,13 +1,18 @@
 //! A layout of the user's: the parts of an event, and how they are written.
 
 mod faults;
+mod own;
 mod syntax;
 
 use std::io;
 
+use log::Level;
+
+pub(super) use self::own::{Kind, Own};
 pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Style, Syntax};
+use super::keys::Names;
 use super::time::Time;
-use super::{json_value, keys, quoted};
+use super::{json_value, quoted};
 use crate::event::{Event, Span};
 use crate::value::{Value, write_plain};
 
@@ -17,8 +22,7 @@ pub(super) const LEVELS: usize = 6;
 /// The key of a span's name in the list of the spans.
 const NAME: &str = "name";
 
-/// The keys of the default layouts, in order. They are reserved also where an event has no such
-/// part.
+/// The parts of the default layouts, in order.
 pub(super) const DEFAULT: [(&str, What); 5] = [
     ("ts", What::Time),
     ("level", What::Level),
@@ -26,6 +30,15 @@ pub(super) const DEFAULT: [(&str, What); 5] = [
     ("msg", What::Message),
     ("span", What::SpanNames),
 ];
+
+/// The keys of the default layouts. They are reserved also where an event has no such part.
+pub(super) const DEFAULT_KEYS: [&str; 5] = ["ts", "level", "target", "msg", "span"];
+
+/// Returns whether the default layouts reserve a key. (The compiler compares a match by length.)
+#[inline]
+pub(super) fn is_default_key(key: &str) -> bool {
+    matches!(key, "ts" | "level" | "target" | "msg" | "span")
+}
 
 /// The parts that need the place in the program, and those that need the thread.
 pub(super) const SITE: [What; 4] = [What::File, What::Line, What::Module, What::SourceLocation];
@@ -45,6 +58,8 @@ pub(super) struct Layout {
     missed: Vec<String>,
     /// An error's sources are a list beside its message, not part of its text.
     pub(super) lists_sources: bool,
+    /// What a service's schema leaves to fields that it does not name.
+    pub(super) own: Own,
 }
 
 /// Fields of one key, and the key that they get.
@@ -52,8 +67,8 @@ pub(super) struct Layout {
 struct Renamed {
     field: String,
     key: String,
-    /// A service's layout renames the fields, so that a part which the user adds may use the key.
-    is_preset: bool,
+    /// The kind of value that a service's schema requires. `None` if the user renames.
+    kind: Option<Kind>,
 }
 
 /// A part of an event that is no field.
@@ -80,6 +95,8 @@ pub(super) enum What {
     ThreadId,
     /// File and line as Google Cloud has them.
     SourceLocation,
+    /// Google Cloud's type of an event that Error Reporting reads.
+    ErrorType,
     /// A value as it is written, the same for every event.
     Fixed(String),
 }
@@ -97,11 +114,13 @@ impl Layout {
             renamed: Vec::new(),
             missed: Vec::new(),
             lists_sources: syntax == Syntax::Json,
+            own: Own::ANY,
         }
     }
 
     /// Adds a part, or renames it if the layout has it. A part that had the key is replaced.
     pub(super) fn set(&mut self, key: &str, what: &What) {
+        let key = &*self.syntax.key(key);
         let is_it = |part: &&mut Part| match (&part.what, what) {
             (_, What::Fixed(_)) => false,
             (What::RequiredMessage, What::Message) => true,
@@ -122,6 +141,7 @@ impl Layout {
 
     /// Removes the part with a key.
     pub(super) fn remove(&mut self, key: &str) {
+        let key = &*self.syntax.key(key);
         let count = self.parts.len();
         self.parts.retain(|part| part.key != key);
         if self.parts.len() == count {
@@ -131,20 +151,20 @@ impl Layout {
 
     /// Renames fields of one key. The first of several with the same new key has it.
     pub(super) fn rename(&mut self, field: &str, key: &str) {
-        self.push_renamed(field, key, false);
+        self.push_renamed(field, key, None);
     }
 
     /// Renames fields as a service's layout does.
-    pub(super) fn renaming(mut self, fields: &[(&str, &str)]) -> Self {
+    pub(super) fn add_renaming(&mut self, fields: &[(&str, &str)], kind: Kind) {
         for (field, key) in fields {
-            self.push_renamed(field, key, true);
+            self.push_renamed(field, key, Some(kind));
         }
-        self
     }
 
-    fn push_renamed(&mut self, field: &str, key: &str, is_preset: bool) {
+    fn push_renamed(&mut self, field: &str, key: &str, kind: Option<Kind>) {
         self.renamed.retain(|renamed| renamed.field != field);
-        self.renamed.push(Renamed { field: field.to_owned(), key: key.to_owned(), is_preset });
+        let key = self.syntax.key(key).into_owned();
+        self.renamed.push(Renamed { field: field.to_owned(), key, kind });
     }
 
     pub(super) fn has(&self, any: &[What]) -> bool {
@@ -158,51 +178,82 @@ impl Layout {
         &self.levels[at]
     }
 
-    /// Calls `each` with the fields that stand beside the parts, and the keys that they get.
+    /// Calls `each` with the fields that stand beside the parts: the keys that events use, the names
+    /// that the fields get, and the values.
     pub(super) fn fields(
         &self,
         event: &Event<'_>,
-        mut each: impl FnMut(&str, usize, Value<'_>) -> io::Result<()>,
+        mut each: impl FnMut(&str, &str, Value<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let any_taken = |is: &dyn Fn(&str) -> bool| self.any_key(is);
+        let mut names = Names::default();
         let each = |key: &str, value: Value<'_>| {
-            if let Some(key) = self.renamed(event, key) {
-                return each(key, 0, value);
+            if let Some(Renamed { key: name, kind, .. }) = self.renamed(event, key, value) {
+                return match kind {
+                    Some(kind) => kind.pass(value, |value| each(key, name, value)),
+                    None => each(key, name, value),
+                };
             }
-            if !any_taken(&|taken| taken == key) {
-                return each(key, 0, value);
+            if self.own.changes_values() {
+                let name = self.other_name(key, event, &mut names);
+                return Kind::Scalar.pass(value, |value| each(key, &name, value));
             }
-            each(key, keys::underscores(key, any_taken, |is| event.has_key(is)), value)
+            if self.syntax.may_stand(key) && !self.reserves(&|name| name == key) {
+                return each(key, key, value);
+            }
+            each(key, &self.other_name(key, event, &mut names), value)
         };
         if self.has(&[What::Spans]) { event.own_fields(each) } else { event.fields(each) }
     }
 
-    /// Returns the other key of a field, unless another field has it.
-    fn renamed(&self, event: &Event<'_>, key: &str) -> Option<&str> {
+    /// Returns the name of a field that is not renamed, where it may differ from the key.
+    #[cold]
+    fn other_name(&self, key: &str, event: &Event<'_>, names: &mut Names) -> String {
+        let name = self.own.name(self.syntax, key);
+        if self.is_unchanged(key, &name) {
+            return name;
+        }
+        names.free(&name, &|is| self.reserves(is), &|is| {
+            event.has_key(&|key| {
+                let name = self.own.name(self.syntax, key);
+                self.is_unchanged(key, &name) && is(&name)
+            })
+        })
+    }
+
+    /// Returns whether the name of a field needs no change and no other key leads to the name.
+    fn is_unchanged(&self, key: &str, name: &str) -> bool {
+        self.own.keeps(self.syntax, key) && !self.reserves(&|reserved| reserved == name)
+    }
+
+    /// Returns the other key of a field, unless another field has it or the value is of another
+    /// kind.
+    fn renamed(&self, event: &Event<'_>, key: &str, value: Value<'_>) -> Option<&Renamed> {
         let at = self.renamed.iter().position(|renamed| renamed.field == key)?;
-        let (before, to) = (&self.renamed[..at], &self.renamed[at].key);
+        let (before, renamed) = (&self.renamed[..at], &self.renamed[at]);
         let is_before =
-            |key: &str| before.iter().any(|other| other.field == key && other.key == *to);
-        let is_taken = self.parts.iter().any(|part| part.key == *to) || event.has_key(&is_before);
-        (!is_taken).then_some(to)
+            |key: &str| before.iter().any(|other| other.field == key && other.key == renamed.key);
+        let is_taken =
+            self.parts.iter().any(|part| part.key == renamed.key) || event.has_key(&is_before);
+        let may_have = renamed.kind.is_none_or(|kind| kind.may_have(value));
+        (!is_taken && may_have).then_some(renamed)
     }
 
     /// Writes all parts and fields, with a comma or a space before each of them.
     pub(super) fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
         for part in &self.parts {
             if part.what.is_in(event) {
-                self.syntax.begin(to, &part.key, 0);
+                self.syntax.begin(to, &part.key);
                 self.write_part(to, event, &part.what)?;
             }
         }
-        self.fields(event, |key, underscores, value| {
-            self.syntax.begin(to, key, underscores);
+        let mut names = Names::default();
+        self.fields(event, |_, name, value| {
+            self.syntax.begin(to, name);
             match value {
                 Value::Error(chain) if self.lists_sources => {
-                    let key = key.to_owned() + &"_".repeat(underscores);
-                    let any_taken =
-                        |is: &dyn Fn(&str) -> bool| self.any_key(is) || event.has_key(is);
-                    json_value::write_error(to, &key, chain, any_taken);
+                    json_value::write_error(to, chain, || {
+                        names.sources(name, &|is| self.reserves(is), &|is| event.has_key(is))
+                    });
                 }
                 value => self.syntax.value(to, value),
             }
@@ -210,10 +261,12 @@ impl Layout {
         })
     }
 
-    /// Returns whether any key of a part or a renamed field is as `is` says.
-    fn any_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
+    /// Returns whether any name that own fields can't have is as `is` says: the keys of the parts
+    /// and of renamed fields, and the names that a service's schema defines.
+    fn reserves(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.parts.iter().any(|part| is(&part.key))
             || self.renamed.iter().any(|renamed| is(&renamed.key))
+            || self.own.reserved.iter().any(|name| is(name))
     }
 
     /// Writes the value of a part that the event has.
@@ -254,6 +307,7 @@ impl Layout {
                 number(to, event.line().unwrap_or_default().into());
                 to.extend_from_slice(b"\"}");
             }
+            What::ErrorType => quoted(to, own::ERROR_TYPE),
             What::Fixed(value) => to.extend_from_slice(value.as_bytes()),
         }
         Ok(())
@@ -273,6 +327,7 @@ impl What {
             Self::Module => event.module().is_some(),
             Self::ThreadName => event.thread_name().is_some(),
             Self::ThreadId => event.thread_id().is_some(),
+            Self::ErrorType => event.level() == Level::Error,
         }
     }
 }
@@ -280,12 +335,13 @@ impl What {
 fn write_span(to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<()> {
     to.extend_from_slice(b"{\"name\":");
     quoted(to, span.name());
+    let mut names = Names::default();
     span.fields(|key, value| {
-        let underscores = match key {
-            NAME => keys::underscores(key, |is| is(NAME), |is| span.has_key(is)),
-            _ => 0,
-        };
-        Syntax::Json.begin(to, key, underscores);
+        if key == NAME {
+            Syntax::Json.begin(to, &names.free(key, &|is| is(NAME), &|is| span.has_key(is)));
+        } else {
+            Syntax::Json.begin(to, key);
+        }
         Syntax::Json.value(to, value);
         Ok(())
     })?;

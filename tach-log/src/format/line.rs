@@ -1,12 +1,15 @@
 //! A line for people.
 
+mod tracing;
+
 use core::str;
 use std::io;
 
 use tach_core::Offset;
 
+use super::keys::Names;
 use super::time::Time;
-use super::{Format, escape, key_value, keys, made_line, span_names};
+use super::{Format, escape, key_value, made_line, span_names};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -38,7 +41,8 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// One event is one line, whatever it holds. The control characters of ASCII and Latin-1, the line
 /// ends of Unicode and the marks that reorder text are escaped as in JSON (`\n`, `\u001b`), so that
 /// no text forges a line or drives a terminal. In a key, `_` replaces `"`, `=`, `\` and every
-/// character that is neither alphanumeric nor a mark of ASCII.
+/// character that is neither alphanumeric nor a mark of ASCII; if another field has that key, `_` or
+/// `_2` and so on follows.
 ///
 /// If the `Display` of a message or value fails or panics, `<failed to format>` or `<panicked>`
 /// follows the text before.
@@ -54,10 +58,19 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    is_compact: bool,
+    style: Style,
     has_level: bool,
     time: Option<Time>,
     target_width: usize,
+}
+
+/// The order and the quotes of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Full,
+    Compact,
+    Tracing,
+    TracingCompact,
 }
 
 impl Line {
@@ -71,7 +84,7 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { is_compact: false, has_level: true, time: Some(Time::DEFAULT), target_width: 0 }
+        Self { style: Style::Full, has_level: true, time: Some(Time::DEFAULT), target_width: 0 }
     }
 
     /// Creates a shorter line for developers: the time of day, then the level, the message and the
@@ -90,7 +103,46 @@ impl Line {
     #[must_use]
     pub const fn compact() -> Self {
         let time = Time::DEFAULT.with_digits(3);
-        Self { is_compact: true, time: Some(time), ..Self::new() }
+        Self { style: Style::Compact, time: Some(time), ..Self::new() }
+    }
+
+    /// Creates the line of `tracing_subscriber::fmt`, so that a move changes no pattern that reads
+    /// the log: the level in five columns, the spans with their own fields, the target, the message,
+    /// and the event's fields. A text has quotes, and a value that prints itself (`Debug`,
+    /// `Display`) has none.
+    ///
+    /// ```text
+    /// 2026-11-21T09:30:00.123456Z  INFO request{id=7}: app::db: run cmd=Set(Set { key: "foo" })
+    /// ```
+    ///
+    /// It differs in two things: control characters are escaped as in every [`Line`], and a field
+    /// that a span records again stands once, with its last value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::tracing();
+    /// ```
+    #[must_use]
+    pub const fn tracing() -> Self {
+        Self { style: Style::Tracing, ..Self::new() }
+    }
+
+    /// Like [`tracing`](Self::tracing), in the format of its `compact()`: the spans' fields are
+    /// last.
+    ///
+    /// ```text
+    /// 2026-11-21T09:30:00.123456Z  INFO request: app::db: run cmd=Get(Get) id=7
+    /// ```
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::tracing_compact();
+    /// ```
+    #[must_use]
+    pub const fn tracing_compact() -> Self {
+        Self { style: Style::TracingCompact, ..Self::new() }
     }
 
     /// Leaves out the time, for a reader that adds one, as a terminal of `journalctl`.
@@ -150,6 +202,23 @@ impl Line {
         self
     }
 
+    /// Writes local time by the system's zone: with the offset, as `+01:00`, except in the
+    /// [compact](Self::compact) line. [`Keyed::local_time`](crate::Keyed::local_time) says which
+    /// zone that is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::compact().local_time();
+    /// ```
+    #[cfg(feature = "local-time")]
+    #[must_use]
+    pub const fn local_time(mut self) -> Self {
+        let time = if let Some(time) = self.time { time } else { Time::DEFAULT };
+        self.time = Some(time.local());
+        self
+    }
+
     /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
     /// column. A [compact](Self::compact) line ends with the target, so a width for it is one of
     /// its [faults](Format::faults).
@@ -170,28 +239,34 @@ impl Line {
         event: &Event<'_>,
         to: &mut Vec<u8>,
     ) -> io::Result<()> {
+        if matches!(self.style, Style::Tracing | Style::TracingCompact) {
+            return tracing::write::<COLORS>(self, event, to);
+        }
+        let is_compact = self.style == Style::Compact;
         let start = to.len();
         self.write_head::<COLORS>(event, to);
-        if !self.is_compact && !event.target().is_empty() {
+        if !is_compact && !event.target().is_empty() {
             self.write_target::<COLORS>(event, to);
         }
         if !event.message().is_empty() {
             to.push(b' ');
             escape::write::<false>(to, event.message());
         }
-        let names_spans = event.has_spans() && !self.is_compact;
+        let names_spans = event.has_spans() && !is_compact;
         if names_spans {
             to.push(b' ');
             faint::<COLORS>(to, |to| to.extend_from_slice(b"span="));
             key_value::write_span_names(to, event)?;
         }
+        let mut names = Names::default();
         event.fields(|key, value| {
             to.push(b' ');
             faint::<COLORS>(to, |to| {
-                key_value::write_key(to, key);
-                if names_spans && key == SPAN {
-                    let count = keys::underscores(key, |is| is(SPAN), |is| event.has_key(is));
-                    to.resize(to.len() + count, b'_');
+                if key_value::is_plain(key) && !(names_spans && key == SPAN) {
+                    to.extend_from_slice(key.as_bytes());
+                } else {
+                    let head: &[&str] = if names_spans { &[SPAN] } else { &[] };
+                    key_value::write_name(to, key, head, &mut names, event);
                 }
                 to.push(b'=');
             });
@@ -202,7 +277,7 @@ impl Line {
             }
             Ok(())
         })?;
-        if self.is_compact && (!event.target().is_empty() || event.has_spans()) {
+        if is_compact && (!event.target().is_empty() || event.has_spans()) {
             write_end::<COLORS>(event, to)?;
         }
         // Nothing stands before the first part.
@@ -218,8 +293,8 @@ impl Line {
     fn write_head<const COLORS: bool>(&self, event: &Event<'_>, to: &mut Vec<u8>) {
         if let Some(time) = self.time {
             faint::<COLORS>(to, |to| match time {
-                Time::DEFAULT if !self.is_compact => super::time(to, event.time()),
-                time if self.is_compact => time.write_time_of_day(to, event.time()),
+                Time::DEFAULT if self.style == Style::Full => super::time(to, event.time()),
+                time if self.style == Style::Compact => time.write_time_of_day(to, event.time()),
                 time => time.write(to, event.time()),
             });
         }
@@ -277,11 +352,14 @@ impl Format for Line {
 
     fn faults(&self) -> Vec<String> {
         let mut faults: Vec<_> = self.time.and_then(Time::fault).into_iter().collect();
-        if self.is_compact && self.target_width > 0 {
-            faults.push(format!(
-                "target_width({}): a compact line ends with the target, so leave the width out",
-                self.target_width
-            ));
+        let wrong = match self.style {
+            Style::Full => None,
+            Style::Compact => Some("a compact line ends with the target"),
+            Style::Tracing | Style::TracingCompact => Some("tracing's targets have no width"),
+        };
+        if let Some(wrong) = wrong.filter(|_| self.target_width > 0) {
+            let width = self.target_width;
+            faults.push(format!("target_width({width}): {wrong}, so leave the width out"));
         }
         faults.iter().map(|fault| format!("Line::{fault}")).collect()
     }

@@ -3,8 +3,9 @@
 use std::io;
 
 use super::keyed::Keyed;
-use super::layout::{Layout, LogfmtSyntax};
-use super::{Format, key_value, keys, made_line, quoted, time};
+use super::keys::Names;
+use super::layout::{DEFAULT_KEYS, Layout, LogfmtSyntax, is_default_key};
+use super::{key_value, made_line, quoted, time};
 use crate::event::Event;
 
 /// A line of logfmt for each event:
@@ -14,7 +15,8 @@ use crate::event::Event;
 /// ```
 ///
 /// Absent parts, repeated keys and keys of the head are treated as in [`Json`](crate::Json), other
-/// keys and all values as in [`Line`](crate::Line). logfmt has no types: the text `"1"` and the
+/// keys and all values as in [`Line`](crate::Line): of `a b`, `a_b` and `a=b`, the second keeps its
+/// key, and the others are `a_b_` and `a_b_2`. logfmt has no types: the text `"1"` and the
 /// number are both `1`.
 ///
 /// The methods of [`Keyed`] change the layout: `Logfmt::new().with("time", Part::Time)`.
@@ -36,29 +38,13 @@ use crate::event::Event;
 /// ```
 pub type Logfmt = Keyed<LogfmtSyntax>;
 
-impl Format for Logfmt {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        write(self.layout.as_deref(), event, to)
-    }
-
-    #[inline]
-    fn wants_site(&self) -> bool {
-        self.layout_wants_site()
-    }
-
-    #[inline]
-    fn wants_thread(&self) -> bool {
-        self.layout_wants_thread()
-    }
-
-    fn faults(&self) -> Vec<String> {
-        self.layout_faults()
-    }
-}
-
 /// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
 /// into one codegen unit, and inlines less there.
-fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+pub(super) fn write(
+    layout: Option<&Layout>,
+    event: &Event<'_>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
     if event.is_line() {
         made_line(to, event);
         return Ok(());
@@ -82,10 +68,14 @@ fn write(layout: Option<&Layout>, event: &Event<'_>, to: &mut Vec<u8>) -> io::Re
         to.extend_from_slice(b" span=");
         key_value::write_span_names(to, event)?;
     }
+    let mut names = Names::default();
     event.fields(|key, value| {
         to.push(b' ');
-        key_value::write_key(to, key);
-        keys::mark(to, key, event);
+        if key_value::is_plain(key) && !is_default_key(key) {
+            to.extend_from_slice(key.as_bytes());
+        } else {
+            key_value::write_name(to, key, &DEFAULT_KEYS, &mut names, event);
+        }
         to.push(b'=');
         key_value::write_value(to, value);
         Ok(())

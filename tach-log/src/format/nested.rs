@@ -7,7 +7,12 @@ use std::borrow::Cow;
 use super::quoted;
 
 /// Deeper values are not looked into.
-pub const DEEPEST: usize = 128;
+const DEEPEST: usize = 128;
+
+/// The deepest nesting that OTLP's messages represent. A deeper value is a text: each level is up
+/// to three messages of protobuf, whose readers accept 100 within each other, and four levels of
+/// its JSON, whose readers accept 128.
+pub const DEEPEST_OF_OTLP: usize = 24;
 
 /// Returns the items of an object or a list: values, in an object with their keys between quotes.
 pub fn items(json: &str) -> impl Iterator<Item = (Option<&str>, &str)> {
@@ -107,6 +112,37 @@ pub fn text(json: &str) -> Cow<'_, str> {
         text.push(character);
     }
     (text + &String::from_utf16_lossy(&units)).into()
+}
+
+/// Returns `json` with `"…"` in place of every object and list that is deeper than `most`, and how
+/// many bytes it lacks. Returns `None` if there are none.
+#[must_use]
+pub fn shallow(json: &str, most: usize) -> Option<(String, usize)> {
+    let (mut kept, mut from, mut lost) = (String::new(), 0, 0);
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(&byte) = json.as_bytes().get(at) {
+        match byte {
+            b'{' | b'[' if depth == most => {
+                let length = length(&json.as_bytes()[at..]);
+                kept.push_str(json.get(from..at)?);
+                kept.push_str("\"…\"");
+                lost += length;
+                at += length;
+                from = at;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                at += text_length(&json.as_bytes()[at..]);
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    kept.push_str(json.get(from..)?);
+    (lost > 0).then_some((kept, lost))
 }
 
 /// Appends `json`, with the text `stand_in` for the values of keys as `is` says.

@@ -10,8 +10,10 @@ use crate::value::{Value, write_plain};
 
 /// From the hours in RFC 3339.
 const TIME_OF_DAY: usize = 11;
-/// The width of `Z`, and of `+01:00`.
-const ZONES: [usize; 2] = [1, 6];
+/// The width of `Z`.
+const UTC_WIDTH: usize = 1;
+/// The width of `+01:00`.
+const OFFSET_WIDTH: usize = 6;
 
 /// The most digits of a second.
 const MOST_DIGITS: usize = 9;
@@ -23,12 +25,35 @@ const UNITS_NS: [u64; MOST_DIGITS + 1] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Time {
     digits: usize,
-    offset: Option<Offset>,
+    zone: Zone,
+}
+
+/// The zone in which a time is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Zone {
+    Utc,
+    Fixed(Offset),
+    /// The system's.
+    #[cfg(feature = "local-time")]
+    Local,
+}
+
+impl Zone {
+    /// Returns the offset at `time`, or `None` for UTC.
+    #[cfg_attr(not(feature = "local-time"), expect(unused_variables, reason = "no zone changes"))]
+    fn offset_at(self, time: UnixTime) -> Option<Offset> {
+        match self {
+            Self::Utc => None,
+            Self::Fixed(offset) => Some(offset),
+            #[cfg(feature = "local-time")]
+            Self::Local => Some(adapter::local_time::offset_at(time)),
+        }
+    }
 }
 
 impl Time {
     /// UTC in microseconds, which a format may write without looking at options.
-    pub(super) const DEFAULT: Self = Self { digits: DIGITS, offset: None };
+    pub(super) const DEFAULT: Self = Self { digits: DIGITS, zone: Zone::Utc };
 
     /// Returns the time with so many digits of a second.
     pub(super) const fn with_digits(self, digits: usize) -> Self {
@@ -37,11 +62,23 @@ impl Time {
 
     /// Returns the time in a zone.
     pub(super) const fn with_offset(self, offset: Offset) -> Self {
-        Self { offset: Some(offset), ..self }
+        Self { zone: Zone::Fixed(offset), ..self }
     }
 
-    pub(super) const fn has_offset(self) -> bool {
-        self.offset.is_some()
+    /// Returns the time in the system's zone.
+    #[cfg(feature = "local-time")]
+    pub(super) const fn local(self) -> Self {
+        Self { zone: Zone::Local, ..self }
+    }
+
+    /// Returns the call that chose another zone than UTC.
+    pub(super) const fn zone_call(self) -> Option<&'static str> {
+        match self.zone {
+            Zone::Utc => None,
+            Zone::Fixed(_) => Some("offset"),
+            #[cfg(feature = "local-time")]
+            Zone::Local => Some("local_time"),
+        }
     }
 
     /// Returns the call with an option that can't work, and what would be right.
@@ -52,7 +89,7 @@ impl Time {
     }
 
     pub(super) fn write(self, to: &mut Vec<u8>, time: UnixTime) {
-        with_text(time, self.digits, self.offset, |text| to.extend_from_slice(text.as_bytes()));
+        self.with_text(time, |text, _| to.extend_from_slice(text.as_bytes()));
     }
 
     /// Writes the time since the Unix epoch, a number in units of the last digit.
@@ -63,25 +100,28 @@ impl Time {
 
     /// Writes the time without the date and the zone.
     pub(super) fn write_time_of_day(self, to: &mut Vec<u8>, time: UnixTime) {
-        let zone = ZONES[usize::from(self.offset.is_some())];
-        with_text(time, self.digits, self.offset, |text| {
+        self.with_text(time, |text, zone| {
             let range = Range { start: TIME_OF_DAY, end: text.len().saturating_sub(zone) };
             to.extend_from_slice(text.get(range).unwrap_or(text).as_bytes());
         });
     }
-}
 
-fn with_text(time: UnixTime, digits: usize, offset: Option<Offset>, f: impl FnOnce(&str)) {
-    let Some(offset) = offset else {
-        return adapter::rfc3339::with_text_digits(time, digits, f);
-    };
-    macro_rules! by_digits {
-        ($($digits:literal)*) => {
-            match digits {
-                $($digits => adapter::rfc3339::with_offset_text::<$digits, _>(time, offset, f),)*
-                _ => adapter::rfc3339::with_offset_text::<9, _>(time, offset, f),
-            }
+    /// Calls `f` with the text of `time`, and the width of its zone.
+    fn with_text(self, time: UnixTime, f: impl FnOnce(&str, usize)) {
+        let Some(offset) = self.zone.offset_at(time) else {
+            return adapter::rfc3339::with_text_digits(time, self.digits, |text| {
+                f(text, UTC_WIDTH);
+            });
         };
+        let f = |text: &str| f(text, OFFSET_WIDTH);
+        macro_rules! by_digits {
+            ($($digits:literal)*) => {
+                match self.digits {
+                    $($digits => adapter::rfc3339::with_offset_text::<$digits, _>(time, offset, f),)*
+                    _ => adapter::rfc3339::with_offset_text::<9, _>(time, offset, f),
+                }
+            };
+        }
+        by_digits!(0 1 2 3 4 5 6 7 8);
     }
-    by_digits!(0 1 2 3 4 5 6 7 8);
 }

@@ -148,7 +148,7 @@ fn lines_name_the_spans_of_an_event() {
     let fields = r#","span":"outer:inner","step":1,"request":7,"name":3,"name_":4}"#;
     assert!(written(&Json::new(), &event).trim_end().ends_with(fields));
     // Within a span, the key `name` is the span's.
-    let fields = r#","spans":[{"name":"outer","request":7,"name__":3,"name_":4},{"name":"inner"}],"step":1}"#;
+    let fields = r#","spans":[{"name":"outer","request":7,"name_2":3,"name_":4},{"name":"inner"}],"step":1}"#;
     assert!(written(&Json::new().spans("spans"), &event).trim_end().ends_with(fields));
     let named = Json::empty().with("within", Part::SpanNames);
     assert!(written(&named, &event).starts_with(r#"{"within":"outer:inner","step":1,"#));

@@ -90,6 +90,49 @@ fn a_source_that_breaks_off_ends_the_fields() {
     }
 }
 
+/// A value of serde that fails or panics, before or after its visit.
+#[cfg(feature = "serde")]
+#[derive(Debug)]
+enum Breaking {
+    Fails,
+    Panics,
+    PanicsAfterwards,
+}
+
+#[cfg(feature = "serde")]
+impl serde_core::Serialize for Breaking {
+    fn serialize<S: serde_core::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fails => Err(serde_core::ser::Error::custom("on purpose")),
+            Self::Panics => panic!("on purpose"),
+            Self::PanicsAfterwards => {
+                let _ok = to.serialize_u64(7);
+                panic!("on purpose")
+            }
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+#[cfg_attr(target_family = "wasm", ignore = "nothing unwinds")]
+fn a_value_of_serde_that_breaks_costs_its_field_alone() {
+    let fields = [
+        ("a", 1.to_value()),
+        ("b", Value::from_serde(&Breaking::Panics)),
+        ("c", 2.to_value()),
+        ("d", Value::from_serde(&Breaking::Fails)),
+        ("e", Value::from_serde(&Breaking::PanicsAfterwards)),
+        ("f", Value::from_serde(&Breaking::Panics)),
+        ("g", 3.to_value()),
+    ];
+    let written = written_fields(&fields);
+    assert_eq!(
+        written.json,
+        r#","a":1,"b":"<panicked>","c":2,"d":"<failed to serialize to a standard formatter>","e":7,"f":"<panicked>","g":3"#
+    );
+}
+
 /// A writer that accepts so many bytes, a few at a time, and then fails once.
 struct Full(usize);
 

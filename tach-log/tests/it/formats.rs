@@ -156,8 +156,18 @@ fn nothing_passes_for_the_head() {
 #[test]
 fn nothing_passes_for_the_head_nor_for_a_field_beside_it() {
     let written = written_fields(&[("msg_", 1), ("msg", 2), ("msg__", 3), ("span", 4)]);
-    assert_eq!(written.json, r#","msg_":1,"msg___":2,"msg__":3,"span_":4"#);
-    assert_eq!(written.logfmt, " msg_=1 msg___=2 msg__=3 span_=4");
+    assert_eq!(written.json, r#","msg_":1,"msg_2":2,"msg__":3,"span_":4"#);
+    assert_eq!(written.logfmt, " msg_=1 msg_2=2 msg__=3 span_=4");
+}
+
+#[test]
+fn keys_that_become_equal_get_different_names() {
+    let fields = [("a b", 1), ("a_b", 2), ("a=b", 3), ("a_b_", 4), ("", 5), ("_", 6), ("größe", 7)];
+    let written = written_fields(&fields);
+    let expected = " a_b_2=1 a_b=2 a_b_3=3 a_b_=4 __=5 _=6 größe=7";
+    assert_eq!(written.logfmt, expected);
+    assert_eq!(written.line, expected);
+    assert_eq!(written.json, r#","a b":1,"a_b":2,"a=b":3,"a_b_":4,"":5,"_":6,"größe":7"#);
 }
 
 #[test]

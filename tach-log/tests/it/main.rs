@@ -4,6 +4,7 @@ mod adapter;
 mod allocation;
 mod any_text;
 mod auto_traits;
+mod bounds;
 mod bracket;
 mod env_logger;
 mod event_time;
@@ -13,6 +14,8 @@ mod layouts;
 mod manual;
 #[cfg(feature = "serde")]
 mod nested;
+#[cfg(feature = "serde")]
+mod schemas;
 #[cfg(feature = "slog")]
 mod slog;
 #[cfg(feature = "slog")]

@@ -118,7 +118,7 @@ fn an_error_s_sources_are_a_list_in_json_and_follow_it_elsewhere() {
     assert_eq!(fields(&Json::new(), &values), expected);
     assert_eq!(fields(&Json::new().with("level", Part::Level), &values), expected);
     let taken = [values[0].clone(), ("err.sources", 2.into()), values[2].clone()];
-    let expected = json!({ "err": "not saved", "err.sources__": sources, "err.sources": 2, "err.sources_": 1 });
+    let expected = json!({ "err": "not saved", "err.sources_2": sources, "err.sources": 2, "err.sources_": 1 });
     assert_eq!(fields(&Json::new(), &taken), expected);
     assert_eq!(fields(&Json::new().with("level", Part::Level), &taken), expected);
 

@@ -4,7 +4,7 @@
 use core::{mem, str};
 use std::io;
 
-use tach_log::adapter;
+use tach_log::adapter::{self, Names};
 use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
@@ -28,11 +28,24 @@ mod field {
     pub(super) const EVENT_NAME: u32 = 12;
 }
 
+/// The attribute with an error's text.
+const EXCEPTION: &str = "exception.message";
+
+/// The attributes that are no fields of the event.
+const RESERVED: [&str; 6] = [FILE, LINE, THREAD_NAME, THREAD_ID, SPANS, EXCEPTION];
+
+const FILE: &str = "code.file.path";
+const LINE: &str = "code.line.number";
+const THREAD_NAME: &str = "thread.name";
+const THREAD_ID: &str = "thread.id";
+const SPANS: &str = "span";
+
 /// The format of log records: each event is a `ScopeLogs` with one `LogRecord`, as a field of
 /// `ResourceLogs`.
 ///
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
-/// are hexadecimal, and `err` or `error` is `exception.message`.
+/// are hexadecimal, and `err`, `error` or `exception.message` is `exception.message`. `_` follows the
+/// key of a field that is an attribute of the record's place, thread or spans.
 ///
 /// # Examples
 ///
@@ -92,29 +105,35 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
     }
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
     if let Some(file) = event.file() {
-        attributes.add(to, "code.file.path", Value::Str(file));
+        attributes.add(to, FILE, Value::Str(file));
     }
     if let Some(line) = event.line() {
-        attributes.add(to, "code.line.number", line.into());
+        attributes.add(to, LINE, line.into());
     }
     if let Some(name) = event.thread_name() {
-        attributes.add(to, "thread.name", Value::Str(name));
+        attributes.add(to, THREAD_NAME, Value::Str(name));
     }
     if let Some(id) = event.thread_id() {
-        attributes.add(to, "thread.id", id.into());
+        attributes.add(to, THREAD_ID, id.into());
     }
     if adapter::has_spans(event) {
         let longest = limits.length;
         attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
     }
     let (mut trace, mut span, mut has_exception) = (None, None, false);
+    let mut names = Names::default();
     event.fields(|key, value| {
         match (key, value) {
             ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
             ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
+            ("err" | "error" | EXCEPTION, value) if !mem::replace(&mut has_exception, true) => {
+                attributes.add(to, EXCEPTION, value);
+            }
             // A key stands once.
-            ("err" | "error", value) if !mem::replace(&mut has_exception, true) => {
-                attributes.add(to, "exception.message", value);
+            (key, value) if RESERVED.contains(&key) => {
+                let reserved = |is: &dyn Fn(&str) -> bool| RESERVED.iter().any(|key| is(key));
+                let name = names.free(key, &reserved, &|is| adapter::has_key(event, is));
+                attributes.add(to, &name, value);
             }
             (key, value) => attributes.add(to, key, value),
         }
@@ -146,7 +165,7 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
 
 /// Appends the `KeyValue` of the names of the spans, with `:` between them.
 fn span_names(to: &mut Vec<u8>, event: &Event<'_>, longest: usize) -> io::Result<()> {
-    bytes(to, value::field::KEY, b"span");
+    bytes(to, value::field::KEY, SPANS.as_bytes());
     message(to, value::field::VALUE, |to| {
         message(to, value::field::STRING, |to| {
             let start = to.len();

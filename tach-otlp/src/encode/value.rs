@@ -65,7 +65,7 @@ pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>, longest: usize) {
         (Value::F64(value), _) => fixed_64(to, field::DOUBLE, value.to_bits()),
         (Value::Str(text), _) => string(to, text, longest),
         (Value::Error(chain), _) => string(to, &adapter::joined(chain), longest),
-        (Value::Json(json), _) => any_nested(to, json, nested::DEEPEST, longest),
+        (Value::Json(json), _) => any_nested(to, json, nested::DEEPEST_OF_OTLP, longest),
         // A part of a number would be another number.
         (value, _) => bytes(to, field::STRING, value.to_string().as_bytes()),
     }

@@ -12,7 +12,7 @@ use core::iter;
 
 use tach_core::adapter::utf8;
 use tach_core::{Instant, UnixTime};
-use tach_log::adapter::{Parts, Site};
+use tach_log::adapter::{DEPTH, Parts, Site};
 
 pub(crate) use self::fields::Fields;
 use super::{EVENT_NAME, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
@@ -120,6 +120,15 @@ impl<'a> Frame<'a> {
     pub(crate) const fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
         self
+    }
+
+    /// Returns whether the record has more fields, longer keys or deeper values than a format
+    /// receives.
+    #[inline]
+    pub(crate) fn exceeds_bounds(&self) -> bool {
+        /// The shortest record that may: a value of two brackets for each level.
+        const SHORTEST: usize = 2 * DEPTH;
+        self.bytes.len() > SHORTEST && self.fields.exceed_bounds()
     }
 
     /// Returns whether two records are equal in all but their times.

@@ -105,7 +105,7 @@ impl<'a> Writer<'a> {
     #[inline(always)]
     pub(crate) fn printed_field(&mut self, key: MaybeStatic<'_>, value: fmt::Arguments<'_>) {
         let at = self.to.buffer.len();
-        self.text([Tag::Str as u64], key);
+        self.text([Tag::Printed as u64], key);
         let _noted = self.printed(value, at, TAG_BITS);
     }
 
@@ -236,7 +236,7 @@ fn store<const N: usize>(to: &mut [u8], words: [u64; N]) {
     }
 }
 
-/// Returns a length, `shift` bits up. The queue refuses a record whose length might not fit in 28
+/// Returns a length, `shift` bits up. The queue refuses a record whose length might not fit in 27
 /// bits.
 #[inline]
 fn length(length: usize, shift: u32) -> u64 {

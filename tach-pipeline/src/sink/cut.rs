@@ -1,15 +1,8 @@
 //! A record that is too long, cut.
 
-use core::cell::Cell;
 use std::io;
 
-use tach_log::Value;
-use tach_log::adapter::{self, EachField, EachSpan, Fields};
-
-/// The key of the number of bytes that a record lacks.
-const KEY: &str = "truncated_bytes";
-/// Room for a value that is no text.
-const NUMBER: usize = 40;
+use tach_log::adapter::{Budget, EachField, EachSpan, Fields, TRUNCATED, beginning, pass_lost};
 
 /// The message and the fields of a record, as far as they fit into a number of bytes.
 pub(super) struct Cut<'a> {
@@ -38,7 +31,7 @@ impl<'a> Cut<'a> {
     pub(super) fn line(&self) -> String {
         match self.lost {
             0 => self.message.to_owned(),
-            lost => format!("{} {KEY}={lost}", self.message),
+            lost => format!("{} {TRUNCATED}={lost}", self.message),
         }
     }
 }
@@ -47,7 +40,7 @@ impl Fields for Cut<'_> {
     fn visit(&self, each: EachField<'_>) -> io::Result<()> {
         let budget = Budget::new(self.room);
         self.fields.visit(&mut |key, value| budget.pass(key, value, each))?;
-        pass_lost(self.lost + budget.lost.get(), each)
+        pass_lost(self.lost + budget.lost(), self.fields, each)
     }
 
     /// Visits the event's own fields, which have half of the room. The spans' fields have the other
@@ -59,7 +52,11 @@ impl Fields for Cut<'_> {
         self.fields.visit_spans(&mut |_, fields| {
             fields.visit(&mut |key, value| of_spans.pass(key, value, &mut |_, _| Ok(())))
         })?;
-        pass_lost(self.lost + budget.lost.get() + of_spans.lost.get(), each)
+        pass_lost(self.lost + budget.lost() + of_spans.lost(), self.fields, each)
+    }
+
+    fn is_printed(&self) -> bool {
+        self.fields.is_printed()
     }
 
     fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
@@ -79,67 +76,11 @@ impl Fields for OfSpan<'_> {
         self.fields.visit(&mut |key, value| self.budget.pass(key, value, each))
     }
 
+    fn is_printed(&self) -> bool {
+        self.fields.is_printed()
+    }
+
     fn has_key(&self, is: &dyn Fn(&str) -> bool) -> bool {
         self.fields.has_key(is)
     }
-}
-
-/// How many bytes may still be written, and how many were not.
-struct Budget {
-    room: Cell<usize>,
-    lost: Cell<usize>,
-}
-
-impl Budget {
-    const fn new(room: usize) -> Self {
-        Self { room: Cell::new(room), lost: Cell::new(0) }
-    }
-
-    /// Passes a field, as far as there is room.
-    fn pass(&self, key: &str, value: Value<'_>, each: EachField<'_>) -> io::Result<()> {
-        let length = text_of(value).map_or(NUMBER, str::len);
-        let Some(left) = self.room.get().checked_sub(key.len()) else {
-            self.lost.set(self.lost.get() + key.len() + length);
-            return Ok(());
-        };
-        let Some(text) = text_of(value) else {
-            self.room.set(left.saturating_sub(NUMBER));
-            return each(key, value);
-        };
-        let kept = beginning(text, left / 2);
-        self.lost.set(self.lost.get() + length - kept.len());
-        self.room.set(left - kept.len());
-        each(
-            key,
-            match value {
-                Value::Error(_) => Value::Error(adapter::chain(kept)),
-                // A part of JSON is none.
-                Value::Json(_) if kept.len() == length => value,
-                _ => Value::Str(kept),
-            },
-        )
-    }
-}
-
-/// Passes the number of bytes that a record lacks, if it lacks any.
-fn pass_lost(lost: usize, each: EachField<'_>) -> io::Result<()> {
-    if lost == 0 { Ok(()) } else { each(KEY, Value::U64(lost as u64)) }
-}
-
-/// Returns the text of a value that may be cut.
-fn text_of(value: Value<'_>) -> Option<&str> {
-    match value {
-        Value::Str(text) | Value::Json(text) => Some(text),
-        Value::Error(chain) => Some(adapter::chain_text(chain)),
-        _ => None,
-    }
-}
-
-/// Returns the first whole characters of `text`, at most `most` bytes.
-fn beginning(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }

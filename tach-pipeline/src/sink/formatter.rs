@@ -44,15 +44,24 @@ impl Formatter {
         to: &mut Batch,
     ) -> io::Result<()> {
         if record.bytes.len() > self.most {
-            return self.write_cut(record, time, to);
+            return self.write_cut(record, self.most, time, to);
+        }
+        if record.exceeds_bounds() {
+            return self.write_cut(record, usize::MAX, time, to);
         }
         self.write_parts(self.parts(record, time), to)
     }
 
-    /// Adds the part of a record that it may have.
+    /// Adds at most `most` bytes of a record, and as many fields as a record may have.
     #[cold]
-    fn write_cut(&self, record: &Frame<'_>, time: UnixTime, to: &mut Batch) -> io::Result<()> {
-        let cut = Cut::new(record.message, &record.fields, self.most);
+    fn write_cut(
+        &self,
+        record: &Frame<'_>,
+        most: usize,
+        time: UnixTime,
+        to: &mut Batch,
+    ) -> io::Result<()> {
+        let cut = Cut::new(record.message, &record.fields, most);
         let line = if record.is_line { cut.line() } else { String::new() };
         let message = if record.is_line { &line } else { cut.message() };
         self.write_parts(Parts { message, fields: &cut, ..self.parts(record, time) }, to)

@@ -57,6 +57,30 @@ fn a_record_that_is_too_long_is_cut_and_counts_its_loss() {
 }
 
 #[test]
+fn fields_and_keys_beyond_their_bounds_are_counted() {
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let log = |keys: &[String]| {
+        let fields: Vec<_> = keys.iter().map(|key| (&**key, 1)).collect();
+        let fields = fields.as_slice();
+        log::Log::log(&*pipeline, &log::Record::builder().key_values(&fields).build());
+    };
+    log(&(0..1_024).map(|at| format!("k{at:04}")).collect::<Vec<_>>());
+    log(&(0..1_026).map(|at| format!("k{at:04}")).collect::<Vec<_>>());
+    log(&["truncated_bytes".to_owned(), "x".repeat(300)]);
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let count = |at: usize| {
+        records[at].as_object().unwrap().keys().filter(|key| key.starts_with('k')).count()
+    };
+    assert_eq!((count(0), records[0].get("truncated_bytes")), (1_024, None));
+    // A number counts as 40 bytes.
+    assert_eq!((count(1), &records[1]["truncated_bytes"]), (1_024, &(2 * (5 + 40)).into()));
+    assert_eq!(records[2]["truncated_bytes"], 1);
+    assert_eq!(records[2]["truncated_bytes_"], 44);
+}
+
+#[test]
 fn fields_for_whose_keys_there_is_no_room_are_left_out() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).max_record_bytes(256);

@@ -30,6 +30,8 @@ mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod reentrance;
 mod refused;
+#[cfg(feature = "tracing")]
+mod same_lines;
 #[cfg(feature = "otlp")]
 mod secrets;
 mod selection;

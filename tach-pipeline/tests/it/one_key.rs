@@ -67,8 +67,10 @@ mod slog {
     use std::io;
     use std::sync::Mutex;
 
-    use ::slog::{Drain as _, Duplicate, Logger, info, o};
+    use ::slog::{Drain as _, Duplicate, Logger, crit, debug, error, info, o, trace, warn};
     use slog_json::Json;
+    use tach_core::UnixTime;
+    use tach_pipeline::Sink;
     use test_support::Captured;
 
     use super::*;
@@ -92,6 +94,40 @@ mod slog {
             assert_eq!(ours[key], theirs[key], "{key}");
         }
         assert_eq!(ours["k"], 3);
+    }
+
+    #[test]
+    fn bunyan_has_the_members_of_slog_bunyan() {
+        let memory = Memory::default();
+        let sink =
+            Sink::writer("memory", memory.clone()).format(tach_log::Json::bunyan("app", "a"));
+        let pipeline = Pipeline::builder().sink(sink).filter("trace").build().unwrap();
+        let other = Captured::default();
+        let drain = slog_bunyan::with_name("app", io::LineWriter::new(other.clone())).build();
+        let both = Duplicate(pipeline.clone(), Mutex::new(drain).fuse()).fuse();
+        let log = Logger::root(both, o!("outer" => 1));
+        crit!(log, "said"; "k" => 0.5);
+        error!(log, "said"; "text" => "a \"b\"");
+        warn!(log, "said {}", 1);
+        info!(log, "two\nlines"; "yes" => true, "shown" => %"s", "debug" => ?Some(1));
+        debug!(log, "");
+        trace!(log, "said");
+        pipeline.flush(LONG).unwrap();
+        let parsed = |text: &str| {
+            let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let without_host = events.map(|mut event| {
+                let time = event["time"].as_str().unwrap().parse::<UnixTime>();
+                assert!(time.is_ok() && event["hostname"].is_string(), "{event}");
+                event.as_object_mut().unwrap().retain(|key, _| key != "time" && key != "hostname");
+                event
+            });
+            without_host.collect::<Vec<_>>()
+        };
+        let ours = parsed(&memory.text());
+        assert_eq!(ours, parsed(&other.text()));
+        let levels: Vec<_> = ours.iter().map(|event| event["level"].as_u64().unwrap()).collect();
+        // The crate slog leaves out `trace!` unless a feature is on.
+        assert_eq!(&levels[..5], [60, 50, 40, 30, 20]);
     }
 
     /// slog-json writes the outermost value last, so that its readers see that.
@@ -165,7 +201,7 @@ mod tracing {
         });
         assert_eq!([&ours["span"], &ours["level"]], ["outer", "INFO"]);
         assert_eq!(
-            [&ours["span__"], &ours["level__"], &ours["msg_"]],
+            [&ours["span_2"], &ours["level_2"], &ours["msg_"]],
             [&Value::from("forged"), &2.into(), &3.into()]
         );
         assert_eq!([&ours["span_"], &ours["level_"]], [4, 1]);

@@ -166,6 +166,20 @@ fn values_of_redacted_keys_are_in_no_sink() {
     }
 }
 
+#[test]
+fn a_key_is_redacted_by_its_last_part_and_by_a_pattern() {
+    let memory = Memory::default();
+    let builder = Pipeline::builder().sink(memory.json()).redact(["password", "*token*"]);
+    let pipeline = builder.build().unwrap();
+    let fields = [("user.password", 1), ("access_token", 2), ("password.hint", 3)];
+    pipeline.log(&Record::builder().key_values(&fields).build());
+    pipeline.flush(LONG).unwrap();
+    let record = &memory.records()[0];
+    assert_eq!(record["user.password"], "[redacted]");
+    assert_eq!(record["access_token"], "[redacted]");
+    assert_eq!(record["password.hint"], 3);
+}
+
 /// Two callsites, by each front end.
 #[test]
 fn a_callsite_logs_as_many_records_a_second_as_the_limit() {

@@ -196,6 +196,20 @@ mod nested {
     }
 
     #[test]
+    fn a_deep_value_is_cut() {
+        let memory = Memory::default();
+        let sink = memory.json().format(Json::empty());
+        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let value = (0..70).fold(json!(1), |value, _| json!([value]));
+        log(&pipeline, &[("deep", KvValue::from_serde(&value)), ("behind", 2.into())]);
+        pipeline.flush(LONG).unwrap();
+        let record = &fields(&memory)[0];
+        let kept = (0..64).fold(json!("…"), |value, _| json!([value]));
+        assert_eq!((&record["deep"], &record["behind"]), (&kept, &json!(2)));
+        assert_eq!(record["truncated_bytes"], "[[[[[[1]]]]]]".len());
+    }
+
+    #[test]
     fn the_journal_has_json_and_the_joined_text_of_an_error() {
         let memory = Memory::default();
         let sink = Sink::writer("memory", memory.clone()).format(Journal::new());

@@ -1,7 +1,5 @@
 //! Local time.
 
-mod zone;
-
 use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
@@ -62,7 +60,7 @@ impl<const DIGITS: usize> Print for Local<DIGITS> {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
-        let offset = zone::offset_at(time);
+        let offset = adapter::local_time::offset_at(time);
         adapter::rfc3339::with_offset_text::<DIGITS, _>(time, offset, |text| write(writer, text));
     }
 }

@@ -6,11 +6,10 @@ use jiff::Timestamp;
 use jiff::fmt::StdFmtWrite;
 use jiff::fmt::strtime::{BrokenDownTime, Config};
 use jiff::tz::TimeZone;
-use tach_core::Offset;
-use tach_core::{Clock, UnixTime};
+use tach_core::{Clock, Offset, UnixTime, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
-use super::{current, system_zone};
+use super::current;
 use crate::error::Error;
 use crate::timer::sealed::Print;
 use crate::timer::{Timer, impl_format_time};
@@ -58,7 +57,7 @@ impl Zone {
     fn at(&self, time: UnixTime) -> TimeZone {
         match self {
             Self::Fixed(zone) => zone.clone(),
-            Self::System => system_zone::at(time),
+            Self::System => adapter::local_time::zone_at(time),
         }
     }
 }

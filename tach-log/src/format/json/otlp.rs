@@ -4,7 +4,7 @@ use std::io;
 
 use crate::event::Event;
 use crate::format::layout::{Layout, Syntax, What};
-use crate::format::nested::{self, DEEPEST};
+use crate::format::nested::{self, DEEPEST_OF_OTLP};
 use crate::format::quoted;
 use crate::value::{Value, write_plain};
 
@@ -18,7 +18,7 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
     let mut is_first = true;
     for part in &layout.parts {
         if let What::Fixed(value) = &part.what {
-            begin(to, &mut is_first, &part.key, 0);
+            begin(to, &mut is_first, &part.key);
             fixed(to, value);
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
     let mut is_first = true;
     for part in &layout.parts {
         if !matches!(part.what, What::Fixed(_)) && part.what.is_in(event) {
-            begin(to, &mut is_first, &part.key, 0);
+            begin(to, &mut is_first, &part.key);
             let start = to.len();
             layout.write_part(to, event, &part.what)?;
             let value = String::from_utf8_lossy(&to[start..]).into_owned();
@@ -54,9 +54,9 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
             fixed(to, &value);
         }
     }
-    layout.fields(event, |key, underscores, value| {
+    layout.fields(event, |key, name, value| {
         if id(key, value).is_none() {
-            begin(to, &mut is_first, key, underscores);
+            begin(to, &mut is_first, name);
             any_value(to, value);
             to.push(b'}');
         }
@@ -90,23 +90,18 @@ fn id<'a>(key: &str, value: Value<'a>) -> Option<(&'static str, &'a str)> {
 }
 
 /// Begins an attribute.
-fn begin(to: &mut Vec<u8>, is_first: &mut bool, key: &str, underscores: usize) {
+fn begin(to: &mut Vec<u8>, is_first: &mut bool, key: &str) {
     if !core::mem::take(is_first) {
         to.push(b',');
     }
     to.extend_from_slice(b"{\"key\":");
     quoted(to, key);
-    if underscores > 0 {
-        to.pop();
-        to.resize(to.len() + underscores, b'_');
-        to.push(b'"');
-    }
     to.extend_from_slice(b",\"value\":");
 }
 
 /// Ends an attribute whose value is known as JSON.
 fn fixed(to: &mut Vec<u8>, value: &str) {
-    any_nested(to, value, DEEPEST);
+    any_nested(to, value, DEEPEST_OF_OTLP);
     to.push(b'}');
 }
 
@@ -114,7 +109,7 @@ fn fixed(to: &mut Vec<u8>, value: &str) {
 fn any_value(to: &mut Vec<u8>, value: Value<'_>) {
     let (kind, is_quoted) = match value {
         Value::Null => return to.extend_from_slice(b"{}"),
-        Value::Json(json) => return any_nested(to, json, DEEPEST),
+        Value::Json(json) => return any_nested(to, json, DEEPEST_OF_OTLP),
         Value::Bool(_) => ("boolValue", false),
         Value::I64(_) => ("intValue", true),
         Value::U64(value) if i64::try_from(value).is_ok() => ("intValue", true),

@@ -1,17 +1,28 @@
 //! Layouts that log services define.
 
+use std::process;
+
 use super::Json;
-use crate::format::layout::{Layout, Syntax, What};
+use crate::format::layout::{Kind, Layout, Own, Syntax, What};
 
 impl Json {
     /// Creates the layout of the [Elastic Common Schema][ecs], version 8.11, as the [libraries for
     /// ECS logging][spec] write it.
     ///
-    /// `err` or else `error` is `error.message`, `trace_id` is `trace.id`, and `span_id` is
-    /// `span.id`. An event must not have both `err` and `error`: the latter would keep its name,
-    /// which is an object in ECS. The names of the spans are `labels.span`. Add `service.name` and
-    /// others by [`with`](Self::with).
+    /// Elasticsearch refuses a document with a value of another type than its schema's. Therefore:
     ///
+    /// - `err`, or else `error` or `exception.message`, is the text `error.message`; `error.type`
+    ///   and `exception.type` are `error.type`; `error.stack_trace`, `exception.stacktrace` and
+    ///   `backtrace` are `error.stack_trace`; `trace_id` is `trace.id`, and `span_id` is `span.id`.
+    ///   Each is a text, whatever the event's value was.
+    /// - All other fields are [`labels`][labels], with `_` for each `.`, `*` and `\` in their keys, and an object
+    ///   or a list as its text: `user` is `labels.user`. The names of the spans are `labels.span`.
+    /// - [`rename`](Self::rename) writes a field of ECS that the program sets with the right type:
+    ///   `rename("status", "http.response.status_code")`. Add `service.name` and others that are
+    ///   the same for all events by [`with`](Self::with).
+    /// - The path of the module is `log.origin.function`: Rust knows no more of the function.
+    ///
+    /// [labels]: https://www.elastic.co/guide/en/ecs/current/ecs-base.html
     /// [ecs]: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     /// [spec]: https://github.com/elastic/ecs-logging/blob/main/spec/spec.json
     ///
@@ -31,6 +42,7 @@ impl Json {
                 ("log.logger", What::Target),
                 ("log.origin.file.name", What::File),
                 ("log.origin.file.line", What::Line),
+                ("log.origin.function", What::Module),
                 ("process.thread.name", What::ThreadName),
                 ("process.thread.id", What::ThreadId),
                 ("labels.span", What::SpanNames),
@@ -40,7 +52,14 @@ impl Json {
                 ("span_id", "span.id"),
                 ("err", "error.message"),
                 ("error", "error.message"),
+                ("exception.message", "error.message"),
+                ("error.type", "error.type"),
+                ("exception.type", "error.type"),
+                ("error.stack_trace", "error.stack_trace"),
+                ("exception.stacktrace", "error.stack_trace"),
+                ("backtrace", "error.stack_trace"),
             ],
+            Own { object: "labels.", reserved: &[] },
         )
         .with("ecs.version", "8.11.0")
         .join_sources()
@@ -52,6 +71,12 @@ impl Json {
     /// The fields `trace_id` and `span_id` lead to the trace, if the log's agent knows the project.
     /// Otherwise [a trace has the text][trace] `projects/PROJECT_ID/traces/TRACE_ID`, which the
     /// field `trace_id` then must hold.
+    ///
+    /// Errors have the `@type` of Error Reporting. `labels` is the entry's labels if it is an object
+    /// of texts; `exception.stacktrace` or `backtrace` is `stack_trace`. `_` follows the key of a
+    /// field that the agents would read as another part of the entry, as `httpRequest_`, since a
+    /// value of another type makes them refuse or change the entry. [`rename`](Self::rename) writes
+    /// such a part on purpose.
     ///
     /// [google]: https://cloud.google.com/logging/docs/structured-logging
     /// [trace]: https://cloud.google.com/trace/docs/trace-log-integration
@@ -70,21 +95,29 @@ impl Json {
                 ("message", What::Message),
                 ("time", What::Time),
                 ("logging.googleapis.com/sourceLocation", What::SourceLocation),
+                ("@type", What::ErrorType),
                 ("target", What::Target),
                 ("span", What::SpanNames),
             ],
             &[
                 ("trace_id", "logging.googleapis.com/trace"),
                 ("span_id", "logging.googleapis.com/spanId"),
+                ("exception.stacktrace", "stack_trace"),
+                ("backtrace", "stack_trace"),
             ],
+            Own { object: "", reserved: &GOOGLE_CLOUD },
         )
+        .change(|layout| layout.add_renaming(&[("labels", LABELS)], Kind::Texts))
         .levels(["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "DEBUG"])
         .digits(9)
     }
 
     /// Creates a layout of [Datadog's reserved and standard attributes][datadog].
     ///
-    /// `err` or else `error` is `error.message`. Add `service`, `host` and others by
+    /// `err`, or else `error` or `exception.message`, is the text `error.message`; `error.kind`,
+    /// `error.type` and `exception.type` are `error.kind`; `error.stack`, `exception.stacktrace` and
+    /// `backtrace` are `error.stack`. `_` follows the key of a field that Datadog would read as the
+    /// log's host, service, status, time or message, as `host_`. Add `service`, `host` and others by
     /// [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a decimal
     /// number of Datadog's tracers.
     ///
@@ -107,11 +140,50 @@ impl Json {
                 ("logger.thread_name", What::ThreadName),
                 ("span", What::SpanNames),
             ],
-            &[("err", "error.message"), ("error", "error.message")],
+            &[
+                ("err", "error.message"),
+                ("error", "error.message"),
+                ("exception.message", "error.message"),
+                ("error.kind", "error.kind"),
+                ("error.type", "error.kind"),
+                ("exception.type", "error.kind"),
+                ("error.stack", "error.stack"),
+                ("exception.stacktrace", "error.stack"),
+                ("backtrace", "error.stack"),
+            ],
+            Own { object: "", reserved: &DATADOG },
         )
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .digits(3)
         .join_sources()
+    }
+
+    /// Creates the layout of [bunyan's core fields][bunyan], as `slog-bunyan` writes it, for the
+    /// program `bunyan` and other readers. slog's `Critical` is the level 60, and `Trace` is 10.
+    ///
+    /// bunyan requires the name of the program and of the host.
+    ///
+    /// [bunyan]: https://github.com/trentm/node-bunyan#core-fields
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let json = tach_log::Json::bunyan("checkout", "host-7");
+    /// ```
+    #[must_use]
+    pub fn bunyan(name: &str, host_name: &str) -> Self {
+        let parts = [
+            ("msg", What::RequiredMessage),
+            ("level", What::Level),
+            ("time", What::Time),
+            ("span", What::SpanNames),
+        ];
+        preset(Syntax::Json, &parts, &[], Own { object: "", reserved: &[] })
+            .with("v", 0)
+            .with("name", name)
+            .with("hostname", host_name)
+            .with("pid", process::id())
+            .levels([60, 50, 40, 30, 20, 10])
     }
 
     /// Creates the layout of [OpenTelemetry's files of JSON][file]: a line is a request of OTLP
@@ -140,12 +212,70 @@ impl Json {
                 ("thread.id", What::ThreadId),
                 ("span", What::SpanNames),
             ],
-            &[("err", "exception.message"), ("error", "exception.message")],
+            &[
+                ("err", "exception.message"),
+                ("error", "exception.message"),
+                ("exception.message", "exception.message"),
+            ],
+            Own { object: "", reserved: &[] },
         )
     }
 }
 
-/// Creates a layout of parts with the names that fields get.
-fn preset(syntax: Syntax, parts: &[(&str, What)], renamed: &[(&str, &str)]) -> Json {
-    Json::of(Layout::new(syntax, parts).renaming(renamed))
+/// Creates a layout of parts, with the names that fields get as texts, and of the rest of the
+/// service's schema.
+fn preset(syntax: Syntax, parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
+    let mut layout = Layout::new(syntax, parts);
+    layout.add_renaming(renamed, Kind::Text);
+    layout.own = own;
+    Json::of(layout)
 }
+
+/// Google Cloud's key of the labels of an entry.
+const LABELS: &str = "logging.googleapis.com/labels";
+
+/// What Google Cloud's agents take out of the payload
+/// (<https://cloud.google.com/logging/docs/structured-logging#structured_logging_special_fields>)
+/// and what Error Reporting reads as objects.
+const GOOGLE_CLOUD: [&str; 10] = [
+    "httpRequest",
+    "logging.googleapis.com/insertId",
+    "logging.googleapis.com/operation",
+    "logging.googleapis.com/trace_sampled",
+    "timestamp",
+    "timestampSeconds",
+    "timestampNanos",
+    "serviceContext",
+    "context",
+    "eventTime",
+];
+
+/// The keys that Datadog reads as reserved attributes unless it is configured otherwise
+/// (<https://docs.datadoghq.com/logs/log_configuration/pipelines/#preprocessing>), and `error`, which
+/// is an object.
+const DATADOG: [&str; 24] = [
+    "error",
+    "host",
+    "hostname",
+    "syslog.hostname",
+    "service",
+    "syslog.appname",
+    "dd.service",
+    "ddsource",
+    "source",
+    "ddtags",
+    "level",
+    "severity",
+    "syslog.severity",
+    "@timestamp",
+    "_timestamp",
+    "Timestamp",
+    "eventTime",
+    "date",
+    "published_date",
+    "syslog.timestamp",
+    "msg",
+    "log",
+    "dd.env",
+    "dd.version",
+];

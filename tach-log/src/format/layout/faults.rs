@@ -13,16 +13,16 @@ impl Layout {
             let parts = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
             faults.push(format!("without({key:?}): no part had this key; the parts are {parts}"));
         }
-        for renamed in self.renamed.iter().filter(|renamed| !renamed.is_preset) {
+        for renamed in self.renamed.iter().filter(|renamed| renamed.kind.is_none()) {
             faults.extend(self.fault_of_rename(&renamed.field, &renamed.key));
         }
-        if self.is_unix && self.time.has_offset() {
-            faults.push("offset: Unix time has none; call either offset or unix".to_owned());
+        if let Some(call) = self.time.zone_call().filter(|_| self.is_unix) {
+            faults.push(format!("{call}: Unix time has no zone; call either {call} or unix"));
         }
         let is_time_changed = self.is_unix || self.time != Time::DEFAULT;
         if self.syntax == Syntax::Otlp && is_time_changed && !self.has(&[What::Time]) {
             faults.push(
-                "opentelemetry: the time is in nanoseconds, so leave out digits, offset and unix; \
+                "opentelemetry: the time is in nanoseconds, so leave out digits, zone and unix; \
                  they are for a time that with(\"time\", Part::Time) adds"
                     .to_owned(),
             );
@@ -62,7 +62,7 @@ impl What {
             Self::Spans => return Some(format!("spans({key:?})")),
             // Google Cloud reads the two together, by one key.
             Self::SourceLocation => return Some("Part::File and Part::Line".to_owned()),
-            Self::Fixed(_) => return None,
+            Self::Fixed(_) | Self::ErrorType => return None,
         };
         Some(format!("with({key:?}, Part::{part})"))
     }

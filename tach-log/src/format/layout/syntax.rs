@@ -1,5 +1,6 @@
 //! How a layout writes keys and values.
 
+use std::borrow::Cow;
 use std::io;
 
 use tach_core::UnixTime;
@@ -52,17 +53,26 @@ impl Syntax {
         if self.is_json() { "Json" } else { "Logfmt" }
     }
 
-    /// Writes a key, with a comma or a space before it.
-    pub(super) fn begin(self, to: &mut Vec<u8>, key: &str, underscores: usize) {
+    /// Returns whether a key may stand as it is.
+    #[inline]
+    pub(super) fn may_stand(self, key: &str) -> bool {
+        self.is_json() || key_value::is_plain(key) || key_value::may_stand(key)
+    }
+
+    /// Returns a key as it may stand.
+    pub(super) fn key(self, key: &str) -> Cow<'_, str> {
+        if self.may_stand(key) { key.into() } else { key_value::plain(key).into() }
+    }
+
+    /// Writes a key that may stand, with a comma or a space before it.
+    pub(super) fn begin(self, to: &mut Vec<u8>, key: &str) {
         if self.is_json() {
             to.extend_from_slice(b",\"");
             escape::write::<true>(to, key);
-            to.resize(to.len() + underscores, b'_');
             to.extend_from_slice(b"\":");
         } else {
             to.push(b' ');
-            key_value::write_key(to, key);
-            to.resize(to.len() + underscores, b'_');
+            to.extend_from_slice(key.as_bytes());
             to.push(b'=');
         }
     }

@@ -1,12 +1,15 @@
 //! The fields of a record: its own and those of the spans around it, each key once.
 
 mod keys;
+mod redacted;
 
+use core::cell::Cell;
 use core::iter;
+use std::collections::HashMap;
 use std::io;
 
 use tach_log::Value;
-use tach_log::adapter::{self, EachField, EachSpan, Site};
+use tach_log::adapter::{self, DEPTH, EachField, EachSpan, FIELDS, KEY_BYTES, Site, nested};
 
 use super::Reader;
 use crate::frame::{FIRST_COUNTS, SITE, SPANS, TAG_BITS, Tag};
@@ -18,16 +21,18 @@ const REDACTED: &str = "[redacted]";
 pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     pub(in crate::frame) flags: u32,
-    /// The keys whose values are not shown.
+    /// Patterns of the keys whose values are not shown.
     pub(in crate::frame) redacted: &'a [String],
     /// Only the part before the first span counts.
     is_one_span: bool,
+    /// Whether the value of the current field has printed itself.
+    is_printed: Cell<bool>,
 }
 
 impl<'a> Fields<'a> {
     #[inline]
     pub(super) fn new(bytes: &'a [u8], flags: u32) -> Self {
-        Self { bytes, flags, redacted: &[], is_one_span: false }
+        Self { bytes, flags, redacted: &[], is_one_span: false, is_printed: Cell::new(false) }
     }
 
     #[inline]
@@ -59,18 +64,54 @@ impl<'a> Fields<'a> {
             own = reader.0.len();
         }
         let bytes = &self.bytes[..self.bytes.len() - own];
-        Self { bytes, flags: self.flags & !SPANS, is_one_span: false, ..*self }
+        Self { bytes, flags: self.flags & !SPANS, is_one_span: false, ..self.clone() }
     }
 
-    /// Visits each key once. Rare, so that looking at each pair of fields costs little overall.
+    fn visit_before_spans(&self, each: EachField<'_>) -> io::Result<()> {
+        let own = self.own();
+        adapter::Fields::visit(&own, &mut |key, value| {
+            self.is_printed.set(own.is_printed.get());
+            each(key, value)
+        })
+    }
+
+    /// Visits each key once, in time linear in the fields.
     #[cold]
     fn visit_once(&self, each: EachField<'_>) -> io::Result<()> {
+        let mut highest = HashMap::new();
+        for (rank, key, _) in self.ranked() {
+            let of_key = highest.entry(key).or_insert(rank);
+            *of_key = rank.max(*of_key);
+        }
         for (rank, key, value) in self.ranked() {
-            if !self.ranked().any(|(other, name, _)| other > rank && name == key) {
+            if highest.get(key) == Some(&rank) {
+                self.is_printed.set(rank.is_printed);
                 self.show(key, value, each)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns whether there are more fields, longer keys or deeper values than a format receives.
+    pub(super) fn exceed_bounds(&self) -> bool {
+        let (mut reader, mut count) = (Reader(self.bytes), 0);
+        while let Some((part, room)) = reader.skip_room() {
+            count += 1;
+            if room > KEY_BYTES || count > FIELDS || part.is_json() {
+                return self.look_at_bounds();
+            }
+        }
+        false
+    }
+
+    /// Like [`exceed_bounds`](Self::exceed_bounds), with a look at each key and value.
+    #[cold]
+    fn look_at_bounds(&self) -> bool {
+        self.ranked().enumerate().any(|(at, (_, key, value))| {
+            let is_deep =
+                matches!(value, Value::Json(json) if nested::shallow(json, DEPTH).is_some());
+            at >= FIELDS || key.len() > KEY_BYTES || is_deep
+        })
     }
 
     /// Passes a field, without the values of redacted keys.
@@ -85,8 +126,7 @@ impl<'a> Fields<'a> {
 
     #[inline(never)]
     fn show_redacted(&self, key: &str, value: Value<'a>, each: EachField<'_>) -> io::Result<()> {
-        let is_redacted =
-            |key: &str| self.redacted.iter().any(|redacted| redacted.eq_ignore_ascii_case(key));
+        let is_redacted = |key: &str| redacted::is_redacted(self.redacted, key);
         match value {
             _ if is_redacted(key) => each(key, Value::Str(REDACTED)),
             Value::Json(json) => {
@@ -103,36 +143,50 @@ impl<'a> Fields<'a> {
     fn ranked(&self) -> impl Iterator<Item = (Rank, &'a str, Value<'a>)> + use<'a> {
         let first_counts = self.flags & FIRST_COUNTS != 0;
         let (mut is_own, mut at) = (true, 0);
-        self.parts().filter_map(move |(key, value)| {
+        let mut reader = Reader(self.bytes);
+        let parts = iter::from_fn(move || Some((reader.is_printed(), reader.part()?)));
+        parts.filter_map(move |(is_printed, (key, value))| {
             at += 1;
             is_own &= value.is_some();
-            Some(((is_own, if first_counts { -at } else { at }), key, value?))
+            let place = if first_counts { -at } else { at };
+            Some((Rank { is_own, place, is_printed }, key, value?))
         })
     }
 }
 
-type Rank = (bool, isize);
+/// The rank of a field among those of one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    is_own: bool,
+    place: isize,
+    is_printed: bool,
+}
 
 impl adapter::Fields for Fields<'_> {
     #[inline]
     fn visit(&self, each: EachField<'_>) -> io::Result<()> {
         if self.is_one_span {
-            return self.own().visit(each);
+            return self.visit_before_spans(each);
         }
         if keys::may_repeat(self.bytes) {
             return self.visit_once(each);
         }
         let mut reader = Reader(self.bytes);
-        while let Some((key, value)) = reader.part() {
+        loop {
+            self.is_printed.set(reader.is_printed());
+            let Some((key, value)) = reader.part() else { return Ok(()) };
             if let Some(value) = value {
                 self.show(key, value, each)?;
             }
         }
-        Ok(())
     }
 
     fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
-        if self.has_spans() { self.own().visit(each) } else { self.visit(each) }
+        if self.has_spans() { self.visit_before_spans(each) } else { self.visit(each) }
+    }
+
+    fn is_printed(&self) -> bool {
+        self.is_printed.get()
     }
 
     fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
@@ -141,13 +195,19 @@ impl adapter::Fields for Fields<'_> {
             let rest = reader.clone();
             let Some((part, _)) = reader.skip() else { return Ok(()) };
             if let Some((name, None)) = part.is_span().then(|| rest.clone().part()).flatten() {
-                each(name, &Self { bytes: reader.0, flags: 0, is_one_span: true, ..*self })?;
+                each(name, &Self { bytes: reader.0, flags: 0, is_one_span: true, ..self.clone() })?;
             }
         }
     }
 }
 
 impl<'a> Reader<'a> {
+    /// Returns whether the next field's value has printed itself.
+    #[inline]
+    fn is_printed(&self) -> bool {
+        self.0.first().is_some_and(|tag| tag & !(u8::MAX << TAG_BITS) == Tag::Printed as u8)
+    }
+
     /// Takes a key with its value, or the name of a span.
     #[inline]
     pub(super) fn part(&mut self) -> Option<(&'a str, Option<Value<'a>>)> {
@@ -163,13 +223,13 @@ impl<'a> Reader<'a> {
             Tag::I128 => Some(Value::I128(i128::from_le_bytes(reader.array()?))),
             Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
             Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
-            Tag::Str | Tag::Json | Tag::Error | Tag::Span => None,
+            Tag::Str | Tag::Json | Tag::Error | Tag::Printed | Tag::Span => None,
             // These follow the fields.
             Tag::File | Tag::Module | Tag::Thread | Tag::Context => return None,
         };
         let key = reader.text(key)?;
         let value = match tag {
-            Tag::Str => Some(Value::Str(reader.copied(kind >> TAG_BITS)?)),
+            Tag::Str | Tag::Printed => Some(Value::Str(reader.copied(kind >> TAG_BITS)?)),
             Tag::Json => Some(Value::Json(reader.copied(kind >> TAG_BITS)?)),
             Tag::Error => Some(Value::Error(adapter::chain(reader.copied(kind >> TAG_BITS)?))),
             _ => value,

@@ -6,8 +6,11 @@ use crate::frame::{NUMBER, TAG_BITS, Tag, WORD};
 /// A record with more fields than this is searched pair by pair.
 const MOST: usize = 32;
 
+/// How many values a tag's bits have.
+const TAGS: usize = 1 << TAG_BITS;
+
 /// The lengths of the values before a key, by tag.
-const BYTES: [u8; 16] = bytes();
+const BYTES: [u8; TAGS] = bytes();
 
 /// Returns `false` if each key stands once, and `true` if one may stand twice.
 ///
@@ -64,6 +67,10 @@ impl Part {
         self.tag() == Tag::Span as u64
     }
 
+    pub(super) const fn is_json(self) -> bool {
+        self.tag() == Tag::Json as u64
+    }
+
     /// Returns the number of the key, or its length.
     #[inline]
     const fn code(self) -> u32 {
@@ -72,7 +79,7 @@ impl Part {
 
     /// Returns the room that a value before the key takes.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a tag has four bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "a tag has five bits")]
     const fn value(self) -> usize {
         BYTES[self.tag() as usize] as usize
     }
@@ -85,6 +92,19 @@ impl Part {
 }
 
 impl Reader<'_> {
+    /// Skips a field or a span's name, and returns it with the room of a key that is copied.
+    #[inline]
+    pub(super) fn skip_room(&mut self) -> Option<(Part, usize)> {
+        let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
+        if part.tag() > Tag::Span as u64 {
+            return None;
+        }
+        let code = part.code();
+        let room = if code & NUMBER == 0 { padded(usize::try_from(code).ok()?) } else { 0 };
+        self.0 = self.0.get(WORD + part.value() + room + part.text()..)?;
+        Some((part, room))
+    }
+
     /// Skips a field or a span's name, and returns it with the number of its key or a hash.
     pub(in crate::frame) fn skip(&mut self) -> Option<(Part, u32)> {
         let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
@@ -119,8 +139,8 @@ fn hash(text: &[u8]) -> u32 {
     hash & !NUMBER
 }
 
-const fn bytes() -> [u8; 16] {
-    let mut bytes = [0; 16];
+const fn bytes() -> [u8; TAGS] {
+    let mut bytes = [0; TAGS];
     bytes[Tag::I64 as usize] = 8;
     bytes[Tag::U64 as usize] = 8;
     bytes[Tag::F64 as usize] = 8;

@@ -4,12 +4,11 @@ use core::cell::Cell;
 use core::time::Duration;
 use std::thread_local;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use tach_core::Offset;
-use tach_core::UnixTime;
+use jiff02::Timestamp;
+use jiff02::tz::TimeZone;
 
-use crate::timers::system_zone::{self, KEPT_S};
+use super::zone::{self, KEPT_S};
+use crate::unix_time::{Offset, UnixTime};
 
 /// An offset that holds in the seconds `from_s..until_s`.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +23,10 @@ thread_local! {
 }
 
 /// Returns the offset of the system's zone at `time`.
+#[must_use]
 #[inline]
-pub(super) fn offset_at(time: UnixTime) -> Offset {
-    let offset = |known: &Cell<Known>| offset_with(known, time, || system_zone::at(time));
+pub fn offset_at(time: UnixTime) -> Offset {
+    let offset = |known: &Cell<Known>| offset_with(known, time, || zone::zone_at(time));
     // Destructors of other thread-locals may log after this one is gone.
     KNOWN.try_with(offset).unwrap_or_else(|_| offset(&Cell::new(Known::NOTHING)))
 }
@@ -40,7 +40,7 @@ fn offset_with(known: &Cell<Known>, time: UnixTime, zone: impl FnOnce() -> TimeZ
     }
     let learned = Known::learn(&zone(), time);
     // During the search this is the offset of the previous zone.
-    if !system_zone::is_sought() {
+    if !zone::is_sought() {
         known.set(learned);
     }
     learned.offset
@@ -74,5 +74,5 @@ fn second_of(timestamp: Timestamp) -> u64 {
     u64::try_from(timestamp.as_second()).unwrap_or(0)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(tach_same_arithmetic)))]
 mod tests;

@@ -4,10 +4,10 @@ use core::cell::{Cell, RefCell};
 use std::fs;
 use std::thread_local;
 
-use jiff::tz::TimeZone;
-use tach_core::{UnixTime, adapter};
+use jiff02::tz::TimeZone;
 
-use crate::thread_cell::during;
+use crate::os;
+use crate::unix_time::UnixTime;
 
 /// How long a thread keeps the zone.
 pub(super) const KEPT_S: u64 = 60;
@@ -34,14 +34,15 @@ thread_local! {
 /// Returns the system's zone at `time`, or UTC if it can't be found.
 ///
 /// A failure is kept as well, since jiff would search the file system each time.
+#[must_use]
 #[inline]
-pub(super) fn at(time: UnixTime) -> TimeZone {
+pub fn zone_at(time: UnixTime) -> TimeZone {
     find_with(time, system)
 }
 
 /// Returns the zone that `TZ` names, or else the machine's.
 fn system() -> TimeZone {
-    if adapter::is_environment_trusted() {
+    if os::is_environment_trusted() {
         return TimeZone::system();
     }
     // jiff would read `TZ`, which may name any file.
@@ -49,7 +50,23 @@ fn system() -> TimeZone {
     zone.unwrap_or(TimeZone::UTC)
 }
 
-/// Returns whether this thread is looking for the zone, so that [`at`] returns the previous one.
+/// A search for the zone on this thread, which ends when the value is dropped.
+struct Search;
+
+impl Search {
+    fn begin() -> Self {
+        let _ending = IS_SOUGHT.try_with(|is_sought| is_sought.set(true));
+        Self
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        let _ending = IS_SOUGHT.try_with(|is_sought| is_sought.set(false));
+    }
+}
+
+/// Returns whether this thread is looking for the zone, so that [`zone_at`] returns the previous one.
 ///
 /// jiff may log the search, and the timestamp of that line must not start another search.
 #[inline]
@@ -65,7 +82,10 @@ pub(super) fn find_with(time: UnixTime, find: impl FnOnce() -> TimeZone) -> Time
     if last.minute == minute || is_sought() {
         return last.zone;
     }
-    let zone = during(&IS_SOUGHT, true, find);
+    let zone = {
+        let _search = Search::begin();
+        find()
+    };
     let found = Found { zone: zone.clone(), minute };
     let _ = FOUND.try_with(|cell| cell.replace(found));
     zone

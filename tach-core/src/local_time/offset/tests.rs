@@ -1,10 +1,9 @@
 //! Kept offsets, against jiff's.
 
-use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use tach_core::adapter;
 
 use super::*;
+use crate::adapter;
 
 /// Summer time from the last Sunday of March to the last one of October, at 01:00 UTC.
 fn berlin() -> TimeZone {
@@ -98,11 +97,11 @@ fn the_zone_is_asked_for_once_a_minute_and_a_new_one_is_honoured() {
 fn lines_during_the_search_have_the_previous_zone_and_later_lines_the_new_one() {
     let offset = |time: &str| offset_at(at(time)).as_minutes();
     let search = |time, zone: &str| {
-        system_zone::find_with(at(time), || {
+        zone::find_with(at(time), || {
             let within = offset(time);
             assert_eq!(offset("2040-01-01T00:00:00Z"), within);
             assert_eq!(
-                system_zone::at(at(time)).to_offset(Timestamp::UNIX_EPOCH).seconds(),
+                zone::zone_at(at(time)).to_offset(Timestamp::UNIX_EPOCH).seconds(),
                 within * 60
             );
             TimeZone::get(zone).unwrap()
@@ -117,7 +116,7 @@ fn lines_during_the_search_have_the_previous_zone_and_later_lines_the_new_one() 
 fn timers_share_the_zone_that_was_found_for_the_minute() {
     let mut searches = 0;
     for time in ["2026-11-21T09:30:00Z", "2026-11-21T09:30:59.9Z", "2026-11-21T09:31:00Z"] {
-        system_zone::find_with(at(time), || {
+        zone::find_with(at(time), || {
             searches += 1;
             TimeZone::unknown()
         });

@@ -1,0 +1,7 @@
+//! The system's time zone, by jiff.
+
+mod offset;
+mod zone;
+
+pub use self::offset::offset_at;
+pub use self::zone::zone_at;

@@ -1,0 +1,158 @@
+//! The lines of tracing-subscriber: its default format, and its compact one.
+
+use std::io::{self, Write as _};
+
+use super::{Line, PLAIN, Style, color, faint};
+use crate::event::{Event, Span};
+use crate::format::keys::Names;
+use crate::format::{escape, key_value};
+use crate::value::{Value, write_plain};
+
+const BOLD: &[u8] = b"\x1b[1m";
+const ITALIC: &[u8] = b"\x1b[3m";
+/// A space, and then faint.
+const SPACE_FAINT: &[u8] = b" \x1b[2m";
+
+pub(super) fn write<const COLORS: bool>(
+    line: &Line,
+    event: &Event<'_>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
+    let is_compact = line.style == Style::TracingCompact;
+    if let Some(time) = line.time {
+        faint::<COLORS>(to, |to| time.write(to, event.time()));
+        to.push(b' ');
+    }
+    if line.has_level {
+        let level = event.level_name();
+        in_style::<COLORS>(to, color(level), |to| write!(to, "{level:>5}"))?;
+        to.push(b' ');
+    }
+    if event.has_spans() {
+        event.spans(|span| {
+            in_style::<COLORS>(to, BOLD, |to| {
+                escape::write::<false>(to, span.name());
+                Ok(())
+            })?;
+            if is_compact {
+                to.push(b':');
+            } else {
+                braced::<COLORS>(to, &span)?;
+                faint::<COLORS>(to, |to| to.push(b':'));
+            }
+            Ok(())
+        })?;
+        to.push(b' ');
+    }
+    if !event.target().is_empty() {
+        faint::<COLORS>(to, |to| escape::write::<false>(to, event.target()));
+        faint::<COLORS>(to, |to| to.push(b':'));
+        to.push(b' ');
+    }
+    let start = to.len();
+    escape::write::<false>(to, event.message());
+    let mut names = Names::default();
+    event.own_fields(|key, value| {
+        let is_printed = event.is_printed();
+        if to.len() > start {
+            to.push(b' ');
+        }
+        if key_value::is_plain(key) {
+            field::<COLORS>(to, key, value, is_printed)
+        } else {
+            let mut name = Vec::new();
+            key_value::write_name(&mut name, key, &[], &mut names, event);
+            field::<COLORS>(to, &String::from_utf8_lossy(&name), value, is_printed)
+        }
+    })?;
+    if is_compact {
+        event.spans(|span| {
+            let (start, before) = (to.len(), if COLORS { SPACE_FAINT } else { b" " });
+            fields::<COLORS>(to, &span, before)?;
+            if COLORS && to.len() > start {
+                to.extend_from_slice(PLAIN);
+            }
+            Ok(())
+        })?;
+    }
+    to.push(b'\n');
+    Ok(())
+}
+
+/// Writes the fields of a span in braces, if it has any.
+fn braced<const COLORS: bool>(to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<()> {
+    let mut brace = Vec::new();
+    in_style::<COLORS>(&mut brace, BOLD, |to| to.write_all(b"{"))?;
+    let start = to.len();
+    fields::<COLORS>(to, span, &brace)?;
+    if to.len() > start {
+        in_style::<COLORS>(to, BOLD, |to| to.write_all(b"}"))?;
+    }
+    Ok(())
+}
+
+/// Writes the fields of a span, with `before` before the first.
+fn fields<const COLORS: bool>(to: &mut Vec<u8>, span: &Span<'_>, before: &[u8]) -> io::Result<()> {
+    let mut before = Some(before);
+    span.fields(|key, value| {
+        to.extend_from_slice(before.take().unwrap_or(b" "));
+        if key_value::is_plain(key) {
+            field::<COLORS>(to, key, value, span.is_printed())
+        } else {
+            field::<COLORS>(to, &key_value::plain(key), value, span.is_printed())
+        }
+    })
+}
+
+fn field<const COLORS: bool>(
+    to: &mut Vec<u8>,
+    key: &str,
+    value: Value<'_>,
+    is_printed: bool,
+) -> io::Result<()> {
+    in_style::<COLORS>(to, ITALIC, |to| to.write_all(key.as_bytes()))?;
+    faint::<COLORS>(to, |to| to.push(b'='));
+    match value {
+        Value::Str(text) if is_printed => escape::write::<false>(to, text),
+        // Rust's escapes leave no character that ends a line or drives a terminal.
+        Value::Str(text) => write!(to, "{text:?}")?,
+        Value::F64(number) => write!(to, "{number:?}")?,
+        Value::Error(chain) => {
+            let mut messages = chain.messages();
+            escape::write::<false>(to, messages.next().unwrap_or_default());
+            let mut between: &[u8] = b"[";
+            for source in messages {
+                if between == b"[" {
+                    to.push(b' ');
+                    in_style::<COLORS>(to, ITALIC, |to| to.write_all(key.as_bytes()))?;
+                    in_style::<COLORS>(to, ITALIC, |to| to.write_all(b".sources"))?;
+                    faint::<COLORS>(to, |to| to.push(b'='));
+                }
+                to.extend_from_slice(between);
+                escape::write::<false>(to, source);
+                between = b", ";
+            }
+            if between != b"[" {
+                to.push(b']');
+            }
+        }
+        value => write_plain(to, value),
+    }
+    Ok(())
+}
+
+#[inline]
+fn in_style<const COLORS: bool>(
+    to: &mut Vec<u8>,
+    style: &[u8],
+    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    if COLORS {
+        to.extend_from_slice(style);
+    }
+    write(to)?;
+    if COLORS {
+        to.extend_from_slice(PLAIN);
+    }
+    Ok(())
+}
