@@ -261,7 +261,7 @@ fn spans_that_are_refused_are_in_a_log_record() {
 fn a_slow_collector_gets_the_same_again() {
     for kind in KINDS {
         let mut delays = [10, 10, 0].into_iter();
-        let (endpoint, requests) = serve_by(move |_, _| {
+        let (endpoint, requests) = serve_by(move |_| {
             thread::sleep(delays.next().unwrap_or(0) * SHORT);
             ok()
         });
@@ -279,7 +279,7 @@ fn a_slow_collector_gets_the_same_again() {
 #[test]
 fn a_flush_waits_for_a_slow_collector() {
     for kind in KINDS {
-        let (endpoint, requests) = serve_by(|_, _| {
+        let (endpoint, requests) = serve_by(|_| {
             thread::sleep(Duration::from_secs(2));
             ok()
         });
@@ -319,7 +319,7 @@ fn each_request_has_the_whole_time() {
         let (go_on, waits) = channel::<()>();
         let mut answers = answers.into_iter();
         let mut is_first = true;
-        let (endpoint, requests) = serve_by(move |_, _| {
+        let (endpoint, requests) = serve_by(move |_| {
             if core::mem::take(&mut is_first) {
                 let _closed = waits.recv();
                 return ok();
@@ -348,7 +348,7 @@ fn each_request_has_the_whole_time() {
 fn a_collector_that_catches_up_is_waited_for() {
     let (go_on, waits) = channel::<()>();
     let mut at = 0;
-    let (endpoint, requests) = serve_by(move |_, _| {
+    let (endpoint, requests) = serve_by(move |_| {
         at += 1;
         match at {
             1 | 4 => {

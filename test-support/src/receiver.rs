@@ -30,22 +30,20 @@ pub fn serve() -> (String, Requests) {
 pub fn serve_answers(answers: Vec<Vec<u8>>) -> (String, Requests) {
     let mut answers = answers.into_iter();
     let mut last = None;
-    serve_by(move |_, _| {
+    serve_by(move |_| {
         last = answers.next().or(last.take());
         last.clone().expect("there is an answer")
     })
 }
 
-/// Serves requests, one connection after another, with the answers that `answer` returns for a path
-/// and a body. It may take its time.
+/// Serves requests, one connection after another, with the answers that `answer` returns for a path.
+/// The test receives a request before `answer` is called, so `answer` may wait for the test.
 ///
 /// # Panics
 ///
 /// If no port is free.
 #[must_use]
-pub fn serve_by(
-    mut answer: impl FnMut(&str, &[u8]) -> Vec<u8> + Send + 'static,
-) -> (String, Requests) {
+pub fn serve_by(mut answer: impl FnMut(&str) -> Vec<u8> + Send + 'static) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("the listener has an address");
     let (sender, requests) = channel();
@@ -53,9 +51,8 @@ pub fn serve_by(
         for stream in listener.incoming().map_while(Result::ok) {
             let mut stream = BufReader::new(stream);
             while let Some((path, body)) = request(&mut stream) {
-                let answer = answer(&path, &body);
-                let _the_test_has_ended = sender.send((path, body));
-                if stream.get_mut().write_all(&answer).is_err() {
+                let _the_test_has_ended = sender.send((path.clone(), body));
+                if stream.get_mut().write_all(&answer(&path)).is_err() {
                     break;
                 }
             }

@@ -81,7 +81,7 @@ fn the_signals_that_are_sent_are_chosen() {
 
 #[test]
 fn a_signal_that_is_refused_costs_the_others_nothing() {
-    let (endpoint, requests) = receiver::serve_by(|path, _| match path {
+    let (endpoint, requests) = receiver::serve_by(|path| match path {
         "/v1/traces" => b"HTTP/1.1 400 Bad\r\ncontent-length: 0\r\n\r\n".to_vec(),
         _ => OK.to_vec(),
     });
@@ -97,7 +97,7 @@ fn a_signal_that_is_refused_costs_the_others_nothing() {
 /// A collector that takes spans later leaves room for records in the common buffer.
 #[test]
 fn a_signal_that_waits_leaves_the_others_room() {
-    let (endpoint, _requests) = receiver::serve_by(|path, _| match path {
+    let (endpoint, _requests) = receiver::serve_by(|path| match path {
         "/v1/traces" => b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec(),
         _ => OK.to_vec(),
     });
