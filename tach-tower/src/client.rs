@@ -104,7 +104,8 @@ where
         let limits = settings.start(asked, cap, own.or_else(current));
         // Also for a client behind a `tower::buffer`, which calls it in a task of its own.
         request.extensions_mut().insert(limits.budget);
-        self.send(request, limits, is_grpc)
+        let is_sent = Client::announce(settings, limits.whole, &mut request, is_grpc);
+        self.send(request, limits, is_grpc, is_sent)
     }
 }
 
@@ -129,15 +130,12 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let is_grpc = self.is_grpc;
         let exhausted = match ready!(self.as_mut().poll_result(cx)) {
-            Ok(Ok(response)) => return Poll::Ready(Ok(self.limit(response))),
-            Ok(Err(error)) => match self.failed(error) {
+            Some(Ok(response)) => return Poll::Ready(Ok(self.limit(response))),
+            Some(Err(error)) => match self.failed(error) {
                 Ok(error) => return Poll::Ready(Err(error.into())),
                 Err(exhausted) => exhausted,
             },
-            Err(exhausted) => {
-                drop(self.counted(None));
-                exhausted
-            }
+            None => self.exhausted().0,
         };
         Poll::Ready(if is_grpc {
             Ok(grpc::response(&exhausted).map(BudgetBody::own))

@@ -93,7 +93,12 @@ pub(crate) struct Entered(Option<Current>);
 impl Entered {
     #[inline]
     pub(crate) fn new(budget: Budget, is_enforced: bool) -> Self {
-        Self(CURRENT.replace(Some(Current { budget, is_enforced })))
+        CURRENT.with(|current| {
+            // Most requests have no outer budget, and copy nothing.
+            let outer = if current.get().is_none() { None } else { current.get() };
+            current.set(Some(Current { budget, is_enforced }));
+            Self(outer)
+        })
     }
 
     /// Returns whether the budget that began at `parent` surrounds this one, and ends the future.
@@ -107,6 +112,9 @@ impl Entered {
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        CURRENT.set(self.0);
+        match self.0 {
+            None => CURRENT.set(None),
+            outer => CURRENT.set(outer),
+        }
     }
 }

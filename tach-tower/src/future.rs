@@ -60,10 +60,8 @@ pin_project! {
     }
 }
 
-type ResultOf<S, R> = Result<<S as Service<R>>::Response, <S as Service<R>>::Error>;
-
 impl<S: Service<R>, R, K: Side<R>> ResponseFuture<S, R, K> {
-    /// Returns the inner result, or the error of the budget if that ended first.
+    /// Returns the inner result, or `None` if the budget ended first.
     #[expect(
         clippy::inline_always,
         reason = "otherwise a response or a request is copied once more"
@@ -72,7 +70,7 @@ impl<S: Service<R>, R, K: Side<R>> ResponseFuture<S, R, K> {
     pub(crate) fn poll_result(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<ResultOf<S, R>, Exhausted>> {
+    ) -> Poll<Option<Result<S::Response, S::Error>>> {
         let mut this = self.project();
         let spent = |call: &Call<S, R, K>| {
             if call.is_waiting() { Spent::Waiting } else { Spent::Running }
@@ -81,18 +79,10 @@ impl<S: Service<R>, R, K: Side<R>> ResponseFuture<S, R, K> {
         if let Some(counted) = this.counted {
             counted.shared.settings.attributes.record(&this.call.budget);
         }
-        let spent = match result {
-            Ok(Some(result)) => return Poll::Ready(Ok(result)),
-            Ok(None) => Spent::Waiting,
-            Err(spent) => spent,
-        };
-        if let Some(counted) = this.counted {
-            counted.outcome = match counted.outcome {
-                Outcome::Abandoned => Outcome::Exhausted,
-                refused => refused,
-            };
+        if let Some(None) = result {
+            this.call.as_mut().note(Spent::Waiting);
         }
-        Poll::Ready(Err(Exhausted::new(&this.call.budget, spent)))
+        Poll::Ready(result.flatten())
     }
 }
 
@@ -121,6 +111,17 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
             End::new(budget, self.call.parent, BodyAlarm::new(end), self.is_grpc, Some(counted))
         });
         response.map(|body| BudgetBody::with_end(body, end))
+    }
+
+    /// Counts a request that its budget ended, and returns its error.
+    #[cold]
+    pub(crate) fn exhausted(self: Pin<&mut Self>) -> (Exhausted, Counted) {
+        let exhausted = self.call.exhausted();
+        let mut counted = self.counted(None);
+        if counted.outcome == Outcome::Abandoned {
+            counted.outcome = Outcome::Exhausted;
+        }
+        (exhausted, counted)
     }
 
     /// Returns the error of a client. A client that reads the header, such as tonic's channel, may

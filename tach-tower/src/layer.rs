@@ -139,7 +139,7 @@ impl<S, K> BudgetService<S, K> {
         self.inner.inner
     }
 
-    /// Sends a request with its budget, or refuses it.
+    /// Sends a request with its budget, or refuses it if that can't be announced.
     #[expect(
         clippy::inline_always,
         reason = "otherwise a response or a request is copied once more"
@@ -147,20 +147,18 @@ impl<S, K> BudgetService<S, K> {
     #[inline(always)]
     pub(crate) fn send<R>(
         &mut self,
-        mut request: R,
+        request: R,
         limits: Limits,
         is_grpc: bool,
+        is_sent: bool,
     ) -> ResponseFuture<S, R, K>
     where
         S: Service<R> + Clone,
         K: Side<R>,
     {
         let Limits { budget, whole, parent } = limits;
-        let settings = &self.shared.settings;
         let mut counted = Counted::new(self.shared.clone());
-        let is_sent = !settings.refuses(budget.total())
-            && K::announce(settings, whole, &mut request, is_grpc);
-        let call = if is_sent {
+        let call = if is_sent && !self.shared.settings.refuses(budget.total()) {
             let wait = || {
                 let (shared, whole) = (self.shared.clone(), budget.lasting(whole));
                 Wait { shared, whole, is_grpc, side: PhantomData }

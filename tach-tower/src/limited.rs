@@ -18,6 +18,8 @@ pin_project! {
         pub(crate) budget: Budget,
         // The start of the budget that this one ends with, if it has no earlier end of its own.
         pub(crate) parent: Option<Instant>,
+        // What the budget was spent on, if it has ended.
+        spent: Spent,
         #[pin]
         pub(crate) alarm: Alarm,
     }
@@ -26,13 +28,25 @@ pin_project! {
 impl<F> Limited<F> {
     #[inline]
     pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<Instant>) -> Self {
-        Self { future, budget, parent, alarm: Alarm::default() }
+        Self { future, budget, parent, spent: Spent::Before, alarm: Alarm::default() }
+    }
+
+    /// Notes what the budget was spent on.
+    #[cold]
+    pub(crate) fn note(self: Pin<&mut Self>, spent: Spent) {
+        *self.project().spent = spent;
+    }
+
+    /// Returns the error of the budget that has ended.
+    #[cold]
+    pub(crate) fn exhausted(&self) -> Exhausted {
+        Exhausted::new(&self.budget, self.spent)
     }
 }
 
 impl<F: Future> Limited<F> {
     /// Returns the result, also if the budget is exhausted by then. If the budget ends first, drops
-    /// the future, and returns what `spent` says of it.
+    /// the future, notes what `spent` says of it, and returns `None`.
     #[expect(
         clippy::inline_always,
         reason = "otherwise a response or a request is copied once more"
@@ -42,14 +56,14 @@ impl<F: Future> Limited<F> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         spent: impl FnOnce(&F) -> Spent,
-    ) -> Poll<Result<F::Output, Spent>> {
+    ) -> Poll<Option<F::Output>> {
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {
-            return Poll::Ready(Err(Spent::Before));
+            return Poll::Ready(None);
         };
         let entered = Entered::new(*this.budget, true);
         if let Poll::Ready(output) = future.poll(cx) {
-            return Poll::Ready(Ok(output));
+            return Poll::Ready(Some(output));
         }
         // The layer outside drops this future at its own end, and counts it.
         let is_ended = entered.is_ended_by(*this.parent);
@@ -58,11 +72,12 @@ impl<F: Future> Limited<F> {
             return Poll::Pending;
         }
         ready!(this.alarm.poll_end(this.budget, cx));
-        let spent =
-            this.future.as_ref().as_pin_ref().map_or(Spent::Before, |future| spent(&future));
+        if let Some(future) = this.future.as_ref().as_pin_ref() {
+            *this.spent = spent(&future);
+        }
         // Others may wait for a resource that the future holds: drop it before the response.
         this.future.set(None);
-        Poll::Ready(Err(spent))
+        Poll::Ready(None)
     }
 }
 
@@ -123,6 +138,6 @@ impl<F: Future> Future for Enforce<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let result = ready!(this.limited.as_mut().poll_until(cx, |_| Spent::Running));
-        Poll::Ready(result.map_err(|spent| Exhausted::new(&this.limited.budget, spent)))
+        Poll::Ready(result.ok_or_else(|| this.limited.exhausted()))
     }
 }

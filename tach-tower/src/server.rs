@@ -73,7 +73,7 @@ where
         if settings.has_extension || own.is_some() {
             request.extensions_mut().insert(limits.budget);
         }
-        self.send(request, limits, is_grpc)
+        self.send(request, limits, is_grpc, true)
     }
 }
 
@@ -94,14 +94,15 @@ where
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Poll::Ready(match ready!(self.as_mut().poll_result(cx)) {
-            Ok(Ok(response)) => Ok(self.limit(response)),
-            Ok(Err(error)) => {
+            Some(Ok(response)) => Ok(self.limit(response)),
+            Some(Err(error)) => {
                 drop(self.counted(Some(Outcome::Answered)));
                 Err(error)
             }
-            Err(exhausted) => {
+            None => {
                 let is_grpc = self.is_grpc;
-                Ok(self.counted(None).shared.settings.answer(&exhausted, is_grpc))
+                let (exhausted, counted) = self.exhausted();
+                Ok(counted.shared.settings.answer(&exhausted, is_grpc))
             }
         })
     }

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
-use tokio::task::unconstrained;
+use tokio::task::coop::{has_budget_remaining, unconstrained};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 pin_project! {
@@ -36,7 +36,11 @@ impl Alarm {
         }
         let mut this = self.project();
         if this.sleep.is_none() || budget.start().1.is_some() {
-            let left = budget.remaining();
+            let left = match budget.start() {
+                // Needs no order across threads, which costs time.
+                (start, None) => budget.total().saturating_sub(start.elapsed()),
+                _ => budget.remaining(),
+            };
             if left.is_zero() {
                 return Poll::Ready(());
             }
@@ -120,6 +124,10 @@ impl BodyAlarm {
 
 /// A task that has used up its turn by tokio's count must not miss the end.
 #[inline]
-fn poll(sleep: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
-    Pin::new(&mut unconstrained(sleep)).poll(cx)
+fn poll(mut sleep: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
+    if has_budget_remaining() {
+        sleep.poll(cx)
+    } else {
+        Pin::new(&mut unconstrained(&mut sleep)).poll(cx)
+    }
 }

@@ -34,13 +34,14 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let settings = &self.shared.settings;
         let asked = settings.asked(request.headers(), false, &self.shared.counts);
         let asked = request.timeout().map_or(asked, |own| asked.min(*own));
         let cap = settings.cap_of(request.method(), request.url().path(), request.headers());
         let limits = settings.start(asked, cap, current());
-        self.send(request, limits, false)
+        let is_sent = Client::announce(settings, limits.whole, &mut request, false);
+        self.send(request, limits, false, is_sent)
     }
 }
 
@@ -62,15 +63,12 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Poll::Ready(match ready!(self.as_mut().poll_result(cx)) {
-            Ok(Ok(response)) => {
+            Some(Ok(response)) => {
                 drop(self.counted(Some(Outcome::Answered)));
                 Ok(response)
             }
-            Ok(Err(error)) => Err(self.failed(error).map_or_else(Into::into, Into::into)),
-            Err(exhausted) => {
-                drop(self.counted(None));
-                Err(exhausted.into())
-            }
+            Some(Err(error)) => Err(self.failed(error).map_or_else(Into::into, Into::into)),
+            None => Err(self.exhausted().0.into()),
         })
     }
 }

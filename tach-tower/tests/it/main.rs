@@ -17,6 +17,7 @@ mod in_time;
 mod kit;
 mod limits;
 mod manual;
+#[cfg(feature = "tokio")]
 mod paused;
 mod permits;
 mod queues;
