@@ -2,14 +2,14 @@
 
 use core::time::Duration;
 
+use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
-use axum::{Extension, Router};
-use tach_core::{Budget, Instant};
-use tach_tower::BudgetLayer;
+use tach_core::Instant;
+use tach_tower::{BudgetLayer, RequestBudget, Server};
 use tracing::Instrument as _;
 
 use crate::relay::Upstream;
@@ -20,7 +20,7 @@ pub(crate) const BUDGET: Duration = Duration::from_millis(100);
 pub(crate) const RESERVE: Duration = Duration::from_millis(20);
 
 /// With an upstream, `/relay/...` asks it for the rest of the path.
-pub(crate) fn router(budgets: BudgetLayer, upstream: Option<Upstream>) -> Router {
+pub(crate) fn router(budgets: BudgetLayer<Server>, upstream: Option<Upstream>) -> Router {
     Router::new()
         .route("/", get(|| async { "tach\n" }))
         .route("/work/{milliseconds}", get(work))
@@ -39,7 +39,7 @@ async fn work(Path(milliseconds): Path<u64>) -> String {
 }
 
 /// Answers with the time that the request has.
-async fn left(Extension(budget): Extension<Budget>) -> String {
+async fn left(RequestBudget(budget): RequestBudget) -> String {
     format!("{} us\n", budget.total().as_micros())
 }
 
@@ -53,7 +53,7 @@ async fn relay(
 }
 
 /// Searches while the budget lasts, and answers with the pages found.
-async fn search(Extension(budget): Extension<Budget>) -> String {
+async fn search(RequestBudget(budget): RequestBudget) -> String {
     let mut pages = 0;
     while budget.remaining() > RESERVE {
         step("search page", Duration::from_millis(15)).await;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use tach_core::MonotonicInstant;
-use tach_tower::{GRPC_TIMEOUT, Stats};
+use tach_tower::{REQUEST_TIMEOUT, Stats};
 use tokio::task::JoinSet;
 
 use crate::Failure;
@@ -15,11 +15,11 @@ use crate::Failure;
 const REQUESTS: [(&str, Option<&str>); 8] = [
     ("/", None),
     ("/work/5", None),
-    ("/work/20", Some("50m")),
-    ("/work/200", Some("10m")),
+    ("/work/20", Some("0.05")),
+    ("/work/200", Some("0.01")),
     ("/work/20", Some("soon")),
     ("/search", None),
-    ("/search", Some("60m")),
+    ("/search", Some("0.06")),
     ("/work/500", None),
 ];
 const CLIENTS: usize = 5;
@@ -42,7 +42,7 @@ pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
             for (path, budget) in REQUESTS {
                 let mut request = client.get(format!("http://{address}{path}"));
                 if let Some(budget) = budget {
-                    request = request.header(GRPC_TIMEOUT.as_str(), budget);
+                    request = request.header(REQUEST_TIMEOUT.as_str(), budget);
                 }
                 let start = MonotonicInstant::now();
                 let response = request.send().await?;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The last one is a second instance: its `/relay/work/50` asks the first one for `/work/50`, and
-//! announces the time that is left. `curl -H "grpc-timeout: 60m" 127.0.0.1:3001/relay/left` shows
+//! announces the time that is left. `curl -H "request-timeout: 0.06" 127.0.0.1:3001/relay/left` shows
 //! it.
 //!
 //! It prints logs on standard error. If `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans and logs go
@@ -26,7 +26,7 @@ use core::error::Error;
 use core::future::{IntoFuture as _, pending};
 use std::process::ExitCode;
 
-use tach_tower::{BudgetLayer, Syntax};
+use tach_tower::{BudgetLayer, Settings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -76,7 +76,7 @@ async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
     let address = listener.local_addr()?;
     log::info!("listening on http://{address}");
 
-    let budgets = BudgetLayer::new(app::BUDGET).with_header(tach_tower::GRPC_TIMEOUT, Syntax::Grpc);
+    let budgets = BudgetLayer::server(Settings::new().cap(app::BUDGET));
     let stats = budgets.stats();
     let upstream = options.upstream.as_deref().map(Upstream::new).transpose()?;
     let (stop, stopped) = oneshot::channel::<()>();

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use reqwest::{Client, Method, Request, Url};
-use tach_tower::{Error, PropagateBudget, PropagateBudgetLayer};
+use tach_tower::{BudgetLayer, BudgetService, Exhausted, Settings};
 use tower::{Layer as _, ServiceExt as _};
 
 use crate::Failure;
@@ -12,14 +12,15 @@ use crate::app::RESERVE;
 #[derive(Debug, Clone)]
 pub(crate) struct Upstream {
     url: Url,
-    client: PropagateBudget<Client>,
+    client: BudgetService<Client, tach_tower::Client>,
 }
 
 impl Upstream {
     pub(crate) fn new(address: &str) -> Result<Self, Failure> {
         let url = format!("http://{address}/").parse()?;
         let client = Client::builder().no_proxy().build()?;
-        Ok(Self { url, client: PropagateBudgetLayer::new().with_reserve(RESERVE).layer(client) })
+        let layer = BudgetLayer::client(Settings::new().reserve(RESERVE));
+        Ok(Self { url, client: layer.layer(client) })
     }
 
     /// Asks the second instance for a path. Its budget is the time left, less the reserve: the
@@ -30,7 +31,7 @@ impl Upstream {
         let mut url = self.url.clone();
         url.set_path(path);
         let answer = self.client.clone().oneshot(Request::new(Method::GET, url)).await;
-        let answer = answer.map_err(|error| match error.downcast_ref::<Error>() {
+        let answer = answer.map_err(|error| match error.downcast_ref::<Exhausted>() {
             Some(error) => (StatusCode::GATEWAY_TIMEOUT, format!("{error}\n")),
             None => bad_gateway(&error.to_string()),
         })?;

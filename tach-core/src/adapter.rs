@@ -1,9 +1,6 @@
 //! For tach's own adapter crates. Nothing here is stable.
 
-use core::time::Duration;
-
 use crate::counter;
-use crate::error::Error;
 #[cfg(feature = "std")]
 pub use crate::event_time::pinned::{depth, unpinned};
 use crate::instants::Instant;
@@ -27,12 +24,6 @@ pub mod rfc3339 {
 #[cfg(feature = "local-time")]
 pub mod local_time {
     pub use crate::local_time::{offset_at, zone_at};
-}
-
-/// Returns the error of an exhausted budget of `total`.
-#[must_use]
-pub const fn exhausted(total: Duration) -> Error {
-    Error::exhausted(total)
 }
 
 /// Returns the step of a `std::time::SystemTime`, in nanoseconds.

@@ -45,6 +45,8 @@ use crate::instants::Instant;
 pub struct Budget {
     start: Instant,
     total: Duration,
+    /// The total of the budget that this one is a part of, or its own.
+    root: Duration,
     /// `None` for the system's clock, which needs no call through a pointer.
     clock: Option<&'static dyn Clock>,
 }
@@ -62,7 +64,7 @@ impl Budget {
     #[must_use]
     #[inline]
     pub fn new(total: Duration) -> Self {
-        Self { start: SystemClock.early_now(), total, clock: None }
+        Self { start: SystemClock.early_now(), total, root: total, clock: None }
     }
 
     /// Creates a budget of `total` that began at `start`, an instant of the system's clock. The
@@ -83,7 +85,7 @@ impl Budget {
     #[must_use]
     #[inline]
     pub fn since(start: impl Into<Instant>, total: Duration) -> Self {
-        Self { start: start.into(), total, clock: None }
+        Self { start: start.into(), total, root: total, clock: None }
     }
 
     /// Restarts the budget now, by `clock` instead of the system's clock.
@@ -140,7 +142,30 @@ impl Budget {
         self.elapsed_at(self.now())
     }
 
-    /// Returns the remaining time, or zero if the budget is exhausted.
+    /// Returns the instant at which the budget ends, by its own clock; `None` if it never runs out,
+    /// or later than a tick can represent.
+    ///
+    /// If the clock is of your own type, its ticks must last as long as those of the system's
+    /// clock: [`Clock`] has no method that adds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Budget, Instant};
+    ///
+    /// let accepted = Instant::now();
+    /// let budget = Budget::since(accepted, Duration::from_secs(1));
+    /// assert_eq!(budget.end(), Some(accepted + Duration::from_secs(1)));
+    /// assert_eq!(Budget::new(Duration::MAX).end(), None);
+    /// ```
+    #[must_use]
+    pub fn end(&self) -> Option<Instant> {
+        if self.total == Duration::MAX { None } else { self.start.checked_add(self.total) }
+    }
+
+    /// Returns the remaining time: zero if the budget is exhausted, [`Duration::MAX`] if it never
+    /// runs out.
     ///
     /// # Examples
     ///
@@ -150,11 +175,12 @@ impl Budget {
     ///
     /// assert!(Budget::new(Duration::from_secs(1)).remaining() <= Duration::from_secs(1));
     /// assert_eq!(Budget::new(Duration::ZERO).remaining(), Duration::ZERO);
+    /// assert_eq!(Budget::new(Duration::MAX).remaining(), Duration::MAX);
     /// ```
     #[must_use]
     #[inline]
     pub fn remaining(&self) -> Duration {
-        self.remaining_at(self.now())
+        if self.total == Duration::MAX { self.total } else { self.remaining_at(self.now()) }
     }
 
     /// Returns whether no time remains.
@@ -191,7 +217,7 @@ impl Budget {
     /// ```
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
-        if self.is_exhausted() { Err(Error::exhausted(self.total)) } else { Ok(()) }
+        if self.is_exhausted() { Err(Error::exhausted(self.total, self.root)) } else { Ok(()) }
     }
 
     /// Creates a budget for a part of the task. It begins now, and its total is `cap`, or the
@@ -218,7 +244,9 @@ impl Budget {
             Duration::MAX => Duration::MAX,
             _ => self.remaining_at(start).saturating_sub(reserve),
         };
-        Self { start, total: cap.min(left), clock: self.clock }
+        let total = cap.min(left);
+        let root = if self.total == Duration::MAX { total } else { self.root };
+        Self { start, total, root, clock: self.clock }
     }
 
     /// Returns the start, and the clock that it belongs to if that is not the system's.
@@ -227,6 +255,22 @@ impl Budget {
     #[must_use]
     pub fn start(&self) -> (Instant, Option<&'static dyn Clock>) {
         (self.start, self.clock)
+    }
+
+    /// Returns the total of the budget that this one is a part of, or its own.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn root(&self) -> Duration {
+        self.root
+    }
+
+    /// Returns a budget with the same start and another total.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn lasting(self, total: Duration) -> Self {
+        Self { total, ..self }
     }
 
     #[inline]
@@ -298,7 +342,7 @@ mod tests {
             (half_second, Duration::ZERO),
             (SECOND, Duration::ZERO),
             (2 * SECOND, SECOND),
-            (Duration::MAX, Duration::MAX.saturating_sub(SECOND)),
+            (Duration::MAX, Duration::MAX),
         ];
         for (total, left) in cases {
             let (budget, _) = begun(SECOND, total);
@@ -315,7 +359,7 @@ mod tests {
             clock.advance(late);
             assert!(budget.is_exhausted());
             assert_eq!(budget.remaining(), Duration::ZERO);
-            assert_eq!(budget.check(), Err(Error::exhausted(SECOND)));
+            assert_eq!(budget.check(), Err(Error::exhausted(SECOND, SECOND)));
             assert!(budget.child(Duration::MAX, Duration::ZERO).is_exhausted());
         }
         assert_eq!(budget.elapsed(), 2 * SECOND, "elapsed goes on past the total");
@@ -368,8 +412,39 @@ mod tests {
         let (budget, clock) = begun(SECOND, Duration::MAX);
         clock.advance(Duration::MAX);
         assert_eq!(budget.check(), Ok(()));
+        assert_eq!((budget.remaining(), budget.end()), (Duration::MAX, None));
         assert_eq!(budget.child(Duration::MAX, SECOND).total(), Duration::MAX);
         assert_eq!(budget.child(SECOND, SECOND).total(), SECOND);
+    }
+
+    #[test]
+    fn the_end_is_the_start_plus_the_total() {
+        let (budget, clock) = begun(SECOND, 3 * SECOND);
+        let end = budget.end().expect("an instant");
+        assert_eq!(clock.duration_between(clock.now(), end), 2 * SECOND);
+        assert!(!budget.is_exhausted());
+        clock.advance(2 * SECOND);
+        assert_eq!((clock.now(), budget.is_exhausted()), (end, true));
+        // More than a tick of the system's clock can represent.
+        assert_eq!(Budget::new(Duration::from_secs(600 * 365 * 86_400)).end(), None);
+    }
+
+    #[test]
+    fn an_error_names_the_whole_budget() {
+        let (whole, clock) = begun(Duration::ZERO, Duration::from_millis(250));
+        let part = whole.child(Duration::from_millis(100), Duration::ZERO);
+        let message = |budget: &Budget| format!("{}", budget.check().unwrap_err());
+        clock.advance(SECOND);
+        assert_eq!(message(&whole), "the time budget of 250ms is exhausted");
+        // A part that had no time.
+        assert_eq!(message(&whole.child(SECOND, SECOND)), "the time budget of 250ms is exhausted");
+        let expected = "100ms, a part of the time budget of 250ms, are exhausted";
+        assert_eq!(message(&part), expected);
+        assert_eq!(part.child(SECOND, SECOND).root(), Duration::from_millis(250));
+        let (endless, clock) = begun(SECOND, Duration::MAX);
+        let part = endless.child(SECOND, SECOND);
+        clock.advance(SECOND);
+        assert_eq!(message(&part), "the time budget of 1s is exhausted");
     }
 
     #[test]

@@ -37,8 +37,10 @@ enum Kind {
         fault: Fault,
         position: usize,
     },
+    // Not `Duration`s, so that an error stays small. 584 years are the most.
     Exhausted {
-        total: Duration,
+        total_ns: u64,
+        root_ns: u64,
     },
     ClockRead,
     Configured,
@@ -66,9 +68,11 @@ impl Error {
         Self(Kind::Parse { fault, position })
     }
 
-    #[inline]
-    pub(crate) const fn exhausted(total: Duration) -> Self {
-        Self(Kind::Exhausted { total })
+    #[cold]
+    pub(crate) fn exhausted(total: Duration, root: Duration) -> Self {
+        let [total_ns, root_ns] =
+            [total, root].map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        Self(Kind::Exhausted { total_ns, root_ns })
     }
 
     #[cfg(feature = "prost")]
@@ -217,7 +221,13 @@ impl fmt::Display for Error {
                 write!(f, "the offset is {minutes} minutes, but must be from -1439 to 1439")
             }
             Kind::Parse { fault, position } => fault.fmt_at(*position, f),
-            Kind::Exhausted { total } => write!(f, "the time budget of {total:?} is exhausted"),
+            Kind::Exhausted { total_ns, root_ns } => {
+                let [total, root] = [*total_ns, *root_ns].map(Duration::from_nanos);
+                if total == root || total.is_zero() {
+                    return write!(f, "the time budget of {root:?} is exhausted");
+                }
+                write!(f, "{total:?}, a part of the time budget of {root:?}, are exhausted")
+            }
             Kind::ClockRead => f.write_str(
                 "the clock was read before the configuration was installed; install it at the \
                  start of main",
@@ -263,7 +273,7 @@ mod tests {
             (Error::BEFORE_EPOCH, OUT_OF_RANGE, None),
             (Error::AFTER_MAX, OUT_OF_RANGE, None),
             (Error::offset(1440), OUT_OF_RANGE, None),
-            (Error::exhausted(Duration::ZERO), EXHAUSTED, None),
+            (Error::exhausted(Duration::ZERO, Duration::ZERO), EXHAUSTED, None),
             (Error::CLOCK_READ, TOO_LATE, None),
             (Error::CONFIGURED, TOO_LATE, None),
             (Error::parse(Fault::NoLeapSecond, 17), [false; 4], Some(17)),

@@ -2,32 +2,39 @@
 
 use core::error::Error as StdError;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tach_core::{Budget, adapter};
+use tach_core::{Budget, Instant};
 
+use crate::alarm::BodyAlarm;
 use crate::current::Entered;
+use crate::exhausted::{Exhausted, Spent};
 use crate::grpc;
-use crate::observe::Stats;
-use crate::timer::Alarm;
+use crate::stats::{Counted, Outcome};
 
-type BoxError = Box<dyn StdError + Send + Sync>;
+pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
 
 pin_project! {
     /// A body that ends with a budget, or the answer to a request whose budget was exhausted.
     ///
     /// Once the budget is exhausted, the body that is wrapped is dropped, and the reader gets an
-    /// error: an [`Error`](crate::Error) whose `is_exhausted` returns true. The reader of a gRPC
-    /// response gets trailers with the status 4, `DEADLINE_EXCEEDED`, instead.
+    /// error, a boxed [`Exhausted`]. The reader of a gRPC response gets trailers with the status 4,
+    /// `DEADLINE_EXCEEDED`, instead.
     ///
     /// A first frame that is ready is passed on even if the budget is exhausted. While the body is
     /// polled, its budget is the [`current`](crate::current) one.
     ///
-    /// *Not* promised: that a body ends which nobody polls. A server does not poll a response's
-    /// body while its client reads nothing. The server's own write timeout limits that.
+    /// # A reader that is slow
+    ///
+    /// A body ends when it is polled. hyper does not poll the body of a response while its peer
+    /// reads nothing and the buffers are full, and hyper 1 has no timeout for writes: such a
+    /// response lives on until the connection ends. What ends that is outside of hyper's
+    /// `serve_connection`: a limit of the connection's time, `http2().keep_alive_interval` for a
+    /// peer that is gone, the socket's `TCP_USER_TIMEOUT`, or a transport that limits its writes.
     ///
     /// # Examples
     ///
@@ -67,12 +74,14 @@ pin_project! {
 
 /// The end of a body.
 #[derive(Debug)]
-struct End {
+pub(crate) struct End {
     budget: Budget,
-    alarm: Alarm,
+    /// The start of the budget that this one ends with.
+    parent: Option<Instant>,
+    alarm: BodyAlarm,
     has_begun: bool,
     is_grpc: bool,
-    stats: Option<Stats>,
+    counted: Option<Counted>,
 }
 
 impl<B> BudgetBody<B> {
@@ -85,29 +94,38 @@ impl<B> BudgetBody<B> {
     /// use tach_tower::{Budget, BudgetBody};
     ///
     /// let body = BudgetBody::new("text".to_owned(), Budget::new(Duration::from_secs(1)));
+    /// assert_eq!(body.into_inner().unwrap(), "text");
     /// ```
     #[must_use]
     pub fn new(body: B, budget: Budget) -> Self {
-        Self::of_response(body, budget, false, None)
+        let end = End::new(budget, None, BodyAlarm::new(None), false, None);
+        Self::with_end(body, Some(end))
     }
 
     #[inline]
-    pub(crate) fn of_response(
-        body: B,
-        budget: Budget,
-        is_grpc: bool,
-        stats: Option<Stats>,
-    ) -> Self {
-        let end = End { budget, alarm: Alarm::default(), has_begun: false, is_grpc, stats };
-        Self { content: Content::Inner { body }, end: Some(end) }
-    }
-
-    pub(crate) fn endless(body: B) -> Self {
-        Self { content: Content::Inner { body }, end: None }
+    pub(crate) fn with_end(body: B, end: Option<End>) -> Self {
+        Self { content: Content::Inner { body }, end }
     }
 
     pub(crate) fn own(bytes: Bytes) -> Self {
         Self { content: Content::Own { bytes }, end: None }
+    }
+
+    /// Returns the inner body; `None` if it has ended, or if there was none.
+    pub fn get_ref(&self) -> Option<&B> {
+        match &self.content {
+            Content::Inner { body } => Some(body),
+            Content::Own { .. } => None,
+        }
+    }
+
+    /// Takes the inner body out, which no budget ends any more; `None` if it has ended, or if there
+    /// was none.
+    pub fn into_inner(self) -> Option<B> {
+        match self.content {
+            Content::Inner { body } => Some(body),
+            Content::Own { .. } => None,
+        }
     }
 }
 
@@ -144,20 +162,27 @@ where
         // The budget is checked before each frame but the first, so a body that is always ready
         // ends, too. The first frame is exempt: it is often the whole body, and without it a server
         // would abort the connection.
+        let mut is_pause = false;
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
-            let entered = Entered::new(end.budget);
+            let entered = Entered::new(end.budget, true);
             if let Poll::Ready(frame) = poll_inner(body, cx) {
                 end.has_begun = true;
+                end.alarm.resume();
                 if is_last(frame.as_ref()) {
                     // Nothing is left to end.
                     *this.end = None;
                 }
                 return Poll::Ready(frame);
             }
+            // The body outside drops this one at its own end.
+            if entered.is_ended_by(end.parent) {
+                return Poll::Pending;
+            }
             drop(entered);
-            core::task::ready!(end.alarm.poll_end(&end.budget, cx));
+            is_pause = ready!(end.alarm.poll_end(&end.budget, end.idle(), cx));
         }
-        let last = end.last_frame();
+        let error = end.error(is_pause);
+        let last = end.last_frame(error);
         this.content.set(Content::Own { bytes: Bytes::new() });
         *this.end = None;
         Poll::Ready(Some(last))
@@ -198,12 +223,35 @@ where
 }
 
 impl End {
-    /// Returns the frame that a reader gets instead of the rest, and counts it.
-    fn last_frame<D>(&self) -> Result<Frame<D>, BoxError> {
-        if let Some(stats) = &self.stats {
-            stats.count_ended_body();
+    #[inline]
+    pub(crate) fn new(
+        budget: Budget,
+        parent: Option<Instant>,
+        alarm: BodyAlarm,
+        is_grpc: bool,
+        counted: Option<Counted>,
+    ) -> Self {
+        Self { budget, parent, alarm, has_begun: false, is_grpc, counted }
+    }
+
+    /// Returns the longest pause.
+    fn idle(&self) -> Duration {
+        self.counted.as_ref().map_or(Duration::MAX, |counted| counted.shared.settings.idle)
+    }
+
+    fn error(&self, is_pause: bool) -> Exhausted {
+        if is_pause {
+            Exhausted::pause(self.idle())
+        } else {
+            Exhausted::new(&self.budget, Spent::Body)
         }
-        let error = adapter::exhausted(self.budget.total());
+    }
+
+    /// Returns the frame that a reader gets instead of the rest, and counts it.
+    fn last_frame<D>(&mut self, error: Exhausted) -> Result<Frame<D>, BoxError> {
+        if let Some(counted) = &mut self.counted {
+            counted.outcome = Outcome::EndedBody;
+        }
         if self.is_grpc { Ok(Frame::trailers(grpc::trailers(&error))) } else { Err(error.into()) }
     }
 }

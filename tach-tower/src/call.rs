@@ -1,9 +1,9 @@
-//! A call of a service that ends with a budget. The server's and the client's layer share it.
+//! A call of the inner service, which may have to wait for it.
 
+use core::marker::PhantomData;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use core::time::Duration;
 use std::sync::Arc;
 
 use pin_project_lite::pin_project;
@@ -11,23 +11,22 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::current::Entered;
-use crate::timer::Alarm;
-
-/// The rules by which a layer calls its inner service.
-pub(crate) trait Rules<R> {
-    /// Returns whether too little time is left for a call.
-    fn refuses(&self, left: Duration) -> bool;
-
-    /// Writes into a request that is sent now how much time is left, also for the second time.
-    fn announce(&self, left: Duration, request: &mut R);
-}
+use crate::layer::{Shared, Side};
 
 /// A service that is always ready: the call waits for the inner service, so waiting counts, and a
 /// call that is refused takes nothing of the inner service.
 #[derive(Debug)]
 pub(crate) struct Waits<S> {
-    inner: S,
-    is_ready: bool,
+    pub(crate) inner: S,
+    asked: Asked,
+}
+
+/// What the inner service may hold for the next call: a permit, or a place in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Pending,
+    Ready,
 }
 
 impl<S: Clone> Clone for Waits<S> {
@@ -39,7 +38,7 @@ impl<S: Clone> Clone for Waits<S> {
 
 impl<S> Waits<S> {
     pub(crate) fn new(inner: S) -> Self {
-        Self { inner, is_ready: false }
+        Self { inner, asked: Asked::Nothing }
     }
 
     #[inline]
@@ -47,147 +46,131 @@ impl<S> Waits<S> {
     where
         S: Service<R>,
     {
-        if !self.is_ready {
-            match self.inner.poll_ready(cx) {
-                Poll::Ready(result) => result?,
-                Poll::Pending => return Poll::Ready(Ok(())),
+        if self.asked != Asked::Ready {
+            self.asked = Asked::Pending;
+            if let Poll::Ready(result) = self.inner.poll_ready(cx) {
+                result?;
+                self.asked = Asked::Ready;
             }
-            self.is_ready = true;
         }
         Poll::Ready(Ok(()))
     }
 
+    /// Calls the inner service, or begins to wait for it.
     #[expect(
         clippy::inline_always,
         reason = "otherwise a response or a request is copied once more"
     )]
     #[inline(always)]
-    pub(crate) fn call<R, P>(&mut self, request: R, budget: Budget, rules: &Arc<P>) -> Call<S, R, P>
+    pub(crate) fn call<R, K>(
+        &mut self,
+        request: R,
+        budget: Budget,
+        wait: impl FnOnce() -> Wait<K>,
+    ) -> Call<S, R, K>
     where
         S: Service<R> + Clone,
-        P: Rules<R>,
     {
-        let state = if mem::take(&mut self.is_ready) {
-            let _entered = Entered::new(budget);
-            State::Running { future: self.inner.call(request) }
-        } else {
-            // The service that has begun to wait goes into the future, so it keeps its place in the
-            // queue.
-            let next = self.inner.clone();
-            let service = mem::replace(&mut self.inner, next);
-            let waiting = Waiting { service, request: Some(request), rules: rules.clone() };
-            State::Waiting { waiting: Box::new(waiting) }
-        };
-        Call { state, budget, alarm: Alarm::default() }
+        if mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready {
+            let _entered = Entered::new(budget, true);
+            return Call::Running { future: self.inner.call(request) };
+        }
+        // The service that has begun to wait goes into the future, so it keeps its place in the
+        // queue.
+        let next = self.inner.clone();
+        let service = mem::replace(&mut self.inner, next);
+        Call::Waiting {
+            waiting: Box::new(Waiting { service, request: Some(request), wait: wait() }),
+        }
     }
 
-    /// Creates a call that is over. The inner service gives up its reservations for it, such as a
-    /// permit.
+    /// Makes the inner service give up all that it holds for a call that is not made. Only dropping
+    /// a service does that.
     #[cold]
-    pub(crate) fn refuse<R, P>(&mut self, budget: Budget) -> Call<S, R, P>
+    pub(crate) fn refuse(&mut self)
     where
-        S: Service<R> + Clone,
+        S: Clone,
     {
-        if mem::take(&mut self.is_ready) {
-            // Only dropping a service makes it give up a reservation.
+        if mem::replace(&mut self.asked, Asked::Nothing) != Asked::Nothing {
             self.inner = self.inner.clone();
         }
-        Call { state: State::Over, budget, alarm: Alarm::default() }
     }
+}
+
+/// What a call that waits needs when it is sent.
+pub(crate) struct Wait<K> {
+    pub(crate) shared: Arc<Shared>,
+    /// The budget of the response with its body.
+    pub(crate) whole: Budget,
+    pub(crate) is_grpc: bool,
+    pub(crate) side: PhantomData<fn(K)>,
 }
 
 /// A request that waits for the service.
-struct Waiting<S, R, P> {
+pub(crate) struct Waiting<S, R, K> {
     service: S,
     /// `None` once it is sent.
     request: Option<R>,
-    rules: Arc<P>,
+    wait: Wait<K>,
 }
 
 pin_project! {
-    pub(crate) struct Call<S, R, P>
+    #[project = CallNow]
+    pub(crate) enum Call<S, R, K>
     where
         S: Service<R>,
     {
-        #[pin]
-        state: State<S, R, P, S::Future>,
-        budget: Budget,
-        alarm: Alarm,
-    }
-}
-
-pin_project! {
-    #[project = StateNow]
-    enum State<S, R, P, F> {
         // Boxed, since few calls wait, and all futures would be as large as a request.
-        Waiting { waiting: Box<Waiting<S, R, P>> },
+        Waiting { waiting: Box<Waiting<S, R, K>> },
         Running {
             #[pin]
-            future: F,
+            future: S::Future,
         },
         Over,
     }
 }
 
-impl<S: Service<R>, R, P: Rules<R>> Waiting<S, R, P> {
+impl<S: Service<R>, R, K: Side<R>> Waiting<S, R, K> {
     /// Calls the service once it is ready. `Ok(None)` if too little time is left by then.
-    fn poll_start(
-        &mut self,
-        budget: &Budget,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<S::Future>, S::Error>> {
+    fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
-        let left = budget.remaining();
-        let request = self.request.take().filter(|_| !self.rules.refuses(left));
-        Poll::Ready(Ok(request.map(|mut request| {
-            self.rules.announce(left, &mut request);
-            self.service.call(request)
-        })))
+        let Wait { shared, whole, is_grpc, .. } = &self.wait;
+        // The budget of this call, which is the current one, may end before that of its body.
+        let left = crate::current().unwrap_or(*whole).remaining();
+        let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
+        let is_sent = !shared.settings.refuses(left)
+            && K::announce(&shared.settings, whole.remaining(), &mut request, *is_grpc);
+        Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
     }
 }
 
-impl<S: Service<R>, R, P> Call<S, R, P> {
-    #[inline]
-    pub(crate) fn budget(&self) -> Budget {
-        self.budget
-    }
-}
+impl<S: Service<R>, R, K: Side<R>> Future for Call<S, R, K> {
+    /// `None` if too little time was left when the service was ready.
+    type Output = Option<Result<S::Response, S::Error>>;
 
-impl<S: Service<R>, R, P: Rules<R>> Call<S, R, P> {
-    /// Returns the result, or `None` if the budget ended first: then everything that the call held
-    /// is dropped.
-    ///
-    /// A result that is ready is returned even if the budget is exhausted.
     #[expect(
         clippy::inline_always,
         reason = "otherwise a response or a request is copied once more"
     )]
     #[inline(always)]
-    pub(crate) fn poll(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<S::Response, S::Error>>> {
-        let mut this = self.project();
-        let entered = Entered::new(*this.budget);
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
-            let called = match this.state.as_mut().project() {
-                StateNow::Waiting { waiting } => match waiting.poll_start(this.budget, cx) {
-                    Poll::Pending => break,
-                    Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
-                    Poll::Ready(Ok(called)) => called,
+            let called = match self.as_mut().project() {
+                CallNow::Running { future } => return future.poll(cx).map(Some),
+                CallNow::Waiting { waiting } => match ready!(waiting.poll_start(cx)) {
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                    Ok(called) => called,
                 },
-                StateNow::Running { future } => match future.poll(cx) {
-                    Poll::Pending => break,
-                    Poll::Ready(result) => return Poll::Ready(Some(result)),
-                },
-                StateNow::Over => return Poll::Ready(None),
+                CallNow::Over => return Poll::Ready(None),
             };
-            this.state.set(called.map_or(State::Over, |future| State::Running { future }));
+            // Drops the service that waited, and with it a permit that is not used.
+            self.set(called.map_or(Self::Over, |future| Self::Running { future }));
         }
-        drop(entered);
-        ready!(this.alarm.poll_end(this.budget, cx));
-        // Others may wait for a resource that the inner future holds: drop it before the response.
-        this.state.set(State::Over);
-        Poll::Ready(None)
+    }
+}
+
+impl<S: Service<R>, R, K> Call<S, R, K> {
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting { .. })
     }
 }

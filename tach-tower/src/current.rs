@@ -5,23 +5,32 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
-use tach_core::Budget;
+use tach_core::{Budget, Instant};
 
 thread_local! {
     /// Set while a future with a budget is polled.
-    static CURRENT: Cell<Option<Budget>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+}
+
+#[derive(Clone, Copy)]
+struct Current {
+    budget: Budget,
+    /// Whether whoever set the budget also ends the future with it.
+    is_enforced: bool,
 }
 
 /// Returns the budget of the request that the current task works for.
 ///
-/// A layer of this crate sets it while it polls the service inside, so it is there on every thread
-/// that the task moves to. A spawned task has none: give it one with [`within`].
+/// A layer of this crate sets it while it polls the service inside, and so do [`enforce`] and
+/// [`scope`]. A spawned task has none: give it one with `scope`.
+///
+/// [`enforce`]: crate::enforce
 ///
 /// # Examples
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_tower::{Budget, current, within};
+/// use tach_tower::{Budget, current, scope};
 ///
 /// /// Has no request at hand.
 /// async fn query() -> Duration {
@@ -31,80 +40,81 @@ thread_local! {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// assert_eq!(query().await, Duration::MAX);
-/// assert!(within(Budget::new(Duration::from_secs(1)), query()).await <= Duration::from_secs(1));
+/// assert!(scope(Budget::new(Duration::from_secs(1)), query()).await <= Duration::from_secs(1));
 /// # }
 /// ```
 #[must_use]
 #[inline]
 pub fn current() -> Option<Budget> {
-    CURRENT.get()
+    CURRENT.get().map(|current| current.budget)
 }
 
-/// Makes `budget` the [`current`] one of a future: for spawned tasks. It does not end the
-/// future.
+/// Makes `budget` the [`current`] one of a future: for spawned tasks. It does not end the future;
+/// [`enforce`](crate::enforce) does.
 ///
 /// # Examples
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_tower::{Budget, current, within};
+/// use tach_tower::{Budget, current, scope};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let budget = Budget::new(Duration::from_secs(1));
-/// let task = tokio::spawn(within(budget, async { current() }));
+/// let task = tokio::spawn(scope(budget, async { current() }));
 /// assert_eq!(task.await.unwrap(), Some(budget));
 /// # }
 /// ```
-pub fn within<F: Future>(budget: Budget, future: F) -> Within<F> {
-    Within { future, budget }
+pub fn scope<F: Future>(budget: Budget, future: F) -> impl Future<Output = F::Output> {
+    Scope { future, budget }
 }
 
 pin_project! {
-    /// A future with a [`current`] budget. [`within`] creates it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::future::Ready;
-    /// use tach_tower::{Budget, Within, within};
-    ///
-    /// fn at_once(budget: Budget) -> Within<Ready<u8>> {
-    ///     within(budget, std::future::ready(1))
-    /// }
-    /// ```
-    #[derive(Debug)]
-    #[must_use = "futures do nothing unless polled"]
-    pub struct Within<F> {
+    struct Scope<F> {
         #[pin]
         future: F,
         budget: Budget,
     }
 }
 
-impl<F: Future> Future for Within<F> {
+impl<F: Future> Future for Scope<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(*this.budget);
+        let _entered = Entered::new(*this.budget, false);
         this.future.poll(cx)
     }
 }
 
 /// Sets the current budget until it is dropped.
-pub(crate) struct Entered(Option<Budget>);
+pub(crate) struct Entered(Option<Current>);
 
 impl Entered {
     #[inline]
-    pub(crate) fn new(budget: Budget) -> Self {
-        Self(CURRENT.replace(Some(budget)))
+    pub(crate) fn new(budget: Budget, is_enforced: bool) -> Self {
+        CURRENT.with(|current| {
+            // Most requests have no outer budget, and copy nothing.
+            let outer = if current.get().is_none() { None } else { current.get() };
+            current.set(Some(Current { budget, is_enforced }));
+            Self(outer)
+        })
+    }
+
+    /// Returns whether the budget that began at `parent` surrounds this one, and ends the future.
+    #[inline]
+    pub(crate) fn is_ended_by(&self, parent: Option<Instant>) -> bool {
+        let Some(parent) = parent else { return false };
+        self.0.is_some_and(|outer| outer.is_enforced && outer.budget.start().0 == parent)
     }
 }
 
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        CURRENT.set(self.0);
+        match self.0 {
+            None => CURRENT.set(None),
+            outer => CURRENT.set(outer),
+        }
     }
 }

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, Version};
-use tach_core::Error;
+
+use crate::exhausted::Exhausted;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -31,14 +32,14 @@ fn is_grpc(content_type: &[u8]) -> bool {
 }
 
 /// Returns a response without messages.
-pub(crate) fn response(error: &Error) -> Response<Bytes> {
+pub(crate) fn response(error: &Exhausted) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.headers_mut() = trailers(error);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     response
 }
 
-pub(crate) fn trailers(error: &Error) -> HeaderMap {
+pub(crate) fn trailers(error: &Exhausted) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
     trailers.insert(STATUS, DEADLINE_EXCEEDED);
     // The message has no byte that percent-encoding would change: durations are written in ASCII,
@@ -77,7 +78,9 @@ mod tests {
 
     #[test]
     fn the_message_is_ascii() {
-        let error = tach_core::adapter::exhausted(core::time::Duration::from_micros(5));
-        assert_eq!(trailers(&error).get(MESSAGE).unwrap(), "the time budget of 5us is exhausted");
+        let budget = tach_core::Budget::new(core::time::Duration::from_micros(5));
+        let error = Exhausted::new(&budget, crate::exhausted::Spent::Before);
+        let expected = "the time budget of 5us was spent before the call";
+        assert_eq!(trailers(&error).get(MESSAGE).unwrap(), expected);
     }
 }

@@ -7,40 +7,50 @@ mod text;
 
 use core::time::Duration;
 
-use http::{HeaderName, HeaderValue};
-use tach_core::UnixTime;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tach_core::{Clock, SystemClock, UnixTime};
 
 use self::text::Text;
+use crate::settings::Hook;
 
 /// The header with the timeout of a gRPC request, in [`Syntax::Grpc`].
 ///
 /// # Examples
 ///
 /// ```
-/// use std::time::Duration;
-/// use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
+/// use tach_tower::{GRPC_TIMEOUT, Settings, Syntax};
 ///
-/// let layer = BudgetLayer::new(Duration::from_secs(30)).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+/// // For all peers, also those that don't speak gRPC.
+/// let settings = Settings::new().header(GRPC_TIMEOUT, Syntax::Grpc);
 /// ```
 pub const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The header with the time that Envoy waits, in [`Syntax::Millis`].
+/// The header with the time left of any other request, in [`Syntax::Seconds`]: a client's layer
+/// writes it and a server's reads it unless another one is chosen.
 ///
 /// # Examples
 ///
 /// ```
-/// use std::time::Duration;
-/// use tach_tower::{BudgetLayer, ENVOY_TIMEOUT, Syntax};
+/// use tach_tower::{REQUEST_TIMEOUT, Settings, Syntax};
 ///
-/// let layer =
-///     BudgetLayer::new(Duration::from_secs(30)).with_header(ENVOY_TIMEOUT, Syntax::Millis);
+/// // For all peers, also those that speak gRPC.
+/// let settings = Settings::new().header(REQUEST_TIMEOUT, Syntax::Seconds);
 /// ```
-pub const ENVOY_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+pub const REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("request-timeout");
 
 /// The syntax of a header that limits the time of a request.
 ///
 /// No number has a sign, an exponent or whitespace around it, and no syntax allows a list. A value
-/// outside its syntax is invalid.
+/// outside its syntax is invalid. Headers of other syntaxes are for
+/// [`Settings::header_by`](crate::Settings::header_by).
+///
+/// | header | written by | syntax |
+/// |---|---|---|
+/// | `grpc-timeout` | clients of gRPC | `Grpc` |
+/// | `x-envoy-expected-rq-timeout-ms` | Envoy, to its upstream | `Millis` |
+/// | `x-envoy-upstream-rq-timeout-ms` | clients, to Envoy | `Millis` |
+/// | `connect-timeout-ms` | clients of Connect | `Millis` |
+/// | `x-server-timeout` | Google's clients | `Seconds` |
 ///
 /// # Examples
 ///
@@ -141,9 +151,66 @@ impl Syntax {
         text.into_value()
     }
 
-    /// Returns whether the value is a point in time.
-    pub(crate) const fn is_absolute(self) -> bool {
-        matches!(self, Self::Rfc3339 | Self::UnixSeconds | Self::UnixMillis)
+    /// Reads the time of day if the value is a point in time.
+    fn now(self, clock: Option<&dyn Clock>) -> UnixTime {
+        if matches!(self, Self::Grpc | Self::Millis | Self::Seconds) {
+            return UnixTime::EPOCH;
+        }
+        clock.unwrap_or(&SystemClock).unix_time()
+    }
+}
+
+/// A header with a time limit.
+#[derive(Debug, Clone)]
+pub(crate) struct Header {
+    pub(crate) name: HeaderName,
+    pub(crate) form: Form,
+    /// `Some(true)` for gRPC alone, `Some(false)` for all others, `None` for both.
+    pub(crate) is_for_grpc: Option<bool>,
+}
+
+/// How a header's value is read and written.
+#[derive(Debug, Clone)]
+pub(crate) enum Form {
+    Known(Syntax),
+    Own { read: Hook<Read>, write: Hook<Write> },
+}
+
+pub(crate) type Read = dyn Fn(&[u8]) -> Option<Duration> + Send + Sync;
+pub(crate) type Write = dyn Fn(Duration) -> Option<HeaderValue> + Send + Sync;
+
+impl Header {
+    /// Returns whether the peer knows the header.
+    #[inline]
+    pub(crate) fn is_for(&self, is_grpc: bool) -> bool {
+        self.is_for_grpc.is_none_or(|is_for_grpc| is_for_grpc == is_grpc)
+    }
+
+    pub(crate) fn parse(&self, value: &HeaderValue, clock: Option<&dyn Clock>) -> Option<Duration> {
+        match &self.form {
+            Form::Known(syntax) => syntax.parse(value.as_bytes(), syntax.now(clock)),
+            Form::Own { read, .. } => (read.0)(value.as_bytes()),
+        }
+    }
+
+    /// Writes the time that is left. Returns false, and writes nothing, if it would be read as no
+    /// time.
+    pub(crate) fn write(
+        &self,
+        left: Duration,
+        headers: &mut HeaderMap,
+        clock: Option<&dyn Clock>,
+    ) -> bool {
+        let value = match &self.form {
+            Form::Known(syntax) => Some(syntax.write(left, syntax.now(clock))),
+            Form::Own { write, .. } => (write.0)(left),
+        };
+        let Some(value) = value else { return true };
+        if self.parse(&value, clock) == Some(Duration::ZERO) {
+            return false;
+        }
+        headers.insert(self.name.clone(), value);
+        true
     }
 }
 

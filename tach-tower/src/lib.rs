@@ -1,34 +1,64 @@
 //! Time budgets for tower services.
 //!
-//! A request knows how much time it has left, on every hop. On a server, [`BudgetLayer`] gives each
-//! HTTP request a [`Budget`]: the least of a limit and of the headers that the caller sent. Around
-//! a client, [`PropagateBudgetLayer`] writes the time that is left into the next request. When the
-//! budget is exhausted, the server answers 504, or gRPC's `DEADLINE_EXCEEDED`, the client's call
-//! fails, and bodies end.
+//! A request knows how much time it has left, on every hop. On a server, [`BudgetLayer::server`]
+//! gives each HTTP request a [`Budget`]: the least of a limit and of the headers that the caller
+//! sent. Around a client, [`BudgetLayer::client`] writes the time that is left into the next
+//! request. When the budget is exhausted, the server answers 504, or gRPC's `DEADLINE_EXCEEDED`,
+//! the client's call fails with [`Exhausted`], and bodies end.
 //!
-//! ```
-//! use std::convert::Infallible;
+//! # A server of axum
+//!
+//! ```no_run
+//! # #[cfg(feature = "axum")] mod server {
 //! use std::time::Duration;
 //!
-//! use http::{Request, Response, StatusCode};
-//! use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT, Syntax};
-//! use tower::{ServiceBuilder, ServiceExt, service_fn};
+//! use axum::Router;
+//! use axum::routing::get;
+//! use tach_tower::{BudgetLayer, RequestBudget, Settings};
+//! use tokio::net::TcpListener;
 //!
-//! async fn handle(request: Request<()>) -> Result<Response<String>, Infallible> {
-//!     let left = request.extensions().get::<Budget>().map(Budget::remaining);
-//!     Ok(Response::new(format!("{left:?}")))
+//! /// A handler that asks for the time left.
+//! async fn left(RequestBudget(budget): RequestBudget) -> String {
+//!     format!("{:?} left\n", budget.remaining())
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Infallible> {
-//! let layer = BudgetLayer::new(Duration::from_secs(30)).with_header(GRPC_TIMEOUT, Syntax::Grpc);
-//! let service = ServiceBuilder::new().layer(layer).service(service_fn(handle));
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> std::io::Result<()> {
+//!     let settings = Settings::new().head(Duration::from_secs(5)).idle(Duration::from_secs(60));
+//!     let layer = BudgetLayer::server(settings);
+//!     let app = Router::new().route("/left", get(left)).layer(layer);
+//!     axum::serve(TcpListener::bind("127.0.0.1:3000").await?, app).await
+//! }
+//! # }
+//! ```
 //!
-//! let mut request = Request::new(());
-//! request.headers_mut().insert(GRPC_TIMEOUT, "5S".parse().unwrap());
-//! let response = service.oneshot(request).await?;
-//! assert_eq!(response.status(), StatusCode::OK);
-//! # Ok(())
+//! # A client of reqwest
+//!
+//! ```no_run
+//! # #[cfg(feature = "reqwest")] mod client {
+//! use std::time::Duration;
+//!
+//! use reqwest::{Method, Request, StatusCode};
+//! use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, scope};
+//! use tower::{Layer, ServiceExt};
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//!     let layer = BudgetLayer::client(Settings::new().reserve(Duration::from_millis(10)));
+//!     let client = layer.layer(reqwest::Client::new());
+//!     let request = Request::new(Method::GET, "http://127.0.0.1:3000/left".parse()?);
+//!     // In a handler, the budget of its request is current already.
+//!     let call = scope(Budget::new(Duration::from_secs(1)), client.oneshot(request));
+//!     match call.await {
+//!         Ok(response) if response.status() == StatusCode::GATEWAY_TIMEOUT => {
+//!             println!("the server had too little time");
+//!         }
+//!         Ok(response) => print!("{}", response.text().await?),
+//!         Err(error) if error.is::<Exhausted>() => println!("{error}"),
+//!         Err(error) => return Err(error),
+//!     }
+//!     Ok(())
+//! }
 //! # }
 //! ```
 //!
@@ -36,10 +66,12 @@
 //!
 //! | code | finds it by |
 //! |---|---|
-//! | a handler with a request | `request.extensions().get::<Budget>()` |
 //! | a handler of axum | `RequestBudget`, an extractor (feature `axum`) |
 //! | any code that the handler calls, and its response's body | [`current()`](current()) |
-//! | a spawned task | [`within`], with the budget of the task that spawns it |
+//! | a spawned task | [`scope`], with the budget of the task that spawns it |
+//! | a handler with a request | `request.extensions().get::<Budget>()`, with [`Settings::extension`] |
+//!
+//! [`enforce`] ends any future with a budget: a query, or a call of a client without a layer.
 //!
 //! # Comparison
 //!
@@ -47,7 +79,7 @@
 //! |---|---|---|---|---|
 //! | begins | at the call | when the service is ready | when it is ready | at the call |
 //! | a handler can ask for the time left | yes | no | no | no |
-//! | reads the caller's headers | in six syntaxes | no | no | `grpc-timeout` |
+//! | reads the caller's headers | in six syntaxes, or by a function | no | no | `grpc-timeout` |
 //! | announces the time left | yes | no | no | no |
 //! | ends bodies and streams | yes | no | by another layer | no |
 //! | the response | 504 or `DEADLINE_EXCEEDED` | an error | 408 | `CANCELLED` |
@@ -59,9 +91,13 @@
 //! # What can go wrong
 //!
 //! - A handler that blocks its thread is not interrupted: the answer comes when it yields.
-//! - A task that a handler spawns has no budget, unless it runs [`within`] one.
+//! - A task that a handler spawns has no budget, unless it runs in a [`scope`].
 //! - Headers carry a duration, so the time on the network is not counted. A [`Syntax`] with an
 //!   absolute time counts it, and needs clocks that agree.
+//! - A body that is not polled does not end: see [`BudgetBody`].
+//! - A call whose response outlives the handler's own limit, as a stream that a handler passes on,
+//!   ends with the handler's [`head`](Settings::head), which is the current budget. Call it in a
+//!   [`scope`] with `Budget::new(Duration::MAX)` if it shall not.
 //!
 //! # gRPC
 //!
@@ -71,13 +107,13 @@
 //!
 //! # Clocks
 //!
-//! Tach's clock decides whether a budget is exhausted, for the handler and for the layer. One timer
-//! of each tokio runtime wakes the tasks of all its requests, within two milliseconds. It is a task
-//! of the runtime that never ends.
+//! A call that has to wait has a `tokio::time::Sleep` for its end, as with tower's `Timeout`. A
+//! handler asks tach's clock, which a budget needs without a runtime, too. Where both disagree,
+//! the sleep decides.
 //!
-//! A test controls the clock with [`BudgetLayer::with_clock`]. With the system's clock, tokio's
-//! paused time has no use: it leaps by a waiting request's budget again and again, until the budget
-//! has ended in real time.
+//! With tokio's paused time, requests, bodies and [`enforce`] end as they do in real time, and no
+//! clock needs to be set. Only [`Budget::remaining`] stands still then. For a test that asks it,
+//! [`Settings::with_clock`] takes a clock that the test moves by hand.
 //!
 //! # Features
 //!
@@ -85,45 +121,48 @@
 //!   checked only when the request is polled, on any executor.
 //! - `axum`: `RequestBudget`, an argument of handlers, with the request's [`Budget`] in its field
 //!   `0`.
-//! - `reqwest`: [`PropagateBudget`] around a client of reqwest.
-//! - `retry`: `RetryBudget`, for `tower::retry`.
+//! - `reqwest`: [`BudgetService`] around a client of reqwest.
 //! - `tracing`, `opentelemetry`: the budget as fields of spans; `opentelemetry` also has the counts
 //!   as an instrument.
-//! - `metrics`: the counts, reported to the recorder of the crate `metrics` as
-//!   `tach_budget_outcomes_total`, with the labels `layer` (`server` or `client`) and `outcome`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod alarm;
+mod attributes;
 mod body;
 mod call;
 mod client;
 mod current;
+mod exhausted;
 #[cfg(feature = "axum")]
 mod extract;
+mod future;
 mod grpc;
 mod header;
-mod observe;
+mod layer;
+mod limited;
 mod server;
 mod settings;
-mod timer;
+mod stats;
 
-pub use tach_core::{Budget, Error};
+pub use tach_core::{Budget, Clock, UnixTime};
 
 pub use crate::body::BudgetBody;
-#[cfg(feature = "reqwest")]
-pub use crate::client::ReqwestFuture;
-#[cfg(feature = "retry")]
-pub use crate::client::RetryBudget;
-pub use crate::client::{PropagateBudget, PropagateBudgetLayer, PropagateFuture};
-pub use crate::current::{Within, current, within};
+pub use crate::client::Client;
+pub use crate::current::{current, scope};
+pub use crate::exhausted::Exhausted;
 #[cfg(feature = "axum")]
 pub use crate::extract::RequestBudget;
-pub use crate::header::{ENVOY_TIMEOUT, GRPC_TIMEOUT, Syntax};
-pub use crate::observe::{Stage, Stages, Stats};
-pub use crate::server::{BudgetLayer, BudgetService, ResponseFuture};
+pub use crate::future::ResponseFuture;
+pub use crate::header::{GRPC_TIMEOUT, REQUEST_TIMEOUT, Syntax};
+pub use crate::layer::{BudgetLayer, BudgetService};
+pub use crate::limited::enforce;
+pub use crate::server::Server;
+pub use crate::settings::Settings;
+pub use crate::stats::Stats;
 
 /// The example in the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "axum", feature = "reqwest"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

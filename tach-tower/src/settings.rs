@@ -1,74 +1,569 @@
-//! Settings that the server's and the client's layer share.
+//! The settings of a layer, and the budget of a request.
 
+use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
+use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName};
-use tach_core::{Clock, SystemClock, UnixTime};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use tach_core::{Budget, Clock, Instant};
 
-use crate::header::Syntax;
-use crate::observe::Stats;
+use crate::alarm::Alarm;
+use crate::attributes::Attributes;
+use crate::body::BudgetBody;
+use crate::exhausted::Exhausted;
+use crate::grpc;
+use crate::header::{Form, GRPC_TIMEOUT, Header, REQUEST_TIMEOUT, Syntax};
+use crate::stats::Counts;
 
-/// The headers with time limits.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Headers(Vec<(HeaderName, Syntax)>);
+/// The settings of a [`BudgetLayer`](crate::BudgetLayer).
+///
+/// # The time of a request
+///
+/// A request with its response and the response's body has the least of
+///
+/// - the caller's deadline: the headers of the request, the budget in its extensions, and the
+///   [`current`](crate::current) one. It always holds, also beside the limits below;
+/// - the [cap](Self::cap);
+/// - the [default](Self::default_time), if the caller has no deadline.
+///
+/// [`head`](Self::head), [`body`](Self::body) and [`idle`](Self::idle) limit parts of it. Without
+/// any limit a request runs as long as it likes.
+///
+/// # Headers
+///
+/// A server's layer reads `grpc-timeout` of a request that speaks gRPC, and `request-timeout`, in
+/// seconds, of any other. A client's layer writes the same, so that both understand each other
+/// without settings. [`header`](Self::header) and [`header_by`](Self::header_by) replace them.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::{BudgetLayer, Settings};
+///
+/// let settings = Settings::new()
+///     .default_time(Duration::from_secs(5))
+///     .cap(Duration::from_secs(60))
+///     .idle(Duration::from_secs(30));
+/// let layer = BudgetLayer::server(settings);
+/// ```
+#[derive(Clone)]
+pub struct Settings {
+    headers: Vec<Header>,
+    /// Whether `headers` are the program's choice.
+    has_own_headers: bool,
+    default: Duration,
+    cap: Duration,
+    cap_by: Option<Hook<CapBy>>,
+    head: Duration,
+    body: Duration,
+    pub(crate) idle: Duration,
+    reserve: Duration,
+    floor: Duration,
+    /// A clock other than the system's.
+    clock: Option<&'static dyn Clock>,
+    response: Option<Hook<Answer>>,
+    pub(crate) has_extension: bool,
+    pub(crate) attributes: Attributes,
+}
 
-impl Headers {
-    /// Adds a header, or changes its syntax.
-    pub(crate) fn add(&mut self, name: HeaderName, syntax: Syntax) {
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => *known = syntax,
-            None => self.0.push((name, syntax)),
+type Answer = dyn Fn(&Exhausted) -> Response<Bytes> + Send + Sync;
+type CapBy = dyn Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync;
+
+/// A function of the program's.
+pub(crate) struct Hook<F: ?Sized>(pub(crate) Arc<F>);
+
+/// A function that panics has no state of the layer's in its hands.
+impl<F: ?Sized> RefUnwindSafe for Hook<F> {}
+impl<F: ?Sized> UnwindSafe for Hook<F> {}
+
+impl<F: ?Sized> Clone for Hook<F> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<F: ?Sized> fmt::Debug for Hook<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+impl Settings {
+    /// Creates settings without a limit, for the headers that gRPC and this crate use.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = tach_tower::Settings::new();
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        let header = |name, syntax, is_for_grpc| Header {
+            name,
+            form: Form::Known(syntax),
+            is_for_grpc: Some(is_for_grpc),
+        };
+        Self {
+            headers: vec![
+                header(GRPC_TIMEOUT, Syntax::Grpc, true),
+                header(REQUEST_TIMEOUT, Syntax::Seconds, false),
+            ],
+            has_own_headers: false,
+            default: Duration::MAX,
+            cap: Duration::MAX,
+            cap_by: None,
+            head: Duration::MAX,
+            body: Duration::MAX,
+            idle: Duration::MAX,
+            reserve: Duration::ZERO,
+            floor: Duration::ZERO,
+            clock: None,
+            response: None,
+            has_extension: false,
+            attributes: Attributes::default(),
         }
     }
 
-    /// Returns the least of the limits and of all valid values. Counts invalid values.
+    /// Limits every request, with its response and the response's body, to `time`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new().cap(Duration::from_secs(60));
+    /// ```
+    #[must_use]
+    pub fn cap(self, time: Duration) -> Self {
+        Self { cap: time, ..self }
+    }
+
+    /// Replaces the [cap](Self::cap) by the result of a function of the method, the path and the
+    /// headers. `None` leaves the cap as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new()
+    ///     .cap(Duration::from_secs(5))
+    ///     .cap_by(|_, path, _| path.starts_with("/reports/").then_some(Duration::from_secs(60)));
+    /// ```
+    #[must_use]
+    pub fn cap_by<F>(self, cap: F) -> Self
+    where
+        F: Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync + 'static,
+    {
+        Self { cap_by: Some(Hook(Arc::new(cap))), ..self }
+    }
+
+    /// Gives `time` to a request whose caller has no deadline. A caller may ask for more, up to the
+    /// [cap](Self::cap).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new()
+    ///     .default_time(Duration::from_secs(5))
+    ///     .cap(Duration::from_secs(60));
+    /// ```
+    #[must_use]
+    pub fn default_time(self, time: Duration) -> Self {
+        Self { default: time, ..self }
+    }
+
+    /// Limits the time until the head of the response to `time`, and leaves its body alone: for
+    /// downloads and for streams of events.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new().head(Duration::from_secs(5));
+    /// ```
+    #[must_use]
+    pub fn head(self, time: Duration) -> Self {
+        Self { head: time, ..self }
+    }
+
+    /// Limits the response's body to `time` after its head.
+    ///
+    /// It has no effect on a client of reqwest, whose bodies are its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new().body(Duration::from_secs(600));
+    /// ```
+    #[must_use]
+    pub fn body(self, time: Duration) -> Self {
+        Self { body: time, ..self }
+    }
+
+    /// Ends a response's body that pauses for longer than `time`. A pause is the time in which the
+    /// server or the client waits for the body; a reader that is slow makes none.
+    ///
+    /// It has no effect on a client of reqwest, which has a `read_timeout`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new().idle(Duration::from_secs(30));
+    /// ```
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub fn idle(self, time: Duration) -> Self {
+        Self { idle: time, ..self }
+    }
+
+    /// Subtracts `reserve` from the caller's deadline: for the way of a server's answer, or for the
+    /// work that follows a client's call. A header that a client's request has already is the
+    /// deadline of the call alone, and is not reduced.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new().reserve(Duration::from_millis(10));
+    /// ```
+    #[must_use]
+    pub fn reserve(self, reserve: Duration) -> Self {
+        Self { reserve, ..self }
+    }
+
+    /// Refuses a request that has less than `floor` at once, without a call of the inner service.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let settings = tach_tower::Settings::new().floor(Duration::from_millis(5));
+    /// ```
+    #[must_use]
+    pub fn floor(self, floor: Duration) -> Self {
+        Self { floor, ..self }
+    }
+
+    /// Reads or writes the header `name`, for every peer. The first call replaces the headers of
+    /// [`new`](Self::new), and each other call adds one.
+    ///
+    /// The least value counts, of all headers and of all that have the same name. An invalid value
+    /// is ignored and [counted](crate::Stats::unparsable_headers). A client's call that has so
+    /// little time that a header would say zero is refused: some peers take zero for no limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::HeaderName;
+    /// use tach_tower::{Settings, Syntax};
+    ///
+    /// let name = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+    /// let settings = Settings::new().header(name, Syntax::Millis);
+    /// ```
+    #[must_use]
+    pub fn header(self, name: HeaderName, syntax: Syntax) -> Self {
+        self.with_header(name, Form::Known(syntax))
+    }
+
+    /// Like [`header`](Self::header), for a syntax of your own: `read` returns the time that a value
+    /// allows, or `None` if it is invalid, and `write` the value for the time that is left, or
+    /// `None` to leave the header out.
+    ///
+    /// # Examples
+    ///
+    /// Linkerd's header has durations of Go, such as `10s` and `250ms`:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use http::{HeaderName, HeaderValue};
+    /// use tach_tower::Settings;
+    ///
+    /// fn read(value: &[u8]) -> Option<Duration> {
+    ///     let text = std::str::from_utf8(value).ok()?;
+    ///     if let Some(ms) = text.strip_suffix("ms") {
+    ///         return ms.parse().ok().map(Duration::from_millis);
+    ///     }
+    ///     text.strip_suffix('s')?.parse().ok().map(Duration::from_secs)
+    /// }
+    ///
+    /// fn write(left: Duration) -> Option<HeaderValue> {
+    ///     HeaderValue::try_from(format!("{}ms", left.as_millis())).ok()
+    /// }
+    ///
+    /// let name = HeaderName::from_static("l5d-request-timeout");
+    /// let settings = Settings::new().header_by(name, read, write);
+    /// ```
+    #[must_use]
+    pub fn header_by<R, W>(self, name: HeaderName, read: R, write: W) -> Self
+    where
+        R: Fn(&[u8]) -> Option<Duration> + Send + Sync + 'static,
+        W: Fn(Duration) -> Option<HeaderValue> + Send + Sync + 'static,
+    {
+        let (read, write) = (Hook(Arc::new(read) as _), Hook(Arc::new(write) as _));
+        self.with_header(name, Form::Own { read, write })
+    }
+
+    /// Neither reads nor writes a header.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = tach_tower::Settings::new().without_headers();
+    /// ```
+    #[must_use]
+    pub fn without_headers(self) -> Self {
+        Self { headers: Vec::new(), has_own_headers: true, ..self }
+    }
+
+    /// Answers an exhausted request of a server with this response instead of an empty 504, unless
+    /// it speaks gRPC. A client's call fails with the [`Exhausted`] itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::{Response, StatusCode};
+    /// use tach_tower::Settings;
+    ///
+    /// let settings = Settings::new().response(|exhausted| {
+    ///     let mut response = Response::new(format!("{exhausted}\n").into());
+    ///     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    ///     response
+    /// });
+    /// ```
+    #[must_use]
+    pub fn response<F>(self, response: F) -> Self
+    where
+        F: Fn(&Exhausted) -> Response<Bytes> + Send + Sync + 'static,
+    {
+        Self { response: Some(Hook(Arc::new(response))), ..self }
+    }
+
+    /// Adds the budget to the extensions of a server's requests, at the cost of an allocation.
+    /// Handlers find it by [`current`](crate::current) without. Requests of clients always have it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::Request;
+    /// use tach_tower::{Budget, Settings};
+    ///
+    /// let settings = Settings::new().extension();
+    ///
+    /// fn left<B>(request: &Request<B>) -> Option<std::time::Duration> {
+    ///     request.extensions().get::<Budget>().map(Budget::remaining)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn extension(self) -> Self {
+        Self { has_extension: true, ..self }
+    }
+
+    /// Records `budget.total_ms` and `budget.remaining_ms` in the current span of `tracing` when
+    /// the response, or the answer to an exhausted request, is ready. The span must declare both
+    /// fields, and be around the layer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tracing::field::Empty;
+    ///
+    /// let settings = tach_tower::Settings::new().tracing_fields();
+    /// let span =
+    ///     tracing::info_span!("request", budget.total_ms = Empty, budget.remaining_ms = Empty);
+    /// ```
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn tracing_fields(mut self) -> Self {
+        self.attributes.tracing = true;
+        self
+    }
+
+    /// Sets the attributes `budget.total_ms` and `budget.remaining_ms` of OpenTelemetry's active
+    /// span when the response, or the answer to an exhausted request, is ready.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = tach_tower::Settings::new().opentelemetry_attributes();
+    /// ```
+    #[cfg(feature = "opentelemetry")]
+    #[must_use]
+    pub fn opentelemetry_attributes(mut self) -> Self {
+        self.attributes.opentelemetry = true;
+        self
+    }
+
+    /// Uses `clock` instead of the system clock, for budgets that a test moves by hand and for
+    /// headers with a time of day. It is never dropped, because budgets are `Copy` and may outlive
+    /// the layer. A budget that the request has already keeps its own clock.
+    ///
+    /// A budget that `clock` shows to be exhausted ends at the next poll. tokio's timer ends it,
+    /// too, when the time that the request had at its first poll has passed. With tokio's paused
+    /// time, no clock is needed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tach_core::ManualClock;
+    /// use tach_tower::{Settings, UnixTime};
+    ///
+    /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    /// let settings = Settings::new().with_clock(clock);
+    /// ```
+    #[must_use]
+    pub fn with_clock(self, clock: impl Clock + 'static) -> Self {
+        Self { clock: Some(Box::leak(Box::new(clock))), ..self }
+    }
+
+    fn with_header(mut self, name: HeaderName, form: Form) -> Self {
+        if !core::mem::replace(&mut self.has_own_headers, true) {
+            self.headers.clear();
+        }
+        self.headers.retain(|header| header.name != name);
+        self.headers.push(Header { name, form, is_for_grpc: None });
+        self
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The budget of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// For the head of the response.
+    pub(crate) budget: Budget,
+    /// The total for the response with its body, from the same start.
+    pub(crate) whole: Duration,
+    /// The start of the budget that this one ends with, if it has no earlier end of its own.
+    pub(crate) parent: Option<Instant>,
+}
+
+impl Settings {
+    /// Starts the budget of a request that may take `asked` by the caller's deadline, within an
+    /// outer budget.
     #[inline]
-    pub(crate) fn least(
-        &self,
-        limit: Duration,
-        headers: &HeaderMap,
-        clock: Option<&dyn Clock>,
-        stats: &Stats,
-    ) -> Duration {
-        if self.0.is_empty() || headers.is_empty() {
-            return limit;
-        }
-        self.least_read(limit, headers, clock, stats)
+    pub(crate) fn start(&self, asked: Duration, cap: Duration, outer: Option<Budget>) -> Limits {
+        let outer = outer.filter(|outer| outer.total() < Duration::MAX);
+        let limit = if asked == Duration::MAX && outer.is_none() { self.default } else { asked };
+        let limit = limit.min(cap);
+        let (budget, parent) = match (outer, self.clock) {
+            (None, None) => (Budget::new(limit), None),
+            (None, Some(clock)) => (Budget::new(limit).with_clock(clock), None),
+            (Some(outer), _) => {
+                let budget = outer.child(limit, self.reserve);
+                let is_outers_end = self.reserve.is_zero() && budget.total() < limit.min(self.head);
+                (budget, is_outers_end.then_some(outer.start().0))
+            }
+        };
+        let whole = budget.total();
+        Limits { budget: budget.lasting(whole.min(self.head)), whole, parent }
     }
 
-    fn least_read(
-        &self,
-        limit: Duration,
-        headers: &HeaderMap,
-        clock: Option<&dyn Clock>,
-        stats: &Stats,
-    ) -> Duration {
-        let mut least = limit;
-        for (name, syntax) in &self.0 {
-            for value in headers.get_all(name) {
-                match syntax.parse(value.as_bytes(), now_if(syntax.is_absolute(), clock)) {
+    /// Returns the caller's deadline by the headers of a request.
+    #[inline]
+    pub(crate) fn asked(&self, headers: &HeaderMap, is_grpc: bool, counts: &Counts) -> Duration {
+        let mut least = Duration::MAX;
+        for header in self.headers.iter().filter(|header| header.is_for(is_grpc)) {
+            for value in headers.get_all(&header.name) {
+                match header.parse(value, self.clock) {
                     Some(asked) => least = least.min(asked),
-                    None => stats.count_unparsable_header(),
+                    None => counts.unparsable_headers.add_one(),
                 }
             }
+        }
+        if least < Duration::MAX {
+            counts.deadlines.add_one();
         }
         least
     }
 
-    /// Writes the time that is left into every header.
-    pub(crate) fn write(&self, left: Duration, headers: &mut HeaderMap, clock: Option<&dyn Clock>) {
-        for (name, syntax) in &self.0 {
-            let now = now_if(syntax.is_absolute(), clock);
-            headers.insert(name.clone(), syntax.write(left, now));
+    /// Subtracts the reserve from a deadline that a header says.
+    #[inline]
+    pub(crate) fn reserved(&self, asked: Duration) -> Duration {
+        if asked == Duration::MAX { asked } else { asked.saturating_sub(self.reserve) }
+    }
+
+    #[inline]
+    pub(crate) fn cap_of(&self, method: &Method, path: &str, headers: &HeaderMap) -> Duration {
+        let own = self.cap_by.as_ref().and_then(|cap| (cap.0)(method, path, headers));
+        own.unwrap_or(self.cap)
+    }
+
+    #[inline]
+    pub(crate) fn refuses(&self, left: Duration) -> bool {
+        left.is_zero() || left < self.floor
+    }
+
+    /// Writes the time that is left into every header that the peer knows. Returns false if one
+    /// would say that none is.
+    pub(crate) fn write(&self, left: Duration, headers: &mut HeaderMap, is_grpc: bool) -> bool {
+        left == Duration::MAX
+            || self
+                .headers
+                .iter()
+                .filter(|header| header.is_for(is_grpc))
+                .all(|header| header.write(left, headers, self.clock))
+    }
+
+    /// Returns the budget of a body whose head is ready; `None` if nothing limits it.
+    #[inline]
+    pub(crate) fn of_body(&self, budget: Budget, whole: Duration, alarm: &Alarm) -> Option<Budget> {
+        let mut total = whole;
+        if self.body < Duration::MAX {
+            total = total.min(alarm.elapsed(&budget).saturating_add(self.body));
         }
+        let is_limited = total < Duration::MAX || self.idle < Duration::MAX;
+        is_limited.then(|| budget.lasting(total))
+    }
+
+    /// Returns a server's response to a request whose budget is exhausted.
+    #[cold]
+    pub(crate) fn answer<B>(&self, error: &Exhausted, is_grpc: bool) -> Response<BudgetBody<B>> {
+        let response = match &self.response {
+            _ if is_grpc => grpc::response(error),
+            Some(response) => (response.0)(error),
+            None => {
+                let mut response = Response::new(Bytes::new());
+                *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+                response
+            }
+        };
+        response.map(BudgetBody::own)
     }
 }
 
-/// Reads the time of day only if it is needed.
-fn now_if(is_needed: bool, clock: Option<&dyn Clock>) -> UnixTime {
-    match clock {
-        _ if !is_needed => UnixTime::EPOCH,
-        None => SystemClock.unix_time(),
-        Some(clock) => clock.unix_time(),
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = [
+            ("default_time", self.default),
+            ("cap", self.cap),
+            ("head", self.head),
+            ("body", self.body),
+            ("idle", self.idle),
+        ];
+        let mut settings = f.debug_struct("Settings");
+        settings.field("headers", &self.headers);
+        for (name, limit) in limits.into_iter().filter(|(_, limit)| *limit < Duration::MAX) {
+            settings.field(name, &limit);
+        }
+        settings.field("reserve", &self.reserve).field("floor", &self.floor).finish_non_exhaustive()
     }
 }

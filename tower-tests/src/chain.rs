@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use tach_tower::{BudgetLayer, GRPC_TIMEOUT, PropagateBudget, PropagateBudgetLayer, Stats, Syntax};
+use tach_tower::{BudgetLayer, BudgetService, Settings, Stats};
 use tokio::net::TcpListener;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::body::Body;
@@ -38,7 +38,7 @@ type Messages = Pin<Box<dyn Stream<Item = Result<Work, Status>> + Send>>;
 
 /// A client of the chain.
 #[derive(Debug, Clone)]
-pub struct Client(tonic::client::Grpc<PropagateBudget<Channel>>);
+pub struct Client(tonic::client::Grpc<BudgetService<Channel, tach_tower::Client>>);
 
 impl Client {
     /// # Panics
@@ -47,7 +47,7 @@ impl Client {
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-        let layer = PropagateBudgetLayer::new().with_reserve(RESERVE);
+        let layer = BudgetLayer::client(Settings::new().reserve(RESERVE));
         Self(tonic::client::Grpc::new(layer.layer(endpoint.connect_lazy())))
     }
 
@@ -93,7 +93,7 @@ impl Chain {
     pub async fn serve(self) -> (SocketAddr, Stats) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let layer = BudgetLayer::new(LIMIT).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+        let layer = BudgetLayer::server(Settings::new().cap(LIMIT));
         let stats = layer.stats();
         let server = Server::builder().layer(layer).add_service(self);
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));

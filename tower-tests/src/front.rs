@@ -9,9 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
-use tach_tower::{
-    BudgetLayer, GRPC_TIMEOUT, PropagateBudget, PropagateBudgetLayer, RequestBudget, Stats, Syntax,
-};
+use tach_tower::{BudgetLayer, BudgetService, RequestBudget, Settings, Stats};
 use tokio::net::TcpListener;
 use tokio_stream::StreamExt as _;
 use tower::Layer;
@@ -29,7 +27,7 @@ struct Front {
 pub async fn serve(next: SocketAddr, journal: &Journal) -> (SocketAddr, Stats) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let layer = BudgetLayer::new(LIMIT).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let layer = BudgetLayer::server(Settings::new().cap(LIMIT));
     let stats = layer.stats();
     let router = Router::new()
         .route("/unary/{millis}", get(unary))
@@ -69,9 +67,9 @@ async fn stream(State(front): State<Front>, Path(millis): Path<u64>) -> Response
 
 /// Returns a client of reqwest that announces budgets.
 #[must_use]
-pub fn client() -> PropagateBudget<reqwest::Client> {
+pub fn client() -> BudgetService<reqwest::Client, tach_tower::Client> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    PropagateBudgetLayer::new().with_reserve(RESERVE).layer(client)
+    BudgetLayer::client(Settings::new().reserve(RESERVE)).layer(client)
 }
 
 /// Returns a request to the service at `address`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use reqwest::StatusCode;
 use tach_core::MonotonicInstant;
-use tach_tower::{Budget, Error, PropagateBudgetLayer, Stats, within};
+use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Stats, scope};
 use tokio::time::sleep;
 use tonic::Code;
 use tower::{Layer, ServiceExt as _};
@@ -65,7 +65,7 @@ fn assert_shrinking(visits: &[Visit], total: Duration) {
 async fn each_hop_takes_its_reserve() {
     let services = services().await;
     let call = front::client().oneshot(front::request(services.addresses[0], "/unary/1"));
-    let response = within(Budget::new(SECOND), call).await.unwrap();
+    let response = scope(Budget::new(SECOND), call).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.text().await.unwrap(), "worked for 1 ms\n");
     let visits = services.settled().await;
@@ -79,9 +79,9 @@ async fn an_exhausted_budget_ends_all_hops() {
     let total = Duration::from_millis(200);
     let start = MonotonicInstant::now();
     let call = front::client().oneshot(front::request(services.addresses[0], "/unary/60000"));
-    let result = within(Budget::new(total), call).await;
+    let result = scope(Budget::new(total), call).await;
     let took = start.elapsed();
-    // The hops end within moments of each other: which answer comes first depends on the machine.
+    // The hops end scope moments of each other: which answer comes first depends on the machine.
     match result {
         Ok(response) => {
             let status = response.status();
@@ -93,7 +93,7 @@ async fn an_exhausted_budget_ends_all_hops() {
             let text = response.text().await.unwrap_or_default();
             assert!(["", "DeadlineExceeded"].contains(&&*text), "{text}");
         }
-        Err(error) => assert!(error.downcast::<Error>().unwrap().is_exhausted()),
+        Err(error) => assert!(error.is::<Exhausted>()),
     }
     // The last service's budget is the shortest, and nobody ends before it.
     let visits = services.settled().await;
@@ -110,11 +110,11 @@ async fn a_client_of_tonic_sees_deadline_exceeded() {
     let client = Client::new(services.addresses[2]);
     // The service or the client is first.
     let work = Work { millis: 60_000 };
-    let call = within(Budget::new(Duration::from_millis(100)), client.clone().unary(work));
+    let call = scope(Budget::new(Duration::from_millis(100)), client.clone().unary(work));
     assert_eq!(call.await.unwrap_err().code(), Code::DeadlineExceeded);
     services.settled().await;
     // The client has no time to call.
-    let call = within(Budget::new(RESERVE), client.unary(Work { millis: 0 }));
+    let call = scope(Budget::new(RESERVE), client.unary(Work { millis: 0 }));
     assert_eq!(call.await.unwrap_err().code(), Code::DeadlineExceeded);
     assert_eq!(services.journal.visits().len(), 1);
     // The service alone limits the request.
@@ -128,7 +128,7 @@ async fn a_stream_ends_on_all_hops() {
     let total = Duration::from_millis(200);
     let call = front::client().oneshot(front::request(services.addresses[0], "/stream/60000"));
     let start = MonotonicInstant::now();
-    let response = within(Budget::new(total), call).await.unwrap();
+    let response = scope(Budget::new(total), call).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let mut response = response;
     let mut chunks = 0;
@@ -148,7 +148,7 @@ async fn a_stream_of_tonic_ends_with_its_status() {
     let client = Client::new(services.addresses[1]);
     let start = MonotonicInstant::now();
     let call = client.stream(Work { millis: 60_000 });
-    let mut stream = within(Budget::new(Duration::from_millis(200)), call).await.unwrap();
+    let mut stream = scope(Budget::new(Duration::from_millis(200)), call).await.unwrap();
     let status = loop {
         match stream.message().await {
             Ok(message) => assert!(message.is_some(), "the stream ended without a status"),
@@ -168,7 +168,7 @@ async fn a_cancellation_is_seen_on_all_hops() {
         let mut client = front::client();
         let call = client.ready().await.unwrap();
         let call = tower::Service::call(call, front::request(services.addresses[0], path));
-        let call = tokio::spawn(within(Budget::new(60 * SECOND), call));
+        let call = tokio::spawn(scope(Budget::new(60 * SECOND), call));
         while services.journal.visits().len() < 3 {
             sleep(Duration::from_millis(5)).await;
         }
@@ -196,16 +196,15 @@ async fn a_client_of_hyper_can_be_wrapped() {
     let services = services().await;
     let hyper = HyperClient::builder(TokioExecutor::new())
         .build_http::<http_body_util::Empty<bytes::Bytes>>();
-    let client = PropagateBudgetLayer::new().with_reserve(RESERVE).layer(hyper);
+    let client = BudgetLayer::client(Settings::new().reserve(RESERVE)).layer(hyper);
     let get = |path: &str| {
         let uri = format!("http://{}{path}", services.addresses[0]);
         http::Request::get(uri).body(http_body_util::Empty::new()).unwrap()
     };
-    let call = within(Budget::new(SECOND), client.clone().oneshot(get("/unary/1")));
+    let call = scope(Budget::new(SECOND), client.clone().oneshot(get("/unary/1")));
     let body = call.await.unwrap().into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "worked for 1 ms\n");
-    let call =
-        within(Budget::new(Duration::from_millis(100)), client.oneshot(get("/stream/60000")));
+    let call = scope(Budget::new(Duration::from_millis(100)), client.oneshot(get("/stream/60000")));
     // Either the front's end of the stream or the client's own cuts the body.
     assert!(call.await.unwrap().into_body().collect().await.is_err());
     services.settled().await;

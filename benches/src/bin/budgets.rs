@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use bench_tables::{Report, Table, column};
 use http::{HeaderValue, Request, Response, StatusCode};
-use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
+use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Settings, Syntax};
 use tower::timeout::TimeoutLayer;
 use tower::{Layer, Service, service_fn};
 
@@ -76,20 +76,21 @@ const NAMES: [&str; 7] = [
     "tower's `Timeout`",
     "tower-http's `TimeoutLayer`",
     "tach `BudgetLayer`",
-    "tach `BudgetLayer::without_extension`",
+    "tach `BudgetLayer`, with the extension",
     "tach `BudgetLayer`, with the header",
-    "tach `BudgetLayer::without_extension`, with the header",
+    "tach `BudgetLayer`, with both",
 ];
 /// The measure of the others.
 const TOWER: usize = 1;
 /// How many polls find a request pending, and the name of such requests.
-const WAITS: [(u32, &str); 2] = [(0, "ready at once"), (1, "pending once")];
+const WAITS: [(u32, &str); 3] =
+    [(0, "ready at once"), (1, "pending once"), (10, "pending ten times")];
 
 /// Measures one layer.
 async fn run(name: &str, waits: u32, calls: usize) -> f64 {
     let bare = service_fn(move |_: Request<()>| Answer { waits });
-    let tach = BudgetLayer::new(TOTAL);
-    let with_header = |layer: BudgetLayer| layer.with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let tach = Settings::new().cap(TOTAL);
+    let with_header = |settings: Settings| settings.header(GRPC_TIMEOUT, Syntax::Grpc);
     let at = NAMES.iter().position(|known| *known == name).expect("the name of a layer");
     match at {
         0 => measure(&mut { bare }, calls).await,
@@ -99,10 +100,15 @@ async fn run(name: &str, waits: u32, calls: usize) -> f64 {
             let layer = tower_http::timeout::TimeoutLayer::with_status_code(status, TOTAL);
             measure(&mut layer.layer(bare), calls).await
         }
-        3 => measure(&mut tach.layer(bare), calls).await,
-        4 => measure(&mut tach.without_extension().layer(bare), calls).await,
-        5 => measure(&mut with_header(tach).layer(bare), calls).await,
-        _ => measure(&mut with_header(tach.without_extension()).layer(bare), calls).await,
+        at => {
+            let settings = match at {
+                3 => tach,
+                4 => tach.extension(),
+                5 => with_header(tach),
+                _ => with_header(tach).extension(),
+            };
+            measure(&mut BudgetLayer::server(settings).layer(bare), calls).await
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use http::{HeaderValue, Request, Response};
 use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT, Syntax};
 use tower::{Layer, Service, service_fn};
 
-use crate::kit::PLENTY;
+use crate::kit::{PLENTY, cap};
 
 /// Ready at the second poll.
 fn answer(_: Request<()>) -> impl Future<Output = Result<Response<String>, Infallible>> {
@@ -46,12 +46,11 @@ where
 
 #[tokio::test]
 async fn only_extensions_allocate() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let settings = cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc);
     poll_fn(|cx| {
-        let mut with_extension = layer.clone().layer(service_fn(answer));
-        let mut without = layer.clone().without_extension().layer(service_fn(answer));
-        // The first one creates the runtime's timer.
-        allocations(&mut with_extension, cx);
+        let mut with_extension =
+            BudgetLayer::server(settings.clone().extension()).layer(service_fn(answer));
+        let mut without = BudgetLayer::server(settings.clone()).layer(service_fn(answer));
         let bare = allocations(&mut service_fn(answer), cx);
         assert_eq!(allocations(&mut without, cx), bare);
         let (mut request, budget) = (request(), Budget::new(PLENTY));

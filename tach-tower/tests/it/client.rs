@@ -7,21 +7,24 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, Request, Response, Version};
-use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use tach_core::{ManualClock, MonotonicInstant, UnixTime};
 use tach_tower::{
-    Budget, BudgetLayer, Error, GRPC_TIMEOUT, PropagateBudgetLayer, Syntax, current, within,
+    Budget, BudgetLayer, Client, Exhausted, GRPC_TIMEOUT, Settings, Syntax, current, scope,
 };
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, never, request, request_with};
+use crate::kit::{PLENTY, SHORT, Silent, cap, never, request, request_with, server};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Returns settings for the header of gRPC, also where the request does not speak it.
+fn grpc() -> Settings {
+    Settings::new().header(GRPC_TIMEOUT, Syntax::Grpc)
+}
 
 /// A client that keeps the headers of each call.
 #[derive(Debug, Clone, Default)]
@@ -68,19 +71,18 @@ fn with_eight_seconds() -> Request<()> {
 #[tokio::test]
 async fn the_rest_is_announced_less_the_reserve() {
     let recorder = Recorder::default();
-    let layer = PropagateBudgetLayer::new().with_reserve(3 * SECOND);
+    let layer = BudgetLayer::client(grpc().reserve(3 * SECOND));
     layer.layer(recorder.client()).oneshot(with_eight_seconds()).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
-    let layer = layer.with_cap(4 * SECOND);
+    let layer = BudgetLayer::client(grpc().reserve(3 * SECOND).cap(4 * SECOND));
     layer.layer(recorder.client()).oneshot(with_eight_seconds()).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "4000000u");
-    assert_eq!(layer.stats().answered(), 2, "changed layers share their counts");
 }
 
 /// The client has one permit, and the call that has it takes `takes`. Returns the outcome of the
 /// second call, which had ten seconds at first.
 async fn after_a_wait(
-    layer: &PropagateBudgetLayer,
+    layer: &BudgetLayer<Client>,
     recorder: &Recorder,
     takes: Duration,
 ) -> Result<(), tower::BoxError> {
@@ -104,7 +106,7 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 #[tokio::test]
 async fn a_call_that_waited_announces_what_is_left_then() {
     let recorder = Recorder::default();
-    let layer = PropagateBudgetLayer::new().with_reserve(SECOND).with_floor(2 * SECOND);
+    let layer = BudgetLayer::client(grpc().reserve(SECOND).floor(2 * SECOND));
     after_a_wait(&layer, &recorder, 4 * SECOND).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
     after_a_wait(&layer, &recorder, 7 * SECOND).await.unwrap();
@@ -112,7 +114,7 @@ async fn a_call_that_waited_announces_what_is_left_then() {
     // Less than the floor, or nothing.
     for takes in [8 * SECOND, 9 * SECOND, 60 * SECOND] {
         let error = after_a_wait(&layer, &recorder, takes).await.unwrap_err();
-        assert!(error.downcast::<Error>().unwrap().is_exhausted());
+        assert!(error.is::<Exhausted>());
     }
     assert_eq!(recorder.0.lock().unwrap().len(), 2);
     assert_eq!((layer.stats().answered(), layer.stats().exhausted()), (2, 3));
@@ -122,10 +124,12 @@ async fn a_call_that_waited_announces_what_is_left_then() {
 async fn a_budget_is_announced_in_every_header() {
     let recorder = Recorder::default();
     let names = ["x-ms", "x-end"].map(HeaderName::from_static);
-    let layer = PropagateBudgetLayer::new()
-        .with_header(names[0].clone(), Syntax::Millis)
-        .with_header(names[1].clone(), Syntax::UnixSeconds)
-        .with_clock(clock());
+    let layer = BudgetLayer::client(
+        Settings::new()
+            .header(names[0].clone(), Syntax::Millis)
+            .header(names[1].clone(), Syntax::UnixSeconds)
+            .with_clock(clock()),
+    );
     layer.layer(recorder.client()).oneshot(with_eight_seconds()).await.unwrap();
     assert_eq!(recorder.last(&names[0]).unwrap(), "8000");
     assert_eq!(recorder.last(&names[1]).unwrap(), "1008");
@@ -138,7 +142,7 @@ async fn a_request_s_own_header_counts_if_it_is_less() {
     for (own, written) in [("3S", "3000000u"), ("9S", "8000000u"), ("soon", "8000000u")] {
         let mut request = with_eight_seconds();
         request.headers_mut().insert(GRPC_TIMEOUT, own.parse().unwrap());
-        PropagateBudgetLayer::new().layer(recorder.client()).oneshot(request).await.unwrap();
+        BudgetLayer::client(grpc()).layer(recorder.client()).oneshot(request).await.unwrap();
         assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), written);
     }
 }
@@ -147,24 +151,22 @@ async fn a_request_s_own_header_counts_if_it_is_less() {
 async fn the_budget_is_the_request_s_or_the_task_s_or_the_default() {
     let recorder = Recorder::default();
     let client = || {
-        PropagateBudgetLayer::new()
-            .with_default(7 * SECOND)
-            .with_clock(clock())
+        BudgetLayer::client(grpc().default_time(7 * SECOND).with_clock(clock()))
             .layer(recorder.client())
     };
     client().oneshot(request()).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "7000000u");
     let task = Budget::new(5 * SECOND).with_clock(clock());
-    within(task, client().oneshot(request())).await.unwrap();
+    scope(task, client().oneshot(request())).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "5000000u");
-    within(task, client().oneshot(with_eight_seconds())).await.unwrap();
+    scope(task, client().oneshot(with_eight_seconds())).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "8000000u");
 }
 
 #[tokio::test]
 async fn a_call_without_any_budget_is_passed_on() {
     let recorder = Recorder::default();
-    let client = PropagateBudgetLayer::new().layer(recorder.client());
+    let client = BudgetLayer::client(grpc()).layer(recorder.client());
     client.oneshot(request()).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT), None);
 }
@@ -173,17 +175,17 @@ async fn a_call_without_any_budget_is_passed_on() {
 #[tokio::test]
 async fn a_budget_that_never_runs_out_counts_as_none() {
     let recorder = Recorder::default();
-    let endless = PropagateBudgetLayer::new();
+    let endless = BudgetLayer::client(grpc());
     let client = ServiceBuilder::new()
-        .layer(BudgetLayer::new(Duration::MAX))
+        .layer(server(Duration::MAX))
         .layer(endless.clone())
         .layer(endless)
         .service(recorder.client());
     client.oneshot(request()).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT), None);
     let client = ServiceBuilder::new()
-        .layer(PropagateBudgetLayer::new())
-        .layer(PropagateBudgetLayer::new().with_default(3 * SECOND))
+        .layer(BudgetLayer::client(grpc()))
+        .layer(BudgetLayer::client(grpc().default_time(3 * SECOND)))
         .service(recorder.client());
     client.oneshot(request()).await.unwrap();
     assert_eq!(recorder.last(&GRPC_TIMEOUT).unwrap(), "3000000u");
@@ -191,11 +193,11 @@ async fn a_budget_that_never_runs_out_counts_as_none() {
 
 #[tokio::test]
 async fn a_call_ends_with_its_budget() {
-    let layer = PropagateBudgetLayer::new().with_default(SHORT);
+    let layer = BudgetLayer::client(grpc().default_time(SHORT));
     let start = MonotonicInstant::now();
     let error = layer.layer(never()).oneshot(request()).await.unwrap_err();
     assert!(start.elapsed() >= SHORT);
-    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    assert!(error.is::<Exhausted>());
     assert_eq!(layer.stats().exhausted(), 1);
 }
 
@@ -205,7 +207,7 @@ async fn a_call_of_grpc_ends_with_its_status() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         let mut call = Request::builder().version(version).body(()).unwrap();
         call.headers_mut().insert(CONTENT_TYPE, "application/grpc".parse().unwrap());
-        let client = PropagateBudgetLayer::new().with_default(SHORT).layer(never());
+        let client = BudgetLayer::client(grpc().default_time(SHORT)).layer(never());
         let response = client.oneshot(call).await.unwrap();
         assert_eq!(response.headers()["grpc-status"], "4");
     }
@@ -215,11 +217,11 @@ async fn a_call_of_grpc_ends_with_its_status() {
 async fn a_call_with_less_than_the_floor_or_the_reserve_is_not_made() {
     let recorder = Recorder::default();
     for layer in [
-        PropagateBudgetLayer::new().with_floor(9 * SECOND),
-        PropagateBudgetLayer::new().with_reserve(8 * SECOND),
+        BudgetLayer::client(grpc().floor(9 * SECOND)),
+        BudgetLayer::client(grpc().reserve(8 * SECOND)),
     ] {
         let call = layer.layer(recorder.client()).oneshot(with_eight_seconds());
-        assert!(call.await.unwrap_err().downcast::<Error>().unwrap().is_exhausted());
+        assert!(call.await.unwrap_err().is::<Exhausted>());
         assert_eq!(layer.stats().refused(), 1);
     }
     assert!(recorder.0.lock().unwrap().is_empty());
@@ -228,41 +230,26 @@ async fn a_call_with_less_than_the_floor_or_the_reserve_is_not_made() {
 #[tokio::test]
 async fn a_client_s_error_passes_through() {
     let inner = service_fn(|_: Request<()>| ready(Err::<Response<String>, _>("reset")));
-    let client = PropagateBudgetLayer::new().with_default(PLENTY).layer(inner);
+    let client = BudgetLayer::client(grpc().default_time(PLENTY)).layer(inner);
     assert_eq!(client.oneshot(request()).await.unwrap_err().to_string(), "reset");
 }
 
 #[tokio::test]
 async fn the_response_s_body_ends_with_the_call() {
     let silent = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Silent))));
-    let layer = PropagateBudgetLayer::new().with_default(SHORT);
+    let layer = BudgetLayer::client(grpc().default_time(SHORT));
     let response = layer.layer(silent).oneshot(request()).await.unwrap();
     let error = response.into_body().collect().await.unwrap_err();
-    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    assert!(error.is::<Exhausted>());
     assert_eq!(layer.stats().ended_bodies(), 1);
-}
-
-/// A body that never has a frame.
-struct Silent;
-
-impl Body for Silent {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Pending
-    }
 }
 
 /// Three services in a row.
 #[tokio::test]
 async fn a_budget_shrinks_on_every_hop() {
     let recorder = Recorder::default();
-    let server = || BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
-    let client = || PropagateBudgetLayer::new().with_reserve(SECOND);
+    let server = || BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
+    let client = || BudgetLayer::client(grpc().reserve(SECOND));
     let service = ServiceBuilder::new()
         .layer(server())
         .layer(client())
@@ -291,12 +278,10 @@ async fn reqwest_s_own_timeout_is_a_limit_and_is_announced() {
     use reqwest::{Method, Request, Response};
 
     let own = 2 * SECOND;
-    let layer = PropagateBudgetLayer::new();
-    let shorter = layer.clone().with_default(SECOND);
     let cases = [
-        (layer, "2000000u", own),
-        (shorter.clone(), "1000000u", SECOND),
-        (shorter.with_endless_bodies(), "1000000u", own),
+        (BudgetLayer::client(grpc()), "2000000u", own),
+        (BudgetLayer::client(grpc().cap(SECOND)), "1000000u", SECOND),
+        (BudgetLayer::client(grpc().head(SECOND)), "2000000u", own),
     ];
     for (layer, header, timeout) in cases {
         let inner = service_fn(move |request: Request| {

@@ -4,11 +4,11 @@ use core::convert::Infallible;
 use core::time::Duration;
 
 use http::{Request, Response};
-use tach_tower::{Budget, BudgetLayer, current, within};
+use tach_tower::{Budget, BudgetLayer, current, scope};
 use tokio::task::yield_now;
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, request, text};
+use crate::kit::{PLENTY, cap, request, server, text};
 
 async fn seen_after_a_wait() -> Option<Budget> {
     yield_now().await;
@@ -26,7 +26,7 @@ async fn code_without_a_request_finds_the_budget() {
             Ok::<_, Infallible>(Response::new(String::new()))
         }
     });
-    BudgetLayer::new(PLENTY).layer(inner).oneshot(request()).await.unwrap();
+    BudgetLayer::server(cap(PLENTY).extension()).layer(inner).oneshot(request()).await.unwrap();
     assert_eq!(current(), None, "it does not leak");
 }
 
@@ -37,7 +37,7 @@ async fn without_the_extension_it_is_the_only_place() {
         let total = current().unwrap().total();
         Ok::<_, Infallible>(Response::new(format!("{total:?}")))
     });
-    let layer = BudgetLayer::new(PLENTY).without_extension();
+    let layer = server(PLENTY);
     assert_eq!(text(layer.layer(inner).oneshot(request()).await.unwrap()).await, "3600s");
 }
 
@@ -48,8 +48,8 @@ async fn without_the_extension_an_outer_budget_is_replaced() {
         assert_eq!(request.extensions().get::<Budget>().copied(), current());
         Ok::<_, Infallible>(Response::new(format!("{:?}", current().unwrap().total())))
     });
-    let layer = BudgetLayer::new(PLENTY / 60).without_extension().layer(inner);
-    let layer = BudgetLayer::new(PLENTY).layer(layer);
+    let layer = server(PLENTY / 60).layer(inner);
+    let layer = BudgetLayer::server(cap(PLENTY).extension()).layer(layer);
     assert_eq!(text(layer.oneshot(request()).await.unwrap()).await, "60s");
 }
 
@@ -63,9 +63,8 @@ async fn each_request_has_its_own() {
         }
         Ok::<_, Infallible>(Response::new(String::new()))
     });
-    let [one, other] = [1, 2].map(|hours| {
-        BudgetLayer::new(hours * Duration::from_secs(3600)).layer(inner).oneshot(request())
-    });
+    let [one, other] = [1, 2]
+        .map(|hours| server(hours * Duration::from_secs(3600)).layer(inner).oneshot(request()));
     let (one, other) = tokio::join!(one, other);
     one.unwrap();
     other.unwrap();
@@ -74,8 +73,8 @@ async fn each_request_has_its_own() {
 #[tokio::test]
 async fn budgets_nest() {
     let (outer, inner) = (Budget::new(PLENTY), Budget::new(PLENTY / 2));
-    within(outer, async {
-        assert_eq!(within(inner, seen_after_a_wait()).await, Some(inner));
+    scope(outer, async {
+        assert_eq!(scope(inner, seen_after_a_wait()).await, Some(inner));
         assert_eq!(current(), Some(outer));
     })
     .await;
@@ -84,8 +83,8 @@ async fn budgets_nest() {
 #[tokio::test]
 async fn a_panic_restores_the_outer_budget() {
     let outer = Budget::new(PLENTY);
-    let task = within(outer, async {
-        let inner = Box::pin(within(Budget::new(PLENTY / 2), async { panic!("on purpose") }));
+    let task = scope(outer, async {
+        let inner = Box::pin(scope(Budget::new(PLENTY / 2), async { panic!("on purpose") }));
         let caught = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
             let mut inner = inner;
             let mut cx = core::task::Context::from_waker(core::task::Waker::noop());

@@ -10,22 +10,22 @@ use std::sync::{Arc, Mutex, Weak};
 
 use http::{Request, Response, StatusCode};
 use tach_core::ManualClock;
-use tach_tower::{Budget, BudgetLayer};
+use tach_tower::{Budget, BudgetLayer, current};
 use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, never, request};
+use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, cap, never, request, server};
 
 #[tokio::test]
 async fn a_service_that_never_answers_is_answered_for() {
-    let layer = BudgetLayer::new(SHORT);
+    let layer = server(SHORT);
     assert_times_out(&layer, request(), SHORT).await;
     assert_eq!(layer.stats().exhausted(), 1);
 }
 
 #[tokio::test]
 async fn without_any_budget_the_service_is_not_called() {
-    let layer = BudgetLayer::new(Duration::ZERO);
+    let layer = server(Duration::ZERO);
     let service = ServiceBuilder::new().layer(layer.clone()).service(service_fn(
         |_: Request<()>| -> core::future::Ready<Result<Response<String>, Infallible>> {
             panic!("the inner service was called")
@@ -33,16 +33,16 @@ async fn without_any_budget_the_service_is_not_called() {
     ));
     let response = service.oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
-    assert_eq!(layer.stats().exhausted(), 1);
+    assert_eq!(layer.stats().refused(), 1);
 }
 
 #[tokio::test]
 async fn an_exhausted_outer_budget_is_the_end_too() {
-    let layer = BudgetLayer::new(PLENTY);
+    let layer = server(PLENTY);
     let mut late = request();
     late.extensions_mut().insert(Budget::new(Duration::ZERO));
     assert!(budget_seen(&layer, late).await.is_none());
-    assert_eq!(layer.stats().exhausted(), 1);
+    assert_eq!(layer.stats().refused(), 1);
 }
 
 #[tokio::test]
@@ -58,25 +58,18 @@ async fn the_inner_future_is_dropped_before_the_answer() {
             never
         }
     });
-    let mut service = BudgetLayer::new(SHORT).layer(inner);
+    let mut service = server(SHORT).layer(inner);
     let mut future = pin!(service.ready().await.unwrap().call(request()));
     assert!(watched.upgrade().is_some());
     assert_eq!(future.as_mut().await.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
     assert!(watched.upgrade().is_none(), "the future still holds the inner one");
 }
 
-/// With paused time, tokio fires a timer as soon as all tasks wait, which is too early by tach's
-/// clock.
-#[tokio::test(start_paused = true)]
-async fn a_timer_that_fires_early_is_armed_again() {
-    assert_times_out(&BudgetLayer::new(SHORT), request(), SHORT).await;
-}
-
 /// Paused time stands still while the task runs, so no timer has fired.
 #[tokio::test(start_paused = true)]
 async fn a_poll_after_the_end_needs_no_timer() {
     let clock = Arc::new(ManualClock::default());
-    let layer = BudgetLayer::new(SHORT).with_clock(clock.clone());
+    let layer = BudgetLayer::server(cap(SHORT).with_clock(clock.clone()));
     let inner = service_fn(move |_: Request<()>| {
         let clock = clock.clone();
         poll_fn(move |cx| {
@@ -103,7 +96,7 @@ async fn waiting_does_not_spin() {
             Poll::<Result<Response<String>, Infallible>>::Pending
         })
     });
-    BudgetLayer::new(5 * SHORT).layer(inner).oneshot(request()).await.unwrap();
+    server(5 * SHORT).layer(inner).oneshot(request()).await.unwrap();
     // One at the start, one at the end, and some for a timer that fires early.
     assert!(polls.load(Ordering::Relaxed) <= 10, "{polls:?} polls");
 }
@@ -111,16 +104,16 @@ async fn waiting_does_not_spin() {
 #[tokio::test]
 async fn concurrent_requests_have_a_budget_each() {
     const REQUESTS: u32 = 500;
-    let layer = BudgetLayer::new(SHORT);
-    let generous = BudgetLayer::new(PLENTY);
+    let layer = server(SHORT);
+    let generous = server(PLENTY);
     let mut tasks = JoinSet::new();
     for i in 0..REQUESTS {
         if i % 2 == 0 {
             let service = layer.layer(never());
             tasks.spawn(async move { service.oneshot(request()).await.unwrap().status() });
         } else {
-            let inner = service_fn(|request: Request<()>| async move {
-                let budget = *request.extensions().get::<Budget>().unwrap();
+            let inner = service_fn(|_: Request<()>| async move {
+                let budget = *current().as_ref().unwrap();
                 tokio::time::sleep(SHORT).await;
                 assert!(budget.elapsed() > Duration::ZERO);
                 Ok::<_, Infallible>(Response::new(String::new()))

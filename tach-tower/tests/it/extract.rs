@@ -3,7 +3,7 @@
 use axum_core::extract::{FromRequestParts, OptionalFromRequestParts};
 use http::StatusCode;
 use http::request::Parts;
-use tach_tower::{Budget, RequestBudget, within};
+use tach_tower::{Budget, RequestBudget, scope};
 
 use crate::kit::{PLENTY, request};
 
@@ -15,9 +15,9 @@ async fn extracted(parts: &mut Parts) -> Result<RequestBudget, (StatusCode, &'st
 async fn it_finds_the_request_s_budget_or_the_task_s() {
     let (own, task) = (Budget::new(PLENTY), Budget::new(PLENTY / 2));
     let (mut parts, ()) = request().into_parts();
-    assert_eq!(within(task, extracted(&mut parts)).await, Ok(RequestBudget(task)));
+    assert_eq!(scope(task, extracted(&mut parts)).await, Ok(RequestBudget(task)));
     parts.extensions.insert(own);
-    assert_eq!(within(task, extracted(&mut parts)).await, Ok(RequestBudget(own)));
+    assert_eq!(scope(task, extracted(&mut parts)).await, Ok(RequestBudget(own)));
 }
 
 #[tokio::test]

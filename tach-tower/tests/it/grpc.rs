@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use tach_tower::BudgetLayer;
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{SHORT, never};
+use crate::kit::{SHORT, cap, never, server};
 
 fn grpc_request() -> Request<()> {
     let request = Request::builder().version(Version::HTTP_2);
@@ -22,15 +22,17 @@ fn grpc_request() -> Request<()> {
 
 #[tokio::test]
 async fn an_exhausted_request_gets_the_status_4() {
-    for total in [SHORT, core::time::Duration::ZERO] {
-        let service = BudgetLayer::new(total).layer(never());
+    for (total, spent) in
+        [(SHORT, "while the call ran"), (core::time::Duration::ZERO, "before the call")]
+    {
+        let service = server(total).layer(never());
         let response = service.oneshot(grpc_request()).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         let expected = [("content-type", "application/grpc"), ("grpc-status", "4")];
         for (name, value) in expected {
             assert_eq!(response.headers()[name], value);
         }
-        let message = format!("the time budget of {total:?} is exhausted");
+        let message = format!("the time budget of {total:?} was spent {spent}");
         assert_eq!(response.headers()["grpc-message"], message);
         assert!(response.body().is_end_stream(), "trailers only");
     }
@@ -39,7 +41,7 @@ async fn an_exhausted_request_gets_the_status_4() {
 #[tokio::test]
 async fn the_hook_is_not_for_grpc() {
     let layer =
-        BudgetLayer::new(SHORT).with_response(|_| Response::new(Bytes::from_static(b"late")));
+        BudgetLayer::server(cap(SHORT).response(|_| Response::new(Bytes::from_static(b"late"))));
     let response = layer.layer(never()).oneshot(grpc_request()).await.unwrap();
     assert_eq!(response.headers()["grpc-status"], "4");
 }
@@ -65,7 +67,7 @@ impl Body for Stream {
 #[tokio::test]
 async fn a_stream_ends_with_trailers() {
     let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Stream(false)))));
-    let layer = BudgetLayer::new(SHORT);
+    let layer = server(SHORT);
     let response = layer.layer(inner).oneshot(grpc_request()).await.unwrap();
     let collected = response.into_body().collect().await.unwrap();
     assert_eq!(collected.trailers().unwrap()["grpc-status"], "4");
@@ -77,10 +79,10 @@ async fn a_stream_ends_with_trailers() {
 #[tokio::test]
 async fn a_hook_can_hold_a_trait_object() {
     let count: std::sync::Arc<dyn Fn() + Send + Sync> = std::sync::Arc::new(|| ());
-    let layer = BudgetLayer::new(SHORT).with_response(move |_| {
+    let layer = BudgetLayer::server(cap(SHORT).response(move |_| {
         count();
         Response::new(Bytes::from_static(b"counted"))
-    });
+    }));
     let inner = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
     let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "counted");
@@ -88,12 +90,13 @@ async fn a_hook_can_hold_a_trait_object() {
 
 #[tokio::test]
 async fn other_requests_are_answered_by_the_hook() {
-    let layer = BudgetLayer::new(SHORT).with_response(|budget| {
-        let mut response = Response::new(Bytes::from(format!("no answer in {:?}", budget.total())));
+    let layer = BudgetLayer::server(cap(SHORT).response(|exhausted| {
+        let mut response =
+            Response::new(Bytes::from(format!("no answer in {:?}", exhausted.total())));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().insert("retry-after", HeaderValue::from_static("1"));
         response
-    });
+    }));
     let inner = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
     let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);

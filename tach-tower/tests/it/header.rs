@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use tach_core::{ManualClock, MonotonicInstant, UnixTime};
 use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
 
-use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, request_with};
+use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, cap, request_with, server};
 
 const CUSTOM: HeaderName = HeaderName::from_static("x-request-budget");
 
 #[tokio::test]
 async fn a_header_shortens_the_budget() {
     for name in [GRPC_TIMEOUT, CUSTOM] {
-        let layer = BudgetLayer::new(PLENTY).with_header(name.clone(), Syntax::Grpc);
+        let layer = BudgetLayer::server(cap(PLENTY).header(name.clone(), Syntax::Grpc));
         assert_times_out(&layer, request_with(&name, b"20m"), SHORT).await;
         assert_eq!(layer.stats().exhausted(), 1);
     }
@@ -22,21 +22,21 @@ async fn a_header_shortens_the_budget() {
 
 #[tokio::test]
 async fn a_header_cannot_lengthen_the_budget() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let layer = BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
     let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"99999999H")).await.unwrap();
     assert_eq!(budget.total(), PLENTY);
 }
 
 #[tokio::test]
 async fn a_header_can_say_that_no_time_is_left() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let layer = BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
     assert!(budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"0m")).await.is_none());
-    assert_eq!(layer.stats().exhausted(), 1);
+    assert_eq!(layer.stats().refused(), 1);
 }
 
 #[tokio::test]
 async fn garbage_is_counted_and_ignored() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let layer = BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
     for garbage in [&b""[..], b"soon", b"1.5S", b"123456789S", b"\xff\xff"] {
         let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, garbage)).await.unwrap();
         assert_eq!(budget.total(), PLENTY, "{garbage:?}");
@@ -47,7 +47,7 @@ async fn garbage_is_counted_and_ignored() {
 
 #[tokio::test]
 async fn the_least_of_several_headers_counts() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let layer = BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
     let mut request = request_with(&GRPC_TIMEOUT, b"60S");
     request.headers_mut().append(GRPC_TIMEOUT, HeaderValue::from_static("1H"));
     request.headers_mut().append(GRPC_TIMEOUT, HeaderValue::from_static("30S"));
@@ -71,9 +71,10 @@ async fn the_least_of_all_headers_counts() {
         (Syntax::UnixMillis, "1050000"),
     ];
     let name = |at: usize| HeaderName::try_from(format!("x-limit-{at}")).unwrap();
-    let layer = BudgetLayer::new(PLENTY).with_clock(clock);
-    let layer =
-        (0..values.len()).fold(layer, |layer, at| layer.with_header(name(at), values[at].0));
+    let settings = cap(PLENTY).with_clock(clock);
+    let settings =
+        (0..values.len()).fold(settings, |settings, at| settings.header(name(at), values[at].0));
+    let layer = BudgetLayer::server(settings);
     for (least, (_, value)) in values.iter().enumerate() {
         let mut request = request_with(&name(least), value.as_bytes());
         for other in (0..values.len()).filter(|&other| other != least) {
@@ -88,9 +89,9 @@ async fn the_least_of_all_headers_counts() {
 
 #[tokio::test]
 async fn a_second_syntax_for_a_header_replaces_the_first() {
-    let layer = BudgetLayer::new(PLENTY)
-        .with_header(CUSTOM, Syntax::Grpc)
-        .with_header(CUSTOM, Syntax::Seconds);
+    let layer = BudgetLayer::server(
+        cap(PLENTY).header(CUSTOM, Syntax::Grpc).header(CUSTOM, Syntax::Seconds),
+    );
     let budget = budget_seen(&layer, request_with(&CUSTOM, b"7")).await.unwrap();
     assert_eq!(budget.total(), Duration::from_secs(7));
     assert_eq!(layer.stats().unparsable_headers(), 0);
@@ -98,9 +99,9 @@ async fn a_second_syntax_for_a_header_replaces_the_first() {
 
 #[tokio::test]
 async fn a_reserve_shortens_the_caller_s_time_and_not_the_layer_s() {
-    let layer = BudgetLayer::new(PLENTY)
-        .with_header(GRPC_TIMEOUT, Syntax::Grpc)
-        .with_reserve(Duration::from_secs(1));
+    let layer = BudgetLayer::server(
+        cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc).reserve(Duration::from_secs(1)),
+    );
     for (value, total) in [(&b"10S"[..], Duration::from_secs(9)), (b"99999999H", PLENTY)] {
         let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, value)).await.unwrap();
         assert_eq!(budget.total(), total);
@@ -111,7 +112,7 @@ async fn a_reserve_shortens_the_caller_s_time_and_not_the_layer_s() {
 
 #[tokio::test]
 async fn no_header_is_not_garbage() {
-    let layer = BudgetLayer::new(PLENTY).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+    let layer = BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
     let budget = budget_seen(&layer, crate::kit::request()).await.unwrap();
     assert_eq!(budget.total(), PLENTY);
     assert_eq!(layer.stats().unparsable_headers(), 0);
@@ -119,9 +120,7 @@ async fn no_header_is_not_garbage() {
 
 #[tokio::test]
 async fn a_header_is_not_read_unless_asked_for() {
-    for layer in
-        [BudgetLayer::new(PLENTY), BudgetLayer::new(PLENTY).with_header(CUSTOM, Syntax::Grpc)]
-    {
+    for layer in [server(PLENTY), BudgetLayer::server(cap(PLENTY).header(CUSTOM, Syntax::Grpc))] {
         for value in [&b"1m"[..], b"garbage"] {
             let budget = budget_seen(&layer, request_with(&GRPC_TIMEOUT, value)).await.unwrap();
             assert_eq!(budget.total(), PLENTY);
@@ -157,7 +156,7 @@ proptest! {
     /// The total is longer than any header, so the header's value is the budget.
     #[test]
     fn a_header_means_what_grpc_says(value in values()) {
-        let layer = BudgetLayer::new(Duration::MAX).with_header(GRPC_TIMEOUT, Syntax::Grpc);
+        let layer = BudgetLayer::server(cap(Duration::MAX).header(GRPC_TIMEOUT, Syntax::Grpc));
         let request: Request<()> = request_with(&GRPC_TIMEOUT, value.as_bytes());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let start = MonotonicInstant::now();

@@ -6,13 +6,13 @@ use std::env;
 use std::sync::{Arc, Mutex};
 
 use http::{HeaderName, Request, Response, StatusCode};
-use tach_tower::{Budget, BudgetLayer, PropagateBudgetLayer, Syntax, within};
+use tach_tower::{Budget, BudgetLayer, Settings, Syntax, current, scope};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::PLENTY;
+use crate::kit::{PLENTY, cap};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-limit");
 const SYNTAXES: [Syntax; 6] = [
@@ -34,7 +34,7 @@ type Hop = BoxCloneSyncService<Request<Visits>, StatusCode, Infallible>;
 
 /// Asks the next service, as another process does: only headers get there.
 async fn ask(next: Hop, syntax: Syntax, visits: Visits) -> StatusCode {
-    let client = PropagateBudgetLayer::new().with_header(LIMIT, syntax).with_reserve(RESERVE);
+    let client = BudgetLayer::client(Settings::new().header(LIMIT, syntax).reserve(RESERVE));
     let client = client.layer(service_fn(move |request: Request<Visits>| {
         let next = next.clone();
         async move {
@@ -52,7 +52,7 @@ fn hop(syntax: Syntax, next: Option<Hop>) -> Hop {
     let handler = service_fn(move |request: Request<Visits>| {
         let next = next.clone();
         async move {
-            let budget = *request.extensions().get::<Budget>().unwrap();
+            let budget = current().unwrap();
             let visits = request.into_body();
             visits.0.lock().unwrap().push(budget.total());
             let status = match next {
@@ -66,14 +66,14 @@ fn hop(syntax: Syntax, next: Option<Hop>) -> Hop {
             Ok::<_, Infallible>(Response::builder().status(status).body(String::new()).unwrap())
         }
     });
-    let server = BudgetLayer::new(PLENTY).with_header(LIMIT, syntax).layer(handler);
+    let server = BudgetLayer::server(cap(PLENTY).header(LIMIT, syntax)).layer(handler);
     BoxCloneSyncService::new(server.map_response(|response| response.status()))
 }
 
 /// Sends one request. Returns whether it was answered.
 async fn send(front: Hop, syntax: Syntax, total: Duration, works: Duration) -> bool {
     let (root, visits) = (Budget::new(total), Visits(Arc::default(), works));
-    let status = within(root, ask(front, syntax, visits.clone())).await;
+    let status = scope(root, ask(front, syntax, visits.clone())).await;
     let totals = visits.0.lock().unwrap().clone();
     let mut above = total;
     for &own in &totals {

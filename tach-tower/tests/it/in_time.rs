@@ -5,15 +5,15 @@ use core::future::ready;
 
 use http::{Request, Response, StatusCode};
 use tach_core::MonotonicInstant;
-use tach_tower::{Budget, BudgetLayer};
+use tach_tower::{Budget, current};
 use tokio::time::sleep;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, budget_seen, request, text};
+use crate::kit::{PLENTY, SHORT, budget_seen, request, server, text};
 
 #[tokio::test]
 async fn a_response_passes_through() {
-    let layer = BudgetLayer::new(PLENTY);
+    let layer = server(PLENTY);
     let stats = layer.stats();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(|_| async {
         sleep(SHORT).await;
@@ -31,7 +31,7 @@ async fn an_error_passes_through() {
     #[derive(Debug, PartialEq)]
     struct Refused;
     let inner = service_fn(|_: Request<()>| ready(Err::<Response<String>, _>(Refused)));
-    let layer = BudgetLayer::new(PLENTY);
+    let layer = server(PLENTY);
     assert_eq!(layer.layer(inner).oneshot(request()).await.unwrap_err(), Refused);
     assert_eq!(layer.stats().exhausted(), 0);
 }
@@ -42,7 +42,7 @@ async fn the_largest_total_does_not_overflow_the_timer() {
         sleep(SHORT).await;
         Ok::<_, Infallible>(Response::new(String::new()))
     });
-    let service = BudgetLayer::new(core::time::Duration::MAX).layer(inner);
+    let service = server(core::time::Duration::MAX).layer(inner);
     assert_eq!(service.oneshot(request()).await.unwrap().status(), StatusCode::OK);
 }
 
@@ -53,14 +53,14 @@ fn a_ready_response_needs_no_runtime() {
     use core::task::{Context, Poll, Waker};
 
     let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(()))));
-    let future = BudgetLayer::new(PLENTY).layer(inner).call(request());
+    let future = server(PLENTY).layer(inner).call(request());
     let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Ready(Ok(_))));
 }
 
 #[tokio::test]
 async fn handlers_find_the_budget() {
-    let budget = budget_seen(&BudgetLayer::new(PLENTY), request()).await.unwrap();
+    let budget = budget_seen(&server(PLENTY), request()).await.unwrap();
     assert_eq!(budget.total(), PLENTY);
     assert!(!budget.is_exhausted());
     assert!(budget.remaining() <= PLENTY);
@@ -68,11 +68,11 @@ async fn handlers_find_the_budget() {
 
 #[tokio::test]
 async fn a_budget_begins_with_the_call() {
-    let inner = service_fn(|request: Request<()>| {
-        let budget = *request.extensions().get::<Budget>().unwrap();
+    let inner = service_fn(|_: Request<()>| {
+        let budget = current().unwrap();
         ready(Ok::<_, Infallible>(Response::new(format!("{}", budget.elapsed().as_nanos()))))
     });
-    let mut service = BudgetLayer::new(PLENTY).layer(inner);
+    let mut service = server(PLENTY).layer(inner);
     service.ready().await.unwrap();
     sleep(SHORT).await;
     let before = MonotonicInstant::now();
@@ -86,8 +86,8 @@ async fn a_budget_that_was_there_already_is_not_outlasted() {
     let outer = Budget::new(PLENTY / 2);
     let mut known = request();
     known.extensions_mut().insert(outer);
-    let inner = budget_seen(&BudgetLayer::new(PLENTY), known.clone()).await.unwrap();
+    let inner = budget_seen(&server(PLENTY), known.clone()).await.unwrap();
     assert!(inner.total() <= outer.total());
-    let inner = budget_seen(&BudgetLayer::new(PLENTY / 4), known).await.unwrap();
+    let inner = budget_seen(&server(PLENTY / 4), known).await.unwrap();
     assert_eq!(inner.total(), PLENTY / 4);
 }

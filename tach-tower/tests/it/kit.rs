@@ -2,13 +2,16 @@
 
 use core::convert::Infallible;
 use core::future::{pending, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
-use http_body::Body;
+use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
-use tach_tower::{Budget, BudgetLayer};
+use tach_tower::{Budget, BudgetLayer, Server, Settings, current};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 /// Longer than any test.
@@ -16,6 +19,15 @@ pub(crate) const PLENTY: Duration = Duration::from_secs(3600);
 
 /// A short time.
 pub(crate) const SHORT: Duration = Duration::from_millis(20);
+
+/// Returns a server's layer that limits every request to `time`.
+pub(crate) fn server(time: Duration) -> BudgetLayer<Server> {
+    BudgetLayer::server(cap(time))
+}
+
+pub(crate) fn cap(time: Duration) -> Settings {
+    Settings::new().cap(time)
+}
 
 pub(crate) fn request() -> Request<()> {
     Request::new(())
@@ -26,11 +38,14 @@ pub(crate) fn request_with(name: &HeaderName, value: &[u8]) -> Request<()> {
 }
 
 /// Returns the budget that a handler behind `layer` finds; `None` if it was not called.
-pub(crate) async fn budget_seen(layer: &BudgetLayer, request: Request<()>) -> Option<Budget> {
+pub(crate) async fn budget_seen(
+    layer: &BudgetLayer<Server>,
+    request: Request<()>,
+) -> Option<Budget> {
     let seen = Arc::new(Mutex::new(None));
     let inside = seen.clone();
-    let inner = service_fn(move |request: Request<()>| {
-        *inside.lock().unwrap() = request.extensions().get::<Budget>().copied();
+    let inner = service_fn(move |_: Request<()>| {
+        *inside.lock().unwrap() = current();
         ready(Ok::<_, Infallible>(Response::new(String::new())))
     });
     layer.layer(inner).oneshot(request).await.unwrap();
@@ -58,7 +73,7 @@ pub(crate) fn never()
 /// Sends `request` to a service behind `layer` that never answers, and asserts that the layer
 /// answers after `at_least`.
 pub(crate) async fn assert_times_out(
-    layer: &BudgetLayer,
+    layer: &BudgetLayer<Server>,
     request: Request<()>,
     at_least: Duration,
 ) {
@@ -67,4 +82,19 @@ pub(crate) async fn assert_times_out(
     assert!(start.elapsed() >= at_least, "after {:?}", start.elapsed());
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(text(response).await, "");
+}
+
+/// A body that never has a frame.
+pub(crate) struct Silent;
+
+impl Body for Silent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Pending
+    }
 }

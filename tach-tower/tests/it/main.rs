@@ -5,6 +5,7 @@ mod auto_traits;
 mod bodies;
 mod client;
 mod corpus;
+mod counts;
 mod current;
 mod exhausted;
 #[cfg(feature = "axum")]
@@ -14,10 +15,12 @@ mod header;
 mod hops;
 mod in_time;
 mod kit;
+mod limits;
 mod manual;
+#[cfg(feature = "tokio")]
+mod paused;
+mod permits;
 mod queues;
-#[cfg(feature = "retry")]
 mod retry;
 mod runtimes;
 mod spans;
-mod timing;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 use tach_core::{Clock, Instant, ManualClock, UnixTime};
-use tach_tower::{Budget, BudgetLayer};
+use tach_tower::{Budget, BudgetLayer, current};
 use tokio::runtime::Handle;
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, budget_seen, never, request, text};
+use crate::kit::{PLENTY, budget_seen, cap, never, request, text};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -23,7 +23,7 @@ fn manual() -> &'static ManualClock {
 #[tokio::test]
 async fn the_handler_s_budget_is_by_the_layer_s_clock() {
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    let layer = BudgetLayer::new(HOUR).with_clock(clock.clone());
+    let layer = BudgetLayer::server(cap(HOUR).with_clock(clock.clone()));
     let budget = budget_seen(&layer, request()).await.unwrap();
     clock.advance(HOUR / 4);
     assert_eq!(budget.remaining(), HOUR / 4 * 3);
@@ -35,7 +35,7 @@ async fn the_handler_s_budget_is_by_the_layer_s_clock() {
 #[tokio::test]
 async fn a_budget_from_further_out_keeps_its_clock() {
     let (outer, inner) = (manual(), manual());
-    let layer = BudgetLayer::new(PLENTY).with_clock(inner);
+    let layer = BudgetLayer::server(cap(PLENTY).with_clock(inner));
     let mut incoming = request();
     incoming.extensions_mut().insert(Budget::new(HOUR).with_clock(outer));
     outer.advance(HOUR / 2);
@@ -51,9 +51,9 @@ async fn a_budget_from_further_out_keeps_its_clock() {
 #[tokio::test]
 async fn time_that_a_handler_takes_is_counted() {
     let clock = manual();
-    let layer = BudgetLayer::new(HOUR).with_clock(clock);
-    let inner = service_fn(|request: Request<()>| async move {
-        let budget = *request.extensions().get::<Budget>().unwrap();
+    let layer = BudgetLayer::server(cap(HOUR).with_clock(clock));
+    let inner = service_fn(|_: Request<()>| async move {
+        let budget = current().unwrap();
         clock.advance(2 * HOUR);
         Ok::<_, Infallible>(Response::new(format!("{}", budget.check().unwrap_err())))
     });
@@ -64,7 +64,7 @@ async fn time_that_a_handler_takes_is_counted() {
 #[tokio::test(start_paused = true)]
 async fn the_answer_comes_when_both_clocks_have_moved() {
     let clock = manual();
-    let layer = BudgetLayer::new(HOUR).with_clock(clock);
+    let layer = BudgetLayer::server(cap(HOUR).with_clock(clock));
     let answer = tokio::spawn(layer.layer(never()).oneshot(request()));
     tokio::task::yield_now().await;
     clock.advance(HOUR);
@@ -95,7 +95,7 @@ async fn tokio_s_paused_time_can_be_the_clock() {
     let start = tokio::time::Instant::now();
     let runtime = AssertUnwindSafe(Handle::current());
     let clock: &_ = Box::leak(Box::new(TokioClock(start, runtime)));
-    let layer = BudgetLayer::new(HOUR).with_clock(clock);
+    let layer = BudgetLayer::server(cap(HOUR).with_clock(clock));
     let response = layer.layer(never()).oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     let waited = start.elapsed();

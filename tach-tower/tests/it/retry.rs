@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use http::{Request, Response};
 use tach_core::MonotonicInstant;
 use tach_core::UnixTime;
-use tach_tower::{Budget, Error, GRPC_TIMEOUT, PropagateBudgetLayer, RetryBudget, Syntax, within};
+use tach_tower::{
+    Budget, BudgetLayer, Client, Exhausted, GRPC_TIMEOUT, Settings, Syntax, current, scope,
+};
 use tokio::time::sleep;
 use tower::hedge;
 use tower::retry::budget::{Budget as _, TpsBudget};
@@ -23,14 +25,15 @@ use crate::kit::{PLENTY, SHORT, request};
 #[derive(Clone)]
 struct Always {
     wait: Duration,
-    retries: Arc<RetryBudget<TpsBudget>>,
+    retries: Arc<TpsBudget>,
+    needed: Duration,
 }
 
 impl Always {
     fn new(wait: Duration, needed: Duration) -> Self {
         // Ten retries for each request.
         let retries = TpsBudget::new(Duration::from_secs(10), 1_000, 100.0);
-        Self { wait, retries: Arc::new(RetryBudget::new(retries, needed)) }
+        Self { wait, retries: Arc::new(retries), needed }
     }
 }
 
@@ -42,7 +45,8 @@ impl<B> Policy<Request<()>, Response<B>, BoxError> for Always {
         _: &mut Request<()>,
         result: &mut Result<Response<B>, BoxError>,
     ) -> Option<Self::Future> {
-        if result.is_ok() || !self.retries.withdraw() {
+        let has_time = current().is_none_or(|budget| budget.remaining() >= self.needed);
+        if result.is_ok() || !has_time || !self.retries.withdraw() {
             return None;
         }
         Some(Box::pin(sleep(self.wait)))
@@ -52,6 +56,10 @@ impl<B> Policy<Request<()>, Response<B>, BoxError> for Always {
         self.retries.deposit();
         Some(request.clone())
     }
+}
+
+fn client() -> BudgetLayer<Client> {
+    BudgetLayer::client(Settings::new().header(GRPC_TIMEOUT, Syntax::Grpc))
 }
 
 fn budget_of(request: &Request<()>) -> Duration {
@@ -67,16 +75,16 @@ async fn each_retry_gets_what_is_left_and_the_last_one_ends_in_time() {
         inside.lock().unwrap().push(budget_of(&request));
         ready(Err::<Response<String>, BoxError>("refused".into()))
     });
-    let layer = PropagateBudgetLayer::new();
+    let layer = client();
     let client = ServiceBuilder::new()
         .layer(layer.clone())
         .layer(RetryLayer::new(Always::new(SHORT / 4, Duration::ZERO)))
         .layer(layer)
         .service(failing);
     let start = MonotonicInstant::now();
-    let error = within(Budget::new(2 * SHORT), client.oneshot(request())).await.unwrap_err();
+    let error = scope(Budget::new(2 * SHORT), client.oneshot(request())).await.unwrap_err();
     assert!(start.elapsed() >= 2 * SHORT, "the outer layer ends the wait between retries");
-    assert!(error.downcast::<Error>().unwrap().is_exhausted());
+    assert!(error.is::<Exhausted>());
     let seen = seen.lock().unwrap();
     assert!(seen.len() >= 2, "{seen:?}");
     assert!(seen.windows(2).all(|pair| pair[1] + SHORT / 4 <= pair[0]), "{seen:?}");
@@ -92,28 +100,11 @@ async fn no_retry_without_time_to_succeed() {
     });
     // Each retry needs more than the budget has left after the first failure.
     let policy = Always::new(Duration::ZERO, PLENTY);
-    let client = ServiceBuilder::new()
-        .layer(PropagateBudgetLayer::new())
-        .layer(RetryLayer::new(policy))
-        .service(failing);
-    let error = within(Budget::new(PLENTY), client.oneshot(request())).await.unwrap_err();
+    let client =
+        ServiceBuilder::new().layer(client()).layer(RetryLayer::new(policy)).service(failing);
+    let error = scope(Budget::new(PLENTY), client.oneshot(request())).await.unwrap_err();
     assert_eq!(error.to_string(), "refused", "the failure itself");
     assert_eq!(calls.load(Ordering::Relaxed), 1);
-}
-
-#[tokio::test]
-async fn a_retry_budget_is_a_budget_of_retries_too() {
-    let retries = RetryBudget::new(TpsBudget::new(Duration::from_secs(10), 0, 1.0), SHORT);
-    let left = Budget::new(PLENTY);
-    within(left, async {
-        assert!(!retries.withdraw(), "nothing was deposited");
-        retries.deposit();
-        assert!(retries.withdraw());
-    })
-    .await;
-    retries.deposit();
-    assert!(!within(Budget::new(Duration::ZERO), async { retries.withdraw() }).await);
-    assert!(retries.withdraw(), "a refusal withdraws nothing");
 }
 
 /// Hedges every request.
@@ -138,15 +129,15 @@ async fn a_hedge_gets_less_than_the_first_attempt_and_both_end_in_time() {
         inside.lock().unwrap().push(budget_of(&request));
         pending::<Result<Response<String>, Infallible>>()
     });
-    let layer = PropagateBudgetLayer::new();
+    let layer = client();
     // Without latencies to go by, the hedge is sent at once.
     let hedged = hedge::Hedge::new(layer.layer(silent), Hedge, 0, 0.9, Duration::from_secs(10));
     let client = layer.layer(tower::buffer::Buffer::new(hedged, 8));
     let total = 10 * SHORT;
     let start = MonotonicInstant::now();
-    let error = within(Budget::new(total), client.oneshot(request())).await.unwrap_err();
+    let error = scope(Budget::new(total), client.oneshot(request())).await.unwrap_err();
     assert!(start.elapsed() >= total);
-    assert!(error.downcast::<Error>().unwrap().is_exhausted(), "by the inner or the outer layer");
+    assert!(error.is::<Exhausted>(), "by the inner or the outer layer");
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 2);
     assert!(seen[1] <= seen[0] && seen[0] <= total, "{seen:?}");

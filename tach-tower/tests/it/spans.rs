@@ -1,15 +1,12 @@
 //! The budget in spans, and the counts as instruments.
-#![cfg(all(feature = "tracing", feature = "opentelemetry", feature = "metrics"))]
+#![cfg(all(feature = "tracing", feature = "opentelemetry"))]
 
 use core::convert::Infallible;
 use core::future::ready;
-use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
-use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry::trace::{
     FutureExt as _, TraceContextExt as _, Tracer as _, TracerProvider as _,
@@ -19,23 +16,23 @@ use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 use tach_core::ManualClock;
-use tach_tower::{BudgetLayer, PropagateBudgetLayer};
+use tach_tower::{BudgetLayer, Server, Settings};
 use tower::{Layer, ServiceExt, service_fn};
 use tracing::field::{Empty, Field, Visit};
 use tracing::span::{Id, Record};
 use tracing_subscriber::layer::{Context as LayerContext, SubscriberExt as _};
 
-use crate::kit::{never, request};
+use crate::kit::request;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn layer() -> (BudgetLayer, &'static ManualClock) {
+fn settings() -> (Settings, &'static ManualClock) {
     let clock: &ManualClock = Box::leak(Box::default());
-    (BudgetLayer::new(SECOND).with_clock(clock), clock)
+    (Settings::new().cap(SECOND).with_clock(clock), clock)
 }
 
 /// Asks `layer` for a response that takes a quarter of a second.
-async fn answer(layer: &BudgetLayer, clock: &'static ManualClock) {
+async fn answer(layer: &BudgetLayer<Server>, clock: &'static ManualClock) {
     let inner = service_fn(move |_: Request<()>| {
         clock.advance(SECOND / 4);
         ready(Ok::<_, Infallible>(Response::new(String::new())))
@@ -67,12 +64,13 @@ async fn the_span_around_the_layer_gets_the_budget() {
     let subscriber = tracing_subscriber::registry().with(fields.clone());
     let _default = tracing::subscriber::set_default(subscriber);
     let span = tracing::info_span!("request", budget.total_ms = Empty, budget.remaining_ms = Empty);
-    let (layer, clock) = layer();
+    let (settings, clock) = settings();
+    let layer = BudgetLayer::server(settings.clone());
     answer(&layer, clock).await;
     let _entered = span.enter();
     answer(&layer, clock).await;
     assert!(fields.0.lock().unwrap().is_empty(), "only if asked for");
-    answer(&layer.with_tracing_fields(), clock).await;
+    answer(&BudgetLayer::server(settings.tracing_fields()), clock).await;
     let expected = [("budget.total_ms", 1_000.0), ("budget.remaining_ms", 750.0)];
     assert_eq!(*fields.0.lock().unwrap(), expected);
 }
@@ -82,8 +80,8 @@ async fn the_active_span_of_opentelemetry_gets_the_budget() {
     let exporter = InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
     let context = Context::current_with_span(provider.tracer("test").start("request"));
-    let (layer, clock) = layer();
-    let layer = layer.with_opentelemetry_attributes();
+    let (settings, clock) = settings();
+    let layer = BudgetLayer::server(settings.opentelemetry_attributes());
     answer(&layer, clock).with_context(context.clone()).await;
     context.span().end();
     let spans = exporter.get_finished_spans().unwrap();
@@ -101,8 +99,9 @@ async fn opentelemetry_collects_the_counts() {
     let exporter = InMemoryMetricExporter::default();
     let reader = PeriodicReader::builder(exporter.clone()).build();
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
-    let (layer, clock) = layer();
-    let client = PropagateBudgetLayer::new();
+    let (settings, clock) = settings();
+    let layer = BudgetLayer::server(settings);
+    let client = BudgetLayer::client(Settings::new());
     layer.stats().observe(&provider.meter("test"));
     client.stats().observe(&provider.meter("test"));
     let inner =
@@ -127,51 +126,5 @@ async fn opentelemetry_collects_the_counts() {
         answered.unwrap().value()
     };
     assert_eq!((answered("server"), answered("client")), (2, 1), "neither hides the other");
-    assert_eq!(sum.data_points().count(), 12);
-}
-
-/// Counters by the values of their labels.
-#[derive(Default)]
-struct Counters(Mutex<BTreeMap<String, Arc<AtomicU64>>>);
-
-impl Recorder for Counters {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        let labels: Vec<_> = key.labels().map(metrics::Label::value).collect();
-        let name = format!("{} {}", key.name(), labels.join(" "));
-        Counter::from_arc(self.0.lock().unwrap().entry(name).or_default().clone())
-    }
-
-    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
-    }
-
-    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
-        Histogram::noop()
-    }
-}
-
-#[tokio::test]
-async fn a_recorder_of_metrics_gets_each_outcome() {
-    let counters = Counters::default();
-    let _installed = metrics::set_default_local_recorder(&counters);
-    let (layer, clock) = layer();
-    answer(&layer, clock).await;
-    let refusing = BudgetLayer::new(Duration::ZERO).layer(never());
-    refusing.oneshot(request()).await.unwrap();
-    let client = PropagateBudgetLayer::new().with_default(Duration::from_millis(1));
-    client.layer(never()).oneshot(request()).await.unwrap_err();
-    let counted = counters.0.lock().unwrap();
-    let counted: Vec<_> = counted
-        .iter()
-        .map(|(name, count)| (name.as_str(), count.load(Ordering::Relaxed)))
-        .collect();
-    let outcomes = ["client exhausted", "server answered", "server exhausted", "server refused"];
-    let expected = outcomes.map(|outcome| format!("tach_budget_outcomes_total {outcome}"));
-    assert_eq!(counted, expected.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>());
+    assert_eq!(sum.data_points().count(), 10);
 }

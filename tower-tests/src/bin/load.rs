@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench_tables::{Report, Table, column};
 use tach_core::MonotonicInstant;
-use tach_tower::{Budget, within};
+use tach_tower::{Budget, scope};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tower::ServiceExt as _;
@@ -45,7 +45,7 @@ async fn run(time: Duration, clients: u64) {
                 let kind = if random % 3 == 0 { "stream" } else { "unary" };
                 let request = front::request(address, &format!("/{kind}/{works}"));
                 let budget = Budget::new(total);
-                let call = within(budget, service.clone().oneshot(request));
+                let call = scope(budget, service.clone().oneshot(request));
                 if let Ok(response) = call.await {
                     let status = response.status();
                     let is_whole = response.bytes().await.is_ok();

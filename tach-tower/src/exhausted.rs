@@ -1,0 +1,104 @@
+//! The error of a budget that has ended.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use tach_core::Budget;
+
+/// The error of a call, a body or a future that its budget ended.
+///
+/// The message names the whole budget, and what the last part of it was spent on. The callers of a
+/// client find it in the boxed error: `error.downcast_ref::<Exhausted>()`.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::{Budget, Exhausted, enforce};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let budget = Budget::new(Duration::from_millis(5));
+/// let ended: Exhausted = enforce(budget, std::future::pending::<()>()).await.unwrap_err();
+/// assert_eq!(ended.to_string(), "the time budget of 5ms was spent while the call ran");
+/// let late = enforce(budget, std::future::pending::<()>()).await.unwrap_err();
+/// assert_eq!(late.to_string(), "the time budget of 5ms was spent before the call");
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted {
+    /// The part of the whole time that has ended.
+    part: Duration,
+    total: Duration,
+    spent: Spent,
+}
+
+/// What a budget's last part was spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    Before,
+    Waiting,
+    Running,
+    Body,
+    /// Not a budget: the body made a pause that was too long.
+    Pause,
+}
+
+impl Exhausted {
+    #[cold]
+    pub(crate) fn new(budget: &Budget, spent: Spent) -> Self {
+        Self { part: budget.total(), total: budget.root(), spent }
+    }
+
+    pub(crate) fn pause(idle: Duration) -> Self {
+        Self { part: idle, total: idle, spent: Spent::Pause }
+    }
+
+    /// Returns the whole time of the request that has ended, of which the call may have had a part.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_tower::{Budget, enforce};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let request = Budget::new(Duration::from_secs(1));
+    /// let part = request.child(Duration::from_millis(5), Duration::ZERO);
+    /// let ended = enforce(part, std::future::pending::<()>()).await.unwrap_err();
+    /// assert_eq!(ended.total(), Duration::from_secs(1));
+    /// assert_eq!(
+    ///     ended.to_string(),
+    ///     "5ms, a part of the time budget of 1s, were spent while the call ran"
+    /// );
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn total(&self) -> Duration {
+        self.total
+    }
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { part, total, spent } = self;
+        let at = match spent {
+            Spent::Before => {
+                return write!(f, "the time budget of {total:?} was spent before the call");
+            }
+            Spent::Pause => return write!(f, "the body paused for {total:?}"),
+            Spent::Waiting => "while the call waited for the service",
+            Spent::Running => "while the call ran",
+            Spent::Body => "while the body was sent",
+        };
+        if part == total {
+            write!(f, "the time budget of {total:?} was spent {at}")
+        } else {
+            write!(f, "{part:?}, a part of the time budget of {total:?}, were spent {at}")
+        }
+    }
+}
+
+impl Error for Exhausted {}

@@ -1,0 +1,143 @@
+//! A future that ends with a budget.
+
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tach_core::{Budget, Instant};
+
+use crate::alarm::Alarm;
+use crate::current::Entered;
+use crate::exhausted::{Exhausted, Spent};
+
+pin_project! {
+    pub(crate) struct Limited<F> {
+        // `None` once it has ended, or if it was never begun.
+        #[pin]
+        future: Option<F>,
+        pub(crate) budget: Budget,
+        // The start of the budget that this one ends with, if it has no earlier end of its own.
+        pub(crate) parent: Option<Instant>,
+        // What the budget was spent on, if it has ended.
+        spent: Spent,
+        #[pin]
+        pub(crate) alarm: Alarm,
+    }
+}
+
+impl<F> Limited<F> {
+    #[inline]
+    pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<Instant>) -> Self {
+        Self { future, budget, parent, spent: Spent::Before, alarm: Alarm::default() }
+    }
+
+    /// Notes what the budget was spent on.
+    #[cold]
+    pub(crate) fn note(self: Pin<&mut Self>, spent: Spent) {
+        *self.project().spent = spent;
+    }
+
+    /// Returns the error of the budget that has ended.
+    #[cold]
+    pub(crate) fn exhausted(&self) -> Exhausted {
+        Exhausted::new(&self.budget, self.spent)
+    }
+}
+
+impl<F: Future> Limited<F> {
+    /// Returns the result, also if the budget is exhausted by then. If the budget ends first, drops
+    /// the future, notes what `spent` says of it, and returns `None`.
+    #[expect(
+        clippy::inline_always,
+        reason = "otherwise a response or a request is copied once more"
+    )]
+    #[inline(always)]
+    pub(crate) fn poll_until(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        spent: impl FnOnce(&F) -> Spent,
+    ) -> Poll<Option<F::Output>> {
+        let mut this = self.project();
+        let Some(future) = this.future.as_mut().as_pin_mut() else {
+            return Poll::Ready(None);
+        };
+        let entered = Entered::new(*this.budget, true);
+        if let Poll::Ready(output) = future.poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        // The layer outside drops this future at its own end, and counts it.
+        let is_ended = entered.is_ended_by(*this.parent);
+        drop(entered);
+        if is_ended {
+            return Poll::Pending;
+        }
+        ready!(this.alarm.poll_end(this.budget, cx));
+        if let Some(future) = this.future.as_ref().as_pin_ref() {
+            *this.spent = spent(&future);
+        }
+        // Others may wait for a resource that the future holds: drop it before the response.
+        this.future.set(None);
+        Poll::Ready(None)
+    }
+}
+
+/// Ends a future with a budget: a query, a call, or any other.
+///
+/// A future that is ready in the same poll is not ended. While it runs, `budget` is the
+/// [`current`](crate::current) one. If the budget is exhausted already, the future is not polled.
+///
+/// # Errors
+///
+/// Fails if the budget ends first. The future is dropped then.
+///
+/// # Panics
+///
+/// If the future must wait outside a tokio runtime with time enabled, and the budget ends. Without
+/// the feature `tokio` it needs no runtime, and nothing wakes the task at the end of the budget.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::{Exhausted, current, enforce};
+///
+/// async fn rows() -> Result<u64, Exhausted> {
+///     let query = async { 7 };
+///     match current() {
+///         // A tenth of a second is left for the answer.
+///         Some(request) => {
+///             enforce(request.child(Duration::MAX, Duration::from_millis(100)), query).await
+///         }
+///         None => Ok(query.await),
+///     }
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// assert_eq!(rows().await, Ok(7));
+/// # }
+/// ```
+pub fn enforce<F: Future>(
+    budget: Budget,
+    future: F,
+) -> impl Future<Output = Result<F::Output, Exhausted>> {
+    let future = (!budget.is_exhausted()).then_some(future);
+    // Not left to an outer budget, which may be the same: the caller asked for this end.
+    Enforce { limited: Limited::new(future, budget, None) }
+}
+
+pin_project! {
+    struct Enforce<F> {
+        #[pin]
+        limited: Limited<F>,
+    }
+}
+
+impl<F: Future> Future for Enforce<F> {
+    type Output = Result<F::Output, Exhausted>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let result = ready!(this.limited.as_mut().poll_until(cx, |_| Spent::Running));
+        Poll::Ready(result.ok_or_else(|| this.limited.exhausted()))
+    }
+}

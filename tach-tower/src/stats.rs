@@ -1,0 +1,255 @@
+//! Counts of a layer's requests.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use crate::layer::Shared;
+
+/// The counts of one layer, shared by its clones and services. Reading them takes no lock.
+///
+/// Each request has one outcome: [`answered`](Self::answered), [`exhausted`](Self::exhausted),
+/// [`refused`](Self::refused), [`abandoned`](Self::abandoned) or [an ended
+/// body](Self::ended_bodies). Their sum is the number of requests that are over. A response is over
+/// when its body is. reqwest's bodies are its own: there it is over with its head.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::{BudgetLayer, Settings};
+///
+/// let layer = BudgetLayer::server(Settings::new().cap(Duration::from_secs(30)));
+/// let stats = layer.stats();
+/// println!("{} of the requests ran out of time", stats.exhausted());
+/// ```
+#[derive(Clone)]
+pub struct Stats(pub(crate) Arc<Shared>);
+
+#[derive(Debug)]
+pub(crate) struct Counts {
+    #[cfg_attr(
+        not(feature = "opentelemetry"),
+        expect(dead_code, reason = "only an instrument has labels")
+    )]
+    layer: &'static str,
+    /// By [`Outcome`].
+    outcomes: [Counter; 5],
+    pub(crate) deadlines: Counter,
+    pub(crate) unparsable_headers: Counter,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Answered,
+    Exhausted,
+    Refused,
+    Abandoned,
+    EndedBody,
+}
+
+impl Counts {
+    pub(crate) fn new(layer: &'static str) -> Self {
+        Self {
+            layer,
+            outcomes: Default::default(),
+            deadlines: Counter::default(),
+            unparsable_headers: Counter::default(),
+        }
+    }
+}
+
+impl Stats {
+    /// Returns the number of requests that the inner service answered or failed, and whose
+    /// responses were not cut off.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().answered(), 0);
+    /// ```
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.of(Outcome::Answered)
+    }
+
+    /// Returns the number of requests that the inner service was called for, or that waited for it,
+    /// when their budget ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().exhausted(), 0);
+    /// ```
+    #[must_use]
+    pub fn exhausted(&self) -> u64 {
+        self.of(Outcome::Exhausted)
+    }
+
+    /// Returns the number of requests that were not sent on, since too little time was left on
+    /// arrival.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().refused(), 0);
+    /// ```
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.of(Outcome::Refused)
+    }
+
+    /// Returns the number of requests that were dropped before they were answered: by a server
+    /// whose client hung up, by an outer layer whose limit ended the call, or by a panic in the
+    /// handler.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().abandoned(), 0);
+    /// ```
+    #[must_use]
+    pub fn abandoned(&self) -> u64 {
+        self.of(Outcome::Abandoned)
+    }
+
+    /// Returns the number of requests whose response began, and whose body was cut off.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().ended_bodies(), 0);
+    /// ```
+    #[must_use]
+    pub fn ended_bodies(&self) -> u64 {
+        self.of(Outcome::EndedBody)
+    }
+
+    /// Returns the number of requests that came with a time limit in a header. If it stays zero
+    /// although the callers send one, the layer reads another header than they write.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().deadlines(), 0);
+    /// ```
+    #[must_use]
+    pub fn deadlines(&self) -> u64 {
+        self.0.counts.deadlines.get()
+    }
+
+    /// Returns the number of headers that were invalid, and ignored.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// assert_eq!(BudgetLayer::server(Settings::new()).stats().unparsable_headers(), 0);
+    /// ```
+    #[must_use]
+    pub fn unparsable_headers(&self) -> u64 {
+        self.0.counts.unparsable_headers.get()
+    }
+
+    fn of(&self, outcome: Outcome) -> u64 {
+        self.0.counts.outcomes[outcome as usize].get()
+    }
+
+    /// Creates a counter `tach.budget.outcomes` that reports the outcomes, with the attributes
+    /// `outcome` and `layer`, which is `server` or `client`. The counts are read when metrics are
+    /// collected; requests pay nothing.
+    ///
+    /// OpenTelemetry keeps one value of each set of attributes: observe several layers of a kind
+    /// with a meter each.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry::global;
+    /// use tach_tower::{BudgetLayer, Settings};
+    ///
+    /// let layer = BudgetLayer::server(Settings::new());
+    /// layer.stats().observe(&global::meter("service"));
+    /// ```
+    #[cfg(feature = "opentelemetry")]
+    pub fn observe(&self, meter: &opentelemetry::metrics::Meter) {
+        use opentelemetry::KeyValue;
+
+        let stats = self.clone();
+        // The meter keeps the callback. The instrument itself has nothing to do.
+        let _ = meter
+            .u64_observable_counter("tach.budget.outcomes")
+            .with_description("What became of requests with a budget")
+            .with_callback(move |observer| {
+                for (outcome, count) in [
+                    ("answered", stats.answered()),
+                    ("exhausted", stats.exhausted()),
+                    ("refused", stats.refused()),
+                    ("abandoned", stats.abandoned()),
+                    ("ended_body", stats.ended_bodies()),
+                ] {
+                    let layer = KeyValue::new("layer", stats.0.counts.layer);
+                    observer.observe(count, &[layer, KeyValue::new("outcome", outcome)]);
+                }
+            })
+            .build();
+    }
+}
+
+impl fmt::Debug for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.counts.fmt(f)
+    }
+}
+
+/// A request, which is counted when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) outcome: Outcome,
+}
+
+impl Counted {
+    #[inline]
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, outcome: Outcome::Abandoned }
+    }
+}
+
+impl Drop for Counted {
+    #[inline]
+    fn drop(&mut self) {
+        self.shared.counts.outcomes[self.outcome as usize].add_one();
+    }
+}
+
+/// A count that many threads increment.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub(crate) fn add_one(&self) {
+        // ORDERING: Relaxed, because the count publishes no other data.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        // ORDERING: Relaxed: see `add_one`.
+        self.0.load(Ordering::Relaxed)
+    }
+}

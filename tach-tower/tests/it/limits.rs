@@ -1,0 +1,216 @@
+//! What may limit a request, and how it is announced.
+
+use core::convert::Infallible;
+use core::future::{pending, ready};
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+use tach_core::ManualClock;
+use tach_tower::{
+    Budget, BudgetLayer, Exhausted, GRPC_TIMEOUT, REQUEST_TIMEOUT, Settings, Syntax, current,
+    enforce, scope,
+};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+use crate::kit::{PLENTY, SHORT, budget_seen, cap, never, request, request_with, server};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLIS: HeaderName = HeaderName::from_static("x-envoy-upstream-rq-timeout-ms");
+
+/// Asks through `settings` with the time `left`. Returns the headers at the client; `None` if it
+/// was not called.
+async fn sent(settings: Settings, left: Duration, request: Request<()>) -> Option<HeaderMap> {
+    let seen = Arc::new(Mutex::new(None));
+    let inside = seen.clone();
+    let inner = service_fn(move |request: Request<()>| {
+        *inside.lock().unwrap() = Some(request.headers().clone());
+        ready(Ok::<_, Infallible>(Response::new(String::new())))
+    });
+    let clock: &ManualClock = Box::leak(Box::default());
+    let budget = Budget::new(left).with_clock(clock);
+    let layer = BudgetLayer::client(settings);
+    let _ = scope(budget, layer.layer(inner).oneshot(request)).await;
+    let seen = seen.lock().unwrap().take();
+    assert_eq!(layer.stats().refused(), u64::from(seen.is_none()));
+    seen
+}
+
+fn grpc_request() -> Request<()> {
+    let request = Request::builder().version(Version::HTTP_2);
+    request.header(CONTENT_TYPE, "application/grpc").body(()).unwrap()
+}
+
+#[tokio::test]
+async fn a_caller_may_exceed_the_default_up_to_the_cap() {
+    let layer = BudgetLayer::server(cap(60 * SECOND).default_time(5 * SECOND));
+    let cases = [(None, 5), (Some(&b"1"[..]), 1), (Some(b"30"), 30), (Some(b"90"), 60)];
+    for (asked, expected) in cases {
+        let request = asked.map_or_else(request, |asked| request_with(&REQUEST_TIMEOUT, asked));
+        let budget = budget_seen(&layer, request).await.unwrap();
+        assert_eq!(budget.total(), expected * SECOND, "{asked:?}");
+    }
+    assert_eq!(layer.stats().deadlines(), 3);
+    // An outer budget is a caller's, too.
+    let outer = Budget::new(30 * SECOND).with_clock(Box::leak(Box::<ManualClock>::default()));
+    let budget = scope(outer, budget_seen(&layer, request())).await.unwrap();
+    assert_eq!(budget.total(), 30 * SECOND);
+}
+
+#[tokio::test]
+async fn a_function_of_the_request_is_the_cap() {
+    let layer = BudgetLayer::server(cap(SECOND).cap_by(|method, path, headers| {
+        assert!(headers.is_empty());
+        (method == "PUT" && path == "/upload").then_some(60 * SECOND)
+    }));
+    for (method, expected) in [("PUT", 60), ("GET", 1)] {
+        let request = Request::builder().method(method).uri("http://host/upload?x").body(());
+        let budget = budget_seen(&layer, request.unwrap()).await.unwrap();
+        assert_eq!(budget.total(), expected * SECOND);
+    }
+}
+
+/// The budget that a handler sees ends with the head, and that of its body with the whole.
+#[tokio::test]
+async fn a_handler_has_the_time_until_the_head() {
+    let settings = Settings::new().head(SECOND).default_time(60 * SECOND);
+    let budget = budget_seen(&BudgetLayer::server(settings.clone()), request()).await.unwrap();
+    assert_eq!(budget.total(), SECOND);
+    let shorter = request_with(&REQUEST_TIMEOUT, b"0.5");
+    let budget = budget_seen(&BudgetLayer::server(settings), shorter).await.unwrap();
+    assert_eq!(budget.total(), SECOND / 2);
+    let layer = BudgetLayer::server(Settings::new().head(SHORT));
+    let response = layer.layer(never()).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+}
+
+/// A peer may take zero for no limit, as Envoy does.
+#[tokio::test]
+async fn what_would_be_written_as_zero_is_refused() {
+    let left = Duration::from_micros(600);
+    for syntax in [Syntax::Millis, Syntax::Seconds] {
+        let settings = || Settings::new().header(MILLIS, syntax);
+        assert_eq!(sent(settings(), left, request()).await, None);
+        assert!(sent(settings(), 2 * left, request()).await.is_some());
+    }
+    assert_eq!(sent(Settings::new(), left, request()).await, None, "by default, too");
+    let headers = sent(Settings::new(), left, grpc_request()).await.unwrap();
+    assert_eq!(headers[GRPC_TIMEOUT], "600000n");
+    let zero = Settings::new().header_by(
+        MILLIS,
+        |_| Some(Duration::ZERO),
+        |_| Some(HeaderValue::from_static("none")),
+    );
+    assert_eq!(sent(zero, PLENTY, request()).await, None);
+}
+
+#[tokio::test]
+async fn both_layers_understand_each_other_without_settings() {
+    let server = BudgetLayer::server(Settings::new());
+    for (at, mut asks) in [request(), grpc_request()].into_iter().enumerate() {
+        let headers = sent(Settings::new(), 30 * SECOND, asks.clone()).await.unwrap();
+        let names = [REQUEST_TIMEOUT, GRPC_TIMEOUT];
+        assert!(headers.contains_key(&names[at]) && !headers.contains_key(&names[1 - at]));
+        *asks.headers_mut() = headers;
+        assert_eq!(budget_seen(&server, asks).await.unwrap().total(), 30 * SECOND);
+    }
+    assert_eq!(server.stats().deadlines(), 2);
+    // A header that nobody reads shows in the count.
+    let deaf = BudgetLayer::server(Settings::new().header(MILLIS, Syntax::Millis));
+    let headers = sent(Settings::new(), 30 * SECOND, request()).await.unwrap();
+    let mut asks = request();
+    *asks.headers_mut() = headers;
+    budget_seen(&deaf, asks).await.unwrap();
+    assert_eq!(deaf.stats().deadlines(), 0);
+}
+
+#[tokio::test]
+async fn without_headers_none_is_read_or_written() {
+    let headers = sent(Settings::new().without_headers(), PLENTY, request()).await.unwrap();
+    assert!(headers.is_empty());
+    let layer = BudgetLayer::server(cap(PLENTY).without_headers());
+    let budget = budget_seen(&layer, request_with(&REQUEST_TIMEOUT, b"1")).await.unwrap();
+    assert_eq!(budget.total(), PLENTY);
+}
+
+/// Linkerd's, with durations of Go.
+#[tokio::test]
+async fn a_header_of_any_syntax() {
+    let name = HeaderName::from_static("l5d-request-timeout");
+    let read = |value: &[u8]| {
+        let text = core::str::from_utf8(value).ok()?;
+        if let Some(ms) = text.strip_suffix("ms") {
+            return ms.parse().ok().map(Duration::from_millis);
+        }
+        text.strip_suffix('s')?.parse().ok().map(Duration::from_secs)
+    };
+    let write = |left: Duration| {
+        let text = (left < PLENTY).then(|| format!("{}ms", left.as_millis()))?;
+        HeaderValue::try_from(text).ok()
+    };
+    let settings = || cap(PLENTY).header_by(name.clone(), read, write);
+    let layer = BudgetLayer::server(settings());
+    for (value, expected) in [("10s", 10 * SECOND), ("250ms", SECOND / 4), ("soon", PLENTY)] {
+        let asks = request_with(&name, value.as_bytes());
+        assert_eq!(budget_seen(&layer, asks).await.unwrap().total(), expected);
+    }
+    assert_eq!((layer.stats().deadlines(), layer.stats().unparsable_headers()), (2, 1));
+    let headers = sent(settings(), 10 * SECOND, request()).await.unwrap();
+    assert_eq!(headers[&name], "10000ms");
+    assert_eq!(sent(settings(), Duration::from_micros(600), request()).await, None);
+    let headers = sent(settings(), PLENTY, request()).await.unwrap();
+    assert!(headers.is_empty(), "the function left it out");
+}
+
+#[tokio::test]
+async fn an_error_names_the_whole_budget_and_where_it_was_spent() {
+    let clock: &ManualClock = Box::leak(Box::default());
+    let budget = Budget::new(SECOND / 4).with_clock(clock);
+    clock.advance(SECOND);
+    let client = BudgetLayer::client(Settings::new()).layer(never());
+    let error = scope(budget, client.oneshot(request())).await.unwrap_err();
+    let error = error.downcast_ref::<Exhausted>().unwrap();
+    assert_eq!(error.to_string(), "the time budget of 250ms was spent before the call");
+    assert_eq!(error.total(), SECOND / 4);
+    let limit = tower::limit::ConcurrencyLimitLayer::new(0).layer(never());
+    let client = BudgetLayer::client(cap(SHORT)).layer(limit);
+    let error = scope(Budget::new(PLENTY), client.oneshot(request())).await.unwrap_err();
+    let expected = "20ms, a part of the time budget of 3600s, were spent while the call waited for the service";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn any_future_can_be_ended() {
+    let budget = Budget::new(PLENTY);
+    assert_eq!(enforce(budget, async { current() }).await, Ok(Some(budget)));
+    assert_eq!(enforce(Budget::new(Duration::MAX), ready(1)).await, Ok(1));
+    let held = Arc::new(());
+    let watched = Arc::downgrade(&held);
+    let budget = Budget::new(SHORT);
+    let never = async move {
+        pending::<()>().await;
+        drop(held);
+    };
+    let mut enforced = Box::pin(enforce(budget, never));
+    let error = enforced.as_mut().await.unwrap_err();
+    assert!(budget.is_exhausted() && watched.upgrade().is_none(), "it is dropped at once");
+    assert_eq!(error.to_string(), "the time budget of 20ms was spent while the call ran");
+    let late = enforce(budget, async { unreachable!("it is not polled") });
+    let late: Result<(), _> = late.await;
+    assert_eq!(late.unwrap_err().to_string(), "the time budget of 20ms was spent before the call");
+}
+
+#[tokio::test]
+async fn inner_services_can_be_reached() {
+    let mut service = server(PLENTY).layer(7);
+    *service.get_mut() += 1;
+    assert_eq!((*service.get_ref(), service.into_inner()), (8, 8));
+    let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(1))));
+    let response = server(PLENTY).layer(inner).call(request()).await.unwrap();
+    assert_eq!(response.body().get_ref(), Some(&1));
+    assert_eq!(response.into_body().into_inner(), Some(1));
+    let refused = server(Duration::ZERO).layer(inner).call(request()).await.unwrap();
+    assert_eq!(refused.body().get_ref(), None);
+    assert_eq!(refused.into_body().into_inner(), None);
+}

@@ -1,0 +1,131 @@
+//! tokio's paused time: no test here waits, and each ends as it would in real time.
+
+use core::convert::Infallible;
+use core::future::pending;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
+use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce};
+use tokio::time::{Instant, Interval, interval, sleep};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+use crate::kit::{cap, never, request, server};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Asserts that tokio's time has moved by `expected`, rounded up to its milliseconds.
+fn assert_took(start: Instant, expected: Duration) {
+    let took = start.elapsed();
+    assert!(took + SECOND / 100 >= expected && took <= expected + SECOND / 100, "{took:?}");
+}
+
+/// Events each second, without end.
+struct Events(Interval);
+
+fn events() -> impl Service<Request<()>, Response = Response<Events>, Error = Infallible> + Clone {
+    service_fn(|_: Request<()>| async {
+        // The head comes after half a second.
+        sleep(SECOND / 2).await;
+        Ok(Response::new(Events(interval(SECOND))))
+    })
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_tick(cx).map(|_| Some(Ok(Frame::data(Bytes::from_static(b".")))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_sleeps_too_long_is_ended() {
+    let inner = service_fn(|_: Request<()>| async {
+        sleep(60 * SECOND).await;
+        Ok::<_, Infallible>(Response::new(String::new()))
+    });
+    let start = Instant::now();
+    let response = server(5 * SECOND).layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_took(start, 5 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_never_answers_is_ended() {
+    let start = Instant::now();
+    let response = server(5 * SECOND).layer(never()).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_took(start, 5 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_in_time_is_answered() {
+    let inner = service_fn(|_: Request<()>| async {
+        sleep(60 * SECOND).await;
+        Ok::<_, Infallible>(Response::new(String::new()))
+    });
+    let response = server(61 * SECOND).layer(inner).oneshot(request()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_and_any_future_end() {
+    let start = Instant::now();
+    let client = BudgetLayer::client(cap(5 * SECOND)).layer(never());
+    assert!(client.oneshot(request()).await.unwrap_err().is::<Exhausted>());
+    assert_took(start, 5 * SECOND);
+    assert!(enforce(Budget::new(SECOND), pending::<()>()).await.is_err());
+    assert_took(start, 6 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_ends_with_its_head_s_time() {
+    let start = Instant::now();
+    let response = server(5 * SECOND).layer(events()).oneshot(request()).await.unwrap();
+    assert!(response.into_body().collect().await.unwrap_err().is::<Exhausted>());
+    assert_took(start, 5 * SECOND);
+    // The head has a shorter limit of its own, and the body one that begins with it.
+    let settings = cap(5 * SECOND).head(SECOND);
+    for (settings, takes) in [
+        (settings.clone(), 5 * SECOND),
+        (settings.clone().body(3 * SECOND), 7 * SECOND / 2),
+        (settings.body(SECOND / 4), 3 * SECOND / 4),
+        (Settings::new().body(SECOND / 4), 3 * SECOND / 4),
+    ] {
+        let start = Instant::now();
+        let layer = BudgetLayer::server(settings);
+        let response = layer.layer(events()).oneshot(request()).await.unwrap();
+        assert!(response.into_body().collect().await.is_err());
+        assert_took(start, takes);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_ends_a_body_and_events_do_not() {
+    let layer = BudgetLayer::server(cap(10 * SECOND).idle(2 * SECOND));
+    let start = Instant::now();
+    let response = layer.layer(events()).oneshot(request()).await.unwrap();
+    let error = response.into_body().collect().await.unwrap_err();
+    assert_eq!(error.to_string(), "the time budget of 10s was spent while the body was sent");
+    assert_took(start, 10 * SECOND);
+
+    let layer = BudgetLayer::server(Settings::new().idle(SECOND / 2));
+    let mut body = layer.layer(events()).oneshot(request()).await.unwrap().into_body();
+    body.frame().await.unwrap().unwrap();
+    // A reader that is slow makes no pause: the next event is there already.
+    sleep(60 * SECOND).await;
+    body.frame().await.unwrap().unwrap();
+    let start = Instant::now();
+    while let Some(Ok(_)) = body.frame().await {}
+    assert!(start.elapsed() <= 60 * SECOND, "late events come at once, and then one is missing");
+    assert_eq!(layer.stats().ended_bodies(), 1);
+}
