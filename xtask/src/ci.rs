@@ -6,19 +6,17 @@ use std::time::Instant;
 use crate::bench;
 use crate::codegen;
 use crate::cross;
-use crate::files;
 use crate::journal;
 use crate::loom;
 use crate::otel;
 use crate::peers;
+use crate::readme;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
-use crate::run::{cargo, program, root, run};
+use crate::run::{cargo, program, run};
 use crate::tower;
 use crate::workflow;
 
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
-/// The line of README.md before the code block with the test command.
-const TEST_MARKER: &str = "<!-- test command -->";
 
 /// A step: its name and its function.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -98,29 +96,12 @@ fn lints() -> Result<(), String> {
 
 /// Runs the test command that README.md gives to its readers.
 fn readme_tests() -> Result<(), String> {
-    let command = readme_command()?;
+    let command = readme::test_command()?;
     let mut words = command.split_whitespace();
     let name = words.next().unwrap_or_default();
     // With this variable a test fails if something that it needs is missing. Otherwise it only says
     // so.
     run(program(name, &words.collect::<Vec<_>>()).env("TACH_TESTS", "all"))
-}
-
-/// Returns the test command that README.md gives to its readers.
-pub(crate) fn readme_command() -> Result<String, String> {
-    let readme = files::read(&root().join("README.md"))?;
-    let command = test_command(&readme);
-    command
-        .map(str::to_owned)
-        .ok_or_else(|| format!("README.md has no code block after {TEST_MARKER}"))
-}
-
-/// Returns the first line of the first code block after the marker.
-fn test_command(readme: &str) -> Option<&str> {
-    let (_, after) = readme.split_once(TEST_MARKER)?;
-    let mut lines = after.lines().skip_while(|line| !line.starts_with("```"));
-    lines.next()?;
-    lines.next().filter(|line| !line.starts_with("```"))
 }
 
 /// Builds tach-core for a program without std.
@@ -133,17 +114,4 @@ pub(crate) fn no_std() -> Result<(), String> {
         "--target-dir",
         "target/no-std",
     ]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::test_command;
-
-    #[test]
-    fn the_command_follows_its_marker() {
-        let readme = "```sh\nno\n```\n<!-- test command -->\n```sh\ncargo test\n```\n";
-        assert_eq!(test_command(readme), Some("cargo test"));
-        assert_eq!(test_command("```sh\ncargo test\n```\n"), None);
-        assert_eq!(test_command("<!-- test command -->\n```sh\n```\n"), None);
-    }
 }

@@ -11,6 +11,7 @@ mod loom;
 mod mutants;
 mod otel;
 mod peers;
+mod readme;
 mod release;
 mod run;
 mod sanitize;

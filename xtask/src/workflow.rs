@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::ci;
 use crate::files;
+use crate::readme;
 use crate::run::{program, root, run};
 use crate::tools;
 
@@ -15,7 +15,7 @@ const VERSION: &str = "v1.7.12";
 /// Checks that the workflow runs README's test command, and lints it with actionlint, which Go
 /// builds. Without Go, prints that it was not linted.
 pub(crate) fn check() -> Result<(), String> {
-    let command = ci::readme_command()?;
+    let command = readme::test_command()?;
     if !runs(&files::read(&root().join(WORKFLOW))?, &command) {
         return Err(format!("{WORKFLOW} does not run \"{command} --locked\", as README.md does"));
     }

@@ -4,11 +4,10 @@ use core::time::Duration;
 
 use tach_core::UnixTime;
 
-use tach_otlp::adapter::{self, SpanLimits};
-use tach_otlp::{Otlp, Signal, Temporality};
+use tach_otlp::Temporality;
+use tach_otlp::adapter::SpanLimits;
 
 use super::any_format::{self, AnyFormat};
-use super::otlp;
 use crate::durations::Collected;
 use crate::frame::{Start, Wanted};
 use crate::spans::span::Span;
@@ -26,18 +25,6 @@ pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>, &SpanLimits)
 pub(super) type WriteDurations = fn(&mut Vec<u8>, &Collected, Temporality, UnixTime);
 
 impl Content {
-    /// Returns what a collector with these options takes as that signal.
-    pub(super) fn of_signal(options: &Otlp, signal: Signal) -> Self {
-        match signal {
-            Signal::Logs => Self::events(Box::new(options.log_records())),
-            Signal::Traces => Self::Spans(otlp::write_span, adapter::span_limits(options)),
-            Signal::Metrics => {
-                let (period, temporality) = adapter::metrics(options);
-                Self::Durations(otlp::write_durations, temporality, period)
-            }
-        }
-    }
-
     pub(super) fn events(format: Box<dyn AnyFormat>) -> Self {
         Self::Events(format)
     }

@@ -11,12 +11,6 @@ use crate::frame::Wanted;
 pub(super) struct Content(Box<dyn AnyFormat>);
 
 impl Content {
-    /// Returns what a collector takes: log records.
-    #[cfg(feature = "otlp")]
-    pub(super) fn of_signal(options: &tach_otlp::Otlp, _: tach_otlp::Signal) -> Self {
-        Self::events(Box::new(options.log_records()))
-    }
-
     pub(super) fn events(format: Box<dyn AnyFormat>) -> Self {
         Self(format)
     }

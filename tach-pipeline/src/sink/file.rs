@@ -11,7 +11,6 @@ use tach_core::UnixTime;
 use tach_files::{Access, Entry, Place};
 
 use super::rotation::{Rotation, Tidying};
-use super::target::Writer;
 use crate::faults::Faults;
 use crate::host::FILE_MODE;
 
@@ -147,6 +146,27 @@ impl LogFile {
         Ok(())
     }
 
+    /// # Errors
+    ///
+    /// If the bytes can't be written, or can't be brought to the disk. In the second case they are
+    /// in the file, and are written again once the disk works.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_unsynced {
+            // Otherwise each try would write them once more.
+            self.sync()?;
+        }
+        let count = self.file.write(bytes)?;
+        if self.rotation().is_some() {
+            self.length += count as u64;
+            self.written = UnixTime::now();
+        }
+        // The rest of a part comes next.
+        if self.options.sync == SyncPolicy::Every && count == bytes.len() {
+            self.sync()?;
+        }
+        Ok(count)
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         let synced = match self.file.sync_data() {
             // Devices, FIFOs and some file systems have no disk.
@@ -231,38 +251,6 @@ impl LogFile {
 
     fn is_followed(&self) -> bool {
         cfg!(unix) && !self.options.is_kept
-    }
-}
-
-impl Writer for LogFile {
-    /// # Errors
-    ///
-    /// If the bytes can't be written, or can't be brought to the disk. In the second case they are
-    /// in the file, and are written again once the disk works.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_unsynced {
-            // Otherwise each try would write them once more.
-            self.sync()?;
-        }
-        let count = self.file.write(bytes)?;
-        if self.rotation().is_some() {
-            self.length += count as u64;
-            self.written = UnixTime::now();
-        }
-        // The rest of a part comes next.
-        if self.options.sync == SyncPolicy::Every && count == bytes.len() {
-            self.sync()?;
-        }
-        Ok(count)
-    }
-
-    /// The file has no buffer.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn file(&mut self) -> Option<&mut LogFile> {
-        Some(self)
     }
 }
 

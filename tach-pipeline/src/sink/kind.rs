@@ -34,7 +34,7 @@ use std::path::PathBuf;
 use super::Sink;
 use super::any_format::AnyFormat;
 use super::file::{LogFile, Options};
-use super::target::{Lane, Target};
+use super::target::{Lane, Target, Writer};
 use crate::error::Error;
 use crate::faults::Faults;
 
@@ -145,6 +145,21 @@ impl Target for File {
         let file = LogFile::open(&self.path, self.options)
             .map_err(|error| Error::open(&self.path, error))?;
         Ok(Lane::events(name, format, file))
+    }
+}
+
+impl Writer for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::write(self, bytes)
+    }
+
+    /// The file has no buffer.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn file(&mut self) -> Option<&mut LogFile> {
+        Some(self)
     }
 }
 

@@ -12,8 +12,6 @@ use std::sync::Arc;
 use tach_otlp::{Exporter, Otlp, Rejection, Signal, adapter};
 
 #[cfg(feature = "tracing")]
-pub(super) use self::durations::write_durations;
-#[cfg(feature = "tracing")]
 pub(crate) use self::span::write_span;
 use super::any_format::AnyFormat;
 use super::content::Content;
@@ -132,11 +130,29 @@ impl Target for Otlp {
         let sent = signals().filter(|&signal| self.sends(signal));
         let lane = |signal| Lane {
             name: adapter::endpoint(&self, signal),
-            content: Content::of_signal(&self, signal),
+            content: content(&self, signal),
             writer: Box::new(Collector::new(Arc::clone(&exporter), signal)),
         };
         Ok(sent.map(lane).collect())
     }
+}
+
+/// Returns what a collector with these options takes as that signal.
+#[cfg(feature = "tracing")]
+fn content(options: &Otlp, signal: Signal) -> Content {
+    match signal {
+        Signal::Logs => Content::events(Box::new(options.log_records())),
+        Signal::Traces => Content::Spans(write_span, adapter::span_limits(options)),
+        Signal::Metrics => {
+            let (period, temporality) = adapter::metrics(options);
+            Content::Durations(durations::write_durations, temporality, period)
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+fn content(options: &Otlp, _: Signal) -> Content {
+    Content::events(Box::new(options.log_records()))
 }
 
 /// Returns the signals that this crate can send.

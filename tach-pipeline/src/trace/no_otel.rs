@@ -17,7 +17,7 @@ impl Kept {
 
 /// Options of the bridge: none.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Options;
+pub(crate) struct Options {}
 
 impl Options {
     pub(crate) fn asks_for_spans(self) -> bool {

@@ -41,7 +41,7 @@ impl Pipeline {
         _: SpanContext,
         _: Option<SpanContext>,
         _: bool,
-        _: (),
+        (): (),
     ) {
     }
 
