@@ -47,9 +47,10 @@ pub enum Rejection {
         /// The collector's own words, as in [`Never`](Self::Never).
         reason: String,
     },
-    /// The collector refused items for good. To send them again is useless.
+    /// The collector refused items for good, or warns. To send them again is useless.
     Never {
-        /// The number of refused items. `None` if all of them were refused.
+        /// The number of refused items. `None` if all of them were refused. With `Some(0)` the
+        /// collector accepted all, and `reason` is its warning.
         count: Option<u64>,
         /// The collector's own words: printable, on one line, 200 characters at most.
         reason: String,
@@ -75,10 +76,13 @@ impl Rejection {
 }
 
 /// Returns whether an accepted request's message, such as `ExportLogsServiceResponse`, rejects none
-/// of the items.
+/// of the items and has no warning.
 pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
     let Some(Field::Bytes(partial_success)) = find(message, 1) else { return Ok(()) };
-    let Some(Field::Number(count @ 1..)) = find(partial_success, 1) else { return Ok(()) };
+    let count = match find(partial_success, 1) {
+        Some(Field::Number(count)) => count,
+        _ => 0,
+    };
     let reason = match find(partial_success, 2) {
         Some(Field::Bytes(reason)) => {
             // A character has up to four bytes.
@@ -87,6 +91,9 @@ pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
         }
         _ => String::new(),
     };
+    if count == 0 && reason.is_empty() {
+        return Ok(());
+    }
     Err(Rejection::Never { count: Some(count), reason: printable(&reason) })
 }
 

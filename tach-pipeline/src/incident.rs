@@ -56,6 +56,14 @@ pub enum Incident<'a> {
         /// How many.
         count: u64,
     },
+    /// A collector accepted all records, and warns: a limit of its own may be near.
+    #[non_exhaustive]
+    Warned {
+        /// The sink's name.
+        sink: &'a str,
+        /// The collector's words.
+        warning: &'a str,
+    },
     /// A format failed or panicked, so that a record is dropped.
     #[non_exhaustive]
     NotFormatted {
@@ -118,6 +126,9 @@ impl fmt::Display for Incident<'_> {
             ),
             Self::Refused { sink, error, count } => {
                 write!(f, "{count} records for {sink} were dropped: {error}")
+            }
+            Self::Warned { sink, warning } => {
+                write!(f, "{sink} accepts the log, and warns: {warning}")
             }
             Self::NotFormatted { sink, error } => {
                 write!(f, "can't format a record for {sink}: {error}")

@@ -66,7 +66,8 @@ impl Stats {
         self.dropped
     }
 
-    /// Returns the counts of each sink. They are in the order of the calls that added the sinks.
+    /// Returns the counts of each sink, in the order of the calls that added the sinks. A collector
+    /// has one for each signal, with the address of its requests as the name.
     ///
     /// # Examples
     ///

@@ -171,21 +171,31 @@ impl Output {
         let next = batch.next(most);
         let length = next.len();
         let Err(error) = attempt(|| self.writer.write(next)) else {
-            self.wrote(length, batch);
-            self.aside.others_are_accepted();
-            if self.is_over() {
-                self.recovered();
-            }
-            return Sent::Accepted;
+            return self.accepted(length, batch);
         };
         let count = match Refused::of(&error).map(|refused| refused.which) {
             None => return Sent::Later(error),
             Some(Which::Whole) => return Sent::Whole(error),
             Some(Which::All) => None,
+            Some(Which::Some(0)) => {
+                let (sink, warning) = (&*self.counts.name, &*error.to_string());
+                self.reporter.report(&Incident::Warned { sink, warning });
+                return self.accepted(length, batch);
+            }
             Some(Which::Some(count)) => Some(count),
         };
         let reason = self.give_up(length, count, &error, batch);
         Sent::GivenUp(reason)
+    }
+
+    /// Counts `length` bytes of events as accepted.
+    fn accepted(&mut self, length: usize, batch: &mut Batch) -> Sent {
+        self.wrote(length, batch);
+        self.aside.others_are_accepted();
+        if self.is_over() {
+            self.recovered();
+        }
+        Sent::Accepted
     }
 
     /// Drops `length` bytes of events, of which the receiver refused `count`, or all.

@@ -189,6 +189,21 @@ fn a_partial_success_counts_what_was_rejected() {
 }
 
 #[test]
+fn a_warning_is_reported_and_refuses_nothing() {
+    for kind in KINDS {
+        let warning = answer("200 OK", &kind.partial_success(0, "the quota is near"));
+        let (endpoint, _requests) = serve_answers(vec![warning]);
+        let (pipeline, incidents) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+        kind.log(&pipeline, ["some"; 10]);
+        pipeline.flush(LONG).unwrap();
+        assert_eq!((counts(&pipeline).dropped(), counts(&pipeline).written()), (0, 10), "{kind:?}");
+        let incidents: Vec<_> = incidents.try_iter().collect();
+        let [incident] = &incidents[..] else { panic!("{incidents:?}") };
+        assert!(incident.ends_with(" accepts the log, and warns: the quota is near"), "{incident}");
+    }
+}
+
+#[test]
 fn spans_that_are_refused_are_in_a_log_record() {
     let (endpoint, _spans) = serve_answers(vec![answer("403 No", b"too old"), OK.to_vec()]);
     let (logs, requests) = serve_answers(vec![OK.to_vec()]);
