@@ -157,6 +157,10 @@ mod tests {
                 1 | 4 | 10 | 11 | 14 | 15 => {
                     assert!(matches!(verdict, Err(Rejection::Later { after: None, .. })), "{code}");
                 }
+                3 | 8 => {
+                    let Err(Rejection::Whole { reason }) = verdict else { panic!("{code}") };
+                    assert!(reason.contains("no room"), "{reason}");
+                }
                 _ => {
                     let Err(Rejection::Never { count, reason }) = verdict else { panic!("{code}") };
                     assert!(reason.contains("no room"), "{reason}");
@@ -181,7 +185,7 @@ mod tests {
         }
         let other = details("type.googleapis.com/google.rpc.Help", 2, 0);
         let verdict = judge(StatusCode::OK, &headers(8, Some(&other)), b"");
-        assert!(matches!(verdict, Err(Rejection::Never { .. })));
+        assert!(matches!(verdict, Err(Rejection::Whole { .. })));
         // No part of it makes the reader panic.
         let status = details(RETRY, 2, 0);
         for end in 0..status.len() {
