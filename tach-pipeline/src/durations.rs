@@ -2,15 +2,13 @@
 
 mod bucket;
 #[cfg(feature = "otlp")]
+pub(crate) mod export;
+#[cfg(not(feature = "otlp"))]
+#[path = "durations/no_export.rs"]
 mod export;
 pub(crate) mod histogram;
 pub(crate) mod key;
 pub(crate) mod options;
-#[cfg(feature = "otlp")]
-mod periods;
-#[cfg(not(feature = "otlp"))]
-#[path = "durations/no_periods.rs"]
-mod periods;
 pub(crate) mod snapshot;
 
 use core::time::Duration;
@@ -19,12 +17,10 @@ use std::sync::MutexGuard;
 
 use tach_core::UnixTime;
 
-#[cfg(feature = "otlp")]
-pub(crate) use self::export::Point;
+use self::export::{Periods, periods};
 use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
-use self::periods::Periods;
 use self::snapshot::SpanDurations;
 use crate::sync::Lock;
 
@@ -42,7 +38,6 @@ pub(crate) struct Table {
     /// The place of the series of all others, once there are too many.
     overflow: Option<usize>,
     most: usize,
-    #[cfg_attr(not(feature = "otlp"), expect(dead_code, reason = "no sink asks for times"))]
     periods: Periods,
 }
 
@@ -96,7 +91,7 @@ impl Table {
             series: Vec::new(),
             overflow: None,
             most,
-            periods: Periods::new(start),
+            periods: periods(start),
         }
     }
 

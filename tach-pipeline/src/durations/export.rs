@@ -5,8 +5,18 @@ use tach_otlp::Temporality;
 
 use super::histogram::Histogram;
 use super::key::Key;
-use super::periods::Periods;
 use super::{Series, Table};
+
+/// The times that exports are about.
+pub(super) struct Periods {
+    start: UnixTime,
+    period_start: UnixTime,
+}
+
+/// Returns the times of exports since `start`.
+pub(super) fn periods(start: UnixTime) -> Periods {
+    Periods { start, period_start: start }
+}
 
 /// A series as it is exported.
 pub(crate) struct Point<'a> {

@@ -7,8 +7,9 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
+use crate::durations::Collected;
+use crate::durations::export::Point;
 use crate::durations::histogram::Histogram;
-use crate::durations::{Collected, Point};
 use crate::filter::OWN_TARGET;
 use tach_otlp::Temporality;
 use tach_otlp::adapter::key_value;
