@@ -34,7 +34,8 @@ pub(super) const DEFAULT: [(&str, What); 5] = [
 /// The keys of the default layouts. They are reserved also where an event has no such part.
 pub(super) const DEFAULT_KEYS: [&str; 5] = ["ts", "level", "target", "msg", "span"];
 
-/// Returns whether the default layouts reserve a key. (The compiler compares a match by length.)
+/// Returns whether the default layouts reserve a key. (A `match` takes fewer instructions than a
+/// loop over the keys.)
 #[inline]
 pub(super) fn is_default_key(key: &str) -> bool {
     matches!(key, "ts" | "level" | "target" | "msg" | "span")
@@ -58,7 +59,7 @@ pub(super) struct Layout {
     missed: Vec<String>,
     /// An error's sources are a list beside its message, not part of its text.
     pub(super) lists_sources: bool,
-    /// What a service's schema leaves to fields that it does not name.
+    /// Where fields stand that a service's schema does not name.
     pub(super) own: Own,
 }
 
@@ -178,8 +179,8 @@ impl Layout {
         &self.levels[at]
     }
 
-    /// Calls `each` with the fields that stand beside the parts: the keys that events use, the names
-    /// that the fields get, and the values.
+    /// Calls `each` with the fields that stand beside the parts: the keys that events use, the
+    /// names that the fields get, and the values.
     pub(super) fn fields(
         &self,
         event: &Event<'_>,

@@ -44,8 +44,8 @@ const SPANS: &str = "span";
 /// `ResourceLogs`.
 ///
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
-/// are hexadecimal, and `err`, `error` or `exception.message` is `exception.message`. `_` follows the
-/// key of a field that is an attribute of the record's place, thread or spans.
+/// are hexadecimal, and `err`, `error` or `exception.message` is `exception.message`. `_` follows
+/// the key of a field that is an attribute of the record's place, thread or spans.
 ///
 /// # Examples
 ///

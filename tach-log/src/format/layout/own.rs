@@ -1,4 +1,4 @@
-//! What the schema of a service leaves to the fields of events.
+//! Fields that the schema of a service does not name.
 
 use super::Syntax;
 use crate::format::nested;
