@@ -186,7 +186,7 @@ impl Layout {
         event: &Event<'_>,
         mut each: impl FnMut(&str, &str, Value<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut names = Names::default();
+        let (mut names, mut name) = (Names::default(), String::new());
         let each = |key: &str, value: Value<'_>| {
             if let Some(Renamed { key: name, kind, .. }) = self.renamed(event, key, value) {
                 return match kind {
@@ -195,7 +195,10 @@ impl Layout {
                 };
             }
             if self.own.changes_values() {
-                let name = self.other_name(key, event, &mut names);
+                self.own.write_name(&mut name, key);
+                if !self.is_unchanged(key, &name) {
+                    name = self.other_name(key, event, &mut names);
+                }
                 return Kind::Scalar.pass(value, |value| each(key, &name, value));
             }
             if self.syntax.may_stand(key) && !self.reserves(&|name| name == key) {
@@ -206,14 +209,10 @@ impl Layout {
         if self.has(&[What::Spans]) { event.own_fields(each) } else { event.fields(each) }
     }
 
-    /// Returns the name of a field that is not renamed, where it may differ from the key.
+    /// Returns the name of a field that is not renamed and whose name is in use or may be.
     #[cold]
     fn other_name(&self, key: &str, event: &Event<'_>, names: &mut Names) -> String {
-        let name = self.own.name(self.syntax, key);
-        if self.is_unchanged(key, &name) {
-            return name;
-        }
-        names.free(&name, &|is| self.reserves(is), &|is| {
+        names.free(&self.own.name(self.syntax, key), &|is| self.reserves(is), &|is| {
             event.has_key(&|key| {
                 let name = self.own.name(self.syntax, key);
                 self.is_unchanged(key, &name) && is(&name)
