@@ -11,7 +11,7 @@ pub use crate::format::keys::{AnyKey, Names};
 pub use crate::format::nested;
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
-pub use crate::record::{Printed, VisitFields, visit_fields};
+pub use crate::record::{Printed, VisitFields, visit_each, visit_fields};
 use crate::value::Chain;
 pub use crate::value::{Messages, write_plain};
 

@@ -1,5 +1,5 @@
-//! Bounds on what somebody else may choose: the fields of a record, their keys, and the depth of
-//! their values.
+//! Bounds on what a client of the program may choose: the number of fields, the length of keys, and
+//! the depth of values.
 
 use core::cell::Cell;
 use std::io;
@@ -13,7 +13,7 @@ use crate::value::{Chain, Value};
 pub const FIELDS: usize = 1024;
 /// The longest key, in bytes.
 pub const KEY_BYTES: usize = 256;
-/// The deepest nesting of a value. Readers of JSON refuse lines that are deeper than 128.
+/// The deepest nesting of a value. Some readers of JSON refuse lines that are deeper than 128.
 pub const DEPTH: usize = 64;
 
 /// The key of the number of bytes that a record lacks.
@@ -60,7 +60,7 @@ impl Budget {
         let key = if key.len() > KEY_BYTES {
             let kept = beginning(key, KEY_BYTES);
             self.lose(key.len() - kept.len());
-            // Longer than every key that is not cut, and unlike the other ones that are.
+            // No key that is not cut is as long, and the number differs between keys that are cut.
             shortened = format!("{kept}…{fields}");
             &shortened
         } else {
@@ -94,7 +94,7 @@ impl Budget {
             key,
             match value {
                 Value::Error(_) => Value::Error(Chain::of(kept)),
-                // A part of JSON is none.
+                // A part of a JSON value is not JSON.
                 Value::Json(_) if kept.len() == text.len() => value,
                 _ => Value::Str(kept),
             },

@@ -86,7 +86,8 @@ pub trait Fields {
         visited.is_ok() && has
     }
 
-    /// Returns whether the value that a visit passes at the moment, a text, has printed itself.
+    /// Returns whether the text that a visit passes at the moment was printed by its value
+    /// (`Debug`, `Display`).
     fn is_printed(&self) -> bool {
         false
     }
@@ -138,8 +139,8 @@ impl Span<'_> {
         self.fields.has_key(is)
     }
 
-    /// Returns whether the value that [`fields`](Self::fields) passes at the moment, a text, has
-    /// printed itself.
+    /// Returns whether the text that [`fields`](Self::fields) passes at the moment was printed by
+    /// its value.
     pub(crate) fn is_printed(&self) -> bool {
         self.fields.is_printed()
     }
@@ -177,8 +178,8 @@ impl<'a> Event<'a> {
         self.parts.fields.has_key(is)
     }
 
-    /// Returns whether the value that [`fields`](Self::fields) passes at the moment, a text, has
-    /// printed itself.
+    /// Returns whether the text that [`fields`](Self::fields) passes at the moment was printed by
+    /// its value.
     pub(crate) fn is_printed(&self) -> bool {
         self.parts.fields.is_printed()
     }

@@ -1,8 +1,8 @@
 //! A record of `log` as an event.
 
+mod careful;
 mod keys;
 
-use core::any::Any;
 use core::cell::Cell;
 use core::error::Error;
 use core::fmt;
@@ -14,6 +14,7 @@ use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
 use tach_core::UnixTime;
 
+pub use self::careful::visit_each;
 use self::keys::Keys;
 use crate::adapter::{EachField, Fields, Parts, Site, outcome};
 use crate::bounds::{self, Budget};
@@ -116,10 +117,20 @@ impl Fields for RecordFields<'_> {
             budget: Budget::new(usize::MAX),
             printed: self.value.take(),
             is_printed: &self.is_printed,
+            is_in_format: false,
             result: Ok(()),
         };
-        // A source that fails or panics ends the fields. The fields before are whole.
-        let _ended = visit_fields(self.record, &mut visitor);
+        let visit = AssertUnwindSafe(|| visit_fields(self.record, &mut visitor));
+        match panic::catch_unwind(visit) {
+            Ok(Ok(())) => {}
+            Err(panic) if visitor.is_in_format => panic::resume_unwind(panic),
+            _ if visitor.result.is_err() => {}
+            // A value failed or panicked, or the source did.
+            _ => {
+                let passed = visitor.next;
+                let _ended = visit_each(self.record, &mut visitor, passed);
+            }
+        }
         let ForFormat { budget, printed, result, .. } = visitor;
         self.value.set(printed);
         self.keys.set(keys);
@@ -150,6 +161,8 @@ struct ForFormat<'a> {
     budget: Budget,
     printed: String,
     is_printed: &'a Cell<bool>,
+    /// Whether `each` is running: a panic is then the format's, not the value's.
+    is_in_format: bool,
     result: io::Result<()>,
 }
 
@@ -167,11 +180,13 @@ impl ForFormat<'_> {
     }
 
     fn pass(&mut self, key: &kv::Key<'_>, value: Value<'_>) -> fmt::Result {
+        self.is_in_format = true;
         self.result = if self.is_bounded || matches!(value, Value::Json(_)) {
             self.pass_bounded(key.as_str(), value)
         } else {
             (self.each)(key.as_str(), value)
         };
+        self.is_in_format = false;
         if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
     }
 }
@@ -257,130 +272,57 @@ pub trait VisitFields {
     fn error(&mut self, key: &kv::Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result;
 }
 
-/// Visits the fields of `record`. A value that fails or panics is a note, and the fields behind it
-/// are visited.
+/// Visits the fields of `record`, up to a value that fails or panics.
 ///
 /// # Errors
 ///
-/// If `to` returns an error, or the record's source of fields fails or panics.
+/// If `to`, a value or the record's source of fields fails.
 ///
 /// # Panics
 ///
-/// If `to` panics.
+/// If `to`, a value or the record's source of fields panics.
 #[inline]
 pub fn visit_fields(record: &Record<'_>, to: &mut impl VisitFields) -> fmt::Result {
-    let mut pairs = Pairs { to, started: 0, entered: 0, left: 0, skipped: 0, is_noted: true };
-    loop {
-        let visit = AssertUnwindSafe(|| record.key_values().visit(&mut pairs));
-        match panic::catch_unwind(visit) {
-            Ok(result) => return result.map_err(|_| fmt::Error),
-            Err(panic) => pairs.panicked(panic)?,
-        }
-    }
+    record.key_values().visit(&mut Pairs { to }).map_err(|_| fmt::Error)
 }
 
-/// Visits the fields of a source. All numbers count fields from one.
 struct Pairs<'a, V> {
     to: &'a mut V,
-    /// The field that the source passed last.
-    started: usize,
-    /// The last field with which the visitor was called, and the last with which it returned.
-    entered: usize,
-    left: usize,
-    /// How many fields this visit of the source passes over, since a value panicked.
-    skipped: usize,
-    /// Whether the visitor received the last of the skipped fields.
-    is_noted: bool,
-}
-
-impl<V: VisitFields> Pairs<'_, V> {
-    /// Prepares another visit of the source, which passes over the fields up to the panic.
-    #[cold]
-    fn panicked(&mut self, panic: Box<dyn Any + Send>) -> fmt::Result {
-        if self.entered != self.left {
-            panic::resume_unwind(panic);
-        }
-        if self.started <= self.skipped {
-            // The source itself panics.
-            return Err(fmt::Error);
-        }
-        self.is_noted = self.entered == self.started;
-        self.skipped = self.started;
-        self.started = 0;
-        Ok(())
-    }
-
-    #[cold]
-    fn skip(&mut self, key: &kv::Key<'_>) -> fmt::Result {
-        if self.started < self.skipped || self.is_noted {
-            return Ok(());
-        }
-        self.is_noted = true;
-        self.note(key, "<panicked>")
-    }
-
-    /// Passes a note in place of a value.
-    #[cold]
-    fn note(&mut self, key: &kv::Key<'_>, note: &str) -> fmt::Result {
-        self.entered = self.started;
-        let noted = self.to.plain(key, Value::Str(note));
-        self.left = self.started;
-        noted
-    }
 }
 
 impl<'kvs, V: VisitFields> VisitSource<'kvs> for Pairs<'_, V> {
     #[inline]
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        self.started += 1;
-        if self.started <= self.skipped {
-            return Ok(self.skip(&key)?);
-        }
-        match value.visit(Pair { pairs: self, key: &key }) {
-            Err(_) if self.entered != self.started => Ok(self.note(&key, "<failed to format>")?),
-            visited => visited,
-        }
+        value.visit(Pair { to: self.to, key: &key })
     }
 }
 
-struct Pair<'a, 'b, V> {
-    pairs: &'a mut Pairs<'b, V>,
+struct Pair<'a, V> {
+    to: &'a mut V,
     key: &'a kv::Key<'a>,
 }
 
-impl<V: VisitFields> Pair<'_, '_, V> {
+impl<V: VisitFields> Pair<'_, V> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn plain(&mut self, value: Value<'_>) -> Result<(), kv::Error> {
-        self.visit(|to, key| to.plain(key, value))
-    }
-
-    #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
-    #[inline(always)]
-    fn visit(
-        &mut self,
-        visit: impl FnOnce(&mut V, &kv::Key<'_>) -> fmt::Result,
-    ) -> Result<(), kv::Error> {
-        self.pairs.entered = self.pairs.started;
-        let visited = visit(self.pairs.to, self.key);
-        self.pairs.left = self.pairs.started;
-        Ok(visited?)
+        Ok(self.to.plain(self.key, value)?)
     }
 }
 
-impl<V: VisitFields> VisitValue<'_> for Pair<'_, '_, V> {
+impl<V: VisitFields> VisitValue<'_> for Pair<'_, V> {
     fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
         #[cfg(feature = "serde")]
         if nested::is_nested(&value) {
             let value = nested::Nested(&value);
-            return self.visit(|to, key| to.printed(key, format_args!("{value}"), Printed::Json));
+            return Ok(self.to.printed(self.key, format_args!("{value}"), Printed::Json)?);
         }
-        self.visit(|to, key| to.printed(key, format_args!("{value}"), Printed::Str))
+        Ok(self.to.printed(self.key, format_args!("{value}"), Printed::Str)?)
     }
 
     #[cfg(feature = "serde")]
     fn visit_error(&mut self, error: &(dyn Error + 'static)) -> Result<(), kv::Error> {
-        self.visit(|to, key| to.error(key, error))
+        Ok(self.to.error(self.key, error)?)
     }
 
     #[cfg(feature = "serde")]

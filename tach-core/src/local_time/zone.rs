@@ -66,7 +66,8 @@ impl Drop for Search {
     }
 }
 
-/// Returns whether this thread is looking for the zone, so that [`zone_at`] returns the previous one.
+/// Returns whether this thread is looking for the zone, so that [`zone_at`] returns the previous
+/// one.
 ///
 /// jiff may log the search, and the timestamp of that line must not start another search.
 #[inline]

@@ -40,8 +40,8 @@ use crate::value::Value;
 /// The [guarantees of `Line`](crate::Line#guarantees), and every event is valid JSON.
 ///
 /// Each key stands once, with its innermost value: the event's own before a span's, an inner span's
-/// or logger's before an outer one's, and otherwise the last.
-/// A field whose key the head uses gets another: `level_`, or `level_2` and so on if that is in use.
+/// or logger's before an outer one's, and otherwise the last. A field whose key the head uses gets
+/// another: `level_`, or `level_2` and so on if that is in use.
 ///
 /// # Examples
 ///

@@ -12,7 +12,8 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'=' | b'\\')
 }
 
-/// Returns whether a key needs no look at its characters beyond ASCII.
+/// Returns whether all characters of a key are ASCII and may stand in a key. Most keys need no
+/// other check.
 #[inline]
 pub(super) fn is_plain(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(is_word)

@@ -224,8 +224,8 @@ impl<S: Style> Keyed<S> {
     /// time for instance, take effect at their second, and another zone of the system within six
     /// minutes.
     ///
-    /// The zone is the one that `TZ` names, or else the OS's. If neither is found, it is UTC. A thread
-    /// keeps the offset for a minute.
+    /// The zone is the one that `TZ` names, or else the OS's. If neither is found, it is UTC. A
+    /// thread keeps the offset for a minute.
     ///
     /// # Examples
     ///

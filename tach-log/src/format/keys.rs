@@ -3,8 +3,8 @@
 use core::cell::RefCell;
 use std::collections::HashMap;
 
-/// A function that calls another one with each key of an event or a span, until that one returns
-/// `true`.
+/// A function that passes each key of an event or a span to another function, until that function
+/// returns `true`.
 pub type AnyKey<'a> = &'a dyn Fn(&dyn Fn(&str) -> bool) -> bool;
 
 /// The names in a line, gathered when the first field can't stand under its own key. Most lines

@@ -34,7 +34,8 @@ pub(super) const DEFAULT: [(&str, What); 5] = [
 /// The keys of the default layouts. They are reserved also where an event has no such part.
 pub(super) const DEFAULT_KEYS: [&str; 5] = ["ts", "level", "target", "msg", "span"];
 
-/// Returns whether the default layouts reserve a key. (The compiler compares a match by length.)
+/// Returns whether the default layouts reserve a key. (A `match` takes fewer instructions than a
+/// loop over the keys.)
 #[inline]
 pub(super) fn is_default_key(key: &str) -> bool {
     matches!(key, "ts" | "level" | "target" | "msg" | "span")
@@ -58,7 +59,7 @@ pub(super) struct Layout {
     missed: Vec<String>,
     /// An error's sources are a list beside its message, not part of its text.
     pub(super) lists_sources: bool,
-    /// What a service's schema leaves to fields that it does not name.
+    /// Where fields stand that a service's schema does not name.
     pub(super) own: Own,
 }
 
@@ -178,14 +179,14 @@ impl Layout {
         &self.levels[at]
     }
 
-    /// Calls `each` with the fields that stand beside the parts: the keys that events use, the names
-    /// that the fields get, and the values.
+    /// Calls `each` with the fields that stand beside the parts: the keys that events use, the
+    /// names that the fields get, and the values.
     pub(super) fn fields(
         &self,
         event: &Event<'_>,
         mut each: impl FnMut(&str, &str, Value<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut names = Names::default();
+        let (mut names, mut name) = (Names::default(), String::new());
         let each = |key: &str, value: Value<'_>| {
             if let Some(Renamed { key: name, kind, .. }) = self.renamed(event, key, value) {
                 return match kind {
@@ -194,7 +195,10 @@ impl Layout {
                 };
             }
             if self.own.changes_values() {
-                let name = self.other_name(key, event, &mut names);
+                self.own.write_name(&mut name, key);
+                if !self.is_unchanged(key, &name) {
+                    name = self.other_name(key, event, &mut names);
+                }
                 return Kind::Scalar.pass(value, |value| each(key, &name, value));
             }
             if self.syntax.may_stand(key) && !self.reserves(&|name| name == key) {
@@ -205,14 +209,10 @@ impl Layout {
         if self.has(&[What::Spans]) { event.own_fields(each) } else { event.fields(each) }
     }
 
-    /// Returns the name of a field that is not renamed, where it may differ from the key.
+    /// Returns the name of a field that is not renamed and whose name is in use or may be.
     #[cold]
     fn other_name(&self, key: &str, event: &Event<'_>, names: &mut Names) -> String {
-        let name = self.own.name(self.syntax, key);
-        if self.is_unchanged(key, &name) {
-            return name;
-        }
-        names.free(&name, &|is| self.reserves(is), &|is| {
+        names.free(&self.own.name(self.syntax, key), &|is| self.reserves(is), &|is| {
             event.has_key(&|key| {
                 let name = self.own.name(self.syntax, key);
                 self.is_unchanged(key, &name) && is(&name)

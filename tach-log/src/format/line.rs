@@ -41,8 +41,8 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// One event is one line, whatever it holds. The control characters of ASCII and Latin-1, the line
 /// ends of Unicode and the marks that reorder text are escaped as in JSON (`\n`, `\u001b`), so that
 /// no text forges a line or drives a terminal. In a key, `_` replaces `"`, `=`, `\` and every
-/// character that is neither alphanumeric nor a mark of ASCII; if another field has that key, `_` or
-/// `_2` and so on follows.
+/// character that is neither alphanumeric nor a mark of ASCII; if another field has that key, `_`
+/// or `_2` and so on follows.
 ///
 /// If the `Display` of a message or value fails or panics, `<failed to format>` or `<panicked>`
 /// follows the text before.
@@ -107,8 +107,8 @@ impl Line {
     }
 
     /// Creates the line of `tracing_subscriber::fmt`, so that a move changes no pattern that reads
-    /// the log: the level in five columns, the spans with their own fields, the target, the message,
-    /// and the event's fields. A text has quotes, and a value that prints itself (`Debug`,
+    /// the log: the level in five columns, the spans with their own fields, the target, the
+    /// message, and the event's fields. A text has quotes, and a value that prints itself (`Debug`,
     /// `Display`) has none.
     ///
     /// ```text

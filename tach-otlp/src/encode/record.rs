@@ -44,8 +44,8 @@ const SPANS: &str = "span";
 /// `ResourceLogs`.
 ///
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
-/// are hexadecimal, and `err`, `error` or `exception.message` is `exception.message`. `_` follows the
-/// key of a field that is an attribute of the record's place, thread or spans.
+/// are hexadecimal, and `err`, `error` or `exception.message` is `exception.message`. `_` follows
+/// the key of a field that is an attribute of the record's place, thread or spans.
 ///
 /// # Examples
 ///
@@ -196,4 +196,84 @@ fn is_id(text: &str, digits: usize) -> bool {
 fn of_hex(id: &str) -> Vec<u8> {
     let digit = |digit: u8| (digit as char).to_digit(16).unwrap_or(0).to_le_bytes()[0];
     id.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tach_core::UnixTime;
+    use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site};
+
+    use super::super::protobuf::{Field, split_field};
+    use super::*;
+
+    /// The fields of an event within a span.
+    struct Own(&'static [&'static str]);
+
+    impl Fields for Own {
+        fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+            self.0.iter().try_for_each(|key| each(key, Value::Str("own")))
+        }
+
+        fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
+            each("outer", &Own(&[]))
+        }
+    }
+
+    fn keys(own: &'static [&'static str]) -> Vec<String> {
+        let fields = Own(own);
+        let event = adapter::event(Parts {
+            time: UnixTime::EPOCH,
+            level: log::Level::Info,
+            level_name: "INFO",
+            target: "app",
+            message: "",
+            fields: &fields,
+            has_spans: true,
+            site: Site {
+                file: Some("file"),
+                line: Some(1),
+                thread_name: Some("main"),
+                thread_id: Some(1),
+                ..Site::default()
+            },
+            is_line: false,
+            shows_colors: false,
+        });
+        let mut to = Vec::new();
+        record(&mut to, &event, AttributeLimits::default()).unwrap();
+        let (mut keys, mut rest) = (Vec::new(), &*to);
+        while let Some((number, field, after)) = split_field(rest) {
+            rest = after;
+            let Field::Bytes(bytes) = field else { continue };
+            if number == u64::from(field::ATTRIBUTES) {
+                let Some((1, Field::Bytes(key), _)) = split_field(bytes) else {
+                    panic!("{bytes:?}")
+                };
+                keys.push(String::from_utf8(key.to_owned()).unwrap());
+            }
+        }
+        keys
+    }
+
+    #[test]
+    fn no_attribute_has_a_key_twice() {
+        let own = &[
+            "span",
+            "span_",
+            "thread.name",
+            "code.file.path",
+            "err",
+            "error",
+            "exception.message",
+            "k",
+        ];
+        let all = keys(own);
+        assert_eq!(all.len(), RESERVED.len() - 1 + own.len(), "{all:?}");
+        let different: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:?}");
+        assert!(
+            all.contains(&"span_2".to_owned()) && all.contains(&"exception.message_".to_owned())
+        );
+        assert_eq!(keys(&["exception.message"]).last().unwrap(), "exception.message");
+    }
 }

@@ -133,6 +133,22 @@ mod tests {
         assert_eq!(to, expected);
     }
 
+    /// Readers of protobuf accept 100 messages within each other. Each level of an object is three,
+    /// and the request around a value is six.
+    #[test]
+    fn a_deep_value_is_no_deeper_than_readers_accept() {
+        let nested = |levels| "{\"k\":".repeat(levels) + "1" + &"}".repeat(levels);
+        let written = |levels| {
+            let mut to = Vec::new();
+            any_value(&mut to, Value::Json(&nested(levels)), usize::MAX);
+            to
+        };
+        let text = |to: &[u8]| String::from_utf8_lossy(to).contains("{\"k\":");
+        assert!(!text(&written(nested::DEEPEST_OF_OTLP)));
+        assert!(text(&written(nested::DEEPEST_OF_OTLP + 1)), "the rest is a text");
+        const { assert!(6 + 3 * nested::DEEPEST_OF_OTLP < 100) };
+    }
+
     #[test]
     fn an_error_s_sources_follow_it_unescaped() {
         let (mut to, mut expected) = (Vec::new(), Vec::new());

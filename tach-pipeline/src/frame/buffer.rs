@@ -52,6 +52,11 @@ impl Buffer {
         self.used = 0;
     }
 
+    /// Removes the bytes from `length` on.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.used = self.used.min(length);
+    }
+
     /// Frees a long buffer.
     #[inline]
     pub(super) fn shrink(&mut self) {

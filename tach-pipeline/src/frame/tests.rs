@@ -152,7 +152,7 @@ fn values_that_fail_or_panic_keep_what_they_wrote() {
     let bytes = encoded(TIME, |writer| {
         writer.message(format_args!("{Panics}"));
         writer.printed_field(MaybeStatic::Static("fails"), format_args!("{Fails}"));
-        writer.guard(|mut writer| {
+        let _ended = writer.guard(|mut writer| {
             writer.field(MaybeStatic::Borrowed("kept"), Value::Null);
             panic!("on purpose");
         });

@@ -140,9 +140,21 @@ impl<'a> Writer<'a> {
 
     /// Runs the user's code, which adds fields. If it panics, the fields that it added stay.
     #[inline]
-    pub(crate) fn guard(&mut self, f: impl FnOnce(Writer<'_>)) {
+    pub(crate) fn guard<R>(&mut self, f: impl FnOnce(Writer<'_>) -> R) -> Option<R> {
         // Each call adds a whole field, so the record is sound wherever `f` ends.
-        let _ended = panic::catch_unwind(AssertUnwindSafe(|| f(Writer { to: self.to })));
+        panic::catch_unwind(AssertUnwindSafe(|| f(Writer { to: self.to }))).ok()
+    }
+
+    /// Returns the end of the record so far.
+    #[inline]
+    pub(crate) fn end_so_far(&self) -> usize {
+        self.to.buffer.len()
+    }
+
+    /// Removes the fields that were added since the record ended there.
+    #[cold]
+    pub(crate) fn remove_from(&mut self, end: usize) {
+        self.to.buffer.truncate(end);
     }
 
     #[inline]

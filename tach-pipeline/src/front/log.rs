@@ -83,10 +83,13 @@ impl Log for Pipeline {
         let wanted = self.shared().wanted;
         self.log_with(record.level().into(), target(record), |to| {
             to.message(*record.args());
-            to.guard(|mut to| {
-                // A source that fails ends the fields.
-                let _ended = adapter::visit_fields(record, &mut to);
-            });
+            let start = to.end_so_far();
+            if !matches!(to.guard(|mut to| adapter::visit_fields(record, &mut to)), Some(Ok(()))) {
+                // A value failed or panicked, and costs its field alone. A source that fails ends the
+                // fields.
+                to.remove_from(start);
+                let _ended = to.guard(|mut to| adapter::visit_each(record, &mut to, 0));
+            }
             super::tracing::write_current_spans(to);
             if wanted.is_any() {
                 to.site(wanted, place(record), self.shared().spans.around());

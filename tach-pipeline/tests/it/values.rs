@@ -195,6 +195,27 @@ mod nested {
         assert_eq!(record["truncated_bytes"], 1_004 - kept.len());
     }
 
+    struct Panics;
+
+    impl serde_core::Serialize for Panics {
+        fn serialize<S: serde_core::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            panic!("on purpose")
+        }
+    }
+
+    #[test]
+    fn a_value_of_serde_that_panics_costs_its_field_alone() {
+        let memory = Memory::default();
+        let sink = memory.json().format(Json::empty());
+        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let values =
+            [("before", 1.into()), ("panics", KvValue::from_serde(&Panics)), ("behind", 2.into())];
+        log(&pipeline, &values);
+        pipeline.flush(LONG).unwrap();
+        let expected = json!({ "before": 1, "panics": "<panicked>", "behind": 2 });
+        assert_eq!(fields(&memory), [expected]);
+    }
+
     #[test]
     fn a_deep_value_is_cut() {
         let memory = Memory::default();

@@ -15,12 +15,13 @@ impl Json {
     ///   and `exception.type` are `error.type`; `error.stack_trace`, `exception.stacktrace` and
     ///   `backtrace` are `error.stack_trace`; `trace_id` is `trace.id`, and `span_id` is `span.id`.
     ///   Each is a text, whatever the event's value was.
-    /// - All other fields are [`labels`][labels], with `_` for each `.`, `*` and `\` in their keys, and an object
-    ///   or a list as its text: `user` is `labels.user`. The names of the spans are `labels.span`.
+    /// - All other fields are [`labels`][labels]: `user` is `labels.user`. `_` stands for each `.`,
+    ///   `*` and `\` in their keys, and an object or a list is written as its text. The names of
+    ///   the spans are `labels.span`.
     /// - [`rename`](Self::rename) writes a field of ECS that the program sets with the right type:
     ///   `rename("status", "http.response.status_code")`. Add `service.name` and others that are
     ///   the same for all events by [`with`](Self::with).
-    /// - The path of the module is `log.origin.function`: Rust knows no more of the function.
+    /// - The path of the module is `log.origin.function`: a record does not name its function.
     ///
     /// [labels]: https://www.elastic.co/guide/en/ecs/current/ecs-base.html
     /// [ecs]: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
@@ -72,11 +73,11 @@ impl Json {
     /// Otherwise [a trace has the text][trace] `projects/PROJECT_ID/traces/TRACE_ID`, which the
     /// field `trace_id` then must hold.
     ///
-    /// Errors have the `@type` of Error Reporting. `labels` is the entry's labels if it is an object
-    /// of texts; `exception.stacktrace` or `backtrace` is `stack_trace`. `_` follows the key of a
-    /// field that the agents would read as another part of the entry, as `httpRequest_`, since a
-    /// value of another type makes them refuse or change the entry. [`rename`](Self::rename) writes
-    /// such a part on purpose.
+    /// Errors have the `@type` of Error Reporting. `labels` is the entry's labels if it is an
+    /// object of texts; `exception.stacktrace` or `backtrace` is `stack_trace`. `_` follows the key
+    /// of a field that the agents would read as another part of the entry, as `httpRequest_`, since
+    /// a value of another type makes them refuse or change the entry. [`rename`](Self::rename)
+    /// writes such a part on purpose.
     ///
     /// [google]: https://cloud.google.com/logging/docs/structured-logging
     /// [trace]: https://cloud.google.com/trace/docs/trace-log-integration
@@ -115,10 +116,10 @@ impl Json {
     /// Creates a layout of [Datadog's reserved and standard attributes][datadog].
     ///
     /// `err`, or else `error` or `exception.message`, is the text `error.message`; `error.kind`,
-    /// `error.type` and `exception.type` are `error.kind`; `error.stack`, `exception.stacktrace` and
-    /// `backtrace` are `error.stack`. `_` follows the key of a field that Datadog would read as the
-    /// log's host, service, status, time or message, as `host_`. Add `service`, `host` and others by
-    /// [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a decimal
+    /// `error.type` and `exception.type` are `error.kind`; `error.stack`, `exception.stacktrace`
+    /// and `backtrace` are `error.stack`. `_` follows the key of a field that Datadog would read as
+    /// the log's host, service, status, time or message, as `host_`. Add `service`, `host` and
+    /// others by [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a decimal
     /// number of Datadog's tracers.
     ///
     /// [datadog]: https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
@@ -251,8 +252,8 @@ const GOOGLE_CLOUD: [&str; 10] = [
 ];
 
 /// The keys that Datadog reads as reserved attributes unless it is configured otherwise
-/// (<https://docs.datadoghq.com/logs/log_configuration/pipelines/#preprocessing>), and `error`, which
-/// is an object.
+/// (<https://docs.datadoghq.com/logs/log_configuration/pipelines/#preprocessing>), and `error`,
+/// which is an object.
 const DATADOG: [&str; 24] = [
     "error",
     "host",

@@ -1,4 +1,4 @@
-//! What the schema of a service leaves to the fields of events.
+//! Fields that the schema of a service does not name.
 
 use super::Syntax;
 use crate::format::nested;
@@ -38,10 +38,22 @@ impl Own {
 
     /// Returns the name of a field, unless it is in use.
     pub(super) fn name(self, syntax: Syntax, key: &str) -> String {
-        match self.object {
-            "" => syntax.key(key).into_owned(),
-            object if key.contains(REPLACED) => object.to_owned() + &key.replace(REPLACED, "_"),
-            object => [object, key].concat(),
+        if self.object.is_empty() {
+            return syntax.key(key).into_owned();
+        }
+        let mut name = String::new();
+        self.write_name(&mut name, key);
+        name
+    }
+
+    /// Replaces `name` by the name of a field in the flat object, unless it is in use.
+    pub(super) fn write_name(self, name: &mut String, key: &str) {
+        name.clear();
+        name.push_str(self.object);
+        if key.contains(REPLACED) {
+            name.push_str(&key.replace(REPLACED, "_"));
+        } else {
+            name.push_str(key);
         }
     }
 }
