@@ -10,11 +10,11 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
-use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce};
+use tach_tower::{Budget, BudgetLayer, Exhausted, REQUEST_TIMEOUT, Settings, enforce};
 use tokio::time::{Instant, Interval, interval, sleep};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{cap, never, request, server};
+use crate::kit::{cap, never, request, request_with, server};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -107,6 +107,20 @@ async fn a_body_ends_with_its_head_s_time() {
         assert!(response.into_body().collect().await.is_err());
         assert_took(start, takes);
     }
+}
+
+/// A stream of events after the migration from a timeout of tower, which ends with the head.
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_the_head_cuts_no_stream_and_the_caller_s_deadline_does() {
+    let layer = BudgetLayer::server(Settings::new().head(SECOND));
+    let mut body = layer.layer(events()).oneshot(request()).await.unwrap().into_body();
+    for _ in 0..60 {
+        body.frame().await.unwrap().unwrap();
+    }
+    let start = Instant::now();
+    let response = layer.layer(events()).oneshot(request_with(&REQUEST_TIMEOUT, b"5")).await;
+    assert!(response.unwrap().into_body().collect().await.unwrap_err().is::<Exhausted>());
+    assert_took(start, 5 * SECOND);
 }
 
 #[tokio::test(start_paused = true)]
