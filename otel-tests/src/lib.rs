@@ -11,7 +11,7 @@ mod perfetto;
 mod process;
 
 use prost::Message;
-pub use test_support::receiver::{Requests, request, serve, serve_answers, serve_by};
+pub use test_support::receiver::{Requests, request, serve};
 
 pub use crate::certificates::{Authority, Certified};
 pub use crate::collector::{Collector, Settings};

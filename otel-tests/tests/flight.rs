@@ -1,15 +1,10 @@
-//! Dumps of the flight recorder, read by Perfetto's own engine and by OTLP's official schema.
+//! Dumps of the flight recorder, read by Perfetto's own engine.
 
-use std::collections::HashMap;
 use std::thread;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::trace::v1::{Span, TracesData};
-use otel_tests::{Perfetto, Row, Rows, decode};
-use prost::Message as _;
-use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Otlp, Pipeline, Signal, Sink, Tail};
+use otel_tests::{Perfetto, Row, Rows};
+use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Pipeline, Sink};
 use tracing::Instrument as _;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::with_default;
@@ -207,52 +202,4 @@ fn values_of_all_kinds_are_arguments() {
     assert_eq!(arg("debug.yes"), Some("true"));
     assert_eq!(arg("debug.error"), Some("disk full"));
     assert_eq!(arg("debug.text"), Some("a\u{1}\"\u{1F600}"));
-}
-
-/// The head's sampling leaves spans out, the tail's does not.
-#[test]
-fn the_tail_takes_nothing_from_the_recorder() {
-    let (endpoint, requests) = otel_tests::serve();
-    let builder = Pipeline::builder()
-        .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])))
-        .tail(Tail::ratio(0.0))
-        .flight_recorder(FlightRecorder::new());
-    let pipeline = builder.build().unwrap();
-    let format = FlightFormat::otlp(&Otlp::new().service_name("recorded"));
-    let data = with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
-        let root = tracing::info_span!("root").entered();
-        for number in 0..200 {
-            tracing::info!(number, "event");
-        }
-        tracing::info_span!("child").in_scope(|| tracing::error!("wrong"));
-        let data = write(&pipeline, &format);
-        assert_eq!(requests.try_iter().count(), 0, "the tail waits for the root");
-        drop(root);
-        data
-    });
-    let data = TracesData::decode(&*data).unwrap();
-    let resource = data.resource_spans[0].resource.clone().unwrap();
-    let service = resource.attributes.iter().find(|it| it.key == "service.name").unwrap();
-    let name = service.value.clone().unwrap().value.unwrap();
-    assert_eq!(name, Value::StringValue("recorded".to_owned()));
-    let of_scopes = data.resource_spans.into_iter().flat_map(|it| it.scope_spans);
-    let spans: HashMap<String, Span> =
-        of_scopes.flat_map(|it| it.spans).map(|span| (span.name.clone(), span)).collect();
-    assert_eq!(spans.len(), 2);
-    let (root, child) = (&spans["root"], &spans["child"]);
-    assert_eq!((&child.parent_span_id, &child.trace_id), (&root.span_id, &root.trace_id));
-    assert_eq!((root.events.len(), root.dropped_events_count), (128, 72));
-    assert_eq!(child.events[0].name, "wrong");
-    assert_eq!(child.status.as_ref().map(|status| status.code), Some(2));
-    let unfinished = |span: &Span| span.attributes.iter().any(|it| it.key == "tach.unfinished");
-    assert!(unfinished(root) && !unfinished(child));
-    pipeline.flush(LONG).unwrap();
-    // The child has an error, so the trace is kept.
-    let sent = requests.try_iter().flat_map(|(_, body)| {
-        let request: ExportTraceServiceRequest = decode(&body);
-        request.resource_spans.into_iter().flat_map(|it| it.scope_spans)
-    });
-    let mut sent: Vec<_> = sent.flat_map(|it| it.spans).map(|span| span.name).collect();
-    sent.sort_unstable();
-    assert_eq!(sent, ["child", "root"]);
 }

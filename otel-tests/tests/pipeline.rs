@@ -1,12 +1,9 @@
-//! Records of the pipeline at the real Collector, and at one that refuses or is busy.
+//! Records of the pipeline at the real Collector.
 
 use std::time::Duration;
 
 use log::{Level, Log as _, Record};
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use otel_tests::{Collector, decode, nanos, serve};
+use otel_tests::{Collector, nanos};
 use tach_core::{ManualClock, UnixTime};
 use tach_otlp::Compression;
 use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Signal, Sink};
@@ -112,51 +109,4 @@ fn no_record_is_lost_while_the_collector_restarts() {
     // A request whose answer was lost is sent twice.
     messages.dedup();
     assert_eq!(messages.len(), 2 * COUNT * ROUNDS);
-}
-
-/// Each value, and scopes that change and that stay, by the official schema's generated code.
-#[test]
-fn any_event_is_read_by_the_generated_code() {
-    use tracing::subscriber::with_default;
-    use tracing_subscriber::layer::SubscriberExt as _;
-
-    let (endpoint, requests) = serve();
-    let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG), |builder| builder);
-    let long = "é".repeat(70_000);
-    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
-        let _span = tracing::error_span!("outer", tenant = 1).entered();
-        let _inner = tracing::error_span!("inner").entered();
-        tracing::info!(target: "a", max = u64::MAX, min = i64::MIN, big = u128::MAX, nan = f64::NAN);
-        tracing::info!(target: "a", empty = "", error = "no", trace_id = "short", "{}", long);
-        tracing::error!(target: "b", "last");
-    });
-    pipeline.flush(LONG).unwrap();
-    let requests: Vec<ExportLogsServiceRequest> =
-        requests.try_iter().map(|(_, body)| decode(&body)).collect();
-    let logs: Vec<_> = requests.iter().flat_map(|request| &request.resource_logs).collect();
-    let scopes: Vec<_> = logs.iter().flat_map(|logs| &logs.scope_logs).collect();
-    let name = |index: usize| &scopes[index].scope.as_ref().unwrap().name;
-    let records: Vec<_> = scopes.iter().flat_map(|scope| &scope.log_records).collect();
-    assert_eq!(records.len(), 3);
-    assert_eq!((name(0), name(scopes.len() - 1)), (&"a".to_owned(), &"b".to_owned()));
-    let value = |record: usize, key: &str| {
-        let mut found = records[record].attributes.iter().filter(|attribute| attribute.key == key);
-        let KeyValue { value, .. } = found.next().unwrap_or_else(|| panic!("{key} is missing"));
-        assert_eq!(found.next(), None, "{key} stands twice");
-        value.clone().unwrap().value.unwrap()
-    };
-    assert_eq!(value(0, "max"), Value::StringValue(u64::MAX.to_string()));
-    assert_eq!(value(0, "min"), Value::IntValue(i64::MIN));
-    assert_eq!(value(0, "big"), Value::StringValue(u128::MAX.to_string()));
-    assert!(matches!(value(0, "nan"), Value::DoubleValue(nan) if nan.is_nan()));
-    assert_eq!(value(0, "span"), Value::StringValue("outer:inner".to_owned()));
-    assert_eq!(value(0, "tenant"), Value::IntValue(1));
-    assert_eq!(records[0].body, None);
-    assert_eq!(value(1, "empty"), Value::StringValue(String::new()));
-    assert_eq!(value(1, "exception.message"), Value::StringValue("no".to_owned()));
-    assert_eq!(value(1, "trace_id"), Value::StringValue("short".to_owned()));
-    assert!(records[1].trace_id.is_empty());
-    let body = records[1].body.clone().unwrap().value;
-    assert_eq!(body, Some(Value::StringValue(long)));
-    assert_eq!((records[2].severity_number, &*records[2].severity_text), (17, "ERROR"));
 }

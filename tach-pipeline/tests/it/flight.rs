@@ -1,4 +1,5 @@
-//! The flight recorder: its bounds, and when it writes. `otel-tests` reads the formats.
+//! The flight recorder: its bounds, and when it writes. `otlp::flight` and `otel-tests` read the
+//! formats.
 
 #[cfg(unix)]
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,80 @@
+//! Records that a collector never takes.
+
+use core::time::Duration;
+
+use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink};
+use test_support::receiver::{OK, Requests, serve_by};
+
+use super::faults::{SHORT, answer, counts};
+use super::wait_until;
+use crate::support::{LONG, info};
+
+/// Returns whether a request has a text.
+fn has(body: &[u8], text: &str) -> bool {
+    body.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+/// Returns a pipeline for log records alone, whose collector answers with `status` if the request has
+/// poison.
+fn of_records(retry_for: Duration, status: &'static str) -> (Guard, Requests) {
+    let (endpoint, requests) =
+        serve_by(
+            move |_, body| if has(body, "poison") { answer(status, b"") } else { OK.to_vec() },
+        );
+    let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs]).retry_for(retry_for);
+    let sink = Sink::otlp(otlp.max_delay(SHORT));
+    let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
+    (builder.sink(sink).build().unwrap(), requests)
+}
+
+#[test]
+fn a_record_that_is_never_taken_holds_up_no_other() {
+    let (pipeline, _requests) = of_records(LONG, "503 Busy");
+    let mut good = 0;
+    let mut log_good = || {
+        info(&pipeline, "good");
+        good += 1;
+    };
+    (0..200).for_each(|_| log_good());
+    info(&pipeline, "poison");
+    (0..300).for_each(|_| log_good());
+    let written = || counts(&pipeline).written();
+    // Further records show that the collector works.
+    wait_until(|| {
+        log_good();
+        written() >= 500
+    });
+    wait_until(|| written() == good);
+    let sink = counts(&pipeline);
+    assert_eq!((sink.written(), sink.dropped(), sink.waiting()), (good, 0, 1));
+    drop(pipeline.with_timeout(Duration::ZERO));
+}
+
+#[test]
+fn a_record_that_is_not_taken_in_time_is_given_up() {
+    let (pipeline, _requests) = of_records(Duration::from_millis(1), "503 Busy");
+    info(&pipeline, "poison");
+    wait_until(|| {
+        info(&pipeline, "good");
+        counts(&pipeline).dropped() > 0
+    });
+    pipeline.flush(LONG).unwrap();
+    // The pipeline reports the loss in a record of its own.
+    let sink = counts(&pipeline);
+    assert_eq!((sink.dropped(), sink.waiting()), (1, 0));
+}
+
+#[test]
+fn a_request_that_is_refused_as_a_whole_is_halved_once() {
+    for status in ["400 Bad", "413 Long"] {
+        let (pipeline, requests) = of_records(LONG, status);
+        for number in 0..100 {
+            info(&pipeline, if number == 99 { "poison" } else { "good" });
+        }
+        pipeline.flush(LONG).unwrap_err();
+        let sink = counts(&pipeline);
+        let (written, dropped) = (sink.written(), sink.dropped());
+        assert!((1..=50).contains(&dropped) && written + dropped == 100, "{written} {dropped}");
+        assert!(requests.try_iter().count() >= 3, "whole, and in halves");
+    }
+}

@@ -1,0 +1,310 @@
+//! Durations of spans as metrics.
+
+use core::mem;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::collections::HashMap;
+
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, ExponentialHistogramDataPoint, Metric,
+};
+use tach_core::{Clock as _, ManualClock, UnixTime};
+use tach_otlp::Temporality;
+use tach_pipeline::{Durations, Otlp, Pipeline, Sampling, Signal, Sink, SpanExt as _, Tail};
+use test_support::receiver::{Requests, serve};
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
+
+use super::propagation::{parent, unsampled};
+use super::received::decode;
+use super::{Printed, pipeline, run, sink};
+use crate::support::LONG;
+
+const START_NS: u64 = 1_700_000_000_123_456_789;
+
+/// Returns a clock that only the test moves.
+fn manual() -> &'static ManualClock {
+    Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(START_NS))))
+}
+
+fn metrics(requests: &Requests) -> Vec<Metric> {
+    let of_request = |body: &[u8]| {
+        let request: ExportMetricsServiceRequest = decode(body);
+        let scopes = request.resource_metrics.into_iter().flat_map(|all| all.scope_metrics);
+        let metrics = scopes.flat_map(|scope| {
+            assert_eq!(scope.scope.unwrap().name, "tach_pipeline");
+            scope.metrics
+        });
+        metrics.collect::<Vec<_>>()
+    };
+    let metrics = requests.try_iter().filter(|(path, _)| path == "/v1/metrics");
+    metrics.flat_map(|(_, body)| of_request(&body)).collect()
+}
+
+/// Returns the points and their temporality.
+fn points(metric: &Metric) -> (Vec<ExponentialHistogramDataPoint>, AggregationTemporality) {
+    assert_eq!((&*metric.name, &*metric.unit), ("traces.span.metrics.duration", "s"));
+    let Some(Data::ExponentialHistogram(histogram)) = &metric.data else { panic!("{metric:?}") };
+    (histogram.data_points.clone(), histogram.aggregation_temporality())
+}
+
+/// Returns an attribute as text.
+fn attribute(point: &ExponentialHistogramDataPoint, key: &str) -> Option<String> {
+    let attribute = point.attributes.iter().find(|attribute| attribute.key == key)?;
+    Some(match attribute.value.as_ref()?.value.as_ref()? {
+        Value::StringValue(text) => text.clone(),
+        Value::IntValue(value) => value.to_string(),
+        Value::BoolValue(value) => value.to_string(),
+        other => panic!("{other:?}"),
+    })
+}
+
+fn by_name(metric: &Metric) -> HashMap<String, ExponentialHistogramDataPoint> {
+    let points = points(metric).0.into_iter();
+    points.map(|point| (attribute(&point, "span.name").unwrap_or_default(), point)).collect()
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-12 * other.abs()
+}
+
+/// Checks a point against the durations that it should have.
+fn check(point: &ExponentialHistogramDataPoint, durations_ns: &[u64]) {
+    let seconds: Vec<f64> = durations_ns
+        .iter()
+        .map(|&ns| {
+            #[expect(clippy::cast_precision_loss, reason = "the expected seconds")]
+            let ns = ns as f64;
+            ns / 1e9
+        })
+        .collect();
+    assert_eq!(point.count, durations_ns.len() as u64);
+    assert!(near(point.sum.unwrap(), seconds.iter().sum()), "{point:?}");
+    assert!(near(point.min.unwrap(), seconds.iter().copied().fold(f64::MAX, f64::min)));
+    assert!(near(point.max.unwrap(), seconds.iter().copied().fold(0.0, f64::max)));
+    assert_eq!(point.zero_count, durations_ns.iter().filter(|&&ns| ns == 0).count() as u64);
+    let positive = point.positive.as_ref().unwrap();
+    assert!(positive.bucket_counts.len() <= 160);
+    let base = f64::powi(2.0, -point.scale).exp2();
+    for (at, count) in (positive.offset..).zip(&positive.bucket_counts) {
+        let within =
+            |s: f64| s > base.powi(at) * (1.0 + 1e-12) && s <= base.powi(at + 1) * (1.0 + 1e-12);
+        let expected = seconds.iter().filter(|&&s| within(s)).count();
+        assert_eq!(*count, expected as u64, "bucket {at} of {point:?}");
+    }
+    let counted: u64 = positive.bucket_counts.iter().sum();
+    assert_eq!(counted + point.zero_count, point.count);
+}
+
+#[test]
+fn all_spans_are_counted_whether_they_are_sent_or_not() {
+    let [(of_spans, spans), (endpoint, requests)] = [serve(), serve()];
+    let clock = manual();
+    let builder = Pipeline::builder()
+        .sink(sink(&of_spans, Signal::Traces))
+        .sink(sink(&endpoint, Signal::Metrics))
+        .with_clock(clock)
+        .sampling(Sampling::ratio(1.0).span("unsampled", 0.0))
+        .tail(Tail::ratio(0.0));
+    let pipeline = builder.build().unwrap();
+    let take = |ns| clock.advance(Duration::from_nanos(ns));
+    let many = |at: u64| 1_000 + at * at * 7_919;
+    run(&pipeline, || {
+        tracing::info_span!("kept", otel.status_code = "error").in_scope(|| take(1_000_000_000));
+        tracing::info_span!("dropped by the tail").in_scope(|| take(0));
+        for at in 0..500 {
+            tracing::info_span!("unsampled").in_scope(|| {
+                tracing::info_span!("child").in_scope(|| take(many(at)));
+            });
+        }
+        // This span never ends.
+        mem::forget(tracing::info_span!("open"));
+    });
+    assert_eq!(spans.try_iter().count(), 1, "one span is kept");
+    let all = metrics(&requests);
+    let points = points(&all[0]);
+    assert_eq!((all.len(), points.0.len(), points.1), (1, 4, AggregationTemporality::Cumulative));
+    let points = by_name(&all[0]);
+    check(&points["kept"], &[1_000_000_000]);
+    check(&points["dropped by the tail"], &[0]);
+    let many: Vec<u64> = (0..500).map(many).collect();
+    check(&points["unsampled"], &many);
+    check(&points["child"], &many);
+    for point in points.values() {
+        let times = (point.start_time_unix_nano, point.time_unix_nano);
+        assert_eq!(times, (START_NS, clock.unix_time().as_nanos()));
+    }
+    // The pipeline returns the same durations to the process.
+    let all = pipeline.durations();
+    let child = all.iter().find(|spans| spans.name() == "child").unwrap();
+    assert_eq!((child.count(), child.sum().as_nanos()), (500, many.iter().sum::<u64>().into()));
+    assert_eq!((child.min().as_nanos(), child.max().as_nanos()), (1_000, many[499].into()));
+}
+
+#[test]
+fn chosen_attributes_tell_series_apart() {
+    for ratio in [0.0, 1.0] {
+        let [(of_spans, _spans), (endpoint, requests)] = [serve(), serve()];
+        let pipeline = Pipeline::builder()
+            .sink(sink(&of_spans, Signal::Traces))
+            .sink(sink(&endpoint, Signal::Metrics))
+            .sampling(Sampling::ratio(ratio))
+            .durations(Durations::new().attribute("route").attribute("status").attribute("key"))
+            .redact(["key"])
+            .build()
+            .unwrap();
+        let printed = AtomicU64::new(0);
+        run(&pipeline, || {
+            let other = Printed(&printed);
+            let request = |route: &str, status: u16| {
+                let span = tracing::info_span!(
+                    "request",
+                    route,
+                    ?other,
+                    status = 0,
+                    key = tracing::field::Empty
+                );
+                span.record("other", tracing::field::debug(&other));
+                span.record("status", status);
+                span
+            };
+            for (route, status) in [("/a", 200), ("/a", 500), ("/b", 200), ("/a", 200)] {
+                drop(request(route, status));
+            }
+            let span = request("/c", 200);
+            span.set_attribute("unknown", 1);
+            span.set_attribute("route", "/d");
+            span.record("key", "secret");
+            drop(span);
+            drop(tracing::info_span!("request"));
+        });
+        let metrics = metrics(&requests);
+        let (points, _) = points(&metrics[0]);
+        let mut series: Vec<_> = points
+            .iter()
+            .map(|point| {
+                let value = |key| attribute(point, key).unwrap_or_default();
+                (value("route"), value("status"), value("key"), point.count)
+            })
+            .collect();
+        series.sort();
+        let of = |route: &str, status: &str, key: &str, count| {
+            (route.to_owned(), status.to_owned(), key.to_owned(), count)
+        };
+        let expected = [
+            of("", "", "", 1),
+            of("/a", "200", "", 2),
+            of("/a", "500", "", 1),
+            of("/b", "200", "", 1),
+            of("/d", "200", "[redacted]", 1),
+        ];
+        assert_eq!(series, expected, "{ratio}");
+        assert_eq!(printed.load(Ordering::Relaxed) > 0, ratio > 0.0, "a field is read for nothing");
+        let all = pipeline.durations();
+        let attributes = |at: usize| all[at].attributes().collect::<Vec<_>>();
+        assert_eq!(attributes(0), [("route", "/a"), ("status", "200")]);
+        assert_eq!(attributes(4), []);
+    }
+}
+
+#[test]
+fn a_delta_is_about_one_period_and_series_are_bounded() {
+    let servers = [serve(), serve()];
+    let [deltas, totals] =
+        [&servers[0], &servers[1]].map(|it| Otlp::new().endpoint(&it.0).signals([Signal::Metrics]));
+    let clock = manual();
+    let pipeline = Pipeline::builder()
+        .sink(Sink::otlp(deltas.temporality(Temporality::Delta)))
+        .sink(Sink::otlp(totals))
+        .with_clock(clock)
+        .durations(Durations::new().max_series(2))
+        .build()
+        .unwrap();
+    let second = || clock.advance(Duration::from_secs(1));
+    run(&pipeline, || {
+        tracing::info_span!("one").in_scope(second);
+        tracing::info_span!("two").in_scope(second);
+        tracing::info_span!("three").in_scope(second);
+    });
+    run(&pipeline, || tracing::info_span!("two").in_scope(second));
+    let mut found = Vec::new();
+    for metric in servers.iter().flat_map(|(_, requests)| metrics(requests)) {
+        let (points, temporality) = points(&metric);
+        for point in points {
+            let name = attribute(&point, "span.name").unwrap_or_default();
+            let is_other = attribute(&point, "otel.metric.overflow").as_deref() == Some("true");
+            assert_eq!(is_other, name.is_empty());
+            let times = [point.start_time_unix_nano, point.time_unix_nano]
+                .map(|ns| (ns - START_NS) / 1_000_000_000);
+            found.push((temporality == AggregationTemporality::Delta, times, name, point.count));
+        }
+    }
+    found.sort();
+    let of = |is_delta, times, name: &str, count| (is_delta, times, name.to_owned(), count);
+    let expected = [
+        of(false, [0, 3], "", 2),
+        of(false, [0, 3], "one", 1),
+        of(false, [0, 4], "", 3),
+        of(false, [0, 4], "one", 1),
+        of(true, [0, 3], "", 2),
+        of(true, [0, 3], "one", 1),
+        of(true, [3, 4], "", 1),
+    ];
+    assert_eq!(found, expected);
+    let all = pipeline.durations();
+    assert_eq!((all[1].is_overflow(), all[1].name(), all[1].count()), (true, "", 3));
+}
+
+#[test]
+fn a_remote_parent_changes_no_duration() {
+    let contexts = [(0.0, parent()), (1.0, unsampled()), (1.0, parent()), (0.0, unsampled())];
+    for (ratio, context) in contexts {
+        let clock = manual();
+        let (requests, pipeline) = pipeline(|builder| {
+            let durations = Durations::new().attribute("route");
+            builder.sampling(Sampling::ratio(ratio)).durations(durations).with_clock(clock)
+        });
+        run(&pipeline, || {
+            let span = tracing::info_span!("request", route = "/a");
+            clock.advance(Duration::from_secs(1));
+            assert!(span.set_remote_parent(&context));
+            clock.advance(Duration::from_secs(2));
+        });
+        let all = pipeline.durations();
+        let request = &all[0];
+        assert_eq!((all.len(), request.name(), request.count()), (1, "request", 1));
+        assert_eq!(request.sum(), Duration::from_secs(3), "{ratio} {context}");
+        assert_eq!(request.attributes().collect::<Vec<_>>(), [("route", "/a")]);
+        let sent = requests.try_iter().count();
+        assert_eq!(sent, usize::from(context.is_sampled()));
+    }
+}
+
+#[test]
+fn metrics_come_each_period_and_at_the_end() {
+    let (endpoint, requests) = serve();
+    let interval = Duration::from_millis(30);
+    let otlp = Otlp::new().signals([Signal::Metrics]);
+    let sink = Sink::otlp(otlp.clone().endpoint(&endpoint).metric_interval(interval));
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    start(&pipeline);
+    for _ in 0..2 {
+        requests.recv_timeout(LONG).expect("metrics come without a flush");
+    }
+    drop(pipeline);
+    let (endpoint, requests) = serve();
+    let sink = Sink::otlp(otlp.endpoint(&endpoint));
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    start(&pipeline);
+    drop(pipeline);
+    assert!(!metrics(&requests).is_empty());
+}
+
+/// Starts and ends a span.
+fn start(pipeline: &Pipeline) {
+    with_default(registry().with(pipeline.clone()), || drop(tracing::info_span!("span")));
+}

@@ -1,0 +1,84 @@
+//! The limits that OpenTelemetry's variables set.
+
+use std::env;
+
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink, SpanExt as _, TraceContext};
+use test_support::assert_test_passes;
+use test_support::receiver::serve;
+
+use super::received::{self, text, value};
+use super::run;
+
+const OF_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+const OF_LOGS: &str = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT";
+const LINKED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// Not a test: logs records and a span that exceed each of the limits.
+#[test]
+#[ignore = "the child of the test below"]
+fn child() {
+    if env::var_os(OF_TRACES).is_none() {
+        return;
+    }
+    let otlp = Otlp::from_env().signals([Signal::Logs, Signal::Traces]);
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(&pipeline, || {
+        let span =
+            tracing::info_span!("too long", text = "ääääääää", number = 12_345_678, more = 1);
+        let _entered = span.enter();
+        let linked = TraceContext::from_headers(LINKED, "").unwrap();
+        for number in 0..5 {
+            tracing::info!(text = "ääääääää", number, more = 1, "long message");
+            span.add_link(&linked);
+        }
+        tracing::error!("beyond the limit");
+    });
+}
+
+#[test]
+fn limits_are_the_environment_s() {
+    let ((of_traces, traces), (of_logs, logs)) = (serve(), serve());
+    let variables = [
+        (OF_TRACES, &*format!("{of_traces}/v1/traces")),
+        (OF_LOGS, &*format!("{of_logs}/v1/logs")),
+        ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "5"),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "7"),
+        ("OTEL_SPAN_EVENT_COUNT_LIMIT", "3"),
+        ("OTEL_SPAN_LINK_COUNT_LIMIT", "2"),
+        ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "6"),
+        ("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "7"),
+        ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "6"),
+    ];
+    assert_test_passes("otlp::limits::child", &variables);
+    let (spans, records) = (received::spans(&traces), received::records(&logs));
+    let [span] = &spans[..] else { panic!("{spans:?}") };
+    // The first five attributes are the place and the thread.
+    assert_eq!(keys(&span.attributes)[5..], ["text", "number"]);
+    assert_eq!(span.dropped_attributes_count, 1);
+    assert_eq!(value(&span.attributes, "text"), text("äääää"));
+    assert_eq!(value(&span.attributes, "number"), Value::IntValue(12_345_678));
+    assert_eq!(value(&span.attributes, "code.file.path"), text(&file!()[..5]));
+    assert_eq!((span.events.len(), span.dropped_events_count), (3, 3));
+    assert_eq!((span.links.len(), span.dropped_links_count), (2, 3));
+    assert_eq!(span.status.as_ref().map(|status| status.code), Some(2), "of a dropped event");
+    for event in &span.events {
+        // The first five attributes are the level, the target and the place.
+        assert_eq!(keys(&event.attributes)[5..], ["text"]);
+        assert_eq!((&*event.name, event.dropped_attributes_count), ("long message", 2));
+        assert_eq!(value(&event.attributes, "text"), text("äääää"));
+    }
+    assert_eq!(records.len(), 6);
+    let record = &records[0];
+    // The first four attributes are the place and the thread.
+    assert_eq!(keys(&record.attributes)[4..], ["span", "text", "number"]);
+    assert_eq!(record.dropped_attributes_count, 1, "{record:?}");
+    assert_eq!(value(&record.attributes, "span"), text("too lo"));
+    assert_eq!(value(&record.attributes, "text"), text("ääääää"));
+    assert!(format!("{:?}", record.body).contains("long message"));
+}
+
+fn keys(attributes: &[KeyValue]) -> Vec<&str> {
+    attributes.iter().map(|attribute| &*attribute.key).collect()
+}

@@ -1,0 +1,137 @@
+//! Which spans are sent by the decision at the head.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use opentelemetry_proto::tonic::trace::v1::Span;
+use tach_pipeline::{Builder, Pipeline, Sampling, Signal, SpanExt as _, TraceContext};
+use test_support::receiver::serve;
+
+use super::propagation::{PARENT, REMOTE, TRACE, parent, unsampled};
+use super::received::{self, names, span_id, trace_id};
+use super::{Printed, pipeline, run, sink, spans_of};
+
+/// Returns the spans that are sent.
+fn sampled(sampling: Sampling, f: impl FnOnce()) -> Vec<Span> {
+    let (requests, pipeline) = pipeline(|builder| builder.sampling(sampling));
+    run(&pipeline, f);
+    received::spans(&requests)
+}
+
+/// The SDK, which sees only the ids of a trace, makes the same decision as the pipeline.
+#[cfg(feature = "opentelemetry")]
+#[test]
+fn the_ratio_chooses_the_traces_of_the_sdk() {
+    use opentelemetry::trace::{SpanKind, TraceId};
+    use opentelemetry_sdk::trace::{Sampler, SamplingDecision, ShouldSample as _};
+
+    const COUNT: usize = 4_000;
+    const RATIO: f64 = 0.25;
+    let spans = sampled(Sampling::ratio(RATIO), || {
+        for _ in 0..COUNT {
+            let _root = tracing::info_span!("root").entered();
+            drop(tracing::info_span!("child"));
+        }
+    });
+    let roots = spans.iter().filter(|span| span.name == "root").count();
+    // Fails once in 10^15 times: the deviation is eight times the standard one.
+    assert!(roots.abs_diff(COUNT / 4) < 220, "{roots}");
+    assert_eq!(spans.len(), 2 * roots);
+    let sampler = Sampler::TraceIdRatioBased(RATIO);
+    for span in &spans {
+        let id = TraceId::from_bytes((&*span.trace_id).try_into().unwrap());
+        let result = sampler.should_sample(None, id, "name", &SpanKind::Internal, &[], &[]);
+        assert_eq!(result.decision, SamplingDecision::RecordAndSample);
+        assert_eq!(span.flags & 1, 1);
+    }
+}
+
+#[test]
+fn rules_decide_about_the_root_and_descendants_follow() {
+    let printed = AtomicU64::new(0);
+    let sampling = Sampling::ratio(1.0).target("app::health", 0.0).span("ping", 0.0);
+    let spans = sampled(sampling, || {
+        let value = Printed(&printed);
+        let health = tracing::info_span!(target: "app::health::db", "check", ?value);
+        health.in_scope(|| {
+            tracing::info!(?value, "no sink takes this");
+            drop(tracing::info_span!("child", ?value));
+        });
+        let ping = tracing::info_span!("ping", late = tracing::field::Empty);
+        ping.record("late", tracing::field::debug(&value));
+        let request = tracing::info_span!("request");
+        request.follows_from(&ping);
+        request.follows_from(&request);
+        // The parent is sampled, so the rule for roots does not apply.
+        request.in_scope(|| drop(tracing::info_span!("ping")));
+    });
+    assert_eq!(names(&spans), ["ping", "request"]);
+    assert_eq!(printed.load(Ordering::Relaxed), 0, "fields of spans that are not sampled are read");
+    let request = spans.iter().find(|span| span.name == "request").unwrap();
+    let flags: Vec<_> = request.links.iter().map(|link| link.flags & 1).collect();
+    assert_eq!(flags, [0, 1]);
+}
+
+#[test]
+fn parents_can_be_ignored() {
+    let spans = sampled(Sampling::ratio(0.0).span("always", 1.0).ignore_parents(), || {
+        let _root = tracing::info_span!("root").entered();
+        let _always = tracing::info_span!("always").entered();
+        drop(tracing::info_span!("child"));
+    });
+    assert_eq!(names(&spans), ["always"]);
+}
+
+#[test]
+fn records_have_the_ids_of_spans_that_are_not_sampled() {
+    let [(of_spans, spans), (of_records, records)] = [serve(), serve()];
+    let builder = Pipeline::builder().sink(sink(&of_spans, Signal::Traces));
+    let builder = builder.sink(sink(&of_records, Signal::Logs));
+    let sampling = Sampling::ratio(1.0).span("unsampled", 0.0);
+    run(&builder.sampling(sampling).build().unwrap(), || {
+        for span in [tracing::info_span!("unsampled"), tracing::info_span!("sampled")] {
+            span.in_scope(|| tracing::info!("within"));
+        }
+    });
+    let (spans, records) = (received::spans(&spans), received::records(&records));
+    assert_eq!((spans.len(), spans[0].events.len()), (1, 1));
+    let ids = |at: usize| {
+        let record = &records[at];
+        (record.trace_id.len(), record.span_id.len(), record.flags & 1)
+    };
+    assert_eq!((records.len(), ids(0), ids(1)), (2, (16, 8, 0), (16, 8, 1)));
+    assert_eq!(records[1].trace_id, spans[0].trace_id);
+    assert_ne!(records[0].trace_id, spans[0].trace_id);
+}
+
+/// A parent in another process overrules the decision that was made when the span started.
+#[test]
+fn the_remote_parent_decides_about_sampling() {
+    let sampling = Sampling::ratio(0.0).span("was sampled", 1.0).span("stays", 1.0);
+    let sample = |builder: Builder| builder.sampling(sampling);
+    let spans = spans_of(sample, || {
+        let is_sent = |span: tracing::Span, parent: &TraceContext| {
+            assert!(span.set_remote_parent(parent));
+            span.in_scope(|| {
+                tracing::info!("event");
+                tracing::info_span!("child").set_attribute("otel.name", "child of it");
+            });
+            span.set_attribute("late", true);
+            span.trace_context().unwrap().is_sampled()
+        };
+        assert!(!is_sent(tracing::info_span!("was sampled"), &unsampled()));
+        assert!(!is_sent(tracing::info_span!("was not"), &unsampled()));
+        assert!(is_sent(tracing::info_span!("stays", early = 1), &parent()));
+        assert!(is_sent(tracing::info_span!("is sampled", early = 1), &parent()));
+    });
+    let mut names: Vec<_> = spans.keys().map(|name| &**name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["child of it", "is sampled", "stays"]);
+    for (name, attributes) in [("stays", vec!["early", "late"]), ("is sampled", vec!["late"])] {
+        let span = &spans[name];
+        let ids = (trace_id(span), span_id(&span.parent_span_id));
+        assert_eq!((ids, span.flags), ((TRACE, PARENT), REMOTE));
+        let keys = span.attributes.iter().map(|attribute| &*attribute.key);
+        let own: Vec<_> = keys.filter(|key| !key.contains('.')).collect();
+        assert_eq!((own, span.events.len()), (attributes, 1));
+    }
+}
