@@ -1,6 +1,9 @@
 //! Every record is in the file, however the process exits, with a living guard or with none. Each
 //! exit ends a child process with a `main` of its own.
 
+#[cfg(all(unix, feature = "otlp", feature = "tracing"))]
+mod spans;
+
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::process::{self, Command};
@@ -31,6 +34,10 @@ const EXITS: [&str; 3] = ["return", "panic", "panic in a thread"];
 const RUNS: usize = 88;
 
 fn main() {
+    #[cfg(all(unix, feature = "otlp", feature = "tracing"))]
+    if let (Ok(way), Ok(endpoint)) = (env::var(WAY), env::var(spans::ENDPOINT)) {
+        return spans::child(&way, &endpoint);
+    }
     match (env::var(WAY), env::var(PATH)) {
         (Ok(way), Ok(path)) => child(&way, &path),
         _ => parent(),
@@ -38,6 +45,8 @@ fn main() {
 }
 
 fn parent() {
+    #[cfg(all(unix, feature = "otlp", feature = "tracing"))]
+    spans::parent();
     let pairs = EXITS.iter().flat_map(|exit| GUARDS.map(|guard| (*exit, guard)));
     for (number, (exit, guard)) in pairs.cycle().take(RUNS).enumerate() {
         let (lines, _) = run(&format!("{exit}/{guard}"), number);
@@ -167,6 +176,17 @@ fn child(way: &str, path: &str) {
     eprintln!("logged");
     IS_LOGGED.store(true, Ordering::SeqCst);
     match exit {
+        "in the sink" => thread::sleep(FOREVER),
+        #[cfg(unix)]
+        "fork" => fork(),
+        exit => leave(exit),
+    }
+    drop(living);
+}
+
+/// Ends the process, or returns for the exits that end it at the end of `main`.
+fn leave(exit: &str) {
+    match exit {
         "return" | "stalled in the guard" => {}
         "exit" | "exit while threads log" | "no time" | "stalled" => process::exit(1),
         "exit in a thread" => {
@@ -177,12 +197,8 @@ fn child(way: &str, path: &str) {
             let panicked = thread::spawn(|| panic::resume_unwind(Box::new("on purpose"))).join();
             assert!(panicked.is_err());
         }
-        "in the sink" => thread::sleep(FOREVER),
-        #[cfg(unix)]
-        "fork" => fork(),
         exit => panic!("no such exit: {exit}"),
     }
-    drop(living);
 }
 
 /// The child exits as a program does, with the parent's records in its copies of the queues.
