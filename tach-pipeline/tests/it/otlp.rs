@@ -28,6 +28,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::HashMap;
 use std::thread;
+use std::time::Instant;
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Signal, Sink, kind};
@@ -69,9 +70,12 @@ fn spans_of(with: impl FnOnce(Builder) -> Builder, f: impl FnOnce()) -> HashMap<
     received::by_name(&requests)
 }
 
-/// Waits until `is_met` returns `true`. If it never does, the test runner notices.
+/// Waits until `is_met` returns `true`.
+#[track_caller]
 fn wait_until(mut is_met: impl FnMut() -> bool) {
+    let start = Instant::now();
     while !is_met() {
+        assert!(start.elapsed() < LONG, "what is waited for does not happen");
         thread::sleep(Duration::from_millis(1));
     }
 }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::Instant;
 
 use opentelemetry_proto::tonic::collector::logs::v1::{
     ExportLogsPartialSuccess, ExportLogsServiceResponse,
@@ -42,7 +43,7 @@ impl Kind {
             Self::Spans => Sink::otlp(otlp.signals([Signal::Traces])),
         };
         let (incident, incidents) = channel();
-        let pipeline = Pipeline::builder().sink(sink);
+        let pipeline = Pipeline::builder().sink(sink).flush_at_exit(Duration::ZERO);
         let pipeline = pipeline.on_incident(move |it| {
             let _the_test_has_ended = incident.send(it.to_string());
         });
@@ -63,7 +64,7 @@ impl Kind {
 
     /// Returns the messages or the names in the next request.
     pub(super) fn next(self, requests: &Requests) -> Vec<String> {
-        let body = requests.recv().unwrap().1;
+        let body = requests.recv_timeout(LONG).unwrap().1;
         match self {
             Self::Records => {
                 let bodies = records_in(&body).into_iter().filter_map(|record| record.body?.value);
@@ -139,24 +140,46 @@ fn a_pause_that_the_collector_asks_for_is_kept() {
         let (other, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
         kind.log(&other, ["again"]);
         (0..3).for_each(|_| assert_eq!(kind.next(&control), ["again"]));
-        assert!(requests.try_recv().is_err(), "{kind:?}");
-        // A flush keeps the pause too, and says why.
         let error = pipeline.flush(SHORT).unwrap_err().to_string();
-        assert!(error.contains("it asks to wait 3600s"), "{error}");
+        assert!(error.contains("HTTP 429; it asks to wait 3600s"), "{kind:?}: {error}");
         assert!(requests.try_recv().is_err(), "{kind:?}");
+        drop(pipeline.with_timeout(Duration::ZERO));
     }
 }
 
 #[test]
+fn a_flush_keeps_the_pause_that_a_collector_asks_for() {
+    let asked = Duration::from_secs(1);
+    let busy = answer("429 Slow\r\nretry-after: 1", b"");
+    let (endpoint, _requests) = serve_answers(vec![busy, OK.to_vec()]);
+    let (pipeline, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+    Kind::Records.log(&pipeline, ["late"]);
+    pipeline.flush(LONG).unwrap_err();
+    let start = Instant::now();
+    pipeline.flush(LONG).unwrap();
+    // The pause began before `start`, and never ends early.
+    assert!(start.elapsed() >= asked / 2, "{:?}", start.elapsed());
+    assert_eq!(counts(&pipeline).written(), 1);
+}
+
+/// What may be refused for a single record or span is sent again in halves, each once.
+#[test]
 fn a_refused_request_is_counted_and_not_repeated() {
     for kind in KINDS {
-        for status in ["401 Who", "403 No", "500 Broken"] {
-            let (endpoint, requests) = serve_answers(vec![answer(status, b"reason"), OK.to_vec()]);
+        for (status, sizes) in [
+            ("400 Bad", vec![2, 1, 1]),
+            ("401 Who", vec![2]),
+            ("413 Long", vec![2, 1, 1]),
+            ("500 Broken", vec![2]),
+        ] {
+            let refused = vec![answer(status, b"reason"); sizes.len()];
+            let (endpoint, requests) = serve_answers([refused, vec![OK.to_vec()]].concat());
             let (pipeline, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
             kind.log(&pipeline, ["one", "two"]);
             let error = pipeline.flush(LONG).unwrap_err().to_string();
             assert!(error.contains(&format!("HTTP {}: reason", &status[..3])), "{error}");
-            assert_eq!(kind.next(&requests).len(), 2);
+            let sent: Vec<_> = sizes.iter().map(|_| kind.next(&requests).len()).collect();
+            assert_eq!(sent, sizes, "{kind:?} {status}");
             kind.log(&pipeline, ["next"]);
             pipeline.flush(LONG).unwrap();
             assert!(kind.next(&requests).contains(&"next".to_owned()));
@@ -180,7 +203,7 @@ fn a_partial_success_counts_what_was_rejected() {
         kind.log(&pipeline, ["next"]);
         pipeline.flush(LONG).unwrap();
         if let Kind::Records = kind {
-            let records = records_in(&requests.recv().unwrap().1);
+            let records = records_in(&requests.recv_timeout(LONG).unwrap().1);
             let attributes = records.iter().flat_map(|record| &record.attributes);
             let attributes: Vec<_> = attributes.cloned().collect();
             assert_eq!(value(&attributes, "count"), Value::IntValue(3));
@@ -205,7 +228,7 @@ fn a_warning_is_reported_and_refuses_nothing() {
 
 #[test]
 fn spans_that_are_refused_are_in_a_log_record() {
-    let (endpoint, _spans) = serve_answers(vec![answer("403 No", b"too old"), OK.to_vec()]);
+    let (endpoint, _spans) = serve_answers(vec![answer("401 Who", b"too old"), OK.to_vec()]);
     let (logs, requests) = serve_answers(vec![OK.to_vec()]);
     let pipeline = Pipeline::builder()
         .sink(sink(&endpoint, Signal::Traces))
@@ -214,9 +237,9 @@ fn spans_that_are_refused_are_in_a_log_record() {
         .unwrap();
     Kind::Spans.log(&pipeline, ["refused"; 5]);
     let error = pipeline.flush(LONG).unwrap_err().to_string();
-    assert!(error.contains("HTTP 403: too old"), "{error}");
+    assert!(error.contains("HTTP 401: too old"), "{error}");
     pipeline.flush(LONG).unwrap();
-    let reports = records_in(&requests.recv().unwrap().1);
+    let reports = records_in(&requests.recv_timeout(LONG).unwrap().1);
     let [report] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(value(&report.attributes, "count"), Value::IntValue(5));
     let body = format!("{:?}", report.body);

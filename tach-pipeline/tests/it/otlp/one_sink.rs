@@ -13,8 +13,9 @@ use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
 
-/// Long enough for any machine.
-const LONG: Duration = Duration::from_secs(60);
+use super::faults::answer;
+use crate::support::LONG;
+
 const PATHS: [&str; 3] = ["/v1/logs", "/v1/traces", "/v1/metrics"];
 
 /// Logs events, each within a span.
@@ -82,7 +83,7 @@ fn the_signals_that_are_sent_are_chosen() {
 #[test]
 fn a_signal_that_is_refused_costs_the_others_nothing() {
     let (endpoint, requests) = receiver::serve_by(|path, _| match path {
-        "/v1/traces" => b"HTTP/1.1 400 Bad\r\ncontent-length: 0\r\n\r\n".to_vec(),
+        "/v1/traces" => answer("403 No", b""),
         _ => OK.to_vec(),
     });
     let otlp = Otlp::new().endpoint(&endpoint);
@@ -98,7 +99,7 @@ fn a_signal_that_is_refused_costs_the_others_nothing() {
 #[test]
 fn a_signal_that_waits_leaves_the_others_room() {
     let (endpoint, _requests) = receiver::serve_by(|path, _| match path {
-        "/v1/traces" => b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec(),
+        "/v1/traces" => answer("503 Busy", b""),
         _ => OK.to_vec(),
     });
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::ZERO);

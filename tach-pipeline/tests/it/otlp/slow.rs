@@ -142,7 +142,8 @@ fn a_collector_that_catches_up_is_waited_for() {
     assert_eq!(sent[0], sent[2]);
     // More records than the buffer has room for.
     log_long(&pipeline, 400);
-    wait_until(|| counts(&pipeline).waiting() > 100);
+    // Meanwhile the buffer fills.
+    assert!(pipeline.flush(10 * SHORT).unwrap_err().is_timeout());
     drop(go_on);
     wait_for(&pipeline, 521);
     assert_eq!(counts(&pipeline).dropped(), 0);
