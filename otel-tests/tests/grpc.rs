@@ -155,22 +155,30 @@ fn a_pause_that_the_server_asks_for_is_kept() {
     // Longer than any first pause without that detail.
     thread::sleep(Duration::from_secs(1));
     assert!(served.requests.try_recv().is_err());
-    // A flush does not wait for it.
-    pipeline.flush(LONG).unwrap();
-    assert_eq!((served.next(), sink(&pipeline).written()), (vec!["once".to_owned()], 1));
+    // A flush keeps the pause too, and says why.
+    let error = pipeline.flush(SHORT).unwrap_err().to_string();
+    assert!(error.contains("full; it asks to wait 3600s"), "{error}");
+    drop(pipeline.with_timeout(Duration::ZERO));
+    assert!(served.requests.try_recv().is_err());
 }
 
 #[test]
 fn a_refused_call_is_counted_and_not_repeated() {
-    let refusals = [Code::InvalidArgument, Code::ResourceExhausted, Code::Unauthenticated];
-    for code in refusals {
-        let served = serve_answers([Err(Status::new(code, "a reason, in 100 %"))]);
+    // What may be refused for one span is sent again in halves, each once.
+    for (code, sizes) in [
+        (Code::InvalidArgument, vec![2, 1, 1]),
+        (Code::ResourceExhausted, vec![2, 1, 1]),
+        (Code::Unauthenticated, vec![2]),
+    ] {
+        let refused = sizes.iter().map(|_| Err(Status::new(code, "a reason, in 100 %")));
+        let served = serve_answers(refused.collect::<Vec<_>>());
         let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
         start_spans(&pipeline, ["one", "two"]);
         let error = pipeline.flush(LONG).unwrap_err().to_string();
         let wanted = format!("gRPC {} ", code as i32);
         assert!(error.contains(&wanted) && error.contains(": a reason, in 100 %"), "{error}");
-        assert_eq!(served.next().len(), 2);
+        let sent: Vec<_> = sizes.iter().map(|_| served.next().len()).collect();
+        assert_eq!(sent, sizes, "{code:?}");
         start_spans(&pipeline, ["next"]);
         pipeline.flush(LONG).unwrap();
         assert_eq!(served.next(), ["next"]);

@@ -17,10 +17,10 @@ fn has(body: &[u8], text: &str) -> bool {
 /// Returns a pipeline for log records alone, whose collector answers with `status` if the request has
 /// poison.
 fn of_records(retry_for: Duration, status: &'static str) -> (Guard, Requests) {
-    let (endpoint, requests) =
-        serve_by(
-            move |_, body| if has(body, "poison") { answer(status, b"") } else { OK.to_vec() },
-        );
+    let answers = move |_: &str, body: &[u8]| {
+        if has(body, "poison") { answer(status, b"") } else { OK.to_vec() }
+    };
+    let (endpoint, requests) = serve_by(answers);
     let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs]).retry_for(retry_for);
     let sink = Sink::otlp(otlp.max_delay(SHORT));
     let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
