@@ -14,7 +14,7 @@ fn has(body: &[u8], text: &str) -> bool {
     body.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
-/// Returns a pipeline for log records alone, whose collector answers with `status` if the request has
+/// Returns a pipeline for log records alone. The collector answers with `status` if a request has
 /// poison.
 fn of_records(retry_for: Duration, status: &'static str) -> (Guard, Requests) {
     let answers = move |_: &str, body: &[u8]| {

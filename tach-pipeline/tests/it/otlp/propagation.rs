@@ -210,8 +210,8 @@ fn the_pipeline_is_found_as_any_layer() {
     });
 }
 
-/// While a thread sets the parent of a span, another thread starts children of that span. Each child
-/// has a whole trace id, of the trace before or after.
+/// While a thread sets the parent of a span, another thread starts children of that span. Each
+/// child has a whole trace id, of the trace before or after.
 #[test]
 fn children_see_one_of_the_two_traces() {
     const ROUNDS: u64 = 300;

@@ -73,8 +73,8 @@ fn wait_for(pipeline: &Pipeline, count: u64) {
     wait_until(|| counts(pipeline).written() + counts(pipeline).dropped() >= count);
 }
 
-/// Each request may be retried for the whole time, though its records waited while an earlier request
-/// was retried.
+/// Each request may be retried for the whole time, though its records waited while an earlier
+/// request was retried.
 #[test]
 fn each_request_has_the_whole_time() {
     // How many requests fail, and which of the first two are given up.
