@@ -10,6 +10,7 @@ mod layout;
 mod line;
 mod logfmt;
 pub mod nested;
+mod syntaxes;
 mod time;
 
 use core::mem;

@@ -11,10 +11,11 @@ use pin_project_lite::pin_project;
 use tach_core::{Budget, Instant};
 
 use crate::alarm::BodyAlarm;
+use crate::counts::Outcome;
 use crate::current::Entered;
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc;
-use crate::stats::{Counted, Outcome};
+use crate::shared::Counted;
 
 pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
 

@@ -11,7 +11,8 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::current::Entered;
-use crate::layer::{Shared, Side};
+use crate::shared::Shared;
+use crate::side::Side;
 
 /// A service that is always ready: the call waits for the inner service, so waiting counts, and a
 /// call that is refused takes nothing of the inner service.

@@ -14,8 +14,9 @@ use crate::body::{BoxError, BudgetBody};
 use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc;
-use crate::layer::{BudgetLayer, BudgetService, Side};
+use crate::layer::{BudgetLayer, BudgetService};
 use crate::settings::Settings;
+use crate::side::Side;
 
 /// The side of a [`BudgetLayer`] around a client.
 ///

@@ -12,10 +12,11 @@ use tower_service::Service;
 use crate::alarm::BodyAlarm;
 use crate::body::{BudgetBody, End};
 use crate::call::Call;
+use crate::counts::Outcome;
 use crate::exhausted::{Exhausted, Spent};
-use crate::layer::Side;
 use crate::limited::Limited;
-use crate::stats::{Counted, Outcome};
+use crate::shared::Counted;
+use crate::side::Side;
 
 pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tach_core::{Clock, SystemClock, UnixTime};
 
 use self::text::Text;
-use crate::settings::Hook;
+use crate::hook::Hook;
 
 /// The header with the timeout of a gRPC request, in [`Syntax::Grpc`].
 ///

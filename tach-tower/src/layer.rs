@@ -2,17 +2,19 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::time::Duration;
 use std::sync::Arc;
 
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::{Wait, Waits};
+use crate::counts::{Counts, Outcome};
 use crate::future::ResponseFuture;
 use crate::limited::Limited;
 use crate::settings::{Limits, Settings};
-use crate::stats::{Counted, Counts, Outcome, Stats};
+use crate::shared::{Counted, Shared};
+use crate::side::Side;
+use crate::stats::Stats;
 
 /// A layer that gives each request a [`Budget`](crate::Budget), and ends the request with it.
 ///
@@ -43,21 +45,6 @@ use crate::stats::{Counted, Counts, Outcome, Stats};
 pub struct BudgetLayer<K> {
     shared: Arc<Shared>,
     side: PhantomData<fn(K)>,
-}
-
-/// What a layer, its services and their responses share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
-    pub(crate) counts: Counts,
-}
-
-/// How a request is sent on, which differs between servers and clients. Sealed: the module is
-/// private.
-pub trait Side<R> {
-    /// Tells the inner service how much time is left for the response and its body. Returns false
-    /// if that can't be said, since it would be written as no time.
-    fn announce(settings: &Settings, left: Duration, request: &mut R, is_grpc: bool) -> bool;
 }
 
 impl<K> BudgetLayer<K> {

@@ -133,6 +133,7 @@ mod attributes;
 mod body;
 mod call;
 mod client;
+mod counts;
 mod current;
 mod exhausted;
 #[cfg(feature = "axum")]
@@ -140,10 +141,13 @@ mod extract;
 mod future;
 mod grpc;
 mod header;
+mod hook;
 mod layer;
 mod limited;
 mod server;
 mod settings;
+mod shared;
+mod side;
 mod stats;
 
 pub use tach_core::{Budget, Clock, UnixTime};

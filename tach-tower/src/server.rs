@@ -9,12 +9,13 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::body::BudgetBody;
+use crate::counts::Outcome;
 use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc;
-use crate::layer::{BudgetLayer, BudgetService, Side};
+use crate::layer::{BudgetLayer, BudgetService};
 use crate::settings::Settings;
-use crate::stats::Outcome;
+use crate::side::Side;
 
 /// The side of a [`BudgetLayer`] around the services of a server.
 ///
@@ -102,7 +103,7 @@ where
             None => {
                 let is_grpc = self.is_grpc;
                 let (exhausted, counted) = self.exhausted();
-                Ok(counted.shared.settings.answer(&exhausted, is_grpc))
+                Ok(counted.shared.settings.answer(&exhausted, is_grpc).map(BudgetBody::own))
             }
         })
     }

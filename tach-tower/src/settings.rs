@@ -1,7 +1,6 @@
 //! The settings of a layer, and the budget of a request.
 
 use core::fmt;
-use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -11,11 +10,11 @@ use tach_core::{Budget, Clock, Instant};
 
 use crate::alarm::Alarm;
 use crate::attributes::Attributes;
-use crate::body::BudgetBody;
+use crate::counts::Counts;
 use crate::exhausted::Exhausted;
 use crate::grpc;
 use crate::header::{Form, GRPC_TIMEOUT, Header, REQUEST_TIMEOUT, Syntax};
-use crate::stats::Counts;
+use crate::hook::Hook;
 
 /// The settings of a [`BudgetLayer`](crate::BudgetLayer).
 ///
@@ -71,25 +70,6 @@ pub struct Settings {
 
 type Answer = dyn Fn(&Exhausted) -> Response<Bytes> + Send + Sync;
 type CapBy = dyn Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync;
-
-/// A function of the program's.
-pub(crate) struct Hook<F: ?Sized>(pub(crate) Arc<F>);
-
-/// A function that panics has no state of the layer's in its hands.
-impl<F: ?Sized> RefUnwindSafe for Hook<F> {}
-impl<F: ?Sized> UnwindSafe for Hook<F> {}
-
-impl<F: ?Sized> Clone for Hook<F> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<F: ?Sized> fmt::Debug for Hook<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hook")
-    }
-}
 
 impl Settings {
     /// Creates settings without a limit, for the headers that gRPC and this crate use.
@@ -536,8 +516,8 @@ impl Settings {
 
     /// Returns a server's response to a request whose budget is exhausted.
     #[cold]
-    pub(crate) fn answer<B>(&self, error: &Exhausted, is_grpc: bool) -> Response<BudgetBody<B>> {
-        let response = match &self.response {
+    pub(crate) fn answer(&self, error: &Exhausted, is_grpc: bool) -> Response<Bytes> {
+        match &self.response {
             _ if is_grpc => grpc::response(error),
             Some(response) => (response.0)(error),
             None => {
@@ -545,8 +525,7 @@ impl Settings {
                 *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
                 response
             }
-        };
-        response.map(BudgetBody::own)
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Counts of a layer's requests.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use crate::layer::Shared;
+use crate::counts::Outcome;
+use crate::shared::Shared;
 
 /// The counts of one layer, shared by its clones and services. Reading them takes no lock.
 ///
@@ -25,40 +25,6 @@ use crate::layer::Shared;
 /// ```
 #[derive(Clone)]
 pub struct Stats(pub(crate) Arc<Shared>);
-
-#[derive(Debug)]
-pub(crate) struct Counts {
-    #[cfg_attr(
-        not(feature = "opentelemetry"),
-        expect(dead_code, reason = "only an instrument has labels")
-    )]
-    layer: &'static str,
-    /// By [`Outcome`].
-    outcomes: [Counter; 5],
-    pub(crate) deadlines: Counter,
-    pub(crate) unparsable_headers: Counter,
-}
-
-/// What became of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Answered,
-    Exhausted,
-    Refused,
-    Abandoned,
-    EndedBody,
-}
-
-impl Counts {
-    pub(crate) fn new(layer: &'static str) -> Self {
-        Self {
-            layer,
-            outcomes: Default::default(),
-            deadlines: Counter::default(),
-            unparsable_headers: Counter::default(),
-        }
-    }
-}
 
 impl Stats {
     /// Returns the number of requests that the inner service answered or failed, and whose
@@ -213,43 +179,5 @@ impl Stats {
 impl fmt::Debug for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.counts.fmt(f)
-    }
-}
-
-/// A request, which is counted when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Counted {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) outcome: Outcome,
-}
-
-impl Counted {
-    #[inline]
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, outcome: Outcome::Abandoned }
-    }
-}
-
-impl Drop for Counted {
-    #[inline]
-    fn drop(&mut self) {
-        self.shared.counts.outcomes[self.outcome as usize].add_one();
-    }
-}
-
-/// A count that many threads increment.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    #[inline]
-    pub(crate) fn add_one(&self) {
-        // ORDERING: Relaxed, because the count publishes no other data.
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        // ORDERING: Relaxed: see `add_one`.
-        self.0.load(Ordering::Relaxed)
     }
 }

@@ -1,13 +1,10 @@
 //! The formats that write a key before each value: their options.
 
 use core::marker::PhantomData;
-use std::io;
 
 use tach_core::Offset;
 
-use super::layout::{DEFAULT, Layout, SITE, Style, Syntax, THREAD, What};
-use super::{Format, json, logfmt};
-use crate::event::Event;
+use super::layout::{DEFAULT, Layout, Style, What};
 use crate::value::Value;
 
 /// A format that writes each part and each field of an event as a key with a value:
@@ -266,30 +263,6 @@ impl<S: Style> Keyed<S> {
         self.change(|layout| {
             layout.levels = levels.map(|level| layout.syntax.text_of(level.into()));
         })
-    }
-}
-
-impl<S: Style> Format for Keyed<S> {
-    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        let layout = self.layout.as_deref();
-        match S::SYNTAX {
-            Syntax::Logfmt => logfmt::write(layout, event, to),
-            Syntax::Json | Syntax::Otlp => json::write(layout, event, to),
-        }
-    }
-
-    #[inline]
-    fn wants_site(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.has(&SITE))
-    }
-
-    #[inline]
-    fn wants_thread(&self) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.has(&THREAD))
-    }
-
-    fn faults(&self) -> Vec<String> {
-        self.layout.as_ref().map(|layout| layout.faults()).unwrap_or_default()
     }
 }
 

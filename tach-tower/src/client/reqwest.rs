@@ -9,11 +9,12 @@ use tower_service::Service;
 
 use super::Client;
 use crate::body::BoxError;
+use crate::counts::Outcome;
 use crate::current::current;
 use crate::future::ResponseFuture;
-use crate::layer::{BudgetService, Side};
+use crate::layer::BudgetService;
 use crate::settings::Settings;
-use crate::stats::Outcome;
+use crate::side::Side;
 
 /// The request finds its budget by [`current`](crate::current), since reqwest hides extensions, and
 /// its own timeout is a limit, too. The response's body ends with that timeout, which is set to the

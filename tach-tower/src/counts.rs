@@ -1,0 +1,54 @@
+//! What became of requests, in numbers.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug)]
+pub(crate) struct Counts {
+    #[cfg_attr(
+        not(feature = "opentelemetry"),
+        expect(dead_code, reason = "only an instrument has labels")
+    )]
+    pub(crate) layer: &'static str,
+    /// By [`Outcome`].
+    pub(crate) outcomes: [Counter; 5],
+    pub(crate) deadlines: Counter,
+    pub(crate) unparsable_headers: Counter,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Answered,
+    Exhausted,
+    Refused,
+    Abandoned,
+    EndedBody,
+}
+
+impl Counts {
+    pub(crate) fn new(layer: &'static str) -> Self {
+        Self {
+            layer,
+            outcomes: Default::default(),
+            deadlines: Counter::default(),
+            unparsable_headers: Counter::default(),
+        }
+    }
+}
+
+/// A count that many threads increment.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub(crate) fn add_one(&self) {
+        // ORDERING: Relaxed, because the count publishes no other data.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // ORDERING: Relaxed: see `add_one`.
+        self.0.load(Ordering::Relaxed)
+    }
+}

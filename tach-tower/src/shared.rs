@@ -1,0 +1,34 @@
+//! What a layer, its services and their responses share.
+
+use std::sync::Arc;
+
+use crate::counts::{Counts, Outcome};
+use crate::settings::Settings;
+
+/// What a layer, its services and their responses share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) counts: Counts,
+}
+
+/// A request, which is counted when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) outcome: Outcome,
+}
+
+impl Counted {
+    #[inline]
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, outcome: Outcome::Abandoned }
+    }
+}
+
+impl Drop for Counted {
+    #[inline]
+    fn drop(&mut self) {
+        self.shared.counts.outcomes[self.outcome as usize].add_one();
+    }
+}
