@@ -47,6 +47,11 @@ impl Sink {
     /// [`Incident::Refused`](crate::Incident::Refused). [`Stats`](crate::Stats) counts each signal
     /// apart, by its address.
     ///
+    /// Records that a collector does not take hold up no others: these are tried first. If they are
+    /// accepted, the former are sent in ever smaller requests, until only those wait that fail alone.
+    /// A request that is refused as a whole, with 400 or 413, is halved once before its records
+    /// count as refused. Records may arrive in another order than they were sent.
+    ///
     /// # Log records
     ///
     /// The target is the scope, the message is the body, and fields are attributes, as are
