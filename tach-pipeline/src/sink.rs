@@ -56,7 +56,8 @@ use crate::filter::Levels;
 use crate::host::terminal;
 use crate::host::unlocked::Unlocked;
 
-/// How many bytes may wait by default for a sink that fails, or does not keep up with others.
+/// The default for [`Sink::buffer_bytes`]: how many bytes may wait for a sink that fails or is
+/// slower than other sinks.
 const MOST_WAITING: usize = 1024 * 1024;
 
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
@@ -96,13 +97,13 @@ const MOST_WAITING: usize = 1024 * 1024;
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
 pub struct Sink<K = kind::Any> {
-    /// The file or the receiver.
+    /// The file or another receiver of the events.
     to: K,
     format: Box<dyn AnyFormat>,
     filter: Result<Levels, Error>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
-    /// What the protocol puts around each event.
+    /// The parts of a message that the receiver's protocol puts around each event.
     envelope: Option<Box<dyn Envelope>>,
     buffer_bytes: usize,
     /// The faults of the receiver's options.
@@ -199,7 +200,7 @@ impl<K> Sink<K> {
         }
     }
 
-    /// Returns the sink with another receiver.
+    /// Replaces the receiver, and with it the kind of the sink.
     fn map<T>(self, to: impl FnOnce(K) -> T) -> Sink<T> {
         Sink {
             to: to(self.to),
@@ -373,7 +374,8 @@ impl Sink {
         self.to.0.is_disabled()
     }
 
-    /// Returns whether the program has spans sent. The environment may leave them out.
+    /// Returns whether the program's options send spans. Variables of the environment may still
+    /// exclude spans.
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     pub(crate) fn takes_spans(&self) -> bool {
         self.to.0.takes_spans()

@@ -45,7 +45,7 @@ struct OpenLane {
 }
 
 impl Opened {
-    /// Returns what the formats ask for.
+    /// Returns the parts of a record that some sink needs.
     pub(crate) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();
         for lane in self.lanes() {
@@ -54,8 +54,8 @@ impl Opened {
         wanted
     }
 
-    /// Opens the sinks, and adds the fault of each that can't be opened. `stall_timeout` is for
-    /// sinks that set none, and a record has at most `most` bytes.
+    /// Opens the sinks, and adds a fault for each sink that can't be opened. `stall_timeout` is the
+    /// default for sinks that don't set it. A formatted record is cut to `most` bytes.
     pub(crate) fn new(
         sinks: Vec<Sink>,
         stall_timeout: Duration,
@@ -101,8 +101,8 @@ impl Opened {
     }
 }
 
-/// Adds a fault for each file that two sinks have and one of them rotates: the other one would
-/// write to the old file, which may be compressed or deleted meanwhile.
+/// Adds a fault for each file that two sinks write and at least one of them rotates. The other sink
+/// would go on writing to the old file, which may be compressed or deleted at any time.
 fn refuse_shared_rotations(sinks: &mut [OpenSink], faults: &mut Faults) {
     let lanes = sinks.iter_mut().flat_map(|sink| &mut sink.lanes);
     let files = lanes.filter_map(|lane| Some((&lane.counts.name, &*lane.writer.file()?)));
@@ -120,22 +120,23 @@ fn refuse_shared_rotations(sinks: &mut [OpenSink], faults: &mut Faults) {
 /// The sinks at work.
 pub(crate) struct Sinks {
     layouts: Vec<Layout>,
-    /// One for each of several sinks.
+    /// One thread for each sink. Empty if the back end itself writes to the only sink.
     threads: Vec<Thread>,
     reporter: Reporter,
     progress: Arc<Progress>,
-    /// Records that are yet to be counted.
+    /// The number of records that were added, but not yet counted in the statistics.
     queued: u64,
 }
 
-/// The sinks of one format, which writes each record once for all of them.
+/// The sinks that share a format. The format writes each record once for all of them.
 struct Layout {
     formatter: Formatter,
     streams: Vec<Stream>,
 }
 
 impl Sinks {
-    /// Starts the threads for several sinks. One alone needs none.
+    /// Starts a thread for each sink. A pipeline's only sink needs no thread, unless the sink is a
+    /// collector.
     ///
     /// # Errors
     ///
@@ -201,7 +202,7 @@ impl Sinks {
         }
     }
 
-    /// Adds a record of how many spans or durations each sink dropped, if one did.
+    /// Adds a record of how many spans or durations were dropped, for each sink that dropped any.
     fn report_dropped_spans(&mut self, is_asked: bool) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
@@ -220,8 +221,8 @@ impl Sinks {
         }
     }
 
-    /// Writes the records, or passes them to the threads that do. Then opens the files again if
-    /// `reopens`.
+    /// Writes the records to the only sink, or passes them to the sinks' threads. Then opens the
+    /// files again if `reopens`.
     pub(crate) fn write(&mut self, reopens: bool) {
         self.count();
         self.report_dropped_spans(false);
@@ -235,7 +236,7 @@ impl Sinks {
         }
     }
 
-    /// Opens the files again, once the events before are written.
+    /// Opens the files again, after the events that were already passed on are written.
     fn reopen(&mut self) {
         let streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
         streams.for_each(Stream::reopen_here);
@@ -246,8 +247,8 @@ impl Sinks {
         self.progress.counts.queued.add(core::mem::take(&mut self.queued));
     }
 
-    /// Writes everything, flushes the writers and then opens the files again if `reopens`. Reports
-    /// the request to flush with that number as done, or has the threads do so.
+    /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The
+    /// flush request `number` is reported as done, either here or by the sinks' threads.
     pub(crate) fn flush(&mut self, number: u64, reopens: bool) {
         let done = self.pass_on_all();
         if reopens {
@@ -259,16 +260,16 @@ impl Sinks {
         self.threads.iter().for_each(|thread| thread.flush(number));
     }
 
-    /// Writes everything, ends the threads and waits for them. Returns the reason if something
-    /// could not be written.
+    /// Writes all events, ends the threads and waits for them. If some events could not be written,
+    /// returns the reason.
     pub(crate) fn finish(&mut self) -> Option<String> {
         let failure = self.pass_on_all();
         self.threads.iter().for_each(Thread::end);
         self.threads.iter_mut().fold(failure, |failure, thread| failure.or(thread.join()))
     }
 
-    /// Passes all events to the threads, or writes them to the only sink and flushes it. Returns
-    /// the reason if that failed.
+    /// Passes all events to the threads, or writes them to the only sink and flushes the sink. If
+    /// the only sink fails, returns the reason.
     fn pass_on_all(&mut self) -> Option<String> {
         self.count();
         self.report_dropped_spans(true);
@@ -284,7 +285,7 @@ impl Sinks {
 }
 
 impl Layout {
-    /// Returns the layout with that format, which is added if it is missing.
+    /// Returns the layout for a format. If there is none, adds a layout.
     fn of(layouts: &mut Vec<Self>, formatter: Formatter) -> &mut Self {
         let known = layouts.iter().position(|layout| layout.formatter.is_same(&formatter));
         let at = known.unwrap_or(layouts.len());
@@ -294,7 +295,7 @@ impl Layout {
         &mut layouts[at]
     }
 
-    /// Returns the stream with that filter, which is added if it is missing.
+    /// Returns the stream for a filter. If there is none, adds a stream.
     fn stream(&mut self, levels: &Levels, reporter: &Reporter) -> &mut Stream {
         let known = self.streams.iter().position(|stream| stream.levels.is_same(levels));
         let at = known.unwrap_or(self.streams.len());
@@ -317,8 +318,8 @@ impl Layout {
     }
 }
 
-/// Has `format` write to the first stream that takes records of that level and target, and copies
-/// what it wrote to the others.
+/// Calls `format` for the first stream whose filter accepts the level and the target, and copies
+/// the formatted record to the other streams that accept them.
 #[inline]
 fn write(
     streams: &mut [Stream],

@@ -1,4 +1,5 @@
-//! A format whose type can be found out, so that equal ones write each event once.
+//! Formats whose types can be compared at run time. Sinks with equal formats share the formatted
+//! event.
 
 use core::any::Any;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use tach_log::{Format, Json, Line, Logfmt};
 
 use super::journal::Journal;
 
-/// A format whose type can be found out.
+/// A format whose type can be compared at run time.
 pub(super) trait AnyFormat: Format + Send {
     fn as_any(&self) -> &dyn Any;
 }
@@ -18,7 +19,8 @@ impl<F: Format + Send + 'static> AnyFormat for F {
     }
 }
 
-/// Returns whether both write each event alike. `false` only costs time.
+/// Returns whether both formats are known to write every event alike. If they do and the function
+/// returns `false`, each event is formatted twice.
 pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
     /// A format that a program shares between sinks.
     type Shared = Arc<dyn Format + Send + Sync>;
@@ -27,7 +29,7 @@ pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
     if one.type_id() != other.type_id() {
         return false;
     }
-    // Without a value there is no option that differs.
+    // A type without fields stores no options that could differ.
     size == 0
         || is_equal::<Json>(one, other)
         || is_equal::<Line>(one, other)

@@ -14,18 +14,19 @@ use crate::stats::Dropped;
 /// How many bytes are gathered for one write.
 pub(super) const BATCH: usize = 64 * 1024;
 
-/// How many ends a batch keeps room for: more than a usual write has.
+/// The capacity that an empty batch keeps for the ends of events: more events than a usual write
+/// contains.
 const MOST_ENDS: usize = 4096;
 
-/// Whole events. Their first bytes may have been written.
+/// Whole events, of which a first part may have been written already.
 #[derive(Debug)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
     /// Where each event ends in `bytes`.
     ends: Vec<usize>,
-    /// How many of the bytes were written.
+    /// How many of `bytes` were written.
     written: usize,
-    /// How many of the events were written whole.
+    /// How many events were written whole.
     done: usize,
     /// When the first and the last event happened.
     times: Option<(UnixTime, UnixTime)>,
@@ -40,7 +41,7 @@ impl Batch {
         self.bytes.is_empty()
     }
 
-    /// Returns the number of bytes, written or not.
+    /// Returns the number of bytes, including those that were written.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -101,7 +102,7 @@ impl Batch {
         });
     }
 
-    /// Adds copies of the events of `other`, all still unwritten.
+    /// Adds copies of the events of `other`, of which none may have been written.
     pub(super) fn append(&mut self, other: &Self) {
         let Some((from, to)) = other.times else { return };
         let start = self.bytes.len();
@@ -110,8 +111,8 @@ impl Batch {
         self.happened(from, to);
     }
 
-    /// Returns the bytes for the next write: whole events of up to `most` bytes, or one longer
-    /// event.
+    /// Returns the bytes for the next write: as many whole events as fit into `most` bytes, or a
+    /// single event that is longer.
     pub(super) fn next(&self, most: usize) -> &[u8] {
         let ends = &self.ends[self.done..];
         let fitting = ends.partition_point(|&end| end <= self.written.saturating_add(most));
@@ -119,7 +120,8 @@ impl Batch {
         &self.bytes[self.written..end]
     }
 
-    /// Counts bytes of [`next`](Self::next) as written, and returns how many events now are.
+    /// Counts the first `count` bytes of [`next`](Self::next) as written. Returns the number of
+    /// events that are now written whole and were not before.
     pub(super) fn wrote(&mut self, count: usize) -> usize {
         self.written += count;
         let done = self.done;
@@ -127,7 +129,7 @@ impl Batch {
         self.done - done
     }
 
-    /// Has an event that was written in part be written from its beginning.
+    /// If an event was written in part, the next write starts again at its first byte.
     pub(super) fn repeat_part(&mut self) {
         self.written = self.done.checked_sub(1).map_or(0, |last| self.ends[last]);
     }
@@ -140,7 +142,7 @@ impl Batch {
         (self.written, self.done, self.times) = (0, 0, None);
     }
 
-    /// Counts the events, all still unwritten, as dropped.
+    /// Counts all events as dropped. None may have been written.
     pub(super) fn drop_into(&self, dropped: &mut Option<Dropped>) {
         let Some((from, to)) = self.times else { return };
         Dropped { count: self.ends.len() as u64, from, to }.add_to(dropped);

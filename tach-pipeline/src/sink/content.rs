@@ -14,9 +14,10 @@ use crate::spans::span::Span;
 
 pub(super) enum Content {
     Events(Box<dyn AnyFormat>),
-    /// Spans that have ended, appended by this function.
+    /// Spans that have ended. The function appends a span to the batch.
     Spans(WriteSpan, SpanLimits),
-    /// The durations of all spans, appended by this function, and how often.
+    /// The durations of all spans. The function appends the durations to the batch, once each
+    /// period.
     Durations(WriteDurations, Temporality, Duration),
 }
 
@@ -29,7 +30,7 @@ impl Content {
         Self::Events(format)
     }
 
-    /// Returns the format of events, if these are taken.
+    /// Returns the format of events, or `None` if the sink takes no events.
     #[inline]
     pub(super) fn format(&self) -> Option<&dyn AnyFormat> {
         match self {
@@ -38,7 +39,7 @@ impl Content {
         }
     }
 
-    /// Returns the name of what is taken instead of events.
+    /// Returns the name of the content for messages, or `None` for events.
     pub(super) fn others(&self) -> Option<&'static str> {
         match self {
             Self::Events(_) => None,
@@ -47,7 +48,7 @@ impl Content {
         }
     }
 
-    /// Adds what the records must have.
+    /// Adds the parts of a record that the content needs.
     pub(super) fn add_to(&self, wanted: &mut Wanted) {
         match self {
             Self::Events(format) => wanted.add(&**format),
@@ -56,7 +57,8 @@ impl Content {
         }
     }
 
-    /// Returns whether both are written alike. `false` only costs time.
+    /// Returns whether both contents are known to be written alike. If they are and the method
+    /// returns `false`, each item is written twice.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Events(one), Self::Events(other)) => any_format::is_same(&**one, &**other),
@@ -70,7 +72,7 @@ impl Content {
 }
 
 impl Wanted {
-    /// Adds what a sink of spans asks for.
+    /// Adds the parts of a record that a sink of spans needs.
     fn add_spans(&mut self) {
         (self.spans, self.place, self.thread) = (true, true, true);
     }

@@ -1,22 +1,22 @@
-//! A record that is too long, cut.
+//! Cuts records that are too long.
 
 use std::io;
 
 use tach_log::adapter::{Budget, EachField, EachSpan, Fields, TRUNCATED, beginning, pass_lost};
 
-/// The message and the fields of a record, as far as they fit into a number of bytes.
+/// The message and the fields of a record, cut to a number of bytes.
 pub(super) struct Cut<'a> {
     message: &'a str,
     fields: &'a dyn Fields,
-    /// How many bytes the fields may have.
+    /// How many bytes of fields are kept.
     room: usize,
-    /// How many bytes of the message are missing.
+    /// How many bytes of the message were cut off.
     lost: usize,
 }
 
 impl<'a> Cut<'a> {
-    /// Cuts the message to half of `most` bytes, and each text of the fields to half of what is
-    /// left, so that long texts leave room for short ones.
+    /// Cuts the message to half of `most` bytes. Each text in the fields is later cut to half of
+    /// the bytes that are left then, so that a long text leaves room for the fields after it.
     pub(super) fn new(message: &'a str, fields: &'a dyn Fields, most: usize) -> Self {
         let kept = beginning(message, most / 2);
         let (room, lost) = (most.saturating_sub(kept.len()), message.len() - kept.len());
@@ -27,7 +27,8 @@ impl<'a> Cut<'a> {
         self.message
     }
 
-    /// Returns the message of a line, which has no fields: with the number of bytes that it lacks.
+    /// Returns the message for a format that prints no fields. If bytes were cut off, the message
+    /// ends with their number.
     pub(super) fn line(&self) -> String {
         match self.lost {
             0 => self.message.to_owned(),
@@ -43,8 +44,9 @@ impl Fields for Cut<'_> {
         pass_lost(self.lost + budget.lost(), self.fields, each)
     }
 
-    /// Visits the event's own fields, which have half of the room. The spans' fields have the other
-    /// half. The count is the event's, and includes the spans' loss.
+    /// Visits the event's own fields. They get half of the room, and the spans' fields the other
+    /// half. The count of lost bytes is passed as a field of the event, and includes the bytes that
+    /// the spans' fields lose.
     fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
         let budget = Budget::new(self.room / 2);
         self.fields.visit_own(&mut |key, value| budget.pass(key, value, each))?;
@@ -65,7 +67,7 @@ impl Fields for Cut<'_> {
     }
 }
 
-/// The fields of a span, as far as there is room.
+/// The fields of a span, cut to the rest of a budget that all spans of the record share.
 struct OfSpan<'a> {
     fields: &'a dyn Fields,
     budget: &'a Budget,

@@ -2,8 +2,9 @@
 
 use super::any_format::AnyFormat;
 
-/// The part of a message that is not the event, in whatever format that is.
+/// The part of a protocol's message around the event. The event itself may be written in any
+/// format.
 pub(super) trait Envelope: Send {
-    /// Returns the format of whole messages.
+    /// Returns a format that writes whole messages, with the event as `format` writes it.
     fn around(&self, format: Box<dyn AnyFormat>) -> Box<dyn AnyFormat>;
 }

@@ -1,4 +1,4 @@
-//! What a sink takes, without the features that have spans and sinks of them: events.
+//! The content of a sink in builds without sinks of spans: always events.
 #![expect(
     clippy::unused_self,
     clippy::unnecessary_wraps,

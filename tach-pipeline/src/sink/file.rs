@@ -14,9 +14,9 @@ use super::rotation::{Rotation, Tidying};
 use crate::faults::Faults;
 use crate::host::FILE_MODE;
 
-/// How often the path is looked at.
+/// The shortest time between two checks of whether the file was moved.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// The bits of a mode, and the one that lets the owner write.
+/// All permission bits of a mode, and the bit that lets the owner write.
 const ALL_RIGHTS: u32 = 0o777;
 const OWNER_WRITES: u32 = 0o200;
 
@@ -35,7 +35,7 @@ pub enum SyncPolicy {
 /// Options of a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
-    /// Whether the file stays open if it was moved or deleted.
+    /// Whether the file stays open after it was moved or deleted.
     pub(super) is_kept: bool,
     pub(super) rotation: Option<Rotation>,
     /// The mode of a new file, whatever the umask.
@@ -63,32 +63,35 @@ impl Options {
 }
 
 pub(super) struct LogFile {
-    /// `None` for a device, a FIFO or a standard stream, which stays open: it is neither renamed
-    /// nor followed.
+    /// `None` for a device, a FIFO or a standard stream. These stay open: they are neither rotated
+    /// nor opened again.
     place: Option<Place>,
     file: File,
     options: Options,
-    /// How many bytes the file has, and when it was last written, if it is rotated.
+    /// The file's length in bytes and the time of its last write. Both are kept up to date only if
+    /// the file is rotated.
     length: u64,
     written: UnixTime,
     tidying: Tidying,
-    /// What was opened.
+    /// The identity, the mode and the owner of the file, read when the file was opened.
     entry: Entry,
-    /// Some file systems count no links.
+    /// Whether the file system counts the links to a file. If it doesn't, a count of zero does not
+    /// show that the file was deleted.
     has_links: bool,
-    /// When the path was looked at last.
+    /// When the path was last checked.
     looked: Instant,
-    /// Whether the disk refused what was written last.
+    /// Whether the last sync failed, so that the bytes of the last write may not be on the disk.
     is_unsynced: bool,
 }
 
 impl LogFile {
-    /// Opens a file for appending, and creates it and its folders if they are missing. Links of the
-    /// path are resolved now, and no later call follows any.
+    /// Opens a file for appending. Creates the file and its folders if they are missing. Symbolic
+    /// links in the path are resolved now. Later calls don't follow links.
     ///
     /// # Errors
     ///
-    /// If that fails, or if the file is to be rotated in a folder where it must not be.
+    /// If the file can't be opened, or if it is to be rotated in a folder that other users may
+    /// write.
     pub(super) fn open(path: &Path, options: Options) -> io::Result<Self> {
         if let Some(file) = tach_files::open_special(path)? {
             let entry = Entry::of(&file)?;
@@ -111,7 +114,8 @@ impl LogFile {
     fn new(place: Option<Place>, file: File, options: Options, entry: Entry) -> Self {
         let metadata = file.metadata().ok();
         let written = metadata.as_ref().and_then(|it| UnixTime::try_from(it.modified().ok()?).ok());
-        // A file at the path that has no links is one whose links are not counted.
+        // The file is at the path, so it has at least one link. If the count is zero, the file
+        // system does not count links.
         let is_at_path = |place: &Place| {
             Entry::at(&place.path()).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)))
         };
@@ -130,12 +134,12 @@ impl LogFile {
         }
     }
 
-    /// Opens the path anew. If that fails, the old file stays. A new file gets the mode and the
-    /// owner of the old one.
+    /// Opens the path again. If the file is missing, creates one with the mode and the owner of the
+    /// old file.
     ///
     /// # Errors
     ///
-    /// If that fails.
+    /// If the path can't be opened. The old file stays open.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
         let Some(place) = self.place.clone() else { return Ok(()) };
         // The mode may have been changed since the file was opened.
@@ -148,11 +152,13 @@ impl LogFile {
 
     /// # Errors
     ///
-    /// If the bytes can't be written, or can't be brought to the disk. In the second case they are
-    /// in the file, and are written again once the disk works.
+    /// If the bytes can't be written, or can't be synced to the disk. If the sync failed, the bytes
+    /// are already in the file. The caller writes them a second time, which succeeds once the disk
+    /// works.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_unsynced {
-            // Otherwise each try would write them once more.
+            // Sync first: otherwise each failed try would append the same bytes to the file once
+            // more.
             self.sync()?;
         }
         let count = self.file.write(bytes)?;
@@ -160,7 +166,7 @@ impl LogFile {
             self.length += count as u64;
             self.written = UnixTime::now();
         }
-        // The rest of a part comes next.
+        // If only a part was written, the caller writes the rest next. Sync after that.
         if self.options.sync == SyncPolicy::Every && count == bytes.len() {
             self.sync()?;
         }
@@ -169,7 +175,7 @@ impl LogFile {
 
     fn sync(&mut self) -> io::Result<()> {
         let synced = match self.file.sync_data() {
-            // Devices, FIFOs and some file systems have no disk.
+            // Devices, FIFOs and some file systems can't be synced.
             Err(error) if is_without_disk(&error) => Ok(()),
             synced => synced,
         };
@@ -182,34 +188,35 @@ impl LogFile {
         self.options.rotation.filter(|_| self.place.is_some())
     }
 
-    /// Returns whether the file must be rotated before so many bytes are written.
+    /// Returns whether the file must be rotated before `more` bytes are written.
     pub(super) fn is_due(&self, more: usize) -> bool {
         let is_due =
             |rotation: Rotation| rotation.is_due(self.length, more, self.written, UnixTime::now());
         self.rotation().is_some_and(is_due)
     }
 
-    /// Returns whether both are one file that at least one of them rotates.
+    /// Returns whether `self` and `other` are the same file, and at least one of them rotates it.
     pub(super) fn shares_rotation(&self, other: &Self) -> bool {
         let is_rotated = self.rotation().is_some() || other.rotation().is_some();
-        // Except on Unix files have no identity.
+        // Only on Unix can the identities of files be compared. Elsewhere compare the paths.
         let is_other =
             || self.entry.is_other(&other.entry) || !cfg!(unix) && self.place != other.place;
         is_rotated && !is_other()
     }
 
-    /// Renames the file and opens the path anew. If that fails, the old file stays.
+    /// Renames the file and creates a new one at the path.
     ///
     /// # Errors
     ///
-    /// If that fails.
+    /// If the file can't be renamed, or the new file can't be opened. The old file stays open.
     pub(super) fn rotate(&mut self) -> io::Result<()> {
         let Some(place) = &self.place else { return Ok(()) };
-        // A folder that is missing has no file to rename, and is made when the file is.
+        // If the folder was removed, it is created here for the new file. There is no file to
+        // rename then.
         let folder = place.make_folder()?;
         folder.refuse_if_shared()?;
         let found = folder.entry(place.name())?;
-        // Otherwise somebody else moved it.
+        // If another file is at the path, somebody else has already moved this one.
         if found.is_some_and(|found| !found.is_other(&self.entry)) {
             Rotation::rename(&folder, place.name(), UnixTime::now())?;
         }
@@ -220,7 +227,7 @@ impl LogFile {
     ///
     /// # Errors
     ///
-    /// If that can't begin, or failed the last time.
+    /// If the thread can't be started, or has failed at a file since the last call.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
         match (self.rotation(), self.place.clone()) {
             (Some(rotation), Some(place)) => self.tidying.begin(place, rotation, self.entry),
@@ -228,7 +235,8 @@ impl LogFile {
         }
     }
 
-    /// Returns whether another file, or none, is at the path. Looks at most once a second.
+    /// Returns whether the path is empty or leads to another file. Checks at most once a second,
+    /// and returns `false` in between.
     pub(super) fn is_moved(&mut self) -> bool {
         let Some(place) = self.place.as_ref().filter(|_| self.is_followed()) else { return false };
         if self.looked.elapsed() < BETWEEN_LOOKS {

@@ -1,4 +1,4 @@
-//! A format at work, and whether two are the same.
+//! Writes records and other content in a sink's format.
 
 use std::io;
 
@@ -16,12 +16,13 @@ use crate::stats::Dropped;
 pub(super) struct Formatter {
     pub(super) content: Content,
     pub(super) is_colored: bool,
-    /// The most bytes of a record.
+    /// The longest record in bytes. Longer records are cut.
     pub(super) most: usize,
 }
 
 impl Formatter {
-    /// Returns whether both write each event alike. `false` only costs time.
+    /// Returns whether both formatters are known to write every event alike. If they do and the
+    /// method returns `false`, each event is formatted twice.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.is_colored == other.is_colored && self.content.is_same(&other.content)
     }
@@ -52,7 +53,7 @@ impl Formatter {
         self.write_parts(self.parts(record, time), to)
     }
 
-    /// Adds at most `most` bytes of a record, and as many fields as a record may have.
+    /// Adds a record that is too long, cut to `most` bytes and to the largest number of fields.
     #[cold]
     fn write_cut(
         &self,
@@ -72,7 +73,8 @@ impl Formatter {
         let event = adapter::event(parts);
         match self.content.format() {
             Some(format) => to.add(event.time(), |bytes| format.write(&event, bytes)),
-            // A collector of spans or metrics takes no counts of dropped ones.
+            // A sink of spans or durations can't write a log record. Its count of dropped items is
+            // reported through the other sinks.
             None => Ok(()),
         }
     }
@@ -93,7 +95,7 @@ impl Formatter {
         levels: &Levels,
         to: &mut Batch,
     ) -> io::Result<()> {
-        // Between the times of the events around it.
+        // The record's time is that of the last dropped record, so it sorts among its neighbors.
         let time = dropped.to;
         let bytes = report::dropped(dropped, time, "records dropped while the sink failed");
         match Frame::read(&bytes) {
@@ -147,7 +149,7 @@ mod tests {
                 assert_eq!(one.is_same(other), i == j, "{i} {j}");
             }
         }
-        // Nothing is known of their contents.
+        // Formats with fields can't be compared.
         assert!(!formatter(Own(1), false).is_same(&formatter(Own(1), false)));
         let other: Arc<dyn Format + Send + Sync> = Arc::new(Own(1));
         assert!(!formatter(shared, false).is_same(&formatter(other, false)));

@@ -1,4 +1,4 @@
-//! How long events wait for others, where each write is costly.
+//! How long events wait for further events, for receivers to which each write is costly.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use super::batch::BATCH;
 #[derive(Debug)]
 pub(super) struct Gathering {
     most: Duration,
-    /// When the first of the events came that wait now.
+    /// When the first of the waiting events came.
     since: Option<Instant>,
 }
 
@@ -17,7 +17,7 @@ impl Gathering {
         Self { most, since: None }
     }
 
-    /// Returns how long to wait for more events while so many bytes wait.
+    /// Returns how long to wait for more events, if `waiting` bytes of events wait already.
     pub(super) fn left(&mut self, waiting: usize) -> Duration {
         if self.most.is_zero() || waiting == 0 || waiting >= BATCH {
             return Duration::ZERO;
@@ -26,7 +26,7 @@ impl Gathering {
         self.most.saturating_sub(since.elapsed())
     }
 
-    /// Begins anew: no event waits any more.
+    /// Ends the wait, since the events were taken.
     pub(super) fn end(&mut self) {
         self.since = None;
     }

@@ -14,7 +14,7 @@ use crate::host::program;
 
 /// The longest name that the journal accepts, in bytes.
 const LONGEST_NAME: usize = 64;
-/// Names that the head of an entry uses.
+/// Names that every entry uses for its own parts, and that no field may take.
 const TAKEN: [&[u8]; 5] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN", b"SYSLOG_IDENTIFIER"];
 
 /// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`
@@ -97,7 +97,7 @@ fn name(to: &mut Vec<u8>, key: &str) {
         to.push(b'F');
     }
     let room = LONGEST_NAME - "F_".len();
-    // One byte for each character.
+    // Keep only the first byte of each character, so that one `_` replaces it.
     let characters = key.iter().filter(|&byte| byte & 0xc0 != 0x80);
     to.extend(characters.take(room).map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => byte.to_ascii_uppercase(),

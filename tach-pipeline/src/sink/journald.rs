@@ -1,7 +1,7 @@
 //! The socket of systemd's journal (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL>).
 //!
-//! A datagram holds entries as [`Journal`](super::Journal) writes them. One that is too long for a
-//! datagram is passed as a sealed file in memory.
+//! A datagram holds entries as [`Journal`](super::Journal) writes them. Entries that are too long
+//! for a datagram are passed as a sealed file in memory.
 
 use core::mem::MaybeUninit;
 use std::fs::File;
@@ -83,7 +83,8 @@ fn is_too_long(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MSGSIZE | Errno::NOBUFS))
 }
 
-/// Passes entries as a file in memory, which the journal trusts because it can't change any more.
+/// Passes entries as a file in memory. The file is sealed, so it can't change any more: otherwise
+/// the journal would not trust it.
 fn send_in_memory(socket: &UnixDatagram, entries: &[u8]) -> io::Result<()> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create("tach-journal", flags)?);
@@ -139,7 +140,7 @@ mod tests {
                 }
             }
         }
-        // The journal was started again.
+        // Restart the journal.
         drop(journal);
         fs::remove_file(&path).unwrap();
         sink.write(b"lost").unwrap_err();
@@ -149,7 +150,8 @@ mod tests {
         fs::remove_file(&path).unwrap();
     }
 
-    /// Run by hand, as root: `systemd-journald tach`, then this with `--ignored`.
+    /// To run this test, start `systemd-journald tach` by hand as root, then run the test with
+    /// `--ignored`.
     #[test]
     #[ignore = "needs `systemd-journald tach`"]
     fn the_journal_takes_many_entries_and_a_long_one() {
@@ -167,7 +169,7 @@ mod tests {
             let lengths: Vec<_> =
                 output.stdout.split(|&byte| byte == b'\n').map(<[u8]>::len).collect();
             if lengths.contains(&700_000) {
-                // Both writes, and the line end at the end.
+                // The entries of both writes, and the empty line after the last line end.
                 assert_eq!(lengths.len(), 500 + 501 + 1);
                 break;
             }

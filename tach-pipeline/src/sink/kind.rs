@@ -125,7 +125,7 @@ impl TakesFormat for File {}
 impl TakesFormat for Stream {}
 
 mod sealed {
-    /// A trait that other crates can't name, and so can't implement.
+    /// Seals a trait: other crates can't name this one, so they can't implement the sealed trait.
     pub trait Sealed {}
     impl Sealed for super::File {}
     impl Sealed for super::Stream {}
@@ -153,7 +153,7 @@ impl Writer for LogFile {
         Self::write(self, bytes)
     }
 
-    /// The file has no buffer.
+    /// Does nothing, since writes to the file are not buffered.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -22,14 +22,14 @@ use crate::channel::thread;
 use crate::error::{Class, Error};
 use crate::sync::Lock;
 
-/// Records of some seconds: a collector that is started again must not cost any.
+/// Room for the records of some seconds, so that none is lost while a collector restarts.
 const BUFFER_BYTES: usize = 16 * 1024 * 1024;
-/// The most bytes of records in a request. While a collector far away answers, records gather for
-/// the next request. Some proxies refuse a body of more than 1 MiB.
+/// The most bytes of records in a request. While a distant collector answers, records gather for
+/// the next request, so requests should be large. But some proxies refuse bodies over 1 MiB.
 const MOST_BYTES: usize = 512 * 1024;
 
 impl Error {
-    /// An option of a collector, or a variable, can't be used.
+    /// Converts the error for an option of a collector, or for a variable, that can't be used.
     pub(crate) fn otlp(error: &tach_otlp::Error) -> Self {
         Self::other(Class::Option, error.to_string(), None)
     }
@@ -142,7 +142,7 @@ impl Target for Otlp {
     }
 }
 
-/// Returns what a collector with these options takes as that signal.
+/// Returns the content that a collector with these options takes for a signal.
 #[cfg(feature = "tracing")]
 fn content(options: &Otlp, signal: Signal) -> Content {
     match signal {
@@ -166,8 +166,7 @@ fn signals() -> impl Iterator<Item = Signal> {
     all.into_iter().filter(|&signal| cfg!(feature = "tracing") || signal == Signal::Logs)
 }
 
-/// A collector that is sent one signal. The signals of a sink share the exporter, and have one
-/// thread.
+/// The writer for one signal of a collector. The signals of a sink share an exporter and a thread.
 struct Collector {
     exporter: Arc<Lock<Exporter>>,
     signal: Signal,
@@ -178,7 +177,8 @@ struct Collector {
 impl Collector {
     fn new(exporter: Arc<Lock<Exporter>>, signal: Signal) -> Self {
         let of_all = exporter.lock();
-        // Metrics are sent at once: they were gathered on the back end.
+        // Metrics don't wait for more, since the back end has already gathered a whole period of
+        // them.
         let max_delay =
             if signal == Signal::Metrics { Duration::ZERO } else { of_all.max_delay(signal) };
         let retry_for = of_all.retry_for();
@@ -190,8 +190,8 @@ impl Collector {
 impl Writer for Collector {
     /// # Errors
     ///
-    /// If the collector can't be reached or asks for a later try. If it refuses records for good,
-    /// the error is a [`Refused`].
+    /// If the collector can't be reached or asks for a later try. If the collector refuses records
+    /// for good, the error is a [`Refused`].
     fn write(&mut self, records: &[u8]) -> io::Result<usize> {
         let sent = thread::silently(|| self.exporter.lock().send(self.signal, records));
         let (which, reason) = match sent {
@@ -205,7 +205,7 @@ impl Writer for Collector {
         Err(Refused { which, reason }.into_error())
     }
 
-    /// Each write is a whole request.
+    /// Does nothing, since each write sends a whole request.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

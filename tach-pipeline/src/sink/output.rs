@@ -21,17 +21,17 @@ use super::target::Writer;
 use crate::incident::{Incident, Reporter};
 use crate::stats::{Dropped, SinkCounts};
 
-/// How long to wait for a writer that would block.
+/// The pause before the next try after the writer returned `WouldBlock`.
 const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(super) struct Output {
     writer: Box<dyn Writer>,
     failure: Failure,
-    /// Events that the receiver did not take, while it may take others.
+    /// Events that the receiver did not accept. It may accept other events meanwhile.
     aside: Aside,
-    /// Whether the file was deleted, so that writing to it is of no use.
+    /// Whether the file was deleted. What is written to it then can't be read by anybody.
     is_lost: bool,
-    /// Events that were given up, until they are reported.
+    /// Events that were given up and not reported yet.
     dropped: Option<Dropped>,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
@@ -47,17 +47,18 @@ impl Output {
         Self { writer, failure, aside, is_lost: false, dropped, counts, reporter }
     }
 
-    /// Returns how long to wait before the next try, if the last one failed.
+    /// Returns how long to wait before the next try. Zero if the last try succeeded.
     fn pause(&self) -> Duration {
         self.failure.pause().max(self.asked_pause())
     }
 
-    /// Returns how long a receiver elsewhere must not be tried, whoever wants it.
+    /// Returns the rest of the pause that a remote receiver has asked for. Flushes obey this pause
+    /// too.
     pub(super) fn asked_pause(&self) -> Duration {
         self.writer.pause()
     }
 
-    /// Returns the reason for which the receiver must not be tried now.
+    /// Fails with the reason why the receiver must not be tried now.
     ///
     /// # Errors
     ///
@@ -67,13 +68,13 @@ impl Output {
         Err(format!("can't write the log to {}: {error}", self.counts.name))
     }
 
-    /// Returns how long there is nothing to do: `None` without events.
+    /// Returns how long to wait until events can be tried, or `None` if no events wait.
     pub(super) fn due(&self, batch: &Batch) -> Option<Duration> {
         let wait = if batch.is_empty() { self.aside.wait()? } else { Duration::ZERO };
         Some(wait.max(self.pause()))
     }
 
-    /// Returns how long events may wait for others.
+    /// Returns how long events may wait for more events.
     pub(super) fn max_delay(&self) -> Duration {
         self.writer.max_delay()
     }
@@ -83,12 +84,12 @@ impl Output {
         self.dropped.take()
     }
 
-    /// Publishes whether the last try failed, for the back end.
+    /// Publishes whether the last try failed. The back end does not wait for a failing sink.
     pub(super) fn publish_failure(&self) {
         self.counts.is_failing.set(self.failure.is_lasting());
     }
 
-    /// Writes the events, unless the writer failed a moment ago.
+    /// Writes the events, unless the pause after a failure has not ended yet.
     pub(super) fn write(&mut self, batch: &mut Batch) {
         if self.due(batch).is_some_and(|wait| wait.is_zero()) {
             let _reported = self.write_now(batch);
@@ -99,8 +100,9 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Returns the reason, which was reported too. The rest of the events stays, except those that a
-    /// receiver elsewhere [did not take](Self::send).
+    /// Returns the reason, after reporting the failure. Unwritten events stay in the batch, except
+    /// that events which a remote receiver [did not accept](Self::send) may be set aside or given
+    /// up.
     pub(super) fn write_now(&mut self, batch: &mut Batch) -> Result<(), String> {
         if self.writer.is_remote() {
             return self.send(batch);
@@ -118,7 +120,8 @@ impl Output {
                 Ok(count) => {
                     let (length, count) = (next.len(), count.min(next.len()));
                     self.wrote(count, batch);
-                    // A part may be all that a full disk has room for.
+                    // A partial write does not end a failure: a full disk may have had room for
+                    // only a part.
                     if count == length {
                         has_failed |= self.is_over();
                     }
@@ -133,7 +136,7 @@ impl Output {
         Ok(())
     }
 
-    /// Counts bytes of the next part of the batch as written.
+    /// Counts the next `count` bytes of the batch as written.
     fn wrote(&mut self, count: usize, batch: &mut Batch) {
         self.counts.bytes.add(count as u64);
         self.counts.written.add(batch.wrote(count) as u64);
@@ -143,7 +146,7 @@ impl Output {
         self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
     }
 
-    /// Ends the failure, and returns whether there was one.
+    /// Records that the writer works. Returns whether it had failed before.
     fn is_over(&mut self) -> bool {
         self.counts.is_failing.set(false);
         self.failure.is_over()
@@ -153,7 +156,7 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Returns the reason, which was reported too.
+    /// Returns the reason, after reporting the failure.
     pub(super) fn flush(&mut self, batch: &Batch) -> Result<(), String> {
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch))
     }
@@ -169,12 +172,12 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// If it can't be opened. The old file stays.
+    /// If the new file can't be opened. The old file stays open.
     fn reopen_now(&mut self, batch: &mut Batch) -> io::Result<()> {
         if let Some(file) = self.writer.file() {
             file.reopen()?;
             self.is_lost = false;
-            // An event that the old file holds in part is repeated in the new one.
+            // If the old file ends within an event, write the whole event to the new file.
             batch.repeat_part();
         }
         Ok(())
@@ -211,8 +214,9 @@ impl Output {
     }
 }
 
-/// Calls the writer until it is neither interrupted nor would block: a terminal or pipe that was
-/// made non-blocking stalls. A panic is an error.
+/// Calls the writer, and again as long as it is interrupted or would block. A terminal or a pipe
+/// returns `WouldBlock` if somebody has made it non-blocking. A panic of the writer is returned as
+/// an error.
 fn attempt<R>(mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
         let result = panic::catch_unwind(AssertUnwindSafe(&mut f))

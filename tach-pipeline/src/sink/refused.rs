@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use std::io;
 
-/// The reason of an [`io::Error`] after which the same records must not be sent again.
+/// The inner error of an [`io::Error`] after which the same records must not be sent again.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) which: Which,
@@ -14,9 +14,9 @@ pub(super) struct Refused {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     All,
-    /// So many of them.
+    /// This many of the records. It is not known which.
     Some(u64),
-    /// All for now: a part of them may be accepted.
+    /// The request as a whole. Some of its records may be accepted in a smaller request.
     Whole,
 }
 

@@ -16,7 +16,7 @@ use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The least limit of a file. It is one write of many events.
+/// The smallest limit for the size of a file: as much as one write of many events.
 const LEAST_BYTES: u64 = BATCH as u64;
 
 /// When a sink's file is renamed and a new one begun, and how many of the old files are kept: see
@@ -177,7 +177,7 @@ impl Rotation {
     ///
     /// # Errors
     ///
-    /// If that fails.
+    /// If the file can't be renamed.
     pub(super) fn rename(folder: &Folder, name: &OsStr, now: UnixTime) -> io::Result<()> {
         let mut time = now;
         loop {
@@ -185,7 +185,8 @@ impl Rotation {
             if folder.entry(&old)?.is_none() && folder.entry(&tidy::compressed(&old))?.is_none() {
                 return folder.rename(name, &old);
             }
-            // Two rotations within a microsecond, or a clock that was set back.
+            // The name is taken: there were two rotations within a microsecond, or the clock was
+            // set back.
             time =
                 time.checked_add(Duration::from_micros(1)).ok_or(io::ErrorKind::AlreadyExists)?;
         }

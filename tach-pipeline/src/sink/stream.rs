@@ -1,4 +1,4 @@
-//! The events that sinks of one format and one filter write, and the writers.
+//! The events for all sinks with the same format and the same filter, and the sinks' writers.
 
 use core::mem;
 use std::io;
@@ -17,22 +17,22 @@ use crate::stats::{Dropped, SinkCounts};
 pub(super) struct Stream {
     pub(super) levels: Levels,
     pub(super) batch: Batch,
-    /// Records that were not added to the batch.
+    /// Records that were dropped before they reached the batch, and not reported yet.
     dropped: Option<Dropped>,
-    /// Records that came, and that the sinks' counts don't have yet.
+    /// The number of records that came since `taken` was last raised in `counts`.
     added: u64,
     pub(super) writers: Writers,
-    /// The counts of each sink.
+    /// The statistics of each sink.
     pub(super) counts: Vec<Arc<SinkCounts>>,
-    /// The names of the sinks.
+    /// The names of the sinks, separated by commas.
     names: String,
     reporter: Reporter,
 }
 
-/// Where a batch goes.
+/// The writers that receive a batch.
 pub(super) enum Writers {
-    /// A pipeline's only sink, written by the back end, and how many bytes may wait here: a thread
-    /// would be of use to no other.
+    /// A pipeline's only sink, and how many bytes may wait for it. The back end itself writes to
+    /// this sink: there is no other sink that a thread would keep from waiting.
     Here(Output, usize),
     Threads(Vec<Worker>),
 }
@@ -51,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// Adds a sink's counts.
+    /// Adds a sink, whose records are counted in `counts`.
     pub(super) fn count_for(&mut self, counts: Arc<SinkCounts>) {
         if !self.names.is_empty() {
             self.names.push_str(", ");
@@ -60,7 +60,7 @@ impl Stream {
         self.counts.push(counts);
     }
 
-    /// Makes room for one more record, which happened at `time`. If there is none, counts the
+    /// Makes room for one more record, which happened at `time`. If there is no room, counts that
     /// record as dropped and returns `false`.
     #[inline]
     pub(super) fn make_room(&mut self, formatter: &Formatter, time: UnixTime) -> bool {
@@ -78,7 +78,7 @@ impl Stream {
         true
     }
 
-    /// Returns how many bytes may wait here. Threads have buffers of their own.
+    /// Returns how many bytes may wait in the batch. Threads don't limit it: they empty the batch.
     fn buffer_bytes(&self) -> usize {
         match &self.writers {
             Writers::Here(_, buffer_bytes) => *buffer_bytes,
@@ -86,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// Counts a record that can't be formatted.
+    /// Counts and reports a record that can't be formatted.
     #[cold]
     pub(super) fn not_formatted(&mut self, error: &io::Error, time: UnixTime) {
         for counts in &self.counts {
@@ -101,7 +101,7 @@ impl Stream {
         Dropped::add(&mut self.dropped, time);
     }
 
-    /// Adds a record of how many records were dropped for all the sinks.
+    /// Adds a record that states how many records were dropped for all sinks of the stream.
     #[cold]
     fn report_dropped(&mut self, formatter: &Formatter) {
         let Some(dropped) = self.dropped.take() else { return };
@@ -117,8 +117,9 @@ impl Stream {
         }
     }
 
-    /// Takes the numbers of spans that were dropped, for records of other streams: this one takes
-    /// no records. `report` gets the sink's name.
+    /// Takes the numbers of dropped spans or durations of each sink. A stream of spans or durations
+    /// can't contain a record of them, so `report` adds it to other streams. `report` receives the
+    /// sink's name.
     pub(super) fn take_dropped(&mut self, is_asked: bool, mut report: impl FnMut(&str, &Dropped)) {
         if let Some(dropped) = self.dropped.take() {
             report(&self.names, &dropped);
@@ -131,8 +132,8 @@ impl Stream {
         }
     }
 
-    /// Writes the events, or passes them to the threads that do. Some are left only by a single
-    /// sink that fails.
+    /// Writes the events to the only sink, or passes them to the sinks' threads. Events stay in the
+    /// batch only if the only sink fails.
     pub(super) fn pass_on(&mut self, formatter: &Formatter) {
         self.count();
         match &mut self.writers {
@@ -152,7 +153,7 @@ impl Stream {
         if self.batch.is_empty() {
             return;
         }
-        // First the sinks that have room, so that they wait for none that has not.
+        // Serve the sinks with room first, so that a full sink delays no other.
         let mut full = Vec::new();
         for worker in workers {
             if !worker.offer(&self.batch) {
@@ -165,7 +166,8 @@ impl Stream {
         self.batch.clear();
     }
 
-    /// Passes on the events for a flush.
+    /// Passes all events to the threads for a flush, with reports of dropped records. The events of
+    /// a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
         if self.dropped.is_some() && formatter.takes_events() {
             self.report_dropped(formatter);
@@ -174,13 +176,14 @@ impl Stream {
         self.hand_over(formatter, true);
     }
 
-    /// Counts the records that came, before any of them is written or dropped.
+    /// Raises `taken` by the records that came. Call before any of them is counted as written or
+    /// dropped by a sink's writer.
     fn count(&mut self) {
         let added = mem::take(&mut self.added);
         self.counts.iter().for_each(|counts| counts.taken.add(added));
     }
 
-    /// Opens the only sink's file again, once the events before are written.
+    /// Opens the only sink's file again. Call after the events are written.
     pub(super) fn reopen_here(&mut self) {
         if let Writers::Here(output, _) = &mut self.writers {
             output.reopen(&mut self.batch);
@@ -191,7 +194,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Returns the reason, which was reported too.
+    /// Returns the reason, after reporting the failure.
     pub(super) fn flush_here(&mut self, formatter: &Formatter) -> Result<(), String> {
         let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;

@@ -24,9 +24,10 @@ const LOCAL: &str = "/dev/log";
 #[cfg(target_vendor = "apple")]
 const LOCAL: &str = "/var/run/syslog";
 
-/// Digits of a second, the most that RFC 5424 allows.
+/// The number of decimal places of the seconds: the most that RFC 5424 allows.
 const DIGITS: usize = 6;
-/// The longest name of a program and of a host in RFC 5424, and of a program in RFC 3164.
+/// The longest names, in characters: of a program in RFC 5424, of a host in RFC 5424, and of a
+/// program in RFC 3164.
 const LONGEST_APP: usize = 48;
 const LONGEST_HOST: usize = 255;
 const LONGEST_TAG: usize = 32;
@@ -290,7 +291,7 @@ impl Facility {
     }
 }
 
-/// What stands before the text of a message.
+/// The head of a message, which precedes the text.
 #[derive(Debug, Clone)]
 enum Header {
     Rfc5424(v5424::Formatter),
@@ -327,7 +328,8 @@ const fn of_crate(severity: u8) -> syslog_fmt::Severity {
     }
 }
 
-/// A format within messages of syslog, each after its length, which a socket for datagrams removes.
+/// Writes messages of syslog with the text in an inner format. Each message follows its length. A
+/// socket for datagrams removes the length.
 struct Message {
     header: Header,
     format: Box<dyn AnyFormat>,
@@ -365,13 +367,14 @@ impl Format for Message {
     }
 }
 
-/// Returns a name in printable ASCII, cut, with `_` for each other character.
+/// Returns a name cut to `most` characters, with `_` for each that is not printable ASCII.
 fn printable(name: &str, most: usize) -> String {
     let printable = |character: char| if character.is_ascii_graphic() { character } else { '_' };
     name.chars().map(printable).take(most).collect()
 }
 
-/// Returns a name that a daemon finds at the start of a message, before `[` and `:`.
+/// Returns a program's name with `_` for `[`, `]` and `:`: a daemon takes those characters of a
+/// message of RFC 3164 for the end of the name.
 fn tag(name: &str) -> String {
     printable(name, LONGEST_TAG).replace(['[', ']', ':'], "_")
 }

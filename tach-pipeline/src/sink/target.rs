@@ -10,9 +10,9 @@ use super::file::LogFile;
 use crate::error::Error;
 use crate::faults::Faults;
 
-/// A receiver that is yet to be opened.
+/// A receiver that is not open yet.
 pub(super) trait Target: Send {
-    /// Returns the name for messages.
+    /// Returns the name by which messages call the receiver.
     fn name(&self) -> String;
 
     /// Adds a fault for each option that can't work.
@@ -28,13 +28,14 @@ pub(super) trait Target: Send {
         false
     }
 
-    /// Returns whether the program has spans sent. The environment may leave them out.
+    /// Returns whether the program's options send spans. Variables of the environment may still
+    /// exclude spans.
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     fn takes_spans(&self) -> bool {
         false
     }
 
-    /// Opens the receiver, for events in that format.
+    /// Opens the receiver, for events in `format`.
     ///
     /// # Errors
     ///
@@ -42,10 +43,10 @@ pub(super) trait Target: Send {
     fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error>;
 }
 
-/// What an open receiver takes of one kind. A collector takes several kinds, and has one thread for
-/// all of them.
+/// One kind of content, with the writer that sends it to an open receiver. A collector takes
+/// several kinds of content and has a lane for each. All lanes of a receiver share one thread.
 pub(super) struct Lane {
-    /// The name for messages.
+    /// The name by which messages call the lane.
     pub(super) name: String,
     pub(super) content: Content,
     pub(super) writer: Box<dyn Writer>,
@@ -68,40 +69,40 @@ pub(super) trait Writer: Send {
 
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Returns the file, if that is what the writer is.
+    /// Returns the file, or `None` if the writer writes to something else.
     fn file(&mut self) -> Option<&mut LogFile> {
         None
     }
 
-    /// Returns whether writing takes as long as an answer from another machine, so that the back
-    /// end must not do it.
+    /// Returns whether each write waits for an answer from another machine. The back end itself
+    /// must not call such a writer.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Returns how many bytes of events a write may have.
+    /// Returns how many bytes of events may be passed to one write.
     fn most_bytes(&self) -> usize {
         BATCH
     }
 
-    /// Returns how long events may wait for others, since each write is costly.
+    /// Returns how long events may wait for more events, to make fewer but larger writes.
     fn max_delay(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Returns how long the writer asks not to be tried.
+    /// Returns the rest of the pause for which the receiver has asked.
     fn pause(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Returns how long the same events are tried before they are given up.
+    /// Returns for how long failed events are tried again before they are given up.
     #[cfg(feature = "otlp")]
     fn retries_for(&self) -> Duration {
         Duration::MAX
     }
 }
 
-/// A writer of the user's.
+/// A writer that the user supplies.
 impl Writer for Box<dyn io::Write + Send> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         (**self).write(bytes)

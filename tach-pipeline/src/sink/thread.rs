@@ -1,4 +1,5 @@
-//! A thread that writes to one sink of several, so that a sink that stalls holds up no other.
+//! The thread that writes to one of several sinks. Each sink has a thread, so that a sink that
+//! stalls delays no other sink.
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -15,23 +16,24 @@ use crate::channel::Progress;
 use crate::stats::Dropped;
 use crate::sync::{Changed, Lock};
 
-/// A wait that only a notification ends. Not every platform can add a longest duration to a time.
+/// The timeout of a wait that only a notification should end. `Duration::MAX` is not used, since
+/// some platforms can't add it to a time.
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The back end's control of the thread.
 pub(super) struct Thread {
     pub(super) link: Arc<Link>,
-    /// `None` once it was joined.
+    /// `None` after the thread was joined.
     handle: Option<JoinHandle<Option<String>>>,
 }
 
 impl Thread {
-    /// Starts the thread. Each lane has an output and its index among all of the pipeline's, and up
-    /// to `buffer_bytes` wait in all of the lanes.
+    /// Starts the thread. A lane is an output and its index among all outputs of the pipeline. At
+    /// most `buffer_bytes` may wait in all lanes together.
     ///
     /// # Errors
     ///
-    /// If that fails.
+    /// If the thread can't be started.
     pub(super) fn start(
         lanes: Vec<(Output, usize)>,
         buffer_bytes: usize,
@@ -50,65 +52,67 @@ impl Thread {
         Ok(Self { link, handle })
     }
 
-    /// Has the thread write everything and flush the writer.
+    /// Requests that the thread writes all events, flushes the writer and reports the flush
+    /// `number` as done.
     pub(super) fn flush(&self, number: u64) {
         let mut state = self.link.lock();
         state.flush = number;
         self.link.notify(state);
     }
 
-    /// Has the thread open its file again.
+    /// Requests that the thread opens its file again.
     pub(super) fn reopen(&self) {
         let mut state = self.link.lock();
         state.reopenings += 1;
         self.link.notify(state);
     }
 
-    /// Has the thread write everything and end.
+    /// Requests that the thread writes all events and ends.
     pub(super) fn end(&self) {
         let mut state = self.link.lock();
         state.is_ending = true;
         self.link.notify(state);
     }
 
-    /// Waits for the end, and returns the reason if not everything could be written.
+    /// Waits until the thread ends. If some events could not be written, returns the reason.
     pub(super) fn join(&mut self) -> Option<String> {
         let done = self.handle.take()?.join();
         done.unwrap_or_else(|_| Some("the thread of a sink panicked".to_owned()))
     }
 }
 
-/// For a pipeline that could not be built.
+/// Ends the thread if the pipeline could not be built. Otherwise the thread has ended already.
 impl Drop for Thread {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// What the back end and the thread share.
+/// The state that the back end and the thread share.
 pub(super) struct Link {
     state: Lock<State>,
-    /// Notified for the thread when there is work, and for the back end when there is room.
+    /// Wakes the thread when there is work, and the back end when the thread has taken events and
+    /// there is room.
     changed: Changed,
-    /// How many bytes may wait.
+    /// How many bytes may wait in all lanes together.
     buffer_bytes: usize,
 }
 
 pub(super) struct State {
     lanes: Vec<Waiting>,
-    /// The last flush that was requested.
+    /// The number of the last flush that was requested.
     flush: u64,
-    /// How often the file was to be opened again.
+    /// How many times the back end has requested that the file is opened again.
     reopenings: u64,
     is_ending: bool,
-    /// Whether the thread or the back end waits to be notified.
+    /// Whether the thread or the back end waits, and must be notified.
     waits: bool,
 }
 
 /// The part of a lane that the back end and the thread share.
 struct Waiting {
     pending: Batch,
-    /// Events that the thread gave up, until the back end reports them.
+    /// Events that the thread gave up, and that the back end has not taken yet.
     dropped: Option<Dropped>,
 }
 
@@ -145,8 +149,8 @@ impl Link {
         }
     }
 
-    /// Adds events to a lane if there is room for them and `more` bytes beyond the buffer may be
-    /// taken. Returns whether there is.
+    /// Adds events to a lane if there is room, and returns whether there is. The buffer counts as
+    /// `more` bytes larger.
     pub(super) fn add(&self, lane: usize, batch: &Batch, more: usize) -> bool {
         let mut state = self.lock();
         let has_room = state.has_room(lane, self.buffer_bytes + more);
@@ -157,12 +161,12 @@ impl Link {
         has_room
     }
 
-    /// Returns whether a lane has room for events, if `more` bytes beyond the buffer may be taken.
+    /// Returns whether a lane has room for events. The buffer counts as `more` bytes larger.
     pub(super) fn has_room(&self, lane: usize, more: usize) -> bool {
         self.lock().has_room(lane, self.buffer_bytes + more)
     }
 
-    /// Waits for so long, or until the thread has taken events, unless there is room.
+    /// If there is no room, waits for `timeout` or until the thread has taken events.
     pub(super) fn wait_for_room(&self, lane: usize, timeout: Duration) {
         let state = self.lock();
         if !state.has_room(lane, self.buffer_bytes) {
@@ -170,15 +174,16 @@ impl Link {
         }
     }
 
-    /// Takes the number of events of a lane that the thread has given up.
+    /// Takes the number of events in a lane that the thread gave up since the last call.
     pub(super) fn take_dropped(&self, lane: usize) -> Option<Dropped> {
         self.lock().lanes[lane].dropped.take()
     }
 }
 
 impl State {
-    /// Returns whether a lane has room, if `most` bytes may wait in all lanes. Half of an equal
-    /// share is kept for each lane, so that one that can't be sent leaves the others room.
+    /// Returns whether a lane has room, if `most` bytes may wait in all lanes together. Half of
+    /// each lane's equal share is reserved, so that a lane that can't be sent leaves room to the
+    /// others.
     fn has_room(&self, lane: usize, most: usize) -> bool {
         let kept = most / (2 * self.lanes.len());
         let waiting = self.lanes.iter().enumerate().map(|(at, other)| {
@@ -214,7 +219,8 @@ impl Writing {
             (self.flushed, self.reopened) = (job.flush, job.reopenings);
             let mut first = None;
             for (at, lane) in self.lanes.iter_mut().enumerate() {
-                // The user's code runs guarded. If this file panics, logging goes on.
+                // Panics of the user's code are caught where it is called. This catches a panic of
+                // the pipeline's own code, so that logging goes on.
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
                 let failure = match panic::catch_unwind(work) {
                     Ok(done) => done.err(),
@@ -236,7 +242,7 @@ impl Writing {
     fn next_job(&mut self) -> Job {
         let mut state = self.link.lock();
         loop {
-            // A flush keeps the pause that a receiver elsewhere asks for.
+            // A flush waits for the end of a pause that a remote receiver has asked for.
             let pause = self.lanes.iter().map(|lane| lane.output.asked_pause()).max();
             let pause = pause.unwrap_or_default();
             let is_now = pause.is_zero() || state.is_ending;
@@ -263,7 +269,7 @@ fn panicked(sink: &str) -> String {
     format!("can't write the log to {sink}: the thread that writes it panicked")
 }
 
-/// One output of the thread, with the events that are being written to it.
+/// One output of the thread, and the events that are being written to the output.
 struct Lane {
     output: Output,
     /// The index among all outputs of the pipeline.
@@ -278,8 +284,8 @@ impl Lane {
         Self { output, index, batch: Batch::new(), gathering }
     }
 
-    /// Takes events that wait, if it is time for them or `is_asked`. Returns how long there is
-    /// nothing to do.
+    /// Takes the waiting events if they have waited long enough, or if `is_asked`. Returns how long
+    /// the thread may sleep until the lane must be served again.
     fn due(&mut self, waiting: &mut Waiting, is_asked: bool) -> Duration {
         let delay = self.gathering.left(waiting.pending.len());
         if self.batch.is_empty() && (is_asked || delay.is_zero()) {
@@ -350,7 +356,7 @@ mod tests {
     fn a_lane_that_is_full_leaves_room_for_the_others() {
         let (one, link) = (batch(10), Link::new(3, 600));
         let fill = |lane| (0..1000).take_while(|_| link.add(lane, &one, 0)).count();
-        // A hundred bytes are kept for each of the others.
+        // A hundred bytes are reserved for each of the other two lanes.
         assert_eq!(fill(0), 40);
         assert_eq!(fill(1), 10);
         assert_eq!(fill(2), 10);

@@ -12,22 +12,22 @@ use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
 use crate::stats::{Dropped, SinkCounts};
 
-/// How often the back end looks whether a sink makes progress.
+/// How often the back end checks whether a sink makes progress.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// How often dropped records are reported while the sink works.
+/// How often dropped records are reported at most, while the sink works.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
-/// A lane of the thread.
+/// The back end's side of one lane of a sink's thread.
 pub(super) struct Worker {
     link: Arc<Link>,
     lane: usize,
     stall_timeout: Duration,
-    /// Whether the sink was found to stall, and has had no room since.
+    /// Whether the sink was found to stall, and no events could be added since.
     is_stalled: bool,
-    /// Records that the sink dropped, until they are reported.
+    /// Records that were dropped for the sink and not reported yet.
     dropped: Option<Dropped>,
-    /// How many records the sink had written when it dropped one.
+    /// How many records the sink had written when a record was last dropped.
     written: u64,
-    /// When dropped records were reported last.
+    /// When dropped records were last reported.
     reported: Option<Instant>,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
@@ -57,7 +57,7 @@ impl Worker {
         &self.counts.name
     }
 
-    /// Adds the events if there is room for them, and returns whether there is.
+    /// Adds the events if there is room, and returns whether there is.
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
         let has_room = self.link.add(self.lane, batch, 0);
         if has_room && mem::take(&mut self.is_stalled) {
@@ -66,8 +66,9 @@ impl Worker {
         has_room
     }
 
-    /// Adds a record of how many records the sink dropped, if it dropped any: at once if
-    /// `is_asked`, or else as soon as the sink works again and there is room for others.
+    /// If records were dropped for the sink, adds a record that states their number. If `is_asked`,
+    /// adds that record now. Otherwise waits until the sink works again and its buffer has room for
+    /// other records too.
     pub(super) fn report_dropped(
         &mut self,
         is_asked: bool,
@@ -89,16 +90,20 @@ impl Worker {
         }
     }
 
-    /// Takes how many events the sink dropped, for a record elsewhere.
+    /// Takes the number of spans or durations that were dropped for the sink. The caller reports
+    /// them through another sink, which takes records.
     pub(super) fn take_dropped(&mut self, is_asked: bool) -> Option<Dropped> {
         let dropped = self.dropped(is_asked)?;
         self.dropped_is_reported(dropped.count);
         Some(dropped)
     }
 
-    /// Returns how many events the sink dropped and did not report: if `is_asked`, or else once it
-    /// has written others, and a second after the last report. A sink that is refused everything
-    /// would have its own report refused, and so another one to make.
+    /// Returns the dropped events that are to be reported now, if there are any. If `is_asked`,
+    /// these are all that were not reported yet. Otherwise they are reported once the sink has
+    /// written other events, and a second after the last report.
+    ///
+    /// Without that condition, a collector that refuses everything would also refuse the report,
+    /// whose loss would have to be reported, without end.
     fn dropped(&mut self, is_asked: bool) -> Option<Dropped> {
         if let Some(dropped) = self.link.take_dropped(self.lane) {
             dropped.add_to(&mut self.dropped);
@@ -115,8 +120,8 @@ impl Worker {
         self.reporter.report(&Incident::Dropped { sink: Some(&*self.counts.name), count });
     }
 
-    /// Adds the events as soon as there is room for them. Drops them if the sink fails, or makes no
-    /// progress for too long.
+    /// Waits until there is room for the events, and adds them. If the sink fails, or makes no
+    /// progress for too long, drops the events.
     #[cold]
     pub(super) fn offer_and_wait(&mut self, batch: &Batch) {
         let mut progress = self.counts.bytes.get();

@@ -1,4 +1,4 @@
-//! Spans and their durations, for the sinks that take them.
+//! Passes spans and their durations to the sinks that take them.
 
 use core::time::Duration;
 use std::io;
@@ -15,7 +15,8 @@ use crate::sink::content::Content;
 use crate::spans::span::Span;
 
 impl Sinks {
-    /// Returns the most events that a sink takes of a span, if one takes spans.
+    /// Returns the largest number of events per span that any sink takes, or `None` if no sink
+    /// takes spans.
     pub(crate) fn most_events(&self) -> Option<u32> {
         let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
             Content::Spans(_, limits) => Some(limits.events),
@@ -29,7 +30,8 @@ impl Sinks {
         self.layouts.iter_mut().for_each(|layout| layout.span(span));
     }
 
-    /// Returns how often a sink takes the durations of spans, if one does: the shortest period.
+    /// Returns the shortest period at which a sink takes the durations of spans, or `None` if no
+    /// sink takes durations.
     pub(crate) fn period(&self) -> Option<Duration> {
         let each = self.layouts.iter().filter_map(|layout| match layout.formatter.content {
             Content::Durations(_, _, period) => Some(period),
@@ -38,13 +40,14 @@ impl Sinks {
         each.min()
     }
 
-    /// Adds the durations of spans until `now`. Returns whether that ends a period for a sink.
+    /// Adds the durations of the spans that ended until `now`. Returns `true` if some sink takes
+    /// the durations with delta temporality, so that a new period begins.
     pub(crate) fn durations(&mut self, durations: &Collected, now: UnixTime) -> bool {
         let mut ends_period = false;
         for Layout { formatter, streams } in &mut self.layouts {
             let Content::Durations(append, temporality, _) = formatter.content else { continue };
             ends_period |= temporality == Temporality::Delta;
-            // No level is below this one.
+            // A filter that lets any record pass lets errors pass.
             let level = Level::of(log::Level::Error);
             write(streams, formatter, (level, OWN_TARGET), now, |batch| {
                 add(batch, now, |bytes| append(bytes, durations, temporality, now))
@@ -65,11 +68,11 @@ impl Layout {
     }
 }
 
-/// Adds what `append` appends.
+/// Adds to the batch the bytes that `append` writes.
 ///
 /// # Errors
 ///
-/// If it panics.
+/// If `append` panics.
 fn add(batch: &mut Batch, time: UnixTime, append: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
     batch.add(time, |bytes| {
         append(bytes);

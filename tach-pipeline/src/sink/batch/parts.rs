@@ -1,11 +1,12 @@
-//! Parts of a batch that a receiver takes or refuses apart from the others.
+//! Splits a batch into parts that a receiver accepts or refuses separately.
 
 use super::Batch;
 use crate::stats::Dropped;
 
 impl Batch {
-    /// Gives up `length` bytes of [`next`](Self::next), of whose events `count` were refused, or
-    /// all. Returns the refused events, and how many others there were.
+    /// Removes the events in the first `length` bytes of [`next`](Self::next), of which the
+    /// receiver refused `count`, or all if that is `None`. Returns the refused events and the
+    /// number of accepted ones.
     pub(in crate::sink) fn refused(
         &mut self,
         length: usize,
@@ -16,7 +17,7 @@ impl Batch {
         (self.times.map(|(from, to)| Dropped { count, from, to }), events - count)
     }
 
-    /// Takes the events of `length` bytes of [`next`](Self::next).
+    /// Takes the events in the first `length` bytes of [`next`](Self::next) out of the batch.
     pub(in crate::sink) fn take(&mut self, length: usize) -> Self {
         let (start, first) = (self.written, self.done);
         self.wrote(length);
@@ -25,7 +26,8 @@ impl Batch {
         Self { bytes, ends, times: self.times, ..Self::new() }
     }
 
-    /// Takes the first half of the events that were not written, if there are several.
+    /// Takes the first half of the unwritten events out of the batch. If fewer than two are left,
+    /// returns `None`.
     pub(in crate::sink) fn take_half(&mut self) -> Option<Self> {
         let half = self.events_left() / 2;
         let last = *self.ends[self.done..].get(half.checked_sub(1)?)?;

@@ -1,7 +1,7 @@
-//! Durations of spans as OTLP has them, in protobuf
+//! Encodes durations of spans as a metric of OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `metrics.proto`).
 //!
-//! The metric's name and the attribute `span.name` are those of the Collector's connector
+//! The metric's name and the attribute `span.name` are the same as in the Collector's connector
 //! `spanmetrics`.
 
 use tach_core::UnixTime;
@@ -39,7 +39,7 @@ mod field {
 }
 
 const METRIC: &str = "traces.span.metrics.duration";
-/// The specification limits no attributes of metrics.
+/// The specification exempts metrics from the limits of attributes.
 const NO_LIMIT: usize = usize::MAX;
 const NS_PER_S: f64 = 1e9;
 
@@ -108,7 +108,8 @@ fn histogram(to: &mut Vec<u8>, histogram: &Histogram) {
     seconds(to, field::MAX, histogram.max_ns.into());
 }
 
-/// Returns a `sint32` as a number without a sign: small ones, of either sign, are short.
+/// Encodes a `sint32` as an unsigned number, in which values near zero, positive or negative, take
+/// few bytes.
 fn zigzag(value: i32) -> u64 {
     let bits = value << 1 ^ value >> (i32::BITS - 1);
     u64::from(u32::from_ne_bytes(bits.to_ne_bytes()))

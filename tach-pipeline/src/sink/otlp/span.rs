@@ -1,8 +1,8 @@
-//! A span as OTLP has it, in protobuf
+//! Encodes a span for OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `trace.proto`).
 //!
-//! Fields, events and errors become attributes, events and the status as `tracing-opentelemetry`
-//! has them, but integers stay integers.
+//! Fields become attributes, events become events of the span, and errors set the status, all in
+//! the same way as in `tracing-opentelemetry`. The one difference is that integers stay integers.
 
 use core::mem;
 use std::borrow::Cow;
@@ -51,8 +51,8 @@ mod field {
 
 const INTERNAL: u64 = 1;
 
-/// OTLP's statements that the parent, or the span that a link leads to, is known not to be remote,
-/// or known to be.
+/// OTLP's flags for the parent or the linked span: `IS_LOCAL` means known to be local, and
+/// `IS_REMOTE` known to be remote.
 const IS_LOCAL: u32 = 0x100;
 const IS_REMOTE: u32 = 0x300;
 
@@ -108,7 +108,7 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
     }
 }
 
-/// What is known of a span once all of its records were read.
+/// The properties of a span that are only known after all of its records were read.
 struct Own<'a> {
     limits: &'a SpanLimits,
     name: Cow<'a, str>,
@@ -173,7 +173,7 @@ impl<'a> Own<'a> {
                         _ => {}
                     }
                     let visited = part.fields.visit(&mut |key, value| {
-                        // All of them: those after `Ok` do not count.
+                        // Pass every value in order: the status ignores values after `Ok`.
                         let is_status = self.status.field(key, value);
                         if !is_status && !last.is_recorded_again(at, key) {
                             self.field(to, key, value);
@@ -186,7 +186,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Appends the last fields.
+    /// Appends the fields that depend on all of the span's records.
     fn end(mut self, to: &mut Vec<u8>, span: &Span<'_>) {
         bytes(to, field::NAME, self.name.as_bytes());
         if self.parent != 0 {
@@ -207,7 +207,7 @@ impl<'a> Own<'a> {
             });
         }
         let Dropped { attributes, events, links, .. } = span.dropped;
-        // The log records have the events then.
+        // Without events of spans, events are sent as log records, so none counts as dropped.
         let events = if self.limits.has_events { events } else { 0 };
         self.attributes.add_dropped(attributes);
         self.attributes.end(to, field::DROPPED_ATTRIBUTES);
@@ -247,7 +247,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Appends an event. One beyond the limit may set the status nevertheless.
+    /// Appends an event, unless the span is at the limit. Even then the event may set the status.
     fn event(&mut self, to: &mut Vec<u8>, event: &Frame<'_>, time: UnixTime) {
         self.status.event(event);
         let (mut is_exception, mut has_error) = (false, false);
@@ -255,7 +255,7 @@ impl<'a> Own<'a> {
         message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
             let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
-            // An event that was added by a method has neither.
+            // An event that was added by a method of `SpanExt` has no level and no target.
             if !event.target.is_empty() {
                 attributes.add(to, "level", Value::Str(event.level.name()));
                 attributes.add(to, "target", Value::Str(event.target));
@@ -281,7 +281,7 @@ impl<'a> Own<'a> {
             let name: Cow<'_, str> = match (event.message, event.site.event_name) {
                 ("", _) if is_exception => EXCEPTION.into(),
                 ("", Some(name)) => name.into(),
-                // The name that tracing's macros give.
+                // The same name as tracing's macros give to an event without one.
                 ("", None) => match (event.site.file, event.site.line) {
                     (Some(file), Some(line)) => format!("event {file}:{line}").into(),
                     _ => "event".into(),
@@ -290,7 +290,7 @@ impl<'a> Own<'a> {
             };
             bytes(to, field::EVENT_NAME, name.as_bytes());
         });
-        // An event that was added by a method is in no log.
+        // An event that was added by a method is not sent as a log record, so it stays in the span.
         let is_in_span = self.limits.has_events || event.target.is_empty();
         self.events += u32::from(is_in_span);
         if !is_in_span || self.events > self.limits.events {

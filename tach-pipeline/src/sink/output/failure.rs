@@ -1,4 +1,4 @@
-//! A writer that fails: when to try again.
+//! Decides when a writer that failed is tried again.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -6,33 +6,33 @@ use std::time::Instant;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How a sink fails.
+/// Whether a sink fails, and since when.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
-    /// `None` once the writer has worked again.
+    /// `None` if the last try succeeded.
     lasting: Option<Lasting>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Lasting {
-    /// When it failed last, and the pause from then on.
+    /// The time of the last failure, and the pause that begins there.
     last: Instant,
     pause: Duration,
 }
 
 impl Failure {
-    /// Returns how long to wait before the next try.
+    /// Returns how long to wait before the next try. Zero if the last try succeeded.
     pub(super) fn pause(&self) -> Duration {
         let left = |it: Lasting| it.pause.saturating_sub(it.last.elapsed());
         self.lasting.map_or(Duration::ZERO, left)
     }
 
-    /// Returns whether the writer failed the last time.
+    /// Returns whether the last try failed.
     pub(super) fn is_lasting(&self) -> bool {
         self.lasting.is_some()
     }
 
-    /// Ends the failure, and returns whether there was one.
+    /// Records that the writer works. Returns whether the last try had failed.
     pub(super) fn is_over(&mut self) -> bool {
         self.lasting.take().is_some()
     }

@@ -1,4 +1,4 @@
-//! In place of sending, without a feature that has receivers elsewhere.
+//! Stubs for builds without remote receivers, in place of the code that sends to them.
 #![expect(
     clippy::unused_self,
     clippy::unnecessary_wraps,

@@ -1,4 +1,4 @@
-//! Sending to a receiver elsewhere, which may take some events and not others.
+//! Sends events to a remote receiver, which may accept some events and not others.
 
 mod aside;
 
@@ -12,10 +12,11 @@ use crate::incident::Incident;
 use crate::sink::batch::Batch;
 use crate::sink::refused::{Refused, Which};
 
-/// A pause beyond this one is the receiver's wish, not that of a first failure.
+/// The longest pause that a first failure causes by itself. If a pause is longer, the receiver has
+/// asked for it.
 const LONGEST_OWN_PAUSE: Duration = Duration::from_millis(800);
 
-/// What became of the next part of a batch.
+/// The outcome of sending the next part of a batch.
 enum Sent {
     Accepted,
     /// Events were given up, for this reason.
@@ -26,16 +27,18 @@ enum Sent {
 }
 
 impl Output {
-    /// Sends the events, and those that failed before.
+    /// Sends the new events in `batch`, and tries events again that failed before.
     ///
-    /// A part that the receiver does not take now is set aside, and other events are tried first.
-    /// If these are accepted, the part itself is suspect: it is halved until the events that fail
-    /// stand alone. These are tried with growing pauses, and given up at last. A part that the
-    /// receiver refuses as a whole is halved once.
+    /// If the receiver does not accept a part of the batch now, the part is set aside and other
+    /// events are tried first. If the receiver accepts those, the part itself may be at fault: the
+    /// part is halved until each event that fails is alone. Such an event is tried with growing
+    /// pauses, and given up in the end.
+    ///
+    /// A part that the receiver refuses as a whole is halved once.
     ///
     /// # Errors
     ///
-    /// Returns the reason, which was reported too, if events were given up or have to wait.
+    /// If events were given up or have to wait. Returns the reason, after reporting it.
     pub(super) fn send(&mut self, batch: &mut Batch) -> Result<(), String> {
         let outcome = self.send_all(batch);
         if batch.left() == 0 {
@@ -59,11 +62,11 @@ impl Output {
         }
     }
 
-    /// Sends the next part of new events. Returns the reason if events were given up.
+    /// Sends the next part of the new events. If events were given up, returns the reason.
     ///
     /// # Errors
     ///
-    /// Returns the reason if the receiver is to be tried later.
+    /// If the receiver must be tried later. Returns the reason.
     fn send_next(&mut self, batch: &mut Batch) -> Result<Option<String>, String> {
         let most = self.writer.most_bytes();
         let length = batch.next(most).len();
@@ -83,7 +86,7 @@ impl Output {
         }
     }
 
-    /// Sends a part that was set aside: see [`send_next`](Self::send_next).
+    /// Like [`send_next`](Self::send_next), for a part that was set aside.
     fn send_again(&mut self, mut part: Part) -> Result<Option<String>, String> {
         match self.attempt_next(&mut part.batch, usize::MAX) {
             Sent::Accepted => Ok(None),
@@ -108,7 +111,8 @@ impl Output {
         }
     }
 
-    /// Halves a part that fails while others are accepted, until the events that fail stand alone.
+    /// Halves a part that fails although other events are accepted, until each event that fails is
+    /// alone.
     fn isolate(&mut self, mut part: Part, error: &io::Error) -> Result<Option<String>, String> {
         let mut given_up = None;
         while let Some(half) = part.take_half() {
@@ -128,7 +132,7 @@ impl Output {
             match (failing.pop(), failing.pop()) {
                 (None, _) => return Ok(given_up),
                 (Some(only), None) => part = only,
-                // The receiver may take nothing at all by now.
+                // By now the receiver may accept no events at all.
                 (Some(second), Some(first)) => {
                     let reason = self.failed(error, &first.batch);
                     self.aside.add(first);
@@ -142,7 +146,8 @@ impl Output {
         Err(reason)
     }
 
-    /// Sends the halves of a part that was refused as a whole. What is refused again is given up.
+    /// Sends the halves of a part that was refused as a whole. A half that is refused again is
+    /// given up.
     fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Result<Option<String>, String> {
         let Some(half) = part.take_half() else {
             return Ok(Some(self.give_up(part.batch.left(), None, error, &mut part.batch)));
@@ -198,7 +203,8 @@ impl Output {
         Sent::Accepted
     }
 
-    /// Drops `length` bytes of events, of which the receiver refused `count`, or all.
+    /// Drops the events in the next `length` bytes. The receiver refused `count` of them, or all if
+    /// that is `None`.
     #[cold]
     fn give_up(
         &mut self,

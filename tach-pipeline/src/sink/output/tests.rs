@@ -15,7 +15,7 @@ use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
 
-/// A writer that has room for so many bytes.
+/// A writer that accepts a number of bytes and then fails.
 struct Full(usize);
 
 impl io::Write for Full {

@@ -1,4 +1,4 @@
-//! Old files are compressed and deleted on a thread of their own.
+//! Compresses and deletes old files, on a separate thread.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,11 +15,11 @@ use crate::sync::Lock;
 struct Job {
     place: Place,
     rotation: Rotation,
-    /// The log itself, whose owner the old files have.
+    /// The log itself. Old files must belong to the same owner.
     log: Entry,
 }
 
-/// The thread, if there was one.
+/// The control of the thread. The thread is started when it is first needed.
 #[derive(Default)]
 pub(in crate::sink) struct Tidying {
     last: Option<JoinHandle<()>>,
@@ -29,12 +29,12 @@ pub(in crate::sink) struct Tidying {
 #[derive(Default)]
 struct State {
     is_at_work: bool,
-    /// The rotation that came while the thread was at work.
+    /// The last rotation that happened while the thread was at work.
     late: Option<Job>,
-    /// The file that is being written. If a rotation could not open a new file, this one already has
-    /// the name of an old file.
+    /// The file that is being written, which must be neither compressed nor deleted. Its name does
+    /// not show that: if a rotation could not open a new file, it has the name of an old file.
     open: Option<Entry>,
-    /// The first failure that was not reported yet.
+    /// The first failure since failures were last reported.
     failure: Option<io::Error>,
 }
 
@@ -45,17 +45,17 @@ impl State {
 }
 
 impl Tidying {
-    /// Keeps the thread from the file that is written from now on.
+    /// Makes the thread spare `open`, the file that is written from now on.
     pub(in crate::sink) fn writes(&self, open: Entry) {
         self.state.lock().open = Some(open);
     }
 
-    /// Begins to compress and delete the old files of the log at `place`. If that is under way, the
-    /// thread begins again when it is done.
+    /// Begins to compress and delete the old files of the log at `place`. If the thread is already
+    /// at work, it starts over when it is done.
     ///
     /// # Errors
     ///
-    /// If the thread can't be started, or it failed at a file since the last call.
+    /// If the thread can't be started, or has failed at a file since the last call.
     pub(in crate::sink) fn begin(
         &mut self,
         place: Place,
@@ -83,13 +83,13 @@ impl Tidying {
 }
 
 impl Drop for Tidying {
-    /// Leaves the old files tidy.
+    /// Waits until the thread is done.
     fn drop(&mut self) {
         let _too_late_to_report = self.last.take().map(JoinHandle::join);
     }
 }
 
-/// The thread's work. However it ends, another thread may begin.
+/// The thread's work. Even if it ends with a panic, another thread can be started afterwards.
 struct Work {
     state: Arc<Lock<State>>,
     is_done: bool,
@@ -121,25 +121,26 @@ impl Drop for Work {
     }
 }
 
-/// Deletes all but the youngest old files, and compresses these. Rotations go on meanwhile, so it
-/// looks again after each.
+/// Deletes all old files but the youngest, and compresses the files that stay. Reads the folder
+/// again after each file, since the log may be rotated meanwhile.
 fn tidy(job: &Job, state: &Lock<State>) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
     let mut failed = Vec::new();
     while let Some(name) = delete_old(&folder, job, state, &failed)? {
-        // Another user may stand in the way of a file, but of no other one.
+        // A failure at one file, which another user may cause, must not keep the other files from
+        // being compressed.
         if let Err(error) = compress(&folder, &name, &job.log) {
             state.lock().failed(error);
             failed.push(name);
         }
     }
-    // Names of rotated files, and those that were deleted.
+    // Sync the names of files that were renamed or deleted.
     folder.sync()
 }
 
-/// Deletes all but the youngest old files. Returns the youngest one that is to be compressed and
-/// not among those that `failed`.
+/// Deletes all old files but the youngest. Returns the youngest file that is still to be compressed
+/// and is not in `failed`.
 fn delete_old(
     folder: &Folder,
     job: &Job,
@@ -150,7 +151,7 @@ fn delete_old(
     let beyond = names.len().saturating_sub(job.rotation.keep);
     for name in names.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
-        // Left by a process that ended while it compressed.
+        // An incomplete file, left by a process that ended while it compressed this one.
         folder.remove_own(&part(&compressed(&name)), &job.log)?;
     }
     let is_due = |name: &OsString| !is_compressed(name) && !failed.contains(name);
@@ -158,8 +159,8 @@ fn delete_old(
     Ok(names.pop())
 }
 
-/// Returns the names of the log's old files, the oldest first. Leaves out files of others, links,
-/// files with another name, and the file that is written.
+/// Returns the names of the log's old files, the oldest first. Leaves out files of other users,
+/// links, files with other names, and the file that is being written.
 fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<OsString>> {
     let mut names = folder.names()?;
     let is_old = |entry: Entry| {
@@ -175,7 +176,8 @@ fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<
     Ok(names)
 }
 
-/// Returns whether the end of a name is a time as a rotation writes it, with `.gz` or without.
+/// Returns whether the end of a file's name is a time in the form that a rotation writes, with or
+/// without `.gz`.
 fn is_time(end: &[u8]) -> bool {
     let end = end.strip_suffix(b".gz").unwrap_or(end);
     let pattern = b"00000000T000000.000000Z";
@@ -195,18 +197,18 @@ pub(super) fn compressed(name: &OsStr) -> OsString {
     with_end(name, ".gz")
 }
 
-/// Returns the name of a compressed file that is not complete.
+/// Returns the name of a compressed file while it is incomplete.
 fn part(compressed: &OsStr) -> OsString {
     with_end(compressed, ".part")
 }
 
-/// Only a method that the feature adds asks for it.
+/// Never called: without the feature no method turns compression on.
 #[cfg(not(feature = "gzip"))]
 fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Replaces a file by its compressed one.
+/// Replaces a file by a compressed copy.
 #[cfg(feature = "gzip")]
 fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
     use flate2::Compression;
@@ -217,7 +219,7 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
     let part = part(&done);
     let mut file = folder.open_own(name, log)?;
     let access = Access::of(&Entry::of(&file)?);
-    // Left by a process that ended meanwhile.
+    // An incomplete file, left by a process that ended while it compressed.
     folder.remove_own(&part, log)?;
     let mut to = GzEncoder::new(folder.create_new(&part, &access)?, Compression::default());
     io::copy(&mut file, &mut to)?;
@@ -314,7 +316,7 @@ mod tests {
         assert_eq!(logs.names(), [compressed(&old(3)), old(4)]);
         compress(&old(4));
         assert_eq!((next(), logs.names().len()), (None, 2));
-        // One that is still written, since no new file could be opened.
+        // A file that is still being written, since no new file could be opened.
         logs.add(&old(5));
         state.lock().open = folder.entry(&old(5)).unwrap();
         assert_eq!((next(), logs.names().len()), (None, 3));

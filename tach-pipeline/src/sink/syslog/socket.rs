@@ -1,4 +1,5 @@
-//! The socket of a syslog daemon. It receives messages that each follow their length and a space.
+//! The socket of a syslog daemon. The writer of the socket receives messages, each preceded by its
+//! length and a space.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -36,7 +37,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Adds a fault unless the address has a host and a port. A name is looked up later.
+    /// Adds a fault unless the address consists of a host and a port. Does not look up the host.
     pub(super) fn check(&self, faults: &mut Faults) {
         let (address, method) = match self {
             #[cfg(unix)]
@@ -66,7 +67,7 @@ impl Socket {
 
 impl Write for Socket {
     fn write(&mut self, messages: &[u8]) -> io::Result<usize> {
-        // The daemon may have been started anew: then a new connection works at once.
+        // If the daemon was restarted, the old connection fails, but a new one works at once.
         if let Some(mut old) = self.connection.take().filter(Connection::is_open) {
             if let Ok(count) = old.send(messages) {
                 self.connection = Some(old);
@@ -117,7 +118,7 @@ impl Connection {
         let Self::Tcp(stream) = self else { return true };
         let read = || {
             stream.set_nonblocking(true)?;
-            // A daemon sends nothing.
+            // A syslog daemon never sends data, so a read finds either nothing or the end.
             let read = (&*stream).read(&mut [0; 64]);
             stream.set_nonblocking(false)?;
             read
@@ -128,8 +129,8 @@ impl Connection {
         }
     }
 
-    /// Sends messages and returns how many bytes they had: all over TCP, since a new connection
-    /// must not begin within a message.
+    /// Sends messages and returns how many of the bytes were sent. Over TCP a partial write is an
+    /// error, since the next connection must not begin in the middle of a message.
     fn send(&mut self, messages: &[u8]) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
@@ -140,7 +141,7 @@ impl Connection {
     }
 }
 
-/// Calls `f` with the addresses of a `host:port` until it succeeds.
+/// Calls `f` with each address of a `host:port` in turn, until a call succeeds.
 fn first_of<R>(address: &str, f: impl FnMut(SocketAddr) -> io::Result<R>) -> io::Result<R> {
     let mut result = Err(io::Error::other("the host has no address"));
     for tried in address.to_socket_addrs()?.map(f) {
@@ -152,7 +153,8 @@ fn first_of<R>(address: &str, f: impl FnMut(SocketAddr) -> io::Result<R>) -> io:
     result
 }
 
-/// Sends each message as a datagram. Returns the bytes of those that were sent, if there are any.
+/// Sends each message as a datagram. Returns the number of bytes of the messages that were sent. If
+/// the first message fails, returns the error.
 fn send_each(messages: &[u8], send: impl Fn(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut rest = messages;
     while let Some((message, after)) = split(rest) {
@@ -179,7 +181,7 @@ fn send_cut(message: &[u8], send: impl Fn(&[u8]) -> io::Result<usize>) -> io::Re
     }
 }
 
-/// Returns the first whole characters, at most `most` bytes.
+/// Returns the first `most` bytes of a message, or fewer so that no character is cut in two.
 fn beginning(message: &[u8], mut most: usize) -> &[u8] {
     while message.get(most).is_some_and(|byte| byte & 0xc0 == 0x80) {
         most = most.saturating_sub(1);
@@ -187,7 +189,7 @@ fn beginning(message: &[u8], mut most: usize) -> &[u8] {
     &message[..most]
 }
 
-/// Takes a message without its length.
+/// Splits off the first message, without its length. Returns the message and the rest.
 fn split(messages: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = messages.iter().position(|&byte| byte == b' ')?;
     let length = str::from_utf8(&messages[..space]).ok()?.parse().ok()?;
@@ -199,7 +201,8 @@ fn is_too_long(error: &io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::MSGSIZE)
 }
 
-/// Some systems report that the daemon's queue is full where others wait.
+/// Returns whether the daemon's queue is full. Some systems report that, while others wait for
+/// room.
 #[cfg(unix)]
 fn is_full(error: &io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::NOBUFS)
@@ -207,7 +210,7 @@ fn is_full(error: &io::Error) -> bool {
 
 #[cfg(not(unix))]
 fn is_too_long(error: &io::Error) -> bool {
-    // WSAEMSGSIZE
+    // The error WSAEMSGSIZE: the message is too long for a datagram.
     error.raw_os_error() == Some(10040)
 }
 

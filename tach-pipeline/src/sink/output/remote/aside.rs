@@ -1,4 +1,4 @@
-//! Events that a receiver did not take, while it may take others.
+//! Events that are set aside because a receiver did not accept them. It may accept others.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::sink::batch::Batch;
 
-/// The first pause between two tries of an event that fails alone, and the longest.
+/// The first and the longest pause between two tries of an event that fails alone.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -14,18 +14,19 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(in crate::sink) struct Aside {
     parts: VecDeque<Part>,
-    /// Whether a part is tried before other events: these failed last.
+    /// Whether parts are tried before new events, because new events failed last.
     comes_first: bool,
 }
 
 pub(super) struct Part {
     pub(super) batch: Batch,
-    /// When the part failed first.
+    /// When the part failed for the first time.
     pub(super) since: Instant,
-    /// Whether other events were accepted after the part had failed, so that the part itself may be
-    /// the reason.
+    /// Whether the receiver accepted other events after the part had failed. Then the part itself
+    /// may be the reason.
     pub(super) is_suspect: bool,
-    /// When the part may be tried again, and the pause after that.
+    /// The earliest time of the next try, and the pause that follows if that try fails. Only an
+    /// event that fails alone makes a pause.
     next: Instant,
     pause: Duration,
 }
@@ -36,7 +37,7 @@ impl Part {
         Self { batch, since: now, is_suspect: false, next: now, pause: FIRST_PAUSE }
     }
 
-    /// Takes the first half of the events, if there are several.
+    /// Takes the first half of the events. If there is only one event, returns `None`.
     pub(super) fn take_half(&mut self) -> Option<Self> {
         let batch = self.batch.take_half()?;
         Some(Self { batch, ..*self })
@@ -48,7 +49,7 @@ impl Aside {
         self.parts.is_empty()
     }
 
-    /// Adds a part that failed. Other events are tried before it.
+    /// Adds a part that failed. Other events are tried before the part.
     pub(super) fn add(&mut self, mut part: Part) {
         part.is_suspect = false;
         self.parts.push_back(part);
@@ -72,7 +73,8 @@ impl Aside {
         self.comes_first = true;
     }
 
-    /// Takes a part that is to be tried now. `has_others` says whether there are other events.
+    /// Takes the next part to try now, or `None` if new events are to be tried first. `has_others`
+    /// is `true` if there are new events.
     pub(super) fn take(&mut self, has_others: bool) -> Option<Part> {
         let now = Instant::now();
         let comes_first = self.comes_first || !has_others;
@@ -81,7 +83,7 @@ impl Aside {
         self.parts.remove(at)
     }
 
-    /// Returns how long no part is to be tried: `None` if there is none.
+    /// Returns how long to wait until a part may be tried, or `None` if there are no parts.
     pub(in crate::sink) fn wait(&self) -> Option<Duration> {
         let now = Instant::now();
         self.parts.iter().map(|part| part.next.saturating_duration_since(now)).min()
