@@ -33,12 +33,14 @@ use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::stats::Dropped;
 
-/// With so many bytes in one round more are on their way, and the next begins at once.
+/// If a round finds at least this many bytes, more records are probably on their way. The next
+/// round then begins without a pause.
 const BUSY: usize = 64 * 1024;
-/// How often records over the rate limit are reported.
+/// The shortest time between two reports of records over the rate limit.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
-/// A panic comes from the user's clock: all other code of the user's runs guarded.
+/// The likely cause is the user's clock: panics of all other code of the user are caught where the
+/// code is called.
 const PANICKED: &str = "can't write the log: the thread that writes it panicked, as a clock may do";
 
 pub(crate) struct BackEnd {
@@ -49,7 +51,7 @@ pub(crate) struct BackEnd {
     spans: Spans,
     sinks: Sinks,
     interval: Duration,
-    /// When refused records were reported last.
+    /// When records over the rate limit were last reported.
     refusals_reported: UnixTime,
     flushed: u64,
     reopened: u64,
@@ -78,19 +80,21 @@ impl BackEnd {
         }
     }
 
-    /// Runs until the last handle is dropped.
+    /// Runs until the pipeline ends: when its last handle is dropped.
     pub(crate) fn run(mut self) {
         let channel = Arc::clone(&self.shared.channel);
         let Progress { flush, waker, .. } = &*channel.progress;
         let mut sleep = Sleep::new(waker, self.interval);
         let at_the_end = loop {
-            // Both are read before the queues, so records logged before are seen.
+            // Read the end and the flush requests before the queues. So the round sees all records
+            // that were logged before the end or the request.
             let is_ending = channel.is_ending();
             let requested = flush.requested();
             let request = (requested != self.flushed).then_some(requested);
             let process_ends = is_end_between(self.flushed, requested);
             self.flushed = requested;
-            // The user's code runs guarded. If this file panics, logging goes on.
+            // Panics of the user's code are caught where it is called. This catches a panic of the
+            // pipeline's own code, so that logging goes on.
             let round = panic::catch_unwind(AssertUnwindSafe(|| {
                 self.round(request, is_ending, process_ends)
             }));
@@ -118,14 +122,14 @@ impl BackEnd {
     }
 
     /// Writes the records in the queues, and returns how many bytes were found. For a flush and at
-    /// the end, none is left for the next round.
+    /// the end of the pipeline, leaves no record for the next round.
     fn round(&mut self, flush: Option<u64>, is_ending: bool, process_ends: bool) -> usize {
         let reopenings = self.shared.channel.reopenings();
         let is_asked = flush.is_some() || is_ending;
         let is_dumping = self.spans.begin_dump();
         let mut found = self.pass_on(is_asked || is_dumping);
         if is_asked || is_dumping {
-            // The records that the first pass left.
+            // The first pass leaves records that happened after it began. This pass takes those.
             found += self.pass_on(true);
         }
         let Self { shared, selection, spans, sinks, .. } = self;
@@ -146,8 +150,9 @@ impl BackEnd {
         found
     }
 
-    /// Takes the records out of the queues, and passes on those that can't follow on a record yet
-    /// to be taken. Reports dropped records, and returns how many bytes were taken.
+    /// Takes the records out of the queues, and reports dropped records. Passes on the records that
+    /// no record still to be taken can precede, and keeps the others. Returns how many bytes were
+    /// taken.
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
         let found = self.inboxes.fill(&self.shared.channel.queues, is_asked);
@@ -160,7 +165,7 @@ impl BackEnd {
             spans.recorded(record, time);
             selection.record(record, time, &shared.filters, |record, time, selected| {
                 match selected {
-                    // A span has each of its events.
+                    // A span contains all of its events, including repeated ones.
                     Selected::Written | Selected::Repeated => spans.event(record, time),
                     Selected::Released => spans.released(record, time),
                 }
@@ -182,11 +187,11 @@ impl BackEnd {
         found
     }
 
-    /// Reports the records over the rate limit, each second.
+    /// Reports the records over the rate limit, once a second or if `is_asked`.
     fn report_refusals(&mut self, now: UnixTime, is_asked: bool) {
         let Some(limits) = &self.shared.limits else { return };
         let from = self.refusals_reported;
-        // The clock may have been set back.
+        // If the clock was set back, report now rather than when the old time comes again.
         let is_due = now.checked_duration_since(from).is_none_or(|since| since >= BETWEEN_REPORTS);
         if !is_asked && !is_due {
             return;

@@ -1,10 +1,10 @@
-//! The last records that the filter refuses, to be written before an error.
+//! Keeps the last records that the filter refused, to write them before an error.
 
 use std::collections::VecDeque;
 
 use tach_core::UnixTime;
 
-/// How many bytes of records are kept. Beyond, the oldest are forgotten.
+/// How many bytes of records are kept. If they are more, the oldest records are forgotten.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 pub(super) struct Backtrace {
@@ -25,7 +25,7 @@ impl Backtrace {
     }
 
     pub(super) fn keep(&mut self, record: &[u8], time: UnixTime) {
-        // Reuses the memory of the record that is forgotten.
+        // Reuse the memory of a record that is forgotten.
         let mut buffer = Vec::new();
         while self.kept.len() >= self.records || self.bytes + record.len() > MOST_BYTES {
             let Some(oldest) = self.kept.pop_front() else { return };

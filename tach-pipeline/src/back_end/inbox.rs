@@ -1,4 +1,4 @@
-//! The bytes that the back end has taken out of a queue.
+//! Holds the bytes that the back end has taken out of a queue and not passed on yet.
 
 use core::mem;
 use core::time::Duration;
@@ -13,10 +13,12 @@ use crate::frame::{self, Buffer};
 use crate::queue::{Queue, QueueId};
 use crate::stats::Dropped;
 
-/// How many rounds a queue is empty before its thread is to wake the back end.
+/// After this many rounds without bytes, the queue falls asleep: the next record of its thread
+/// wakes the back end.
 const QUIET: u32 = 16;
-/// How long the back end looks at a queue after that. No record waits as long in a processor's
-/// store buffer, so a call that missed the flag has its record found.
+/// How long the back end still reads a queue that fell asleep. A call that missed the flag does
+/// not wake the back end, but its record is found in this time: no processor keeps a record in its
+/// store buffer for so long.
 const SETTLED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inbox {
@@ -25,17 +27,17 @@ pub(crate) struct Inbox {
     bytes: Vec<u8>,
     /// The long records that were not passed on yet.
     long: VecDeque<Buffer>,
-    /// The long record that was passed on last.
+    /// The last long record that was passed on. The caller may still use its bytes.
     passed_on: Option<Buffer>,
-    /// The bytes before belong to records that were passed on.
+    /// How many of `bytes` belong to records that were passed on.
     done: usize,
-    /// The bytes before were there when the round began.
+    /// How many of `bytes` were there when the round began.
     waited: usize,
-    /// The rounds since there were bytes.
+    /// How many rounds have passed since the queue last contained bytes.
     quiet: u32,
     /// When the queue last fell asleep.
     asleep: Option<Instant>,
-    /// Whether the queue's thread has ended, and everything was taken.
+    /// Whether the queue's thread has ended and all of its records were taken.
     is_over: bool,
 }
 
@@ -58,7 +60,8 @@ impl Inbox {
         self.queue.id()
     }
 
-    /// Moves everything out of the queue and returns the number of bytes.
+    /// Begins a round: moves all records out of the queue, and returns how many bytes that were,
+    /// including long records.
     pub(crate) fn fill(&mut self, buffers: &mut Buffers) -> usize {
         if self.bytes.capacity() == 0 {
             self.bytes = buffers.take();
@@ -76,8 +79,8 @@ impl Inbox {
         found
     }
 
-    /// Returns whether the queue is to be read in the next round too, if this one began at `start`.
-    /// Gives an empty buffer back.
+    /// Ends the round that began at `start`. Returns whether to read the queue in the next round.
+    /// If all records were passed on, returns the memory to `buffers`.
     pub(crate) fn stays(&mut self, start: Instant, buffers: &mut Buffers) -> bool {
         if self.done < self.bytes.len() {
             self.quiet = 0;
@@ -96,12 +99,13 @@ impl Inbox {
         self.bytes.clear();
         self.done = 0;
         self.free_passed_on();
-        // As much as a queue holds, in memory that doubled as it grew.
+        // Keep at most the memory for all that a queue holds. It may be twice as large, since a
+        // `Vec` doubles when it grows.
         buffers.give_back(mem::take(&mut self.bytes), 2 * self.queue.capacity());
     }
 
-    /// Makes the thread's next record wake the back end. Returns whether the flag was clear: then a
-    /// record may be on its way whose call does not wake the back end.
+    /// Sets the flag that makes the thread's next record wake the back end. Returns `true` if the
+    /// flag was clear. A concurrent call may have missed it and does not wake the back end then.
     pub(crate) fn fall_asleep(&mut self) -> bool {
         let is_new = self.queue.fall_asleep();
         if is_new {
@@ -112,7 +116,8 @@ impl Inbox {
         is_new
     }
 
-    /// Marks the queue as one that is not read in each round. Returns whether it is over.
+    /// Marks the queue as one that rounds no longer read. Returns whether the queue's thread has
+    /// ended and all of its records were taken.
     pub(crate) fn leave(&self) -> bool {
         self.queue.set_awake(false);
         self.is_over
@@ -122,17 +127,17 @@ impl Inbox {
     #[inline]
     pub(crate) fn next_time(&self) -> Option<UnixTime> {
         let (record, _) = frame::split(&self.bytes[self.done..])?;
-        // A record that can't be read is passed over.
+        // A record without a readable time comes first, so that it holds up no other.
         Some(frame::time(record).map_or(UnixTime::EPOCH, frame::Time::unix_time))
     }
 
-    /// Returns whether the next record was there before this round.
+    /// Returns whether the next record was already here when the round began.
     #[inline]
     pub(crate) fn has_waited(&self) -> bool {
         self.done < self.waited
     }
 
-    /// Takes the next record.
+    /// Returns the next record and counts it as passed on.
     #[inline]
     pub(crate) fn take_next(&mut self) -> Option<&[u8]> {
         let start = self.done;
@@ -158,12 +163,12 @@ impl Inbox {
         }
     }
 
-    /// Returns whether nothing is left, here and in the queue.
+    /// Returns whether neither the inbox nor the queue contains records to pass on.
     pub(crate) fn is_empty(&self) -> bool {
         self.done == self.bytes.len() && self.queue.is_empty()
     }
 
-    /// Returns the records that the queue had no room for since the last call.
+    /// Takes the number of records that the queue dropped since the last call.
     pub(crate) fn take_dropped(&self) -> Option<Dropped> {
         self.queue.take_dropped()
     }

@@ -1,4 +1,5 @@
-//! The queues that the back end reads in each round: those that had records lately.
+//! The queues that the back end reads in each round. These are the queues that contained records a
+//! short while ago.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -10,14 +11,15 @@ use crate::channel::wake::WakeUp;
 use crate::queue::all::{Changes, Queues};
 use crate::queue::{Queue, barrier};
 
-/// How often memory that was not needed since is freed.
+/// How often memory that was not needed in the meantime is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) struct Inboxes {
     awake: Vec<Inbox>,
-    /// The queues of all living threads, and at most as many others.
+    /// The queues of all living threads. Queues of ended threads are removed before they outnumber
+    /// the others.
     all: Vec<Arc<Queue>>,
-    /// How many queues of `all` are over.
+    /// How many queues in `all` belong to ended threads and are empty.
     over: usize,
     changes: Changes,
     buffers: Buffers,
@@ -40,8 +42,8 @@ impl Inboxes {
         }
     }
 
-    /// Moves everything out of the queues and returns the number of bytes. If `is_asked`, looks at
-    /// all queues.
+    /// Moves all records out of the queues and returns the number of bytes. If `is_asked`, also
+    /// reads the queues that are asleep.
     pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> usize {
         self.start = Instant::now();
         let Self { awake, all, changes, buffers, .. } = self;
@@ -60,8 +62,9 @@ impl Inboxes {
         &mut self.awake
     }
 
-    /// Forgets queues that were empty for a while or whose threads have ended, and frees memory
-    /// that was not needed. Returns whether it did the latter, each second.
+    /// Stops reading queues that were empty for a while, and forgets queues whose threads have
+    /// ended. Once a second frees memory that was not needed in the meantime. Returns whether this
+    /// call freed memory.
     pub(crate) fn settle(&mut self, queues: &Queues) -> bool {
         let Self { awake, over, buffers, start, .. } = self;
         awake.retain_mut(|inbox| {
@@ -88,8 +91,8 @@ impl Inboxes {
         is_due
     }
 
-    /// Has all threads wake the back end at their next records. Returns `None` if there are records
-    /// already.
+    /// Sets the flags that make each thread's next record wake the back end. Returns `None` if
+    /// there are records already, so that the back end must not sleep.
     pub(crate) fn fall_asleep(&mut self, queues: &Queues) -> Option<WakeUp> {
         let are_new =
             self.awake.iter_mut().fold(false, |are_new, inbox| inbox.fall_asleep() | are_new);
@@ -99,8 +102,9 @@ impl Inboxes {
     }
 }
 
-/// Moves the rest of a long list to a block of its size. If the block shrank in place, an allocator
-/// could not return the memory before it.
+/// Moves the rest of a list that was much longer to a smaller block of memory. `shrink_to_fit`
+/// might shrink the block in place, and then the allocator could not return the memory before it
+/// to the system.
 fn fit<T>(many: &mut Vec<T>) {
     if many.capacity() > 64 + 4 * many.len() {
         let mut fitting = Vec::with_capacity(many.len());
@@ -123,7 +127,7 @@ mod tests {
     const RECORD: [u8; 24] =
         [24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// Pushes a record as a call does, and returns whether it woke the back end.
+    /// Pushes a record as a logging call does. Returns whether the call woke the back end.
     fn push(queues: &Queues, sender: &mut Sender) -> bool {
         assert!(sender.push(&RECORD));
         let is_asleep = sender.is_asleep();
@@ -133,7 +137,7 @@ mod tests {
         is_asleep
     }
 
-    /// Makes a round, and returns the number of records.
+    /// Runs a round, and returns the number of records that were found.
     fn round(queues: &Queues, inboxes: &mut Inboxes) -> usize {
         let found = inboxes.fill(queues, false);
         for inbox in inboxes.awake() {
@@ -175,7 +179,7 @@ mod tests {
         assert_eq!((inboxes.awake().len(), inboxes.all.len()), (1, 1));
     }
 
-    /// Parking must not leave a record behind.
+    /// The back end must not sleep while a queue contains a record.
     #[test]
     fn it_falls_asleep_only_if_nothing_is_left() {
         let queues = Queues::new(4096);
@@ -192,8 +196,8 @@ mod tests {
         assert!(push(&queues, &mut sender));
     }
 
-    /// A call that found the flag set may take its time until it wakes the back end, which then has
-    /// nothing to read.
+    /// A thread may be interrupted between reading the flag and waking the back end. Meanwhile the
+    /// back end may already have read the record.
     #[test]
     fn a_late_wake_up_hides_no_later_record() {
         let queues = Queues::new(4096);
@@ -210,7 +214,7 @@ mod tests {
         }
     }
 
-    /// As if a call had looked at the flag too early.
+    /// Pushes without reading the flag, like a call that read the flag too early.
     #[test]
     fn a_record_of_which_nobody_knows_is_found() {
         let queues = Queues::new(4096);

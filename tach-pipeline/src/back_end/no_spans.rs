@@ -1,4 +1,4 @@
-//! In place of the spans on the back end, without a feature that has spans.
+//! Stubs for builds without spans, in place of the back end's code for spans.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
 use tach_core::UnixTime;

@@ -1,9 +1,10 @@
 //! Merges the records of all queues in the order of their times.
 //!
-//! A round reads the clock before it takes the records out of the queues, and passes on the records
-//! that happened before. If one of them follows on another record, in any thread, then that one was
-//! in its queue before the clock was read. So no effect is written before its cause. The other
-//! records wait for the next round.
+//! A round first reads the clock, and then takes the records out of the queues. It passes on the
+//! records that happened before the clock was read. If such a record was caused by another record,
+//! of any thread, then its cause was in a queue before the clock was read, and is taken in the same
+//! round at the latest. So no effect is written before its cause. Records that happened after the
+//! clock was read wait for the next round.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,18 +14,18 @@ use tach_core::UnixTime;
 use super::inbox::Inbox;
 use crate::queue::QueueId;
 
-/// Memory for merging.
+/// The memory for merging, which the rounds share.
 #[derive(Default)]
 pub(crate) struct Merge {
-    /// The next record of each inbox that has one.
+    /// The next record of each inbox that contains records to pass on in this round.
     next: BinaryHeap<Reverse<Next>>,
 }
 
-/// The next record of an inbox. Compared by its fields in turn.
+/// The next record of an inbox. The order of the fields is the order of comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Next {
     place: UnixTime,
-    /// Of records with equal times the one in the inbox with the lower index is written first.
+    /// If two records have equal times, the inbox with the lower index is first.
     inbox: usize,
     time: UnixTime,
 }
@@ -35,15 +36,16 @@ impl Next {
     fn of(inboxes: &[Inbox], at: usize, start: UnixTime) -> Option<Self> {
         let inbox = &inboxes[at];
         let time = inbox.next_time()?;
-        // A time in the future comes from another clock, or is an event time.
+        // A record may have a time in the future, from another clock or set by the caller. Such a
+        // record waits for one round only.
         let is_due = time < start || inbox.has_waited();
         is_due.then_some(Self { place: time.min(start), inbox: at, time })
     }
 }
 
 impl Merge {
-    /// Passes on the records that may be written in the round that began at `start`, each with its
-    /// time and its queue.
+    /// Calls `write` for the records that may be written in the round that began at `start`, each
+    /// with its time and its queue.
     pub(crate) fn records(
         &mut self,
         inboxes: &mut [Inbox],
@@ -56,9 +58,11 @@ impl Merge {
         while let Some(Reverse(mut next)) = self.next.pop() {
             let at = next.inbox;
             let queue = inboxes[at].queue_id();
-            // Records of one thread mostly come many at a time.
+            // Often many records of one thread follow each other. This loop takes them without the
+            // heap.
             loop {
-                // Counted as written before, so that a panic does not repeat it.
+                // `take_next` counts the record as passed on. So if `write` panics, the record is
+                // not passed on a second time.
                 if let Some(record) = inboxes[at].take_next() {
                     write(record, next.time, queue);
                 }

@@ -1,4 +1,5 @@
-//! Records that repeat the one before: one is written, and a count of the others.
+//! Collapses equal records that follow each other: writes the first record, and a count of the
+//! others.
 
 use core::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::frame::Frame;
 use crate::level::Level;
 use crate::stats::Dropped;
 
-/// A count is written at most this long after the first record that it counts.
+/// The longest time between the first record that is counted and the report of the count.
 const LONGEST: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -18,7 +19,7 @@ pub(super) struct Repeats {
     repeated: Option<Dropped>,
 }
 
-/// Records that were not written.
+/// Records that were counted instead of written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Repeated {
     pub(super) level: Level,
@@ -26,7 +27,8 @@ pub(super) struct Repeated {
 }
 
 impl Repeats {
-    /// Counts `record` if it equals the last one in all but its time, and returns whether it does.
+    /// If `record` equals the last record in all but the time, counts it and returns `true`.
+    /// Otherwise returns `false`.
     pub(super) fn has(&mut self, record: &Frame<'_>, time: UnixTime) -> bool {
         let is_equal = Frame::read(&self.last).is_some_and(|last| last.repeats(record));
         if is_equal {
@@ -35,23 +37,24 @@ impl Repeats {
         is_equal
     }
 
-    /// Makes `record` the last one.
+    /// Keeps `record` as the last record that was written.
     pub(super) fn keep(&mut self, record: &[u8]) {
         self.last.clear();
         self.last.extend_from_slice(record);
     }
 
-    /// Returns the records that were counted, and begins anew.
+    /// Takes the count of the repeated records.
     pub(super) fn take(&mut self) -> Option<Repeated> {
         let times = self.repeated.take()?;
         let level = Frame::read(&self.last)?.level;
         Some(Repeated { level, times })
     }
 
-    /// Returns whether a count should be written, though no other record has come.
+    /// Returns whether the count has waited so long that it is written now, although no different
+    /// record has come.
     pub(super) fn are_due(&self, now: UnixTime) -> bool {
         self.repeated.is_some_and(|repeated| {
-            // The clock may have been set back.
+            // If the clock was set back, the count is due.
             now.checked_duration_since(repeated.from).is_none_or(|waited| waited >= LONGEST)
         })
     }

@@ -1,5 +1,6 @@
-//! Which of the records that were taken are written: not those kept for a backtrace, and not those
-//! that repeat the one before.
+//! Decides which records are written. Two kinds are not: records that the filter refuses and that
+//! are kept for the next error's backtrace, and records that repeat the record before. If an error
+//! follows, the kept records are written.
 
 use tach_core::UnixTime;
 
@@ -9,13 +10,13 @@ use crate::filter::Filters;
 use crate::frame::Frame;
 use crate::report;
 
-/// What becomes of a record that was taken.
+/// Why a record is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Selected {
     Written,
-    /// It repeats the record before, and is counted.
+    /// The record repeats the record before. It is counted, and not written.
     Repeated,
-    /// It was kept, and is written now, before an error.
+    /// The record was kept for a backtrace, and is written now because an error follows.
     Released,
 }
 
@@ -26,8 +27,9 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Keeps up to `backtrace` refused records for the next error, and writes equal records once
-    /// if `is_collapsing`. Fields with the keys `redacted` have no values.
+    /// Keeps up to `backtrace` refused records for the next error. If `is_collapsing`, writes equal
+    /// records that follow each other once. The values of fields with the keys `redacted` are
+    /// hidden.
     pub(crate) fn new(backtrace: usize, is_collapsing: bool, redacted: Vec<String>) -> Self {
         Self {
             backtrace: (backtrace > 0).then(|| Backtrace::new(backtrace)),
@@ -40,8 +42,9 @@ impl Selection {
         &self.redacted
     }
 
-    /// Passes on the records that are due before a record, and the record itself, unless the filter
-    /// refuses it.
+    /// Passes on a record, unless the filter refuses it. Before it, passes on the count of repeated
+    /// records if there is one, and the records that were kept for a backtrace if the record is an
+    /// error.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -82,7 +85,7 @@ impl Selection {
         pass_on(&record, time, Selected::Written);
     }
 
-    /// Writes how often the last record was repeated, if that is due.
+    /// Writes how often the last record was repeated, if `is_asked` or if the count is due.
     pub(crate) fn end_round(
         &mut self,
         now: UnixTime,
@@ -96,13 +99,13 @@ impl Selection {
         }
     }
 
-    /// Returns whether a count waits until it is due.
+    /// Returns whether a count of repeated records waits to be written.
     pub(crate) fn is_waiting(&self) -> bool {
         self.repeats.as_ref().is_some_and(Repeats::are_counted)
     }
 }
 
-/// Writes how often the last record was repeated, if it was.
+/// If the last record was repeated, writes how often.
 fn report(repeats: &mut Repeats, now: UnixTime, write: &mut impl FnMut(&Frame<'_>, UnixTime)) {
     let Some(repeated) = repeats.take() else { return };
     let message = "the last record was repeated";

@@ -1,5 +1,5 @@
-//! What the back end does with spans: puts them together, counts their durations, and passes them
-//! to the flight recorder and to the sinks.
+//! The back end's code for spans. Assembles spans from their records, collects their durations, and
+//! passes the spans to the flight recorder and to the sinks.
 
 #[cfg(feature = "otlp")]
 mod sent;
@@ -20,13 +20,14 @@ use crate::sink::all::Sinks;
 use crate::spans::span::Span;
 use crate::spans::traces::{Round, Traces};
 
-/// The most events of a span, unless a sink takes more or fewer: the default of the specification.
+/// The default for the largest number of events in a span, from the specification. The sinks may
+/// set another number.
 const MOST_EVENTS: u32 = 128;
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
     traces: Traces,
-    /// `None` without a flight recorder.
+    /// `None` if the pipeline was built without a flight recorder.
     recorder: Option<Recorder>,
     sent: Sent,
 }
@@ -52,8 +53,8 @@ impl Spans {
         self.sent.begin_round();
     }
 
-    /// Takes a record that happened at `time` out of a queue, if it is a part of a span. Returns
-    /// whether it is.
+    /// If a record is a part of a span, adds the part to the span and returns `true`. Otherwise
+    /// returns `false`. The record happened at `time`, and comes from `queue`.
     #[inline]
     pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
         let is_part = frame::is_of_span(record);
@@ -63,7 +64,7 @@ impl Spans {
         is_part
     }
 
-    /// Takes an event for the flight recorder, whether or not it is written.
+    /// Adds an event to the flight recorder, even if the event will not be written.
     #[inline]
     pub(super) fn recorded(&mut self, record: &[u8], time: UnixTime) {
         if let Some(recorder) = &mut self.recorder {
@@ -71,18 +72,19 @@ impl Spans {
         }
     }
 
-    /// Takes an event, which may have happened in a span.
+    /// Adds an event to its span, if the event happened in a span.
     pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.traces.event(record, time);
     }
 
-    /// Takes an event that was kept for a while. Its span may have ended.
+    /// Adds an event that was kept for a backtrace to its span. If the span was passed on
+    /// meanwhile, ignores the event.
     pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.traces.released(record, time);
     }
 
-    /// Ends the round that began at `start`. Passes on the spans that are kept, of those that ended
-    /// in the round before.
+    /// Ends the round that began at `start`. Passes on the spans that ended in the round before,
+    /// except for spans in traces that are not kept.
     pub(super) fn end_round(&mut self, start: UnixTime, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
         let counts = &shared.channel.progress.counts;
@@ -90,8 +92,9 @@ impl Spans {
         sent.end_round(counts, sinks);
     }
 
-    /// Passes on the spans that are kept, of all that have ended, since every record was taken. If
-    /// the process ends, also those that are open, if that is wanted.
+    /// Passes on all spans that have ended, except for spans in traces that are not kept. Call
+    /// after every record was taken. If the process ends and the pipeline sends unfinished spans,
+    /// passes on the open spans too.
     pub(super) fn finish(&mut self, process_ends: bool, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
         traces.finish(&round(shared), |span| pass_on(span, recorder, sent, sinks));
@@ -102,12 +105,13 @@ impl Spans {
         sent.finish(&shared.channel.progress.counts, sinks);
     }
 
-    /// Begins a round for the flight recorder. Returns whether somebody waits for a dump.
+    /// Begins a round for the flight recorder. Returns whether there are requests for dumps.
     pub(super) fn begin_dump(&self) -> bool {
         self.shared.spans.flight.as_ref().is_some_and(|flight| flight.requests.begin_round())
     }
 
-    /// Answers requests for dumps at the end of a round, and begins a file if a span was slow.
+    /// Answers requests for dumps at the end of a round. If a span was slow, begins to write a
+    /// file.
     pub(super) fn end_dump(&mut self, now: UnixTime) {
         if let Some(recorder) = &mut self.recorder {
             let traces = &self.traces;
@@ -115,14 +119,14 @@ impl Spans {
         }
     }
 
-    /// Passes the durations of spans to the sinks that take them, each period.
+    /// Passes the durations of spans to the sinks that take durations, once each period.
     pub(super) fn export_durations(&mut self, now: UnixTime, is_asked: bool, sinks: &mut Sinks) {
         if let Some(durations) = &self.shared.spans.durations {
             self.sent.export_durations(durations, now, is_asked, sinks);
         }
     }
 
-    /// Begins to look for spans without an end, since records were dropped.
+    /// Begins to search for spans whose end was dropped. Call after records were dropped.
     pub(super) fn suspect_lost_ends(&mut self) {
         self.traces.suspect_lost_ends();
     }
@@ -137,7 +141,7 @@ impl Spans {
         self.traces.trim();
     }
 
-    /// Refuses requests for dumps, since the back end ends.
+    /// Refuses all further requests for dumps, since the back end ends.
     pub(super) fn end(&self) {
         if let Some(flight) = &self.shared.spans.flight {
             flight.requests.end();

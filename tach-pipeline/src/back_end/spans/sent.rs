@@ -1,4 +1,4 @@
-//! The way of spans that have ended to the sinks, if their trace is kept.
+//! Passes spans that have ended to the sinks, if their trace is kept.
 
 use tach_core::{Instant, UnixTime};
 
@@ -12,7 +12,7 @@ use crate::stats::Counts;
 pub(crate) struct Sent {
     /// `None` if every trace is kept.
     tail: Option<Waiting>,
-    /// When the durations of spans were passed to the sinks last.
+    /// When the durations of spans were last passed to the sinks.
     exported: Instant,
 }
 
@@ -28,7 +28,7 @@ impl Sent {
         }
     }
 
-    /// Passes the span on, or has it wait until its trace is decided about.
+    /// Passes the span on, or keeps it until it is decided whether its trace is kept.
     pub(super) fn span(&mut self, span: &Span<'_>, sinks: &mut Sinks) {
         match &mut self.tail {
             Some(tail) => tail.span(span, Instant::now(), |span| sinks.span(span)),
@@ -53,7 +53,7 @@ impl Sent {
         self.tail.as_ref().is_some_and(Waiting::is_waiting)
     }
 
-    /// Passes the durations of spans to the sinks that take them, each period.
+    /// Passes the durations of spans to the sinks that take durations, once each period.
     pub(super) fn export_durations(
         &mut self,
         durations: &Collected,
