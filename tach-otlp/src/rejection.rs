@@ -65,6 +65,8 @@ impl Rejection {
 
     /// A collector that has no time now.
     pub(crate) fn busy(reason: &str, after: Option<Duration>) -> Self {
+        // A collector that asks for no pause is busy nevertheless.
+        let after = after.filter(|after| !after.is_zero());
         let asks = after.map_or_else(String::new, |after| format!("; it asks to wait {after:?}"));
         let error = io::Error::other(format!("the collector is busy: {reason}{asks}"));
         Self::Later { error, after }

@@ -168,7 +168,9 @@ impl Sinks {
                 threads.push(thread.map_err(Error::thread)?);
             }
             for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
-                let stream = Layout::of(&mut layouts, formatter).stream(&levels, &reporter);
+                let all = Levels::all(LevelFilter::Trace);
+                let levels = if formatter.content.is_filtered() { &levels } else { &all };
+                let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
                 stream.count_for(Arc::clone(&counts));
                 match (&mut stream.writers, here.take(), threads.last()) {
                     (writers, Some(output), _) => *writers = Writers::Here(output, buffer_bytes),

@@ -39,6 +39,11 @@ impl Content {
         }
     }
 
+    /// Returns whether the sink's filter applies.
+    pub(super) fn is_filtered(&self) -> bool {
+        !matches!(self, Self::Durations(..))
+    }
+
     /// Returns the name of the content for messages, or `None` for events.
     pub(super) fn others(&self) -> Option<&'static str> {
         match self {

@@ -20,6 +20,10 @@ impl Content {
         Some(&*self.0)
     }
 
+    pub(super) fn is_filtered(&self) -> bool {
+        true
+    }
+
     pub(super) fn others(&self) -> Option<&'static str> {
         None
     }

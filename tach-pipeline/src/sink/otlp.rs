@@ -172,6 +172,8 @@ struct Collector {
     signal: Signal,
     max_delay: Duration,
     retry_for: Duration,
+    /// Whether the last failure asked for a pause.
+    asks_for_pause: bool,
 }
 
 impl Collector {
@@ -183,7 +185,7 @@ impl Collector {
             if signal == Signal::Metrics { Duration::ZERO } else { of_all.max_delay(signal) };
         let retry_for = of_all.retry_for();
         drop(of_all);
-        Self { exporter, signal, max_delay, retry_for }
+        Self { exporter, signal, max_delay, retry_for, asks_for_pause: false }
     }
 }
 
@@ -196,7 +198,10 @@ impl Writer for Collector {
         let sent = thread::silently(|| self.exporter.lock().send(self.signal, records));
         let (which, reason) = match sent {
             Ok(()) => return Ok(records.len()),
-            Err(Rejection::Later { error, .. }) => return Err(error),
+            Err(Rejection::Later { error, after }) => {
+                self.asks_for_pause = after.is_some();
+                return Err(error);
+            }
             Err(Rejection::Whole { reason }) => (Which::Whole, reason),
             Err(Rejection::Never { count, reason }) => {
                 (count.map_or(Which::All, Which::Some), reason)
@@ -224,6 +229,10 @@ impl Writer for Collector {
 
     fn pause(&self) -> Duration {
         self.exporter.lock().pause(self.signal)
+    }
+
+    fn asks_for_pause(&self) -> bool {
+        self.asks_for_pause && !self.pause().is_zero()
     }
 
     fn retries_for(&self) -> Duration {

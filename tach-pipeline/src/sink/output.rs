@@ -49,23 +49,24 @@ impl Output {
 
     /// Returns how long to wait before the next try. Zero if the last try succeeded.
     fn pause(&self) -> Duration {
-        self.failure.pause().max(self.asked_pause())
+        self.failure.pause().max(self.receiver_pause())
     }
 
-    /// Returns the rest of the pause that a remote receiver has asked for. Flushes obey this pause
-    /// too.
-    pub(super) fn asked_pause(&self) -> Duration {
+    /// Returns the rest of the pause before the next request to a remote receiver: the pause that the
+    /// receiver asks for, or that of its client. Flushes keep this pause too.
+    pub(super) fn receiver_pause(&self) -> Duration {
         self.writer.pause()
     }
 
-    /// Fails with the reason why the receiver must not be tried now.
-    ///
-    /// # Errors
-    ///
-    /// Always.
-    pub(super) fn waits(&self) -> Result<(), String> {
+    /// Returns whether a remote receiver asks not to be tried now.
+    pub(super) fn asks_for_pause(&self) -> bool {
+        self.writer.asks_for_pause()
+    }
+
+    /// Returns the reason why the receiver is not tried now.
+    pub(super) fn waits(&self) -> String {
         let error = self.counts.last_error().unwrap_or_default();
-        Err(format!("can't write the log to {}: {error}", self.counts.name))
+        format!("can't write the log to {}: {error}", self.counts.name)
     }
 
     /// Returns how long to wait until events can be tried, or `None` if no events wait.
@@ -111,11 +112,11 @@ impl Output {
         while batch.left() > 0 {
             self.follow(batch);
             if self.is_lost {
-                self.reopen_now(batch).map_err(|error| self.failed(&error, batch))?;
+                self.reopen_now(batch).map_err(|error| self.failed(&error, batch.left()))?;
             }
             let next = batch.next(self.writer.most_bytes());
             match attempt(|| self.writer.write(next)) {
-                Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch)),
+                Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch.left())),
                 Ok(_) if self.is_deleted() => self.is_lost = true,
                 Ok(count) => {
                     let (length, count) = (next.len(), count.min(next.len()));
@@ -126,7 +127,7 @@ impl Output {
                         has_failed |= self.is_over();
                     }
                 }
-                Err(error) => return Err(self.failed(&error, batch)),
+                Err(error) => return Err(self.failed(&error, batch.left())),
             }
         }
         batch.clear();
@@ -158,13 +159,13 @@ impl Output {
     ///
     /// Returns the reason, after reporting the failure.
     pub(super) fn flush(&mut self, batch: &Batch) -> Result<(), String> {
-        attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch))
+        attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch.left()))
     }
 
     /// Continues in a new file at the same path, or in the old one if no file can be opened.
     pub(super) fn reopen(&mut self, batch: &mut Batch) {
         if let Err(error) = self.reopen_now(batch) {
-            self.failed(&error, batch);
+            self.failed(&error, batch.left());
         }
     }
 
@@ -195,7 +196,7 @@ impl Output {
                 batch.repeat_part();
             }
             if let Err(error) = rotated.and_then(|()| file.tidy()) {
-                self.failed(&error, batch);
+                self.failed(&error, batch.left());
             }
         }
     }
@@ -205,11 +206,11 @@ impl Output {
     }
 
     #[cold]
-    fn failed(&mut self, error: &io::Error, batch: &Batch) -> String {
+    fn failed(&mut self, error: &io::Error, waiting: usize) -> String {
         self.failure.happened();
         self.counts.failed(error);
         let sink = &*self.counts.name;
-        self.reporter.report(&Incident::Failed { sink, error, waiting: batch.left() });
+        self.reporter.report(&Incident::Failed { sink, error, waiting });
         format!("can't write the log to {sink}: {error}")
     }
 }

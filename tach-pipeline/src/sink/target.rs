@@ -95,6 +95,11 @@ pub(super) trait Writer: Send {
         Duration::ZERO
     }
 
+    /// Returns whether the receiver itself asks for the pause.
+    fn asks_for_pause(&self) -> bool {
+        false
+    }
+
     /// Returns for how long failed events are tried again before they are given up.
     #[cfg(feature = "otlp")]
     fn retries_for(&self) -> Duration {

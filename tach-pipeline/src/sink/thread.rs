@@ -44,7 +44,6 @@ impl Thread {
             link: Arc::clone(&link),
             lanes: lanes.into_iter().map(Lane::new).collect(),
             progress: Arc::clone(progress),
-            flushed: 0,
             reopened: 0,
         };
         let thread = thread::Builder::new().name("tach-sink".to_owned());
@@ -199,7 +198,6 @@ struct Writing {
     link: Arc<Link>,
     lanes: Vec<Lane>,
     progress: Arc<Progress>,
-    flushed: u64,
     reopened: u64,
 }
 
@@ -214,11 +212,14 @@ impl Writing {
         self.progress.waker.mark_thread();
         loop {
             let job = self.next_job();
-            let is_flush = job.flush != self.flushed || job.is_ending;
             let reopens = job.reopenings != self.reopened;
-            (self.flushed, self.reopened) = (job.flush, job.reopenings);
+            self.reopened = job.reopenings;
             let mut first = None;
             for (at, lane) in self.lanes.iter_mut().enumerate() {
+                let is_flush = job.is_ending || lane.is_to_flush(job.flush);
+                if is_flush {
+                    lane.flushed = job.flush;
+                }
                 // Panics of the user's code are caught where it is called. This catches a panic of
                 // the pipeline's own code, so that logging goes on.
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
@@ -242,21 +243,12 @@ impl Writing {
     fn next_job(&mut self) -> Job {
         let mut state = self.link.lock();
         loop {
-            // A flush waits for the end of a pause that a remote receiver has asked for.
-            let pause = self.lanes.iter().map(|lane| lane.output.asked_pause()).max();
-            let pause = pause.unwrap_or_default();
-            let is_now = pause.is_zero() || state.is_ending;
-            let flush = if is_now { state.flush } else { self.flushed };
-            let is_asked =
-                flush != self.flushed || state.reopenings != self.reopened || state.is_ending;
+            let State { flush, reopenings, is_ending, .. } = *state;
+            let is_asked = reopenings != self.reopened || is_ending;
             let lanes = self.lanes.iter_mut().zip(&mut state.lanes);
-            let due = lanes.map(|(lane, waiting)| lane.due(waiting, is_asked)).min();
-            let mut due = due.unwrap_or(FOREVER);
-            if state.flush != flush {
-                due = due.min(pause);
-            }
+            let due = lanes.map(|(lane, waiting)| lane.due(waiting, flush, is_asked)).min();
+            let due = due.unwrap_or(FOREVER);
             if is_asked || due.is_zero() {
-                let State { reopenings, is_ending, .. } = *state;
                 self.link.notify(state);
                 return Job { flush, reopenings, is_ending };
             }
@@ -276,24 +268,38 @@ struct Lane {
     index: usize,
     batch: Batch,
     gathering: Gathering,
+    /// The last flush that was done.
+    flushed: u64,
 }
 
 impl Lane {
     fn new((output, index): (Output, usize)) -> Self {
         let gathering = Gathering::new(output.max_delay());
-        Self { output, index, batch: Batch::new(), gathering }
+        Self { output, index, batch: Batch::new(), gathering, flushed: 0 }
     }
 
-    /// Takes the waiting events if they have waited long enough, or if `is_asked`. Returns how long
-    /// the thread may sleep until the lane must be served again.
-    fn due(&mut self, waiting: &mut Waiting, is_asked: bool) -> Duration {
+    /// Returns whether the requested flush is to be done now. A flush waits for the end of the pause
+    /// before the next request to a remote receiver.
+    fn is_to_flush(&self, requested: u64) -> bool {
+        requested != self.flushed && self.output.receiver_pause().is_zero()
+    }
+
+    /// Takes the waiting events if they have waited long enough, if a flush is to be done or if
+    /// `is_asked`. Returns how long the thread may sleep until the lane must be served again.
+    fn due(&mut self, waiting: &mut Waiting, flush: u64, is_asked: bool) -> Duration {
+        let is_asked = is_asked || self.is_to_flush(flush);
         let delay = self.gathering.left(waiting.pending.len());
         if self.batch.is_empty() && (is_asked || delay.is_zero()) {
             mem::swap(&mut self.batch, &mut waiting.pending);
             self.gathering.end();
         }
+        if is_asked {
+            return Duration::ZERO;
+        }
         let delay = if delay.is_zero() { FOREVER } else { delay };
-        self.output.due(&self.batch).unwrap_or(FOREVER).min(delay)
+        let due = self.output.due(&self.batch).unwrap_or(FOREVER).min(delay);
+        let is_requested = flush != self.flushed;
+        if is_requested { due.min(self.output.receiver_pause()) } else { due }
     }
 
     /// Writes events of the lane `at` of `link`.
@@ -321,11 +327,11 @@ impl Lane {
     }
 
     fn flush(&mut self, link: &Link, at: usize) -> Result<(), String> {
-        if !self.output.asked_pause().is_zero() {
-            return self.output.waits();
+        if self.output.asks_for_pause() {
+            return Err(self.output.waits());
         }
         let before = self.output.write_now(&mut self.batch);
-        if !self.batch.is_empty() || !self.output.asked_pause().is_zero() {
+        if !self.batch.is_empty() || !self.output.receiver_pause().is_zero() {
             return before;
         }
         let mut state = link.lock();

@@ -1,9 +1,10 @@
-//! Sends events to a remote receiver, which may accept some events and not others.
+//! Sending to a receiver elsewhere, which may take some events and not others.
 
 mod aside;
 
 use core::time::Duration;
 use std::io;
+use std::time::Instant;
 
 pub(in crate::sink) use self::aside::Aside;
 use self::aside::Part;
@@ -12,11 +13,10 @@ use crate::incident::Incident;
 use crate::sink::batch::Batch;
 use crate::sink::refused::{Refused, Which};
 
-/// The longest pause that a first failure causes by itself. If a pause is longer, the receiver has
-/// asked for it.
-const LONGEST_OWN_PAUSE: Duration = Duration::from_millis(800);
+/// After a failure that took longer, the other lanes of the thread come first.
+const LONG: Duration = Duration::from_secs(1);
 
-/// The outcome of sending the next part of a batch.
+/// What became of the next part of a batch.
 enum Sent {
     Accepted,
     /// Events were given up, for this reason.
@@ -27,18 +27,16 @@ enum Sent {
 }
 
 impl Output {
-    /// Sends the new events in `batch`, and tries events again that failed before.
+    /// Sends the events, and those that were set aside.
     ///
-    /// If the receiver does not accept a part of the batch now, the part is set aside and other
-    /// events are tried first. If the receiver accepts those, the part itself may be at fault: the
-    /// part is halved until each event that fails is alone. Such an event is tried with growing
-    /// pauses, and given up in the end.
-    ///
-    /// A part that the receiver refuses as a whole is halved once.
+    /// A part that the receiver does not take now is set aside, and other events are tried. If these
+    /// are accepted, the part is suspect: it is halved, until the events that fail stand alone. These
+    /// are tried with growing pauses, and given up at last. A part that the receiver refuses as a
+    /// whole is halved once.
     ///
     /// # Errors
     ///
-    /// If events were given up or have to wait. Returns the reason, after reporting it.
+    /// Returns the reason, which was reported too, if events were given up or have to wait.
     pub(super) fn send(&mut self, batch: &mut Batch) -> Result<(), String> {
         let outcome = self.send_all(batch);
         if batch.left() == 0 {
@@ -50,11 +48,16 @@ impl Output {
     fn send_all(&mut self, batch: &mut Batch) -> Result<(), String> {
         let mut outcome = Ok(());
         loop {
-            let given_up = match self.aside.take(batch.left() > 0) {
-                Some(part) => self.send_again(part)?,
-                None if batch.left() > 0 => self.send_next(batch)?,
-                None if self.aside.is_empty() => return outcome,
-                None => return self.waits(),
+            let given_up = if let Some(part) = self.aside.take_hopeful() {
+                self.send_part(part, true)?
+            } else if batch.left() > 0 && (self.has_room() || self.aside.is_turn_of_new()) {
+                self.send_next(batch)?
+            } else if let Some(part) = self.aside.take() {
+                self.send_part(part, false)?
+            } else if batch.left() == 0 && self.aside.is_empty() {
+                return outcome;
+            } else {
+                return Err(self.waits());
             };
             if let Some(reason) = given_up {
                 outcome = Err(reason);
@@ -62,113 +65,81 @@ impl Output {
         }
     }
 
-    /// Sends the next part of the new events. If events were given up, returns the reason.
+    fn has_room(&self) -> bool {
+        self.aside.has_room(self.writer.most_bytes())
+    }
+
+    /// Sends the next part of new events. Returns the reason if events were given up.
     ///
     /// # Errors
     ///
-    /// If the receiver must be tried later. Returns the reason.
+    /// Returns the reason if nothing is to be sent now.
     fn send_next(&mut self, batch: &mut Batch) -> Result<Option<String>, String> {
         let most = self.writer.most_bytes();
         let length = batch.next(most).len();
         match self.attempt_next(batch, most) {
             Sent::Accepted => Ok(None),
             Sent::GivenUp(reason) => Ok(Some(reason)),
-            Sent::Whole(error) => self.halve_once(Part::new(batch.take(length)), &error),
+            Sent::Whole(error) => Ok(self.halve_once(Part::new(batch.take(length)), &error)),
             Sent::Later(error) => {
-                let reason = self.failed(&error, batch);
-                if self.aside.is_empty() {
+                let reason = self.has_failed(&error, batch);
+                self.aside.failed_last(false);
+                if self.has_room() {
                     self.aside.add(Part::new(batch.take(length)));
-                } else {
-                    self.aside.others_failed();
                 }
                 Err(reason)
             }
         }
     }
 
-    /// Like [`send_next`](Self::send_next), for a part that was set aside.
-    fn send_again(&mut self, mut part: Part) -> Result<Option<String>, String> {
-        match self.attempt_next(&mut part.batch, usize::MAX) {
-            Sent::Accepted => Ok(None),
-            Sent::GivenUp(reason) => Ok(Some(reason)),
-            Sent::Whole(error) => self.halve_once(part, &error),
-            Sent::Later(error) if part.is_suspect && part.batch.events_left() > 1 => {
-                self.isolate(part, &error)
-            }
-            Sent::Later(error) if part.since.elapsed() >= self.writer.retries_for() => {
-                Ok(Some(self.give_up(part.batch.left(), None, &error, &mut part.batch)))
-            }
-            Sent::Later(error) if part.is_suspect => {
-                let reason = self.failed(&error, &part.batch);
-                self.aside.add_suspect(part);
-                Err(reason)
-            }
-            Sent::Later(error) => {
-                let reason = self.failed(&error, &part.batch);
-                self.aside.add(part);
-                Err(reason)
-            }
-        }
-    }
-
-    /// Halves a part that fails although other events are accepted, until each event that fails is
-    /// alone.
-    fn isolate(&mut self, mut part: Part, error: &io::Error) -> Result<Option<String>, String> {
-        let mut given_up = None;
-        while let Some(half) = part.take_half() {
-            let mut failing = Vec::new();
-            for mut half in [half, part] {
-                if self.asked_pause() > LONGEST_OWN_PAUSE {
-                    failing.push(half);
-                    continue;
-                }
-                match self.attempt_next(&mut half.batch, usize::MAX) {
-                    Sent::Accepted => {}
-                    Sent::GivenUp(reason) => given_up = Some(reason),
-                    Sent::Whole(error) => given_up = self.halve_once(half, &error)?.or(given_up),
-                    Sent::Later(_) => failing.push(half),
-                }
-            }
-            match (failing.pop(), failing.pop()) {
-                (None, _) => return Ok(given_up),
-                (Some(only), None) => part = only,
-                // By now the receiver may accept no events at all.
-                (Some(second), Some(first)) => {
-                    let reason = self.failed(error, &first.batch);
-                    self.aside.add(first);
-                    self.aside.add(second);
-                    return Err(reason);
-                }
-            }
-        }
-        let reason = self.failed(error, &part.batch);
-        self.aside.add_suspect(part);
-        Err(reason)
-    }
-
-    /// Sends the halves of a part that was refused as a whole. A half that is refused again is
-    /// given up.
-    fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Result<Option<String>, String> {
-        let Some(half) = part.take_half() else {
-            return Ok(Some(self.give_up(part.batch.left(), None, error, &mut part.batch)));
+    /// Sends a part that was set aside: see [`send_next`](Self::send_next). If the part is hopeful,
+    /// others may be tried after its failure.
+    fn send_part(&mut self, mut part: Part, is_hopeful: bool) -> Result<Option<String>, String> {
+        let start = Instant::now();
+        let error = match self.attempt_next(&mut part.batch, usize::MAX) {
+            Sent::Accepted => return Ok(None),
+            Sent::GivenUp(reason) => return Ok(Some(reason)),
+            Sent::Whole(error) => return Ok(self.halve_once(part, &error)),
+            Sent::Later(error) => error,
         };
-        let mut outcome = Ok(None);
-        for mut half in [half, part] {
-            match self.attempt_next(&mut half.batch, usize::MAX) {
-                Sent::Accepted => {}
-                Sent::GivenUp(reason) => outcome = outcome.map(|_| Some(reason)),
-                Sent::Whole(error) => {
-                    let left = half.batch.left();
-                    let reason = self.give_up(left, None, &error, &mut half.batch);
-                    outcome = outcome.map(|_| Some(reason));
-                }
-                Sent::Later(error) => {
-                    outcome = Err(self.failed(&error, &half.batch));
-                    self.aside.add(half);
-                }
+        let reason = self.has_failed(&error, &part.batch);
+        self.aside.failed_last(true);
+        let asks = self.writer.asks_for_pause();
+        self.set_aside_again(part, &error, asks);
+        if is_hopeful && !asks && start.elapsed() < LONG { Ok(None) } else { Err(reason) }
+    }
+
+    /// Sets a part aside that has failed again, in halves if the part itself may be the reason.
+    fn set_aside_again(&mut self, mut part: Part, error: &io::Error, asks_for_pause: bool) {
+        let is_suspect = self.aside.is_suspect(&part) && !asks_for_pause;
+        let half = if is_suspect { part.take_half() } else { None };
+        if let Some(half) = half {
+            self.aside.add_half(half);
+            self.aside.add_half(part);
+        } else if part.since.elapsed() >= self.writer.retries_for() {
+            self.give_up(part.batch.left(), None, error, &mut part.batch);
+        } else if is_suspect {
+            let most = self.writer.most_bytes();
+            if let Some(mut oldest) = self.aside.add_alone(part, most) {
+                self.give_up(oldest.batch.left(), None, error, &mut oldest.batch);
             }
+        } else {
+            self.aside.add(part);
         }
-        outcome
+    }
+
+    /// Has the halves of a part tried that was refused as a whole. Returns the reason if the part is
+    /// given up instead: it is such a half, or one event.
+    fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Option<String> {
+        let half = if part.is_half { None } else { part.take_half() };
+        let Some(half) = half else {
+            return Some(self.give_up(part.batch.left(), None, error, &mut part.batch));
+        };
+        for mut half in [half, part] {
+            half.is_half = true;
+            self.aside.add_half(half);
+        }
+        None
     }
 
     /// Sends the next `most` bytes of the batch.
@@ -176,7 +147,9 @@ impl Output {
         let next = batch.next(most);
         let length = next.len();
         let Err(error) = attempt(|| self.writer.write(next)) else {
-            return self.accepted(length, batch);
+            self.wrote(length, batch);
+            self.has_accepted();
+            return Sent::Accepted;
         };
         let count = match Refused::of(&error).map(|refused| refused.which) {
             None => return Sent::Later(error),
@@ -185,26 +158,32 @@ impl Output {
             Some(Which::Some(0)) => {
                 let (sink, warning) = (&*self.counts.name, &*error.to_string());
                 self.reporter.report(&Incident::Warned { sink, warning });
-                return self.accepted(length, batch);
+                self.wrote(length, batch);
+                self.has_accepted();
+                return Sent::Accepted;
             }
-            Some(Which::Some(count)) => Some(count),
+            Some(Which::Some(count)) => {
+                self.has_accepted();
+                Some(count)
+            }
         };
-        let reason = self.give_up(length, count, &error, batch);
-        Sent::GivenUp(reason)
+        Sent::GivenUp(self.give_up(length, count, &error, batch))
     }
 
-    /// Counts `length` bytes of events as accepted.
-    fn accepted(&mut self, length: usize, batch: &mut Batch) -> Sent {
-        self.wrote(length, batch);
-        self.aside.others_are_accepted();
+    /// Notes that the receiver has accepted a request, or a part of it.
+    fn has_accepted(&mut self) {
+        self.aside.accepted();
         if self.is_over() {
             self.recovered();
         }
-        Sent::Accepted
     }
 
-    /// Drops the events in the next `length` bytes. The receiver refused `count` of them, or all if
-    /// that is `None`.
+    /// Reports a failure, after which the events of the batch and those set aside wait.
+    fn has_failed(&mut self, error: &io::Error, batch: &Batch) -> String {
+        self.failed(error, batch.left() + self.aside.bytes())
+    }
+
+    /// Drops `length` bytes of events, of which the receiver refused `count`, or all.
     #[cold]
     fn give_up(
         &mut self,

@@ -4,6 +4,9 @@ use core::time::Duration;
 
 use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink};
 use test_support::receiver::{OK, Requests, serve_by};
+use tracing::subscriber::with_default;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
 
 use super::faults::{SHORT, answer, counts};
 use super::wait_until;
@@ -50,9 +53,73 @@ fn a_record_that_is_never_taken_holds_up_no_other() {
     drop(pipeline.with_timeout(Duration::ZERO));
 }
 
+/// Events that fail alone keep neither each other nor new ones.
+#[test]
+fn many_records_that_are_never_taken_hold_up_no_other() {
+    let (pipeline, _requests) = of_records(LONG, "503 Busy");
+    let mut good = 0;
+    for _ in 0..3 {
+        for number in 0..500 {
+            info(&pipeline, if number % 50 == 7 { "poison" } else { "good" });
+        }
+        good += 490;
+        wait_until(|| {
+            info(&pipeline, "good");
+            good += 1;
+            counts(&pipeline).written() >= good - 20
+        });
+    }
+    wait_until(|| counts(&pipeline).written() == good);
+    let sink = counts(&pipeline);
+    assert_eq!((sink.dropped(), sink.waiting()), (0, 30));
+}
+
+/// Some requests are refused as a whole, for long; some for now, for poison.
+#[test]
+fn halves_that_fail_later_are_not_lost() {
+    let (endpoint, _requests) = serve_by(|_, body| match body.len() {
+        _ if has(body, "poison") => answer("503 Busy", b""),
+        20_000.. => answer("413 Long", b""),
+        _ => OK.to_vec(),
+    });
+    let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs]).max_delay(SHORT);
+    let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
+    let pipeline = builder.sink(Sink::otlp(otlp)).build().unwrap();
+    for number in 0..200 {
+        info(&pipeline, if number == 100 { "poison" } else { "good" });
+    }
+    wait_until(|| {
+        info(&pipeline, "good");
+        counts(&pipeline).written() >= 400
+    });
+    // A record that is neither sent nor dropped would wait for ever.
+    wait_until(|| counts(&pipeline).waiting() == 1);
+    assert!(counts(&pipeline).dropped() > 0);
+}
+
+/// A collector that asks for patience with one signal gets the others, also by a flush.
+#[test]
+fn a_flush_of_one_signal_waits_for_no_pause_of_another() {
+    let (endpoint, requests) = serve_by(|path, _| match path {
+        "/v1/traces" => answer("429 Slow\r\nretry-after: 3600", b""),
+        _ => OK.to_vec(),
+    });
+    let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs, Signal::Traces]);
+    let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
+    let pipeline = builder.sink(Sink::otlp(otlp.max_delay(LONG))).build().unwrap();
+    let subscriber = registry().with(Pipeline::clone(&pipeline));
+    with_default(subscriber, || drop(tracing::info_span!("refused")));
+    pipeline.flush(LONG).unwrap_err();
+    info(&pipeline, "accepted");
+    pipeline.flush(SHORT).unwrap_err();
+    let paths: Vec<_> = (0..2).map(|_| requests.recv_timeout(LONG).unwrap().0).collect();
+    assert_eq!(paths, ["/v1/traces", "/v1/logs"]);
+    drop(pipeline.with_timeout(Duration::ZERO));
+}
+
 #[test]
 fn a_record_that_is_not_taken_in_time_is_given_up() {
-    let (pipeline, _requests) = of_records(Duration::from_millis(1), "503 Busy");
+    let (pipeline, _requests) = of_records(Duration::from_secs(2), "503 Busy");
     info(&pipeline, "poison");
     wait_until(|| {
         info(&pipeline, "good");

@@ -1,4 +1,4 @@
-//! Events that are set aside because a receiver did not accept them. It may accept others.
+//! Events that a receiver did not take, while the receiver may take others.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -6,38 +6,54 @@ use std::time::Instant;
 
 use crate::sink::batch::Batch;
 
-/// The first and the longest pause between two tries of an event that fails alone.
+/// The first pause between two tries of an event that fails alone, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Parts of batches, each of which failed at least once.
+/// Parts of batches that were not accepted yet.
 #[derive(Default)]
 pub(in crate::sink) struct Aside {
     parts: VecDeque<Part>,
-    /// Whether parts are tried before new events, because new events failed last.
-    comes_first: bool,
+    /// How often the receiver has accepted a request.
+    accepted: u64,
+    /// Whether a part failed last, so that new events come next.
+    part_failed: bool,
 }
 
 pub(super) struct Part {
     pub(super) batch: Batch,
-    /// When the part failed for the first time.
+    /// When a request with these events failed first.
     pub(super) since: Instant,
-    /// Whether the receiver accepted other events after the part had failed. Then the part itself
-    /// may be the reason.
-    pub(super) is_suspect: bool,
-    /// The earliest time of the next try, and the pause that follows if that try fails. Only an
-    /// event that fails alone makes a pause.
+    /// Whether a request with more events was refused as a whole.
+    pub(super) is_half: bool,
+    /// Whether a request with these events alone has failed.
+    is_tried: bool,
+    /// The count of accepted requests when a request with these events failed last.
+    failed_at: u64,
+    /// When the part may be tried again.
     next: Instant,
+    /// The pause after the next failure of an event that fails alone.
     pause: Duration,
+    /// Whether the part is an event that fails alone.
+    is_alone: bool,
 }
 
 impl Part {
     pub(super) fn new(batch: Batch) -> Self {
         let now = Instant::now();
-        Self { batch, since: now, is_suspect: false, next: now, pause: FIRST_PAUSE }
+        Self {
+            batch,
+            since: now,
+            is_half: false,
+            is_tried: false,
+            failed_at: 0,
+            next: now,
+            pause: FIRST_PAUSE,
+            is_alone: false,
+        }
     }
 
-    /// Takes the first half of the events. If there is only one event, returns `None`.
+    /// Takes the first half of the events, if there are several.
     pub(super) fn take_half(&mut self) -> Option<Self> {
         let batch = self.batch.take_half()?;
         Some(Self { batch, ..*self })
@@ -49,41 +65,86 @@ impl Aside {
         self.parts.is_empty()
     }
 
-    /// Adds a part that failed. Other events are tried before the part.
-    pub(super) fn add(&mut self, mut part: Part) {
-        part.is_suspect = false;
-        self.parts.push_back(part);
-        self.comes_first = false;
+    /// Returns how many bytes the parts have.
+    pub(super) fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.batch.left()).sum()
     }
 
-    /// Adds an event that fails alone: the pauses between its tries grow.
-    pub(super) fn add_suspect(&mut self, mut part: Part) {
+    /// Returns whether a part of new events may be added besides others: two parts, or more if these
+    /// have up to `most` bytes. Events that fail alone don't count.
+    pub(super) fn has_room(&self, most: usize) -> bool {
+        let several = self.parts.iter().filter(|part| !part.is_alone);
+        let (count, bytes) =
+            several.fold((0, 0), |(count, bytes), part| (count + 1, bytes + part.batch.left()));
+        count < 2 || bytes <= most
+    }
+
+    /// Returns whether new events are tried next, though there is no room for them if they fail: they
+    /// and the parts are tried by turns.
+    pub(super) fn is_turn_of_new(&self) -> bool {
+        self.part_failed
+    }
+
+    /// Notes whether a part failed last, or new events.
+    pub(super) fn failed_last(&mut self, is_part: bool) {
+        self.part_failed = is_part;
+    }
+
+    /// Notes that the receiver has accepted a request.
+    pub(super) fn accepted(&mut self) {
+        self.accepted += 1;
+    }
+
+    /// Returns whether other events were accepted after the part had failed, so that the part itself
+    /// may be the reason.
+    pub(super) fn is_suspect(&self, part: &Part) -> bool {
+        self.accepted > part.failed_at
+    }
+
+    /// Adds a part that failed.
+    pub(super) fn add(&mut self, part: Part) {
+        self.parts.push_back(Part { is_tried: true, failed_at: self.accepted, ..part });
+    }
+
+    /// Adds a half of a part that failed.
+    pub(super) fn add_half(&mut self, half: Part) {
+        self.parts.push_back(Part { is_tried: false, failed_at: self.accepted, ..half });
+    }
+
+    /// Adds an event that fails alone. The pauses between two tries grow. If such events have more
+    /// than `most` bytes, returns the oldest of them, for which there is no room.
+    pub(super) fn add_alone(&mut self, mut part: Part, most: usize) -> Option<Part> {
         part.next = Instant::now() + part.pause;
         part.pause = (part.pause * 2).min(LONGEST_PAUSE);
+        part.is_alone = true;
         self.add(part);
-    }
-
-    /// Notes that other events were accepted.
-    pub(super) fn others_are_accepted(&mut self) {
-        self.parts.iter_mut().for_each(|part| part.is_suspect = true);
-    }
-
-    /// Notes that other events failed.
-    pub(super) fn others_failed(&mut self) {
-        self.comes_first = true;
-    }
-
-    /// Takes the next part to try now, or `None` if new events are to be tried first. `has_others`
-    /// is `true` if there are new events.
-    pub(super) fn take(&mut self, has_others: bool) -> Option<Part> {
-        let now = Instant::now();
-        let comes_first = self.comes_first || !has_others;
-        let is_next = |part: &Part| part.next <= now && (comes_first || part.is_suspect);
-        let at = self.parts.iter().position(is_next)?;
+        let alone = self.parts.iter().filter(|part| part.is_alone);
+        if alone.map(|part| part.batch.left()).sum::<usize>() <= most {
+            return None;
+        }
+        let oldest = self.parts.iter().enumerate().filter(|(_, part)| part.is_alone);
+        let at = oldest.min_by_key(|(_, part)| part.since)?.0;
         self.parts.remove(at)
     }
 
-    /// Returns how long to wait until a part may be tried, or `None` if there are no parts.
+    /// Takes a part that the receiver may accept, since it was not tried or others were accepted
+    /// after it had failed.
+    pub(super) fn take_hopeful(&mut self) -> Option<Part> {
+        self.take_if(|aside, part| !part.is_tried || aside.is_suspect(part))
+    }
+
+    /// Takes a part that may be tried.
+    pub(super) fn take(&mut self) -> Option<Part> {
+        self.take_if(|_, _| true)
+    }
+
+    fn take_if(&mut self, is_taken: impl Fn(&Self, &Part) -> bool) -> Option<Part> {
+        let now = Instant::now();
+        let at = self.parts.iter().position(|part| part.next <= now && is_taken(self, part))?;
+        self.parts.remove(at)
+    }
+
+    /// Returns how long no part may be tried: `None` if there is no part.
     pub(in crate::sink) fn wait(&self) -> Option<Duration> {
         let now = Instant::now();
         self.parts.iter().map(|part| part.next.saturating_duration_since(now)).min()
@@ -109,33 +170,54 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_tried_after_others_until_these_fail_or_are_accepted() {
+    fn a_part_is_hopeful_until_it_fails_and_after_others_are_accepted() {
         let mut aside = Aside::default();
-        assert!(aside.take(false).is_none() && aside.wait().is_none());
-        aside.add(part(3));
-        assert!(aside.take(true).is_none(), "others are tried first");
-        aside.others_failed();
-        let failed = aside.take(true).unwrap();
-        aside.add(failed);
-        assert!(aside.take(true).is_none(), "by turns");
-        aside.others_are_accepted();
-        assert!(aside.take(true).is_some_and(|part| part.is_suspect));
-        aside.add(part(1));
-        assert!(aside.take(false).is_some(), "there are no others");
+        assert!(aside.take().is_none() && aside.wait().is_none());
+        aside.add_half(part(3));
+        let untried = aside.take_hopeful().unwrap();
+        assert!(!aside.is_suspect(&untried));
+        aside.add(untried);
+        assert!(aside.take_hopeful().is_none());
+        aside.accepted();
+        let suspect = aside.take_hopeful().unwrap();
+        assert!(aside.is_suspect(&suspect));
+        aside.add(suspect);
+        assert!(aside.take_hopeful().is_none(), "each acceptance is one more hope");
+        assert!(aside.take().is_some(), "there may be nothing else to try");
+        // The whole has failed, and the other half is accepted.
+        aside.add_half(part(3));
+        aside.accepted();
+        let second = aside.take_hopeful().unwrap();
+        assert!(aside.is_suspect(&second));
     }
 
     #[test]
     fn an_event_that_fails_alone_waits_longer_each_time() {
         let mut aside = Aside::default();
-        aside.add_suspect(part(1));
-        assert!(aside.take(false).is_none());
+        assert!(aside.add_alone(part(1), 1).is_none());
+        aside.accepted();
+        assert!(aside.take_hopeful().is_none() && aside.take().is_none());
         let wait = aside.wait().unwrap();
         assert!(wait <= FIRST_PAUSE && !wait.is_zero());
         let mut one = aside.parts.pop_front().unwrap();
         assert_eq!(one.pause, 2 * FIRST_PAUSE);
         one.pause = LONGEST_PAUSE;
-        aside.add_suspect(one);
+        aside.add_alone(one, 1);
         assert_eq!(aside.parts[0].pause, LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn events_that_fail_alone_have_a_bound_and_take_no_room_of_others() {
+        let mut aside = Aside::default();
+        let first = part(1);
+        let since = first.since;
+        assert!(aside.add_alone(first, 2).is_none() && aside.add_alone(part(1), 2).is_none());
+        assert_eq!(aside.add_alone(part(1), 2).unwrap().since, since);
+        assert!(aside.has_room(0) && aside.bytes() == 2);
+        aside.add(part(3));
+        assert!(aside.has_room(0), "there is room for a second part, however long the first is");
+        aside.add(part(3));
+        assert!(aside.has_room(6) && !aside.has_room(5) && aside.bytes() == 8);
     }
 
     #[test]
