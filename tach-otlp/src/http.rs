@@ -321,7 +321,7 @@ mod tests {
         let answers = [OK, closes, OK].map(|answer| vec![answer.to_owned()]);
         let (client, server) = serve(answers.to_vec());
         for body in [b"1", b"2", b"3"] {
-            // Give the end of the connection time to arrive.
+            // Retry, since the end of the connection may arrive later than the answer.
             let end = Instant::now() + LONG;
             while client.send(body).is_err() && Instant::now() < end {}
         }

@@ -176,8 +176,7 @@ impl Credentials {
             all.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
         };
         let client = self.client.as_ref().and_then(|client| {
-            // `ureq` takes a key only as PEM. rustls has already parsed the same text as a key, so
-            // this can't fail.
+            // `ureq` takes a key only as PEM. rustls has already accepted the same text.
             let key = PrivateKey::from_pem(&client.key_pem).ok()?;
             Some(ClientCert::new_with_certs(&owned(&client.chain), key))
         });

@@ -40,7 +40,7 @@ const OF_PROTOCOL: [&str; 11] = [
 ];
 const NO_URL: &str = "it must be a URL, such as http://localhost:4318";
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest timeout. The clock and the sockets of some systems can't represent a much longer one.
+/// The longest timeout. The clock and the sockets of some systems can't represent much more.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_DELAY: Duration = Duration::from_secs(1);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
@@ -153,8 +153,8 @@ impl Requests {
         base.into()
     }
 
-    /// Forgets the unusable variables whose names end in `end`. Call after a method has set their
-    /// option.
+    /// Forgets the unusable variables whose names end in `variable`. Call after a method has set
+    /// their option.
     pub(super) fn overrides(&mut self, variable: &str) {
         self.ignored.retain(|fault| !fault.name().ends_with(variable));
     }
