@@ -69,7 +69,7 @@ impl File {
         self.fault(&reason)
     }
 
-    /// Returns the certificates, of which there is one at least.
+    /// Returns the certificates in the file: at least one.
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, Fault> {
         let wanted = "a certificate";
         let all = CertificateDer::pem_file_iter(&self.path).and_then(Iterator::collect);
@@ -91,7 +91,7 @@ impl File {
     }
 }
 
-/// The certificates and the key of the connections to one collector.
+/// The certificates and the key for the connections to one collector.
 pub(crate) struct Credentials {
     provider: Arc<CryptoProvider>,
     roots: Vec<CertificateDer<'static>>,

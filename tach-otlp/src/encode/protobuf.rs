@@ -120,7 +120,8 @@ pub fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
 /// Appends a field whose message `write` appends.
 pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     tag(to, field, LENGTH_DELIMITED);
-    // Most messages are shorter than 128 bytes. The rest of a longer one is moved.
+    // Reserve one byte for the length, since most messages are shorter than 128 bytes. For a longer
+    // message, move the bytes.
     let start = to.len();
     to.push(0);
     let result = write(to);

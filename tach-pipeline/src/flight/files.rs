@@ -118,7 +118,7 @@ impl Files {
         let mut partial = name.clone();
         partial.push(PARTIAL);
         let file = folder.create_new(&partial, &Access::at_most(FILE_MODE))?;
-        // `tidy` deletes only files with the same owner as this file.
+        // `tidy` compares the owners of older files with the owner of this file.
         let own = Entry::of(&file)?;
         let written = self.write_to(snapshot, file).and_then(|()| folder.rename(&partial, &name));
         if let Err(error) = written {
