@@ -41,7 +41,7 @@ pub struct Exporter {
     pub(crate) retry_for: Duration,
 }
 
-/// The way of one signal.
+/// The client and the pauses for one signal.
 pub(crate) struct Lane {
     pub(crate) transport: Transport,
     /// The address for messages.
@@ -56,8 +56,8 @@ pub(crate) enum Transport {
     Http(Box<http::Client>),
     #[cfg(feature = "grpc")]
     Grpc(Box<grpc::Client>),
-    /// A variable of the environment can't be used. The service must not stop for that, nor send
-    /// where the variable's author did not want it.
+    /// Rejects all items, since a variable of the environment can't be used. The service must not
+    /// fail because of that, but must not send to a place that the variable would have excluded.
     Unusable(Error),
     /// The signal is not sent.
     Disabled,
@@ -69,7 +69,7 @@ impl Transport {
             Self::Http(client) => client.send(request),
             #[cfg(feature = "grpc")]
             Self::Grpc(client) => client.call(request),
-            // To wait for the variable to change would be useless.
+            // Reject for good: the variable will not change while the process runs.
             Self::Unusable(error) => Err(Rejection::never(error.to_string())),
             Self::Disabled => Ok(()),
         }

@@ -28,9 +28,10 @@ pub(crate) use self::secured::Tls;
 use self::stream::{Place, Stream};
 use crate::rejection::Rejection;
 
-/// The most bytes of an answer. A server has little to say.
+/// The most bytes of an answer. Answers of collectors are short.
 const MOST_BYTES: usize = 64 * 1024;
-/// The most bytes of the headers before the body, and of those after it. `h2` would keep 16 MiB.
+/// The most bytes of the headers before the body, and of the headers after the body. The default of
+/// `h2` is 16 MiB.
 const MOST_HEADER_BYTES: u32 = 64 * 1024;
 /// The most interim answers, such as "103 Early Hints", before the answer.
 const MOST_INTERIM: usize = 8;
@@ -42,7 +43,7 @@ pub(crate) struct Client {
     uri: Uri,
     headers: HeaderMap,
     compresses: bool,
-    /// The time for a call and its answer.
+    /// The timeout for a call, including its answer.
     timeout: Duration,
 }
 
@@ -69,7 +70,7 @@ impl Server {
     }
 
     fn idle(&self) -> MutexGuard<'_, Idle<Connection>> {
-        // Nothing that can panic is done under the lock.
+        // No code that can panic runs under the lock, so it is never poisoned.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,7 +135,7 @@ impl Client {
     }
 }
 
-/// Returns a message with its length and whether it is compressed.
+/// Returns a message, preceded by the flag for compression and the length.
 fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
     let mut framed = Vec::with_capacity(message.len() + 5);
     framed.push(u8::from(is_compressed));
@@ -208,7 +209,7 @@ impl Connection {
     }
 }
 
-/// Adds to an error of HTTP/2 what would be right.
+/// Adds to an error of HTTP/2 what the user can do about it.
 fn explained(error: h2::Error) -> io::Error {
     // A server of HTTP/1.1 answers with a text, which is no frame.
     let is_other = error.is_library() || error.reason() == Some(h2::Reason::FRAME_SIZE_ERROR);

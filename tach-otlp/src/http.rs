@@ -16,7 +16,7 @@ use crate::secret::Secret;
 #[cfg(feature = "tls")]
 use crate::tls::{self, Credentials};
 
-/// The most bytes of an answer. A server has little to say.
+/// The most bytes of an answer. Answers of collectors are short.
 const MOST_BYTES: u64 = 64 * 1024;
 /// The most bytes of the headers before the body.
 const MOST_HEADER_BYTES: usize = 64 * 1024;
@@ -164,7 +164,7 @@ fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
     }
     let until = httpdate::parse_http_date(after).ok()?;
     let now = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
-    // A date that is over asks for no pause.
+    // A date in the past means no pause.
     Some(until.duration_since(now.unwrap_or_else(SystemTime::now)).unwrap_or_default())
 }
 
@@ -321,7 +321,7 @@ mod tests {
         let answers = [OK, closes, OK].map(|answer| vec![answer.to_owned()]);
         let (client, server) = serve(answers.to_vec());
         for body in [b"1", b"2", b"3"] {
-            // The end of the connection is on its way.
+            // Retry, since the end of the connection may arrive later than the answer.
             let end = Instant::now() + LONG;
             while client.send(body).is_err() && Instant::now() < end {}
         }

@@ -60,7 +60,7 @@ pub struct Otlp {
     is_disabled: bool,
     /// The resource's attributes: keys, and whole `KeyValue` messages.
     attributes: Vec<(String, Vec<u8>)>,
-    /// The variables of no single signal that can't be used.
+    /// The variables that can't be used, of those that belong to no single signal.
     ignored: Vec<Fault>,
 }
 
@@ -533,7 +533,7 @@ impl Default for Otlp {
     }
 }
 
-/// The values of headers may be secrets, so their names stand alone.
+/// Prints only the names of headers, since their values may be secrets.
 impl fmt::Debug for Otlp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers = self.requests(Signal::Logs).headers.iter().map(|(name, _)| shown_name(name));

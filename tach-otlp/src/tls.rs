@@ -25,7 +25,7 @@ const BUNDLES: [&str; 4] = [
 const WANTS_CERTIFICATE: &str = "the collector may want a certificate of an authority that it \
     trusts: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY, or Otlp::client_certificate";
 
-/// The files of one signal's requests. Those that are not set are not needed.
+/// The files for one signal's requests. Each file is optional.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct Files {
     /// The authorities that are trusted, in place of the machine's.
@@ -69,7 +69,7 @@ impl File {
         self.fault(&reason)
     }
 
-    /// Returns the certificates, of which there is one at least.
+    /// Returns the certificates in the file: at least one.
     fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, Fault> {
         let wanted = "a certificate";
         let all = CertificateDer::pem_file_iter(&self.path).and_then(Iterator::collect);
@@ -91,7 +91,7 @@ impl File {
     }
 }
 
-/// The certificates and the key of the connections to one collector.
+/// The certificates and the key for the connections to one collector.
 pub(crate) struct Credentials {
     provider: Arc<CryptoProvider>,
     roots: Vec<CertificateDer<'static>>,
@@ -112,7 +112,8 @@ impl Credentials {
     ///
     /// If a file can't be used, or this machine has no authorities and none is set.
     pub(crate) fn read(files: &Files) -> Result<(Self, ClientConfig), Fault> {
-        // A program that must use another implementation, as for FIPS, has installed it.
+        // If the program has installed an implementation of the cryptography, use it: a program may
+        // need a certain one, for example for FIPS.
         let provider = CryptoProvider::get_default().cloned();
         let provider = provider.unwrap_or_else(|| Arc::new(ring::default_provider()));
         let client = match (&files.certificate, &files.key) {
@@ -175,7 +176,7 @@ impl Credentials {
             all.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
         };
         let client = self.client.as_ref().and_then(|client| {
-            // `ureq` takes a key as PEM alone. The same text was a key for rustls.
+            // `ureq` takes a key only as PEM. rustls has already accepted the same text.
             let key = PrivateKey::from_pem(&client.key_pem).ok()?;
             Some(ClientCert::new_with_certs(&owned(&client.chain), key))
         });
@@ -193,12 +194,12 @@ fn native() -> Vec<CertificateDer<'static>> {
     if adapter::is_environment_trusted() {
         return rustls_native_certs::load_native_certs().certs;
     }
-    // The function above would obey the variables.
+    // `load_native_certs` would obey the variables, so it is not called here.
     let file = BUNDLES.iter().map(Path::new).find(|file| file.exists());
     rustls_native_certs::load_certs_from_paths(file, None).certs
 }
 
-/// Adds to an error of TLS what would be right.
+/// Adds to an error of TLS what the user can do about it.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());

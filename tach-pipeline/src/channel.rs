@@ -1,4 +1,5 @@
-//! From the calls to the back end: the queues, the wake-ups, and the requests to flush.
+//! The channel from the calls to the back end: the queues, the wake-ups, and the requests to
+//! flush.
 
 pub(crate) mod flush;
 mod progress;
@@ -21,7 +22,8 @@ use crate::queue::{Sender, WhenFull};
 use crate::stats::Counts;
 use crate::sync::Lock;
 
-/// How long the back end of another pipeline waits for room in a queue.
+/// How long a call waits for room in a queue if the calling thread is the back end of another
+/// pipeline.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
 
 pub(crate) struct Channel {
@@ -29,7 +31,7 @@ pub(crate) struct Channel {
     pub(crate) progress: Arc<Progress>,
     when_full: WhenFull,
     process: Process,
-    /// The queue for calls whose thread has lost its own memory.
+    /// The queue for calls of threads that are ending, whose thread-local memory is gone.
     common: Lock<Sender>,
     reopenings: AtomicU64,
     is_ending: AtomicBool,
@@ -50,7 +52,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether the record is in the queue.
+    /// Adds a record to the thread's queue. Returns whether the record was added.
     #[inline]
     pub(crate) fn push(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
         let is_pushed = sender.push(record.written()) || self.push_beyond(sender, record);
@@ -60,11 +62,11 @@ impl Channel {
         is_pushed
     }
 
-    /// For a long record, and for one that the last ring of the queue has no room for.
+    /// Adds a long record, or a record for which the last ring of the queue has no room.
     #[cold]
     fn push_beyond(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
-        // In a forked process no back end makes room, and a thread that does not exist there may
-        // hold the queue's locks.
+        // A forked process has no back end that makes room, and the queue's locks may be held by a
+        // thread that exists only in the parent.
         if self.is_forked() {
             return false;
         }
@@ -76,21 +78,22 @@ impl Channel {
     }
 
     fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
-        // The back end must know the queue before the record waits for it.
+        // Wake the back end before waiting for room: it does not read a queue that is asleep.
         if sender.is_asleep() {
             self.wake_for(sender);
         }
         if !wake::is_any_back_end() {
             return sender.push_when_full(record, self.when_full, || self.may_wait());
         }
-        // Another pipeline's sink logs, and this pipeline's sink may be waiting for that one.
+        // A sink of another pipeline logs to this one. The wait is bounded, since a sink of this
+        // pipeline may be waiting for the other pipeline.
         let start = Instant::now();
         sender.push_when_full(record, self.when_full, || {
             self.may_wait() && start.elapsed() < LONGEST_FOR_ANOTHER
         })
     }
 
-    /// Has the back end read a queue that was empty for a while.
+    /// Makes the back end read a queue that is asleep.
     #[cold]
     fn wake_for(&self, sender: &mut Sender) {
         if !self.is_forked() {
@@ -100,15 +103,15 @@ impl Channel {
         }
     }
 
-    /// Ends the queue of a thread that ends. In a forked process this reports nothing: its thread
-    /// may never have logged there.
+    /// Ends the queue of a thread that ends. In a forked process does nothing and reports nothing,
+    /// since the thread may never have logged there.
     fn end_queue(&self, sender: Sender) {
         if self.process.is_current() {
             self.queues.end(sender);
         }
     }
 
-    /// For a thread whose memory is gone.
+    /// Adds a record of a thread whose thread-local memory is gone.
     #[cold]
     fn push_common(&self, record: &mut Buffer) -> bool {
         if self.is_forked() {
@@ -124,7 +127,7 @@ impl Channel {
         self.progress.waker.wake();
     }
 
-    /// Returns whether the back end will make room in a full queue, and wakes it.
+    /// Wakes the back end, and returns whether it will make room in a full queue.
     fn may_wait(&self) -> bool {
         let may_wait = !self.progress.waker.is_back_end() && !self.progress.flush.has_ended();
         if may_wait {
@@ -133,12 +136,14 @@ impl Channel {
         may_wait
     }
 
-    /// Returns whether this process was forked from the back end's, which is reported once.
+    /// Returns whether this process was forked from the process of the back end. Reports the fork
+    /// on the first such call.
     pub(crate) fn is_forked(&self) -> bool {
         self.process.is_forked()
     }
 
-    /// Returns whether the back end is in this process, without a report.
+    /// Returns whether the back end runs in this process. Unlike `is_forked`, does not report a
+    /// fork.
     pub(crate) fn is_in_its_process(&self) -> bool {
         self.process.is_current()
     }
@@ -147,8 +152,9 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// In a forked process, and on the back end's threads: the back end can't wait for itself, nor
-    /// for a sink that waits for it.
+    /// If the process was forked, or the calling thread is the back end or a sink's thread. The
+    /// back end can't wait for itself, and a sink's thread can't wait for the back end, which may
+    /// wait for the sink.
     pub(crate) fn check_waiter(&self) -> Result<(), Error> {
         if self.is_forked() {
             return Err(Error::forked());
@@ -163,8 +169,9 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// As [`check_waiter`](Self::check_waiter). Then nothing is requested: a sink that flushes, or
-    /// that panics under a hook that flushes, would be called again at once, without end.
+    /// Under the same conditions as [`check_waiter`](Self::check_waiter). Then no flush is
+    /// requested. Otherwise a sink that flushes, or that panics under a panic hook that flushes,
+    /// would be called again at once, without end.
     pub(crate) fn request_flush(&self, why: Why) -> Result<u64, Error> {
         self.check_waiter()?;
         let number = self.progress.flush.request(why);
@@ -172,7 +179,7 @@ impl Channel {
         Ok(number)
     }
 
-    /// Returns whether there is something left that a collector may still take.
+    /// Returns whether records are left that a collector may still accept.
     pub(crate) fn waits_for_collector(&self) -> bool {
         let Progress { counts, waker, .. } = &*self.progress;
         let is_able = self.is_in_its_process() && !waker.is_back_end();
@@ -184,13 +191,13 @@ impl Channel {
         self.reopenings.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how often that was requested.
+    /// Returns how many times the opening of the files was requested.
     pub(crate) fn reopenings(&self) -> u64 {
         // ORDERING: Relaxed. A flush requested later is seen later: its Acquire sees this too.
         self.reopenings.load(Ordering::Relaxed)
     }
 
-    /// Ends the back end: no handle is left to log with.
+    /// Requests the end of the back end. Call when the last handle is dropped.
     pub(crate) fn end(&self) {
         // ORDERING: Release, with the Acquire of `is_ending`: the back end sees all records.
         self.is_ending.store(true, Ordering::Release);

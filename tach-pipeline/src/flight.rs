@@ -1,4 +1,4 @@
-//! The flight recorder: the last spans and events, to be written when something went wrong.
+//! The flight recorder keeps the last spans and events, and writes them when something went wrong.
 
 mod error;
 mod files;
@@ -253,7 +253,7 @@ impl FlightRecorder {
         self
     }
 
-    /// Returns whether there is a reason to write files.
+    /// Returns whether any option makes the recorder write files.
     fn writes_files(&self) -> bool {
         self.on_panic.is_some() || !self.slow.is_empty()
     }
@@ -282,11 +282,11 @@ impl FlightRecorder {
         Ring::new(self.max_bytes, self.max_age)
     }
 
-    /// Returns the files, if there may be any.
+    /// Returns the writer of files, or `None` if no option makes the recorder write files.
     ///
     /// # Errors
     ///
-    /// If their folder is not named or can't be used.
+    /// If no folder is named, or the folder can't be used.
     pub(crate) fn files(&self) -> Result<Option<Files>, Error> {
         let Some((folder, format)) = &self.folder else {
             return if self.writes_files() { Err(Error::no_folder()) } else { Ok(None) };
@@ -305,10 +305,10 @@ impl Default for FlightRecorder {
     }
 }
 
-/// The callers' side of the recorder.
+/// The part of the recorder that callers use.
 pub(crate) struct Flight {
     pub(crate) requests: Requests,
-    /// `None` if dumps are written on demand alone.
+    /// `None` if dumps are written on demand only.
     pub(crate) files: Option<Files>,
     pub(crate) writing: Arc<Writing>,
 }

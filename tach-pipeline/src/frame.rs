@@ -1,8 +1,8 @@
-//! A record as words: written at the call, read on the back end.
+//! The format of records: sequences of words that a call writes and the back end reads.
 //!
-//! Numbers and booleans are binary, texts are copied, and static texts are
-//! [numbers](crate::frame::texts), so that a call rarely formats. A reader trusts none of the
-//! bytes.
+//! Numbers and booleans are stored in binary, texts are copied, and static texts are stored as
+//! [numbers](crate::frame::texts), so that a call rarely formats. A reader must not panic, whatever
+//! the bytes are.
 //!
 //! ```text
 //! length u32, target u32 | ticks or Unix time in ns u64
@@ -15,9 +15,9 @@
 //!
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
-//! The event's own fields come first. Each span, from the outermost to the innermost, then begins
-//! with a field that has only a key, the span's name. File, module, thread, the ids of the span and
-//! the event's name are last, if a format asks for them.
+//! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
+//! span begins with a field without a value, whose key is the span's name. File, module, thread,
+//! the ids of the span and the event's name come last, if a format asks for them.
 //!
 //! A record is an event or a [part of a span](RecordKind). Only parts of spans have ids before
 //! their fields.
@@ -47,7 +47,8 @@ pub(crate) use self::write::{Writer, reference};
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
-/// Length and target; time; flags, level and message.
+/// The bytes of a record's head. Its words are: length and target; time; flags, level, kind and
+/// message.
 pub(crate) const HEAD: usize = 3 * WORD;
 /// The byte at which flags, level and message begin.
 const KIND_AT: usize = 2 * WORD;
@@ -56,7 +57,8 @@ const KIND_AT: usize = 2 * WORD;
 const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted.
 const LINE: u32 = 2;
-/// Of equal keys, the first counts and not the last.
+/// If a key occurs several times, the first value counts. Without this flag, the last value
+/// counts.
 pub(crate) const FIRST_COUNTS: u32 = 4;
 /// Spans follow the event's own fields.
 const SPANS: u32 = 8;
@@ -65,15 +67,15 @@ const SITE: u32 = 16;
 /// The ids that follow belong to a span of `opentelemetry`, not to a span of the pipeline.
 const FOREIGN: u32 = 32;
 
-/// The lowest bit of a text's number or length in a word: the upper half.
+/// The lowest bit of a text's number or length, which is in the upper half of a word.
 const TEXT_SHIFT: u32 = u32::BITS;
 /// The lowest bit of the level in the head's last word.
 const LEVEL_SHIFT: u32 = 8;
-/// Marks a number in place of a length. No bytes follow.
+/// Marks the number of a text, in place of the text's length. No bytes of the text follow.
 const NUMBER: u32 = 1 << 31;
-/// Marks a module in place of its length: it is the name of the event.
+/// Marks a part with the tag of a module as the name of the event.
 const EVENT_NAME: u32 = 1;
-/// Stands in place of a key for parts without a key. No text has this number.
+/// Stands in place of a key in parts without a key. It is not the number of any text.
 const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
@@ -97,7 +99,7 @@ enum Tag {
     Str,
     Json,
     Error,
-    /// A text that a value has printed.
+    /// A text that a value printed by its own `Display` or `Debug`.
     Printed,
     Span,
     File,
@@ -110,7 +112,7 @@ impl Tag {
     /// Returns the tag in the first half of a field's first word.
     #[inline]
     fn of(kind: u32) -> Option<Self> {
-        // The compiler turns this match into nothing. A table would stay a table.
+        // A match and not a table, since the compiler removes the match altogether.
         Some(match kind & !(u32::MAX << TAG_BITS) {
             0 => Self::Null,
             1 => Self::False,

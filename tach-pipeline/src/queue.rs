@@ -55,19 +55,20 @@ pub enum WhenFull {
 /// The writing end of a queue.
 pub(crate) struct Sender {
     producer: Producer,
-    /// A record from this length on is handed over by reference.
+    /// Records of this length and longer are passed by reference instead of copied into a ring.
     long: usize,
     queue: Arc<Queue>,
 }
 
-/// A chain of rings. The thread adds a ring when the last one is full, up to a bound. The back end
-/// returns the rings that it has read to the [`Pool`]. A thread that logs seldom holds a small one.
+/// A chain of rings. When the last ring is full, the thread adds another ring, up to a bound. After
+/// the back end has read a ring, it returns the ring to the [`Pool`]. A thread that logs seldom
+/// holds one small ring.
 #[repr(C)]
 pub(crate) struct Queue {
-    /// The first field, so that nothing else is near it.
+    /// The first field, so that no field that changes often shares its cache line.
     flag: Flag,
-    /// The lock lets the thread of a full queue make room. The back end holds it only while it
-    /// moves the records out.
+    /// Locked because not only the back end reads: the thread of a full queue reads to make room.
+    /// The back end holds the lock only while it moves the records out.
     reader: Lock<Reader>,
     links: Links,
     long: Long,
@@ -75,13 +76,14 @@ pub(crate) struct Queue {
     pool: Arc<Pool>,
 }
 
-/// Tells queues apart, and so the threads that log. A thread may have the number of one that has
-/// ended.
+/// Identifies a queue, and with it the thread that logs. A new thread may get the number of a
+/// thread that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QueueId(pub(crate) usize);
 
 struct Reader {
-    /// The end of the oldest ring, or `None` once the thread has ended and everything is read.
+    /// The reading end of the oldest ring. `None` if the thread has ended and all records were
+    /// read.
     consumer: Option<Consumer>,
     /// Whether the back end reads the queue in each round.
     is_awake: bool,
@@ -106,21 +108,22 @@ impl Sender {
         &self.queue
     }
 
-    /// Returns whether there was room for the record in the last ring.
+    /// Adds a record to the last ring. If there is no room or the record is long, returns `false`.
     #[inline]
     pub(crate) fn push(&mut self, record: &[u8]) -> bool {
         record.len() < self.long && self.producer.push(record)
     }
 
-    /// Returns whether the back end looks at the queue only after a [wake-up](all::Queues::wake).
-    /// Asked after a record was pushed.
+    /// Returns whether the back end reads the queue only after a [wake-up](all::Queues::wake). Call
+    /// after a record was pushed.
     #[inline]
     pub(crate) fn is_asleep(&self) -> bool {
         self.queue.flag.is_asleep()
     }
 
-    /// Adds a ring for the record, or takes the memory of a long one, if the queue has room for
-    /// that. A record longer than the queue finds room in an empty one if `is_any_length`.
+    /// Adds a record for which the last ring has no room, in a new ring. Adds a long record by
+    /// reference. If the queue has no room, returns `false`. With `is_any_length`, an empty queue
+    /// takes a record that is longer than the queue.
     pub(crate) fn push_beyond(&mut self, record: &mut Buffer, is_any_length: bool) -> bool {
         let Self { producer, long, queue } = self;
         let Queue { pool, links, long: records, .. } = &**queue;
@@ -147,7 +150,7 @@ impl Sender {
         })
     }
 
-    /// Continues in a small ring, since the thread was quiet for a while.
+    /// Continues in a small ring. Call if the thread has logged nothing for a while.
     pub(crate) fn shrink(&mut self) {
         let Self { producer, queue, .. } = self;
         let small = &queue.pool.small;
@@ -156,14 +159,14 @@ impl Sender {
         }
     }
 
-    /// Returns whether the queue is half full, so that the back end should not nap on.
+    /// Returns whether the queue is half full. Then the back end should be woken from its nap.
     pub(crate) fn is_half_full(&self) -> bool {
         let Queue { links, long, pool, .. } = &*self.queue;
         2 * (links.count() * pool.large.bytes() + long.bytes()) >= pool.bytes()
     }
 
-    /// Puts a record into a full queue. `Block` waits while `may_wait` is true. Returns whether the
-    /// record is in the queue.
+    /// Adds a record to a full queue as `policy` says. `Block` waits for room while `may_wait`
+    /// returns `true`. Returns whether the record was added. If not, counts it as dropped.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
@@ -201,7 +204,7 @@ impl Sender {
         false
     }
 
-    /// Ends the queue, since its thread ends.
+    /// Marks the end of the queue. Call when the thread ends.
     fn end(self) {
         let Self { producer: done, queue, .. } = self;
         queue.links.change(|links| {
@@ -217,14 +220,15 @@ impl Queue {
         self.pool.bytes()
     }
 
-    /// Moves everything in the queue to the ends of `bytes` and `long`. Returns whether more may
-    /// follow: false if the thread has ended.
+    /// Moves all records to the ends of `bytes` and `long`. If the thread has ended, returns
+    /// `false`: no more records will follow.
     pub(crate) fn take(&self, bytes: &mut Vec<u8>, long: &mut VecDeque<Buffer>) -> bool {
         let before = bytes.len();
         let mut reader = self.reader.lock();
         let may_follow = self.take_rings(&mut reader, bytes);
         if self.long.bytes() > 0 {
-            // A record that was just added may have no reference yet.
+            // Take only as many long records as there are references: the thread adds a long record
+            // before its reference.
             let references = frame::references(&bytes[before..]);
             long.extend((0..references).filter_map(|_| self.long.pop()));
         }
@@ -235,14 +239,15 @@ impl Queue {
         while let Some(consumer) = &mut reader.consumer {
             consumer.take(bytes);
             let Some(link) = self.links.pop() else { return true };
-            // The link comes after the last write to this ring, so now everything is visible.
+            // The thread added the link after its last write to this ring, so all records are
+            // visible now.
             consumer.take(bytes);
             self.follow(link, reader);
         }
         false
     }
 
-    /// Keeps the memory of a long record, for the thread's next one.
+    /// Keeps the memory of a long record for the thread's next long record.
     pub(crate) fn give_back(&self, record: Buffer) {
         if record.capacity() <= self.capacity() {
             self.long.give_back(record);
@@ -253,24 +258,25 @@ impl Queue {
         QueueId(ptr::from_ref(self).addr())
     }
 
-    /// Returns whether there are neither records nor a number of dropped ones.
+    /// Returns whether there are no records, and no dropped records to report.
     pub(crate) fn is_empty(&self) -> bool {
         let is_read = self.reader.lock().consumer.as_ref().is_none_or(|ring| ring.waiting() == 0);
         is_read && self.links.count() == 0 && self.drops.is_empty()
     }
 
-    /// Returns whether the thread has ended, and everything was taken.
+    /// Returns whether the thread has ended and all records were taken.
     pub(crate) fn is_over(&self) -> bool {
         self.reader.lock().consumer.is_none()
     }
 
-    /// Returns the records that were dropped since the last call.
+    /// Takes the number of records that were dropped since the last call.
     pub(crate) fn take_dropped(&self) -> Option<Dropped> {
         self.drops.take()
     }
 
-    /// Has the thread wake the back end at its next record. Returns whether that is new, so that a
-    /// call may have missed it: its record is visible after [`barrier::pass`].
+    /// Sets the flag that makes the next record wake the back end. Returns `true` if the flag was
+    /// clear: a concurrent call may have missed it, and its record is visible after
+    /// [`barrier::pass`].
     pub(crate) fn fall_asleep(&self) -> bool {
         self.flag.fall_asleep()
     }
@@ -280,13 +286,14 @@ impl Queue {
         self.long.free();
     }
 
-    /// Sets whether the back end reads the queue in each round, and returns whether that is new.
+    /// Sets whether the back end reads the queue in each round. Returns whether the value has
+    /// changed.
     pub(crate) fn set_awake(&self, is_awake: bool) -> bool {
         mem::replace(&mut self.reader.lock().is_awake, is_awake) != is_awake
     }
 
-    /// Drops the oldest record, or returns a ring that was read. Returns false if the queue is
-    /// empty.
+    /// Makes room: drops the oldest record, or returns a ring that was read to the pool. If the
+    /// queue is empty, returns `false`.
     fn drop_one(&self, reader: &mut Reader) -> bool {
         let Some(consumer) = &mut reader.consumer else { return false };
         let mut head = [0; frame::HEAD];
@@ -299,13 +306,13 @@ impl Queue {
             }
             return true;
         }
-        // The thread of the queue is the caller, so no record was added to the ring since.
+        // Only the calling thread adds records to this queue, so the ring is still empty.
         let Some(link) = self.links.pop() else { return false };
         self.follow(link, reader);
         true
     }
 
-    /// Continues with the next ring, since this one was read.
+    /// Continues with the next ring after all records of a ring were read.
     fn follow(&self, Link { done: producer, next }: Link, reader: &mut Reader) {
         if let Some(consumer) = mem::replace(&mut reader.consumer, next) {
             self.pool.give_back(Ends { producer, consumer });

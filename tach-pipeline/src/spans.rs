@@ -1,5 +1,5 @@
-//! Spans on the back end: put together from their records until they end, and then kept or dropped
-//! with their trace.
+//! Spans on the back end. They are assembled from their records. After a span has ended, it is
+//! kept or dropped with its trace.
 
 pub(crate) mod kept;
 mod lost_ends;

@@ -6,10 +6,10 @@ use super::limits::AttributeLimits;
 use super::protobuf::{message, number};
 use super::value::{key_texts, key_value};
 
-/// Appends attributes, and counts those beyond the limit.
+/// Appends attributes up to a limit, and counts further attributes as dropped.
 #[derive(Debug)]
 pub struct Attributes {
-    /// The number of the field that each attribute is.
+    /// The field number with which each attribute is written.
     field: u32,
     limits: AttributeLimits,
     count: u32,
@@ -17,7 +17,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Creates attributes that are fields of that number.
+    /// Creates a list of attributes that are written with the field number `field`.
     #[must_use]
     pub const fn new(field: u32, limits: AttributeLimits) -> Self {
         Self { field, limits, count: 0, dropped: 0 }
@@ -54,7 +54,7 @@ impl Attributes {
         Some(message(to, self.field, write))
     }
 
-    /// Counts attributes that have no room.
+    /// Counts attributes as dropped.
     pub fn add_dropped(&mut self, count: u32) {
         self.dropped = self.dropped.saturating_add(count);
     }

@@ -19,7 +19,7 @@ fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
 #[inline]
 pub fn varint(to: &mut Vec<u8>, value: u64) {
     match u8::try_from(value) {
-        // Most of them.
+        // Most numbers are shorter than eight bits.
         Ok(byte @ ..0x80) => to.push(byte),
         _ => to.extend(groups(value)),
     }
@@ -120,7 +120,8 @@ pub fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
 /// Appends a field whose message `write` appends.
 pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     tag(to, field, LENGTH_DELIMITED);
-    // Most messages are shorter than 128 bytes. The rest of a longer one is moved.
+    // Reserve one byte for the length, since most messages are shorter than 128 bytes. For a longer
+    // message, move the bytes.
     let start = to.len();
     to.push(0);
     let result = write(to);
@@ -132,7 +133,7 @@ pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)
     result
 }
 
-/// Writes the length of a message to its place of one byte, which becomes longer.
+/// Writes the length of a message that does not fit in the one byte reserved for it.
 fn insert_length(to: &mut Vec<u8>, start: usize, length: u64) {
     let more = groups(length).count() - 1;
     let end = to.len();
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!((field, rest), (4, &[][..]));
         assert_eq!(split_field(inner), Some((1, Field::Bytes(&[b'x'; 200]), &[][..])));
         for end in 0..to.len() {
-            // No part of it makes the reader panic.
+            // The reader does not panic, wherever the message is cut off.
             let mut rest = &to[..end];
             while let Some((_, _, after)) = split_field(rest) {
                 rest = after;

@@ -1,4 +1,4 @@
-//! A record as OTLP has it, in protobuf
+//! Encodes a log record for OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `common.proto`).
 
 use core::{mem, str};
@@ -31,7 +31,7 @@ mod field {
 /// The attribute with an error's text.
 const EXCEPTION: &str = "exception.message";
 
-/// The attributes that are no fields of the event.
+/// The keys of attributes that do not come from fields of the event.
 const RESERVED: [&str; 6] = [FILE, LINE, THREAD_NAME, THREAD_ID, SPANS, EXCEPTION];
 
 const FILE: &str = "code.file.path";
@@ -129,7 +129,7 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
             ("err" | "error" | EXCEPTION, value) if !mem::replace(&mut has_exception, true) => {
                 attributes.add(to, EXCEPTION, value);
             }
-            // A key stands once.
+            // OTLP requires that each key occurs once.
             (key, value) if RESERVED.contains(&key) => {
                 let reserved = |is: &dyn Fn(&str) -> bool| RESERVED.iter().any(|key| is(key));
                 let name = names.free(key, &reserved, &|is| adapter::has_key(event, is));
@@ -140,7 +140,8 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
         Ok(())
     })?;
     match (adapter::trace_context(event), trace, span) {
-        // An id of the caller's beside one of the span's would name a span that does not exist.
+        // Never combine an id from the fields with an id of the span: together they would name a
+        // span that does not exist.
         (Some((trace_id, span_id, flags)), trace, span) if trace.is_none() || span.is_none() => {
             fixed_32(to, field::FLAGS, flags.into());
             bytes(to, field::TRACE_ID, &trace_id.to_be_bytes());

@@ -18,7 +18,7 @@ pub(crate) struct Connections {
     pub(crate) grpc: Shared<Arc<Server>>,
 }
 
-/// The server, and how it is reached.
+/// A server, with the certificates and the proxy by which it is reached.
 #[derive(PartialEq)]
 pub(crate) struct Means {
     pub(crate) origin: (Option<Scheme>, Option<Authority>),
@@ -27,7 +27,7 @@ pub(crate) struct Means {
     pub(crate) files: Files,
 }
 
-/// A connection for each server and way to it.
+/// The connections, one for each combination of server, certificates and proxy.
 pub(crate) struct Shared<C>(Vec<(Means, C)>);
 
 impl<C: Clone> Shared<C> {

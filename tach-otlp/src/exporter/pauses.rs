@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::time::Instant;
 
-/// The pause after the first failure. Each further one is half as long again.
+/// The pause after the first failure. Each further pause is one and a half times as long.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(5);
 /// The longest pause that a collector may ask for.
@@ -21,7 +21,7 @@ struct Failure {
     at: Instant,
     /// The pause without jitter.
     pause: Duration,
-    /// The pause that is kept.
+    /// The pause with jitter, or the pause for which the collector asked.
     kept: Duration,
 }
 
@@ -35,8 +35,8 @@ impl Pauses {
         self.last = None;
     }
 
-    /// Begins a pause: as long as the collector asks, or as long as usual. A collector that asks for
-    /// none is busy nevertheless.
+    /// Begins a pause. If the collector asks for a pause of zero, takes the usual pause, since the
+    /// collector is busy nevertheless.
     pub(super) fn failed(&mut self, asked: Option<Duration>) {
         let pause = self.last.map_or(FIRST, |last| (last.pause * 3 / 2).min(LONGEST));
         let asked = asked.filter(|asked| !asked.is_zero());

@@ -1,4 +1,5 @@
-//! A thread that polls a future, and waits for the connection when neither can go on.
+//! Polls a call and its connection on the calling thread. When neither can proceed, waits for bytes
+//! on the connection.
 
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -46,12 +47,12 @@ impl Wire {
     }
 }
 
-/// One thread uses both handles, so nobody waits for the lock.
+/// Locks the stream. The same thread uses both handles, so the lock is always free.
 fn lock(wire: &Mutex<Metered>) -> MutexGuard<'_, Metered> {
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The handle of `h2`. A read that has nothing is pending; a write waits, up to the deadline.
+/// The handle of `h2`. A read without bytes returns `Pending`. A write blocks up to the deadline.
 pub(super) struct Io(Arc<Mutex<Metered>>);
 
 impl Io {
@@ -78,7 +79,7 @@ impl AsyncRead for Io {
                 wire.room -= count;
                 Poll::Ready(Ok(()))
             }
-            // Whoever polls waits for bytes before it polls again.
+            // No waker is needed: the thread that polls waits for bytes before it polls again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
@@ -143,7 +144,7 @@ pub(super) fn drive<T>(
         }
         if let Some(driven) = connection.as_mut() {
             if let Poll::Ready(ended) = Pin::new(driven).poll(&mut context) {
-                // The call may have ended with it.
+                // The end of the connection may have ended the call, so poll the call once more.
                 let done = call.as_mut().poll(&mut context);
                 return match (done, ended) {
                     (Poll::Ready(done), _) => Ok(done),

@@ -1,4 +1,4 @@
-//! The connection between two requests.
+//! Keeps a connection between two requests.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use std::time::Instant;
 /// whole timeout.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A connection that a request may use again, and when the last one ended.
+/// A connection that a request may use again, and the time when the last request ended.
 pub(super) struct Idle<C>(Option<(C, Instant)>);
 
 impl<C> Idle<C> {
@@ -20,7 +20,7 @@ impl<C> Idle<C> {
         self.0 = Some((connection, Instant::now()));
     }
 
-    /// Takes the connection, unless it was idle for too long.
+    /// Takes the connection. If it was idle for too long, returns `None`.
     pub(super) fn take(&mut self) -> Option<C> {
         let (connection, since) = self.0.take()?;
         (since.elapsed() < LONGEST).then_some(connection)

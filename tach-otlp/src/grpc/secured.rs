@@ -9,7 +9,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use super::socket::Socket;
 use crate::tls::explained;
 
-/// What a secured connection to one server needs.
+/// The TLS options and the name of the server for a secured connection.
 pub(crate) struct Tls {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -32,7 +32,7 @@ impl Secured {
     ///
     /// # Errors
     ///
-    /// If that takes too long, or the server's certificate is not the one that was meant.
+    /// If that takes too long, or the server's certificate is not valid.
     pub(super) fn open(tls: &Tls, socket: Socket) -> io::Result<Self> {
         let connection = ClientConnection::new(Arc::clone(&tls.config), tls.name.clone());
         let connection = connection.map_err(io::Error::other)?;
@@ -50,7 +50,7 @@ impl Secured {
 
 impl Read for Secured {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        // A server may refuse the client's certificate as late as here.
+        // A server may refuse the client's certificate only after the keys are agreed on.
         self.0.read(to).map_err(explained)
     }
 }

@@ -17,12 +17,12 @@ impl Socket {
         let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
         let (mut last, mut untried) = (None, u32::try_from(addresses.len()).unwrap_or(u32::MAX));
         for address in addresses {
-            // An address that nobody answers leaves time for the others.
+            // Divide the time, so that an address that does not answer leaves time for the others.
             let time = left(deadline)? / untried;
             untried -= 1;
             match TcpStream::connect_timeout(&address, time) {
                 Ok(stream) => {
-                    // The whole request is there, so there is nothing to gather.
+                    // The whole request is ready, so the system need not wait for more bytes.
                     stream.set_nodelay(true)?;
                     return Ok(Self { stream, deadline, reads_wait: true });
                 }
@@ -32,7 +32,7 @@ impl Socket {
         Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
     }
 
-    /// Does one operation without a wait. The socket blocks otherwise, so that writes wait.
+    /// Performs one operation without blocking. All other operations of the socket block.
     fn at_once(&self, mut f: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         self.stream.set_nonblocking(true)?;
         let done = loop {

@@ -43,7 +43,7 @@ const INVALID_ARGUMENT: usize = 3;
 /// A quota is used up or, as servers in Go have it, the message is too long.
 const RESOURCE_EXHAUSTED: usize = 8;
 
-/// The codes after which OTLP has the same records sent again.
+/// The codes after which OTLP requires that the same records are sent again.
 const RETRYABLE: [usize; 6] = [1, 4, 10, 11, 14, 15];
 
 /// The most bytes of a message that are read. An escape has three bytes, a character up to four.
@@ -57,7 +57,7 @@ const RETRY_INFO: &[u8] = b"/google.rpc.RetryInfo";
 pub(super) fn judge(http: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<(), Rejection> {
     let code = headers.get("grpc-status").and_then(|code| code.to_str().ok()?.parse().ok());
     let Some(code) = code else {
-        // A proxy answers for the server.
+        // A proxy has answered in place of the server.
         let reason = format!("HTTP {} without a status of gRPC", http.as_u16());
         return Err(match http.as_u16() {
             429 | 502..=504 => Rejection::busy(&reason, None),
@@ -106,7 +106,7 @@ fn retry_delay(details: &[u8]) -> Option<Duration> {
     })?;
     let Some(Field::Bytes(delay)) = find(&info, 1) else { return Some(Duration::ZERO) };
     let part = |number| match find(delay, number) {
-        // A negative one is sent as a large one.
+        // A negative number of seconds is encoded as a very large number.
         Some(Field::Number(part)) => part.min(u64::from(u32::MAX)),
         _ => 0,
     };
@@ -186,7 +186,7 @@ mod tests {
         let other = details("type.googleapis.com/google.rpc.Help", 2, 0);
         let verdict = judge(StatusCode::OK, &headers(8, Some(&other)), b"");
         assert!(matches!(verdict, Err(Rejection::Whole { .. })));
-        // No part of it makes the reader panic.
+        // The reader does not panic, wherever the message is cut off.
         let status = details(RETRY, 2, 0);
         for end in 0..status.len() {
             let _any = judge(StatusCode::OK, &headers(8, Some(&status[..end])), b"");

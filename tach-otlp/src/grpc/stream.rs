@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::secured::{Secured, Tls};
 use super::socket::Socket;
 
-/// Where the collector is.
+/// The address of the collector, and the TLS options if the connection is secured.
 pub(super) struct Place {
     /// The host, without the brackets of an IPv6 address.
     pub(super) host: String,
@@ -29,7 +29,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// If the server can't be reached by the deadline, or is not the one that was meant.
+    /// If the server can't be reached by the deadline, or its certificate is not valid.
     pub(super) fn open(server: &Place, deadline: Instant) -> io::Result<Self> {
         let socket = Socket::open(&server.host, server.port, deadline)?;
         #[cfg(feature = "tls")]

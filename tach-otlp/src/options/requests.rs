@@ -40,7 +40,7 @@ const OF_PROTOCOL: [&str; 11] = [
 ];
 const NO_URL: &str = "it must be a URL, such as http://localhost:4318";
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The clock and the sockets of some systems have no room for a much longer one.
+/// The longest timeout. The clock and the sockets of some systems can't represent much more.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_DELAY: Duration = Duration::from_secs(1);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
@@ -78,9 +78,9 @@ impl Endpoint {
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) signal: Signal,
-    /// Whether the program wants them.
+    /// Whether the program's options send the signal.
     pub(super) is_wanted: bool,
-    /// Whether a variable leaves them out.
+    /// Whether a variable excludes the signal.
     pub(super) is_left_out: bool,
     pub(super) endpoint: Endpoint,
     pub(super) protocol: Protocol,
@@ -153,7 +153,8 @@ impl Requests {
         base.into()
     }
 
-    /// Forgets the variables whose names end so: a method has set their option.
+    /// Forgets the unusable variables whose names end in `variable`. Call after a method has set
+    /// their option.
     pub(super) fn overrides(&mut self, variable: &str) {
         self.ignored.retain(|fault| !fault.name().ends_with(variable));
     }
@@ -212,7 +213,7 @@ impl Requests {
             Protocol::HttpProtobuf => {
                 let proxy = match proxies.proxy_for(&address.uri) {
                     Ok(proxy) => proxy,
-                    // Whoever set the variable wants no request beside the proxy.
+                    // The author of the variable wants no request that bypasses the proxy.
                     Err(fault) => return Ok(Transport::Unusable(fault.into())),
                 };
                 let agent = connections.http.of(means(proxy.clone()), || {
@@ -353,7 +354,7 @@ pub(super) fn known_header(
         return Err(fault("it is the protocol's, which sets it"));
     }
     let mut value = HeaderValue::from_str(value.expose()).map_err(|_| invalid())?;
-    // HTTP/2's compression must not keep it.
+    // The compression of headers in HTTP/2 must not store a value that may be a secret.
     value.set_sensitive(true);
     Ok((known, value))
 }

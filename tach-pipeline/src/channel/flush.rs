@@ -1,4 +1,4 @@
-//! Requests to write everything, and the back end's answers.
+//! Requests to write all records, and the answers of the back end.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -8,11 +8,11 @@ use crate::error::Error;
 use crate::stats::Counts;
 use crate::sync::{Changed, Lock};
 
-/// The bit of a request's number from which on it counts the process's ends. Below it counts the
-/// requests.
+/// A request's number consists of two counts. The bits from this one on count requests because the
+/// process ends. The bits below count all other requests.
 const ENDS_SHIFT: u32 = 36;
 
-/// Numbered requests, and the numbers up to which each sink is done.
+/// The number of the last request, and for each sink the number up to which it is done.
 pub(crate) struct Flush {
     requested: AtomicU64,
     state: Lock<State>,
@@ -23,11 +23,11 @@ pub(crate) struct Flush {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     Asked,
-    /// The process seems to end.
+    /// The process is probably about to end.
     ProcessEnds,
 }
 
-/// Returns whether the process seems to end, by the requests between two numbers.
+/// Returns whether a request after `before` and up to `after` was made because the process ends.
 pub(crate) fn is_end_between(before: u64, after: u64) -> bool {
     before >> ENDS_SHIFT != after >> ENDS_SHIFT
 }
@@ -41,7 +41,7 @@ struct State {
 #[derive(Clone, Default)]
 struct Done {
     number: u64,
-    /// Why the last flush failed, if it did.
+    /// The reason why the last flush failed, or `None` if it succeeded.
     failure: Option<String>,
 }
 
@@ -52,13 +52,13 @@ impl State {
 }
 
 impl Flush {
-    /// Creates the state for that many sinks.
+    /// Creates the state for a number of sinks.
     pub(crate) fn new(sinks: usize) -> Self {
         let state = State { sinks: vec![Done::default(); sinks], ended: false };
         Self { requested: AtomicU64::new(0), state: Lock::new(state), changed: Changed::new() }
     }
 
-    /// Requests a flush of everything that was logged before, and returns its number.
+    /// Requests a flush of all records that were logged before, and returns the request's number.
     pub(crate) fn request(&self, why: Why) -> u64 {
         let more = match why {
             Why::Asked => 1,
@@ -69,7 +69,8 @@ impl Flush {
         self.requested.fetch_add(more, Ordering::Release) + more
     }
 
-    /// Waits until the sinks, which have these counts, are done with the request.
+    /// Waits until all sinks are done with the request `number`. `counts` are the sinks'
+    /// statistics, for the message of a timeout.
     pub(crate) fn wait(
         &self,
         number: u64,
@@ -83,7 +84,8 @@ impl Flush {
                 return state.failure().map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
-                // A failure of the last flush applies to all requests.
+                // The back end flushes at its end. If that flush failed, all waiting requests
+                // fail.
                 return Err(state.failure().map_or_else(Error::ended, Error::sink));
             }
             let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
@@ -103,7 +105,8 @@ impl Flush {
         self.requested.load(Ordering::Acquire)
     }
 
-    /// Marks the requests up to `number` as done by a sink, with the reason if that failed.
+    /// Marks the requests up to `number` as done by a sink. `failure` is the reason if the flush
+    /// failed.
     pub(crate) fn done(&self, sink: usize, number: u64, failure: Option<String>) {
         self.state.lock().sinks[sink] = Done { number, failure };
         self.changed.notify();
@@ -117,7 +120,7 @@ impl Flush {
         self.changed.notify();
     }
 
-    /// Marks the back end as ended, with the reason if writing failed.
+    /// Marks the back end as ended. `failure` is the reason if its last flush failed.
     pub(crate) fn end(&self, failure: Option<&str>) {
         let mut state = self.state.lock();
         state.ended = true;

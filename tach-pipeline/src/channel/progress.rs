@@ -1,11 +1,11 @@
-//! How far the sinks are, for the callers that wait for them.
+//! The progress of the sinks, for callers that wait for the sinks.
 
 use super::flush::Flush;
 use super::wake::Waker;
 use crate::host::unlocked::to_stderr;
 use crate::stats::Counts;
 
-/// The part of a channel that each sink's thread shares.
+/// The part of a channel that the sinks' threads share with it.
 pub(crate) struct Progress {
     pub(crate) flush: Flush,
     pub(crate) counts: Counts,
@@ -17,7 +17,7 @@ impl Progress {
         Self { flush: Flush::new(counts.sinks.len()), counts, waker: Waker::default() }
     }
 
-    /// Prints how many records wait for each sink. If the process ends now, they are lost.
+    /// Prints how many records wait for each sink. These are lost if the process ends now.
     pub(crate) fn print_waiting(&self) {
         for sink in self.counts.sinks.iter().filter(|sink| sink.waiting() > 0) {
             let (count, name) = (sink.waiting(), &sink.name);

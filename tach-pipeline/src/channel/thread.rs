@@ -8,7 +8,8 @@ use super::Channel;
 use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 
-/// How many buffers a thread keeps for calls within calls.
+/// How many buffers a thread keeps for nested calls. A call is nested if a value logs while it is
+/// printed.
 const SPARES: usize = 4;
 
 thread_local! {
@@ -25,21 +26,22 @@ thread_local! {
 struct Local {
     /// The buffer for the next record.
     scratch: Cell<Option<Box<Scratch>>>,
-    /// Buffers for calls within calls, up to [`SPARES`].
+    /// Buffers for nested calls, at most [`SPARES`].
     #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
     spares: RefCell<Vec<Box<Scratch>>>,
-    /// Borrowed while a record is pushed, when no code of the user's runs.
+    /// Borrowed only while a record is pushed. No code of the user runs then.
     queues: RefCell<Vec<Lent>>,
-    /// Whether records are dropped. Then `queues` is borrowed too, so that only a call which finds
-    /// it borrowed has to look here.
+    /// Whether all records of the thread are dropped. `queues` is borrowed at the same time, so
+    /// that a call has to read this flag only if it finds `queues` borrowed.
     is_silent: Cell<bool>,
 }
 
-/// A queue that ends with the thread.
+/// The thread's queue in one channel. The queue ends when the thread ends.
 struct Lent {
-    /// The address of the owner, which no other channel has while `owner` holds its memory.
+    /// The address of the owner. No other channel can have the same address, since `owner` keeps
+    /// the memory allocated.
     address: usize,
-    /// `None` only while it is dropped.
+    /// `None` only while `self` is dropped.
     sender: Option<Sender>,
     owner: Weak<Channel>,
 }
@@ -57,20 +59,21 @@ fn address(channel: &Channel) -> usize {
     ptr::from_ref(channel).addr()
 }
 
-/// Logs the record that `write` writes. Returns whether it is in the thread's queue.
+/// Logs the record that `write` writes. Returns whether the record was added to a queue.
 #[inline]
 pub(crate) fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
     let mut scratch = take_scratch();
     write(&mut scratch);
     let logged = LOCAL.try_with(|local| local.push(channel, scratch.record()));
-    // If the thread is ending, its memory has been dropped.
+    // If the thread is ending, its thread-local memory was dropped. Use the common queue then.
     let is_pushed = logged.unwrap_or_else(|_| channel.push_common(scratch.record()));
     give_back(scratch);
     is_pushed
 }
 
-/// Calls `f`, and drops all records that this thread logs meanwhile. A sink's client logs: its
-/// records would be sent by another request, and the records of that one by the next.
+/// Calls `f`, and drops all records that this thread logs meanwhile. For clients of sinks: the
+/// records that a client logs during a request would cause another request, during which the client
+/// would log again, without end.
 #[cfg(feature = "otlp")]
 pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
     struct Silence<'a>(&'a Cell<bool>);
@@ -87,7 +90,8 @@ pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Takes a buffer, so that a value which logs when it is printed finds another one.
+/// Takes the thread's buffer. A value that logs while it is printed finds the buffer taken, and
+/// uses another buffer.
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[inline]
 pub(crate) fn take_scratch() -> Box<Scratch> {
@@ -95,7 +99,7 @@ pub(crate) fn take_scratch() -> Box<Scratch> {
     scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
 
-/// For the first record of a thread, and for a call within a call.
+/// Returns a buffer for the first record of a thread or for a nested call.
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[cold]
 fn another_scratch() -> Box<Scratch> {
@@ -124,7 +128,8 @@ impl Local {
         }
     }
 
-    /// For a record that is logged while the queues are borrowed.
+    /// Pushes a record that is logged while the queues are borrowed, unless the thread's records
+    /// are dropped.
     #[cold]
     fn push_borrowed(&self, channel: &Channel, record: &mut Buffer) -> bool {
         !self.is_silent.get() && channel.push_common(record)
@@ -144,7 +149,7 @@ impl Local {
     }
 }
 
-/// Gets the thread's queue for its first record in this channel.
+/// Creates the thread's queue in this channel, and pushes the thread's first record.
 #[cold]
 fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
     if channel.is_forked() {
@@ -153,7 +158,7 @@ fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -
     queues.retain(|lent| lent.owner.strong_count() > 0);
     let mut sender = channel.queues.new_queue();
     let is_pushed = channel.push(&mut sender, record);
-    // Most threads log to one pipeline.
+    // Most threads log to one pipeline only, so reserve memory for one queue.
     queues.reserve_exact(1);
     queues.push(Lent {
         address: address(channel),

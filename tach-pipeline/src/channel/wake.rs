@@ -1,4 +1,5 @@
-//! How the back end sleeps and is woken: by callers, and by timeouts at its [`Pace`].
+//! Lets the back end sleep, and wakes it. Callers wake the back end, or the timeout of its sleep
+//! ends, which [`Pace`] chooses.
 
 mod pace;
 
@@ -12,13 +13,13 @@ use std::time::Instant;
 
 use self::pace::{Pace, Rest};
 
-/// How long the back end stays parked if it is not woken. Nobody wakes it to open files again, to
-/// write again to a sink that failed, or to free memory.
+/// How long the back end stays parked if no caller wakes it. It must wake up by itself to open
+/// files again, to write again to a sink that failed, and to free memory.
 const PARKED: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// The address of this back end's waker. It has no destructor, so unlike `thread::current` it
-    /// can be read until the thread has ended.
+    /// The address of this thread's waker. The address has no destructor, so unlike
+    /// `thread::current` it can be read until the very end of the thread.
     static WOKEN_BY: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -54,17 +55,18 @@ impl Waker {
         }
     }
 
-    /// Makes the calling thread one that writes for the back end: its calls never wait.
+    /// Marks the calling thread as the thread of a sink. Calls of such a thread never wait for the
+    /// back end.
     pub(crate) fn mark_thread(&self) {
         WOKEN_BY.set(self.address());
     }
 
-    /// Returns whether the calling thread is the back end, or one that writes for it.
+    /// Returns whether the calling thread is the back end or the thread of one of its sinks.
     pub(crate) fn is_back_end(&self) -> bool {
         WOKEN_BY.try_with(Cell::get) == Ok(self.address())
     }
 
-    /// Returns a number that no other waker has as long as this one lives.
+    /// Returns a number that identifies the waker as long as the waker lives.
     fn address(&self) -> usize {
         ptr::from_ref(self).addr()
     }
@@ -74,12 +76,12 @@ impl Waker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeUp {
     Certain,
-    /// A record may be on its way whose call does not know that the back end is parked.
+    /// A concurrent call may add a record without noticing that the back end is parked.
     Uncertain,
 }
 
 impl WakeUp {
-    /// Returns how long the back end stays parked before it looks again.
+    /// Returns how long the back end stays parked before it reads the queues again.
     fn parked_for(self, interval: Duration) -> Duration {
         match self {
             Self::Certain => PARKED,
@@ -94,15 +96,15 @@ pub(crate) struct Sleep {
 }
 
 impl Sleep {
-    /// Makes the calling thread the one that `waker` wakes.
+    /// Makes the calling thread the thread that `waker` wakes.
     pub(crate) fn new(waker: &Waker, interval: Duration) -> Self {
         let _already_set = waker.back_end.set(thread::current());
         WOKEN_BY.set(waker.address());
         Self { pace: Pace::new(interval, Instant::now()), interval }
     }
 
-    /// Sleeps after a round, which found records or none. Parks only if `fall_asleep` says that a
-    /// caller wakes it.
+    /// Sleeps after a round. `has_found` tells whether the round found records. Parks only if
+    /// `fall_asleep` returns that a caller will wake the back end.
     pub(crate) fn sleep(
         &mut self,
         waker: &Waker,

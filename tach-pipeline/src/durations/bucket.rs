@@ -1,4 +1,4 @@
-//! The bucket of a duration.
+//! Computes the bucket of a duration.
 //!
 //! At the scale s, the bucket i holds the durations above 2^(i / 2^s) seconds, up to and including
 //! 2^((i + 1) / 2^s) seconds. The bounds that are powers of two are exact. All other bounds are
@@ -10,8 +10,8 @@ use core::num::NonZero;
 /// The scale of a histogram whose durations are close together: a bucket is 0.5 % wide.
 pub(super) const MAX_SCALE: u32 = 7;
 
-/// Returns the index at [`MAX_SCALE`]. At lower scales a bucket consists of two neighbors, so its
-/// index is half as high.
+/// Returns the index of a duration's bucket at [`MAX_SCALE`]. At each lower scale a bucket consists
+/// of two neighbors of the scale above, so the index is half as large.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -19,8 +19,8 @@ pub(super) const MAX_SCALE: u32 = 7;
 )]
 pub(super) fn index(ns: NonZero<u64>) -> i32 {
     let position = (ns.get() as f64 / 1e9).log2() * f64::from(1 << MAX_SCALE);
-    // One less than `ceil`, which many processors need a call for: the upper bound belongs to the
-    // bucket.
+    // The index is `ceil` less one, since the upper bound belongs to the bucket. `ceil` itself is
+    // avoided, since it is a function call on many processors.
     let whole = position as i32;
     whole - i32::from(position <= f64::from(whole))
 }
@@ -62,12 +62,13 @@ mod tests {
 
     #[test]
     fn powers_of_two_seconds_are_the_highest_of_their_buckets() {
-        // 2^-9 s is a whole number of nanoseconds.
+        // 2^-9 s is the shortest power of two that is a whole number of nanoseconds.
         for exponent in 0..=43_u32 {
             let bound = 1_953_125_u64 << exponent;
             let index = (i32::try_from(exponent).unwrap() - 9) << MAX_SCALE;
             assert_eq!(at(bound), index - 1, "{bound}");
-            // Up to 36 hours, the logarithms of the neighbors differ from the bound's.
+            // Up to 36 hours, a duration a nanosecond off the bound has a different logarithm in
+            // floating point.
             if exponent <= 26 {
                 assert_eq!((at(bound - 1), at(bound + 1)), (index - 1, index), "{bound}");
             }

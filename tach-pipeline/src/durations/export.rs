@@ -1,4 +1,4 @@
-//! The durations as a sink takes them: since the start, or of a period.
+//! Prepares the durations for sinks: all since the start, or those of one period.
 
 use tach_core::UnixTime;
 use tach_otlp::Temporality;
@@ -7,20 +7,20 @@ use super::histogram::Histogram;
 use super::key::Key;
 use super::{Series, Table};
 
-/// The times that exports are about.
+/// The times at which the durations of exports begin.
 pub(super) struct Periods {
     start: UnixTime,
     period_start: UnixTime,
 }
 
-/// Returns the times of exports since `start`.
+/// Returns the times for exports whose first durations begin at `start`.
 pub(super) fn periods(start: UnixTime) -> Periods {
     Periods { start, period_start: start }
 }
 
-/// A series as it is exported.
+/// A series in an export.
 pub(crate) struct Point<'a> {
-    /// `None` for all series beyond the bound.
+    /// `None` for the series of all spans that other series have no room for.
     pub(crate) key: Option<&'a Key>,
     pub(crate) histogram: &'a Histogram,
 }
@@ -30,13 +30,13 @@ impl Table {
         self.series.is_empty()
     }
 
-    /// Returns when the time began that the points are about.
+    /// Returns the time since which the durations in the points were collected.
     pub(crate) fn start(&self, temporality: Temporality) -> UnixTime {
         let Periods { start, period_start } = self.periods;
         if temporality == Temporality::Delta { period_start } else { start }
     }
 
-    /// Passes the series that have durations.
+    /// Passes the series that contain durations.
     pub(crate) fn points(&self, temporality: Temporality, mut each: impl FnMut(Point<'_>)) {
         for series in &self.series {
             let total;
@@ -52,7 +52,8 @@ impl Table {
         }
     }
 
-    /// Ends a period: adds the recent durations to those before, and clears them.
+    /// Ends a period: adds the durations of the period to the durations of earlier periods, and
+    /// clears the former.
     pub(crate) fn end_period(&mut self, now: UnixTime) {
         for Series { recent, before, .. } in &mut self.series {
             before.add(recent);
@@ -117,7 +118,7 @@ mod tests {
         }
         let all = [(Some("a".into()), 2, 2), (Some("b".into()), 1, 1), (None, 3, 3)];
         assert_eq!(points(&table, Temporality::Cumulative), all);
-        // With no room at all.
+        // A table without room for any series.
         let mut table = Table::new(0, UnixTime::EPOCH);
         (0..3).for_each(|_| table.record(&key("a"), 1));
         assert_eq!(points(&table, Temporality::Cumulative), [(None, 3, 3)]);

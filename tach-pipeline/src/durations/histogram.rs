@@ -1,4 +1,4 @@
-//! Exponential histograms as OpenTelemetry's data model has them
+//! Exponential histograms of OpenTelemetry's data model
 //! (<https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponentialhistogram>).
 
 use core::iter;
@@ -6,18 +6,18 @@ use core::num::NonZero;
 
 use super::bucket::{self, MAX_SCALE};
 
-/// The most buckets, as in OpenTelemetry's specification. With them every duration that 64 bits
-/// hold has room at the scale 1.
+/// The most buckets, as in OpenTelemetry's specification. At the scale 1 they cover all durations
+/// that 64 bits can hold.
 const MOST_BUCKETS: i32 = 160;
 
 const NS_PER_S: f64 = 1e9;
 
-/// How often durations of each length happened. Count, sum and extremes are exact.
+/// Counts durations by their length. The total count, the sum, and the extremes are exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Histogram {
     pub(crate) count: u64,
     pub(crate) sum_ns: u128,
-    /// Beyond all durations while there is none.
+    /// The largest number if there are no durations.
     pub(crate) min_ns: u64,
     pub(crate) max_ns: u64,
     pub(crate) zeros: u64,
@@ -70,8 +70,9 @@ impl Histogram {
         }
     }
 
-    /// Returns an estimate of the duration that `q` of all durations do not exceed, in nanoseconds:
-    /// the middle of its bucket on the logarithmic scale.
+    /// Returns an estimate of the duration that the fraction `q` of all durations does not exceed,
+    /// in nanoseconds. The estimate is the middle of the duration's bucket on the logarithmic
+    /// scale.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -94,7 +95,8 @@ impl Histogram {
         self.max_ns
     }
 
-    /// Returns how far [`quantile_ns`](Self::quantile_ns) may be off, as a part of the duration.
+    /// Returns the largest error of [`quantile_ns`](Self::quantile_ns), as a fraction of the
+    /// duration.
     pub(super) fn relative_error(&self) -> f64 {
         (self.width() / 2.0).exp2() - 1.0
     }
@@ -116,8 +118,8 @@ impl Histogram {
         }
     }
 
-    /// Adds the bucket `at`, and lowers the scale until there are not too many. Returns its index
-    /// at that scale.
+    /// Adds the bucket `at`. If there are too many buckets then, lowers the scale. Returns the
+    /// index of the bucket at the new scale.
     #[cold]
     fn make_room(&mut self, at: i32) -> i32 {
         let len = i32::try_from(self.counts.len()).unwrap_or(MOST_BUCKETS);
@@ -141,7 +143,7 @@ impl Histogram {
         at >> shift
     }
 
-    /// Lowers the scale by `shift`: each bucket then has the durations of 2^`shift` buckets.
+    /// Lowers the scale by `shift`: merges each 2^`shift` buckets into one.
     fn lower_scale(&mut self, shift: u32) {
         if shift == 0 {
             return;
@@ -184,7 +186,8 @@ mod tests {
         prop_oneof![prop::collection::vec(any, 0..60), prop::collection::vec(near, 0..200)]
     }
 
-    /// Compares with a map of all buckets, whose scale is the highest that has room for them.
+    /// Compares a histogram with a map of all buckets, at the highest scale at which the buckets
+    /// are not too many.
     fn check(histogram: &Histogram, durations: &[u64]) {
         assert_eq!(histogram.count, durations.len() as u64);
         assert_eq!(histogram.sum_ns, durations.iter().map(|&ns| u128::from(ns)).sum());

@@ -1,31 +1,33 @@
-//! The name and the chosen attributes of a series, as bytes that are compared and hashed at once.
+//! The name and the chosen attributes of a series, in one sequence of bytes, so that a key is
+//! compared and hashed as a whole.
 
 use core::str;
 
 use tach_log::Value;
 
-/// The kinds of values. A text stands for all values that metrics do not have.
+/// The kinds of values. Values of kinds that metrics don't support are stored as text.
 const NONE: u8 = 0;
 const BOOL: u8 = 1;
 const INTEGER: u8 = 2;
 const FLOAT: u8 = 3;
 const TEXT: u8 = 4;
 
-/// The bytes of a length.
+/// The number of bytes in which a length is stored.
 const LENGTH: usize = size_of::<u32>();
 
-/// Parts, each after its length: the name, and the value of each chosen attribute.
+/// The key of a series. Consists of parts: the name, and the value of each chosen attribute. Each
+/// part is preceded by its length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key(Vec<u8>);
 
 impl Key {
-    /// Begins the key of a name.
+    /// Begins a new key with a name.
     pub(crate) fn begin(&mut self, name: &str) {
         self.0.clear();
         self.part(name.as_bytes());
     }
 
-    /// Adds the value of the next attribute, as [`write`] wrote it.
+    /// Adds the value of the next attribute. `bytes` are the bytes that [`write`] wrote.
     pub(crate) fn part(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes());
         self.0.extend_from_slice(bytes);
@@ -35,7 +37,7 @@ impl Key {
         split(&self.0).and_then(|(name, _)| str::from_utf8(name).ok()).unwrap_or_default()
     }
 
-    /// Returns the values of the attributes, `None` for one that the span does not have.
+    /// Returns the values of the attributes, with `None` for each attribute without a value.
     pub(crate) fn values(&self) -> impl Iterator<Item = Option<Value<'_>>> {
         let mut rest = split(&self.0).map(|(_, rest)| rest);
         core::iter::from_fn(move || {
@@ -46,13 +48,13 @@ impl Key {
     }
 }
 
-/// Splits the first part off.
+/// Splits off the first part. Returns the part and the rest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
-/// Replaces `to` by a value.
+/// Replaces the content of `to` by the bytes of a value.
 pub(crate) fn write(to: &mut Vec<u8>, value: Value<'_>) {
     to.clear();
     let integer = match value {
@@ -128,7 +130,7 @@ mod tests {
         assert!(matches!(key.values().nth(3), Some(Some(Value::I64(200)))));
     }
 
-    /// Otherwise two series would be one.
+    /// If two different values had equal bytes, two series would become one.
     #[test]
     fn keys_differ_if_a_value_moves_between_attributes() {
         let key = |name: &str, parts: [&[u8]; 2]| {

@@ -1,10 +1,10 @@
-//! In place of the exports, without a feature that has sinks of durations.
+//! Stubs for builds without sinks of durations, in place of the exports.
 
 use core::marker::PhantomData;
 
 use tach_core::UnixTime;
 
-/// The times that exports are about: there are none.
+/// Stands for the times of exports, which don't exist in these builds.
 pub(super) type Periods = PhantomData<UnixTime>;
 
 pub(super) fn periods(_: UnixTime) -> Periods {

@@ -2,9 +2,9 @@
 
 use crate::faults::Faults;
 
-/// OpenTelemetry's default for the series of a metric.
+/// The default for the number of series of a metric, from OpenTelemetry's specification.
 const MAX_SERIES: usize = 2000;
-/// One for a name, and one for all others.
+/// The smallest number of series: one series for a name, and one for all other spans.
 const LEAST_SERIES: usize = 2;
 
 /// Which durations of spans are collected, for [`Builder::durations`](crate::Builder::durations).

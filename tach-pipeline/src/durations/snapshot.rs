@@ -1,4 +1,4 @@
-//! The durations of one series at a moment.
+//! A copy of the durations of one series.
 
 use core::time::Duration;
 
@@ -122,7 +122,7 @@ impl SpanDurations {
     #[must_use]
     pub fn sum(&self) -> Duration {
         let (seconds, ns) = (self.histogram.sum_ns / NS_PER_S, self.histogram.sum_ns % NS_PER_S);
-        // A count and a duration of 64 bits have a sum in seconds of 98 bits.
+        // The sum of 2^64 durations of 64 bits in nanoseconds takes 98 bits in seconds.
         let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         Duration::new(seconds, u32::try_from(ns).unwrap_or(0))
     }

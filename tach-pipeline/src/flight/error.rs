@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::error::{Class, Error};
 
 impl Error {
-    /// The folder can't be used.
+    /// Returns the error for a folder that can't be used.
     pub(super) fn folder(path: &Path, error: io::Error) -> Self {
         let path = path.display();
         let mut message =
             format!("can't write the flight recorder's files to the folder {path}: {error}");
-        // Otherwise the error names the remedy itself.
+        // An error with an inner error already names the remedy. Others need one.
         if error.get_ref().is_none() {
             message.push_str(
                 "; it must be a folder where this process can make files, or a new one in such a \

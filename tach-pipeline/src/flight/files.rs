@@ -1,4 +1,4 @@
-//! The files of dumps: few, and not too often.
+//! Writes dumps to files. Bounds the number of files, and how often a file is written.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -18,16 +18,18 @@ use super::snapshot::Snapshot;
 use crate::host::{FILE_MODE, program};
 use crate::sync::Lock;
 
-/// The time in a file's name, with a zero for each digit.
+/// The form of the time in a file's name. A zero stands for any digit.
 const TIME: &str = "0000-00-00T00-00-00.000000Z";
 /// The ends of the names of finished files.
 const EXTENSIONS: [&str; 2] = [".pftrace", ".otlp"];
 /// The end of the name of a file that is being written.
 const PARTIAL: &str = ".partial";
 
-/// How long after a failure no other file is begun, unless the pause is shorter.
+/// The pause after a file that could not be written, unless the pause that the options set is
+/// shorter.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
-/// How long a file that is not finished was not written to if its process has ended.
+/// If an unfinished file was not written to for this long, its process has ended, and the file may
+/// be deleted.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 /// Why a file is written.
@@ -47,12 +49,12 @@ impl fmt::Display for Cause {
 }
 
 pub(crate) struct Files {
-    /// Without links.
+    /// The path of the folder, with all links resolved.
     folder: PathBuf,
     format: FlightFormat,
     most: usize,
     pause: Duration,
-    /// The pauses that began last, by cause: since when, and how long.
+    /// For each cause, the beginning and the length of the last pause.
     pauses: Lock<[Option<(Instant, Duration)>; 2]>,
     next: AtomicU64,
 }
@@ -63,11 +65,12 @@ impl Files {
         Self { folder, format, most, pause, pauses, next }
     }
 
-    /// Makes the folder if it is missing, and a file in it, which is removed at once.
+    /// Checks that files can be written. Creates the folder if it is missing, and creates and
+    /// removes a file there.
     ///
     /// # Errors
     ///
-    /// If that fails: no dump can be written there later.
+    /// If that fails. Then no dump could be written to the folder later.
     pub(super) fn probe(&self) -> io::Result<()> {
         let folder = open(&self.folder)?;
         let mut name = self.name(UnixTime::now(), 0);
@@ -78,13 +81,13 @@ impl Files {
 
     /// Returns the name of a file that is written at `time`.
     fn name(&self, time: UnixTime, number: u64) -> OsString {
-        // Windows takes no colons.
+        // Windows forbids colons in names.
         let time = format!("{time:.6}").replace(':', "-");
         let (prefix, extension) = (prefix(), self.format.extension);
         OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()))
     }
 
-    /// Returns whether a file may be written for this cause, and begins the pause if so.
+    /// Returns whether a file may be written now for a cause. If so, begins the next pause.
     pub(crate) fn begin(&self, cause: Cause) -> bool {
         let pause = &mut self.pauses.lock()[cause as usize];
         let is_due = pause.is_none_or(|(since, pause)| since.elapsed() >= pause);
@@ -94,33 +97,36 @@ impl Files {
         is_due
     }
 
-    /// Ends the pause early, since the file that was begun for this cause could not be written.
+    /// Shortens the pause that began for a cause. Call if the file for that cause could not be
+    /// written.
     pub(crate) fn failed(&self, cause: Cause) {
         let pause = self.pause.min(PAUSE_AFTER_FAILURE);
         self.pauses.lock()[cause as usize] = Some((Instant::now(), pause));
     }
 
-    /// Writes a file, deletes the oldest beyond the bound, and returns the new one's path.
+    /// Writes a file and returns its path. If there are too many files then, deletes the oldest
+    /// files.
     ///
     /// # Errors
     ///
-    /// If the folder can't be made, or the file can't be written.
+    /// If the folder can't be created, or the file can't be written.
     pub(crate) fn write(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
         let folder = open(&self.folder)?;
-        // ORDERING: Relaxed: each number is given once, and publishes nothing.
+        // ORDERING: Relaxed: each number is returned once, and publishes nothing.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = self.name(snapshot.time(), number);
         let mut partial = name.clone();
         partial.push(PARTIAL);
         let file = folder.create_new(&partial, &Access::at_most(FILE_MODE))?;
-        // Later files are compared with this one.
+        // `tidy` compares the owners of older files with the owner of this file.
         let own = Entry::of(&file)?;
         let written = self.write_to(snapshot, file).and_then(|()| folder.rename(&partial, &name));
         if let Err(error) = written {
             let _stays = folder.remove_own(&partial, &own);
             return Err(error);
         }
-        // The file is there, whether or not a loss of power would take it.
+        // Ignore a failure: the file exists, although its name may not survive a loss of power
+        // yet.
         let _not_yet_on_disk = folder.sync();
         let _others_stay = self.tidy(&folder, &name, &own);
         Ok(self.folder.join(&name))
@@ -131,8 +137,8 @@ impl Files {
         file.sync_all()
     }
 
-    /// Deletes the oldest files beyond the bound, and files that were never finished. Keeps the
-    /// file `newest`, which may not have the last name: the clock may have been set back.
+    /// Deletes the oldest files if there are too many, and files that were never finished. Never
+    /// deletes `newest`, even if its name sorts before others since the clock was set back.
     fn tidy(&self, folder: &Folder, newest: &OsStr, own: &Entry) -> io::Result<()> {
         let mut finished = Vec::new();
         for name in folder.names()? {
@@ -145,18 +151,18 @@ impl Files {
                 _ => {}
             }
         }
-        // The oldest have the first names.
+        // The names sort by time, so the oldest files come first.
         finished.sort_unstable();
         let surplus = finished.iter().rev().skip(self.most - 1);
         surplus.rev().try_for_each(|name| folder.remove_own(name, own))
     }
 }
 
-/// Opens the folder of dumps, and makes it if it is missing.
+/// Opens the folder of dumps. Creates the folder if it is missing.
 ///
 /// # Errors
 ///
-/// If that fails, or the process must not delete files there.
+/// If that fails, or if the process must not delete files in the folder.
 fn open(path: &Path) -> io::Result<Folder> {
     let folder = Folder::make(path)?;
     folder.refuse_if_shared()?;
@@ -168,16 +174,16 @@ fn prefix() -> String {
     format!("flight-{}-", program::name())
 }
 
-/// A dump's file, by its name.
+/// The state of a dump's file, read from its name.
 #[derive(Debug, PartialEq, Eq)]
 enum Dump {
     Finished,
-    /// It is being written, or its process ended meanwhile.
+    /// The file is being written, or its process ended before the file was finished.
     Partial,
 }
 
 impl Dump {
-    /// Returns `None` for a file of something else, or of another program.
+    /// Returns `None` if the file is not a dump, or a dump of another program.
     fn of(name: &OsStr) -> Option<Self> {
         let name = name.to_str()?.strip_prefix(&prefix())?;
         let (name, kind) = match name.strip_suffix(PARTIAL) {
@@ -197,7 +203,8 @@ impl Dump {
     }
 }
 
-/// Returns whether nobody writes the file any more: a process that ended may have begun it.
+/// Returns whether no process writes the unfinished file any more. Its process may have ended
+/// before the file was finished.
 fn is_abandoned(file: &Entry) -> bool {
     let since = file.modified().and_then(|written| written.elapsed().ok());
     since.is_some_and(|since| since >= ABANDONED)

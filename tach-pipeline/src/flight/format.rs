@@ -14,12 +14,12 @@ use super::snapshot::Snapshot;
 /// See [`Pipeline::write_flight`](crate::Pipeline::write_flight).
 #[derive(Clone)]
 pub struct FlightFormat {
-    /// The last part of the names of files.
+    /// The end of the names of files in this format.
     pub(super) extension: &'static str,
     pub(super) write: Arc<Write>,
 }
 
-/// A function that writes a dump, and fails if the writer does.
+/// A function that writes a dump. It fails if the writer fails.
 pub(super) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
     + Send
     + Sync

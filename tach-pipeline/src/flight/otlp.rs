@@ -1,4 +1,4 @@
-//! A dump as a `TracesData` of OTLP, in protobuf
+//! Writes a dump as a `TracesData` of OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `trace.proto`).
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::frame::Frame;
 use crate::sink::write_span;
 use crate::spans::span::{Dropped, Span};
 
-/// So many bytes of spans are in one `ResourceSpans`, beyond which another begins.
+/// After this many bytes of spans, a new `ResourceSpans` begins.
 const WRITTEN: usize = 256 * 1024;
 
 impl FlightFormat {
@@ -79,7 +79,8 @@ fn write(
         for event in events.get(&span.context.span).into_iter().flatten() {
             records.extend_from_slice(event);
         }
-        // The recorder has the events that the span had no room for.
+        // The recorder keeps events separately, so it also keeps those that the span had no room
+        // for.
         let dropped = Dropped { events: 0, ..span.dropped };
         write_span(&mut spans, &Span { records: &records, dropped, ..span }, &start, limits);
         flush(&mut spans, WRITTEN)?;

@@ -1,7 +1,8 @@
-//! A dump as a trace of Perfetto, in protobuf (<https://perfetto.dev/docs>, `track_event.proto`).
+//! Writes a dump as a trace of Perfetto, in protobuf (<https://perfetto.dev/docs>,
+//! `track_event.proto`).
 //!
-//! Packets need not be in the order of their times, so they are written track by track. Packets of
-//! a track with the same time are in the order of the file.
+//! Packets need not be in the order of their times, so they are written track by track. If packets
+//! of a track have the same time, Perfetto keeps the order of the file.
 
 mod lanes;
 mod packet;
@@ -23,7 +24,7 @@ use super::snapshot::Snapshot;
 use crate::frame::{Frame, SpanPart, What};
 use crate::spans::span::{Item as Part, Span};
 
-/// The end of a span that is open.
+/// The time that stands for the end of an open span.
 const OPEN: u64 = u64::MAX;
 
 impl FlightFormat {
@@ -70,7 +71,7 @@ fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
     packets.end()
 }
 
-/// The number of a track in the file. The process is before the others.
+/// Returns the number of a track in the file. The track of the process comes before all others.
 fn track(lane: Lane) -> u64 {
     packet::PROCESS + 1 + lane as u64
 }
@@ -79,16 +80,16 @@ struct Trace<'a> {
     spans: Vec<Shown<'a>>,
     events: Vec<Event<'a>>,
     lanes: Lanes,
-    /// By track.
+    /// The content of each track.
     contents: Vec<Content>,
-    /// Events of threads that were about to end, and so had no number.
+    /// Events of threads that were ending, whose number was not known any more.
     threadless: Content,
     /// The threads' names.
     threads: BTreeMap<u64, &'a str>,
     first: u64,
 }
 
-/// A span and the arrows to other tracks.
+/// A span with its arrows from and to other tracks.
 struct Shown<'a> {
     span: Span<'a>,
     slice: Slice,
@@ -103,7 +104,7 @@ struct Event<'a> {
     record: Frame<'a>,
 }
 
-/// The spans and events of a track: indices in the order of time.
+/// The indices of the spans and the events on a track, in the order of their times.
 #[derive(Default)]
 struct Content {
     spans: Vec<usize>,
@@ -116,7 +117,7 @@ impl<'a> Trace<'a> {
         for item in snapshot.items() {
             match item {
                 Item::Span(span) => {
-                    // Events that were given to the span itself.
+                    // Events that were added to the span by its methods.
                     events.extend(span.items().filter_map(|item| match item {
                         Part::Event(record, time) => Some(Event { time: time.as_nanos(), record }),
                         Part::Part(_) => None,
@@ -129,7 +130,7 @@ impl<'a> Trace<'a> {
                 }
             }
         }
-        // A parent ends after its children.
+        // Spans were added when they ended, so children before parents. Parents must come first.
         spans.reverse();
         spans.sort_by_key(|shown| (shown.slice.start, Reverse(shown.slice.end)));
         events.sort_by_key(|event| event.time);
@@ -162,7 +163,8 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// An event is beside its span, or on its thread's track if the span has another one.
+    /// Places each event on the track of its span. If that is the track of another thread, places
+    /// the event on its own thread's track.
     fn place_events(&mut self) {
         for (at, event) in self.events.iter().enumerate() {
             let site = &event.record.site;
@@ -184,7 +186,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Draws arrows from spans to their children on other tracks, and to those that follow from
+    /// Draws arrows from spans to their children on other tracks, and to spans that follow from
     /// them.
     fn draw_arrows(&mut self) {
         let ids: HashMap<u64, usize> =
@@ -196,7 +198,7 @@ impl<'a> Trace<'a> {
             let links = self.spans[to].span.items().filter_map(|item| match item {
                 Part::Part(SpanPart { what: What::Link(linked), .. }) => {
                     let from = linked.context.span;
-                    // An arrow from a parent has the child's id.
+                    // An arrow from a parent uses the child's id, so this arrow needs another id.
                     Some((from, from.rotate_left(32) ^ slice.id))
                 }
                 _ => None,
@@ -204,7 +206,7 @@ impl<'a> Trace<'a> {
             let arrows: Vec<_> = parent.into_iter().chain(links).collect();
             for (from, arrow) in arrows {
                 let Some(&from) = ids.get(&from) else { continue };
-                // Perfetto takes the earliest for the beginning.
+                // Perfetto takes the earlier end of an arrow for its beginning.
                 if self.spans[from].slice.start < slice.start {
                     self.spans[from].to.push(arrow);
                     self.spans[to].from.push(arrow);
@@ -213,7 +215,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Writes a track: its spans nest, and events are within the spans that are open.
+    /// Writes a track. Its spans nest, and each event is written within the spans that are open.
     fn write_lane(
         &self,
         track: u64,
@@ -222,13 +224,13 @@ impl<'a> Trace<'a> {
     ) -> io::Result<()> {
         let mut spans = content.spans.iter().map(|&at| &self.spans[at]).peekable();
         let mut events = content.events.iter().map(|&at| &self.events[at]).peekable();
-        // The ends of the spans that have begun.
+        // The ends of the spans that have begun and not ended yet.
         let mut ends: Vec<u64> = Vec::new();
         loop {
             let end = ends.last().copied();
             let start = spans.peek().map(|shown| shown.slice.start);
             let event = events.peek().map(|event| event.time);
-            // An event at the time of a span's start or end is within it.
+            // If an event happens at the time of a span's start or end, write it within the span.
             let begins = start.filter(|start| {
                 end.is_none_or(|end| *start < end) && event.is_none_or(|event| *start <= event)
             });
@@ -275,7 +277,7 @@ impl<'a> Shown<'a> {
         Self { span, slice, to: Vec::new(), from: Vec::new() }
     }
 
-    /// Returns where the span started.
+    /// Returns the place in the program and the thread where the span started.
     fn site(&self) -> Site<'a> {
         match self.span.items().next() {
             Some(Part::Part(part)) => part.site(),

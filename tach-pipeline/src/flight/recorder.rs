@@ -1,5 +1,5 @@
-//! The recorder on the back end: keeps the last spans and events, and begins a file when a span was
-//! slow.
+//! The back end's part of the recorder. Keeps the last spans and events, and begins to write a file
+//! when a span was slow.
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -27,7 +27,7 @@ pub(crate) struct Recorder {
     /// Whether a span was slow in this round.
     was_slow: bool,
     redacted: Arc<[String]>,
-    /// Alive while a thread writes a file and reports it.
+    /// Upgrades as long as a thread writes a file and reports it.
     writing: Weak<()>,
     reporter: Reporter,
 }
@@ -66,7 +66,7 @@ impl Recorder {
         }
     }
 
-    /// Answers the threads that wait for a snapshot, and begins a file if a span was slow.
+    /// Answers the threads that wait for a snapshot. If a span was slow, begins to write a file.
     /// `waiting` calls its argument with each span that was not passed on yet.
     pub(crate) fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
         self.ring.forget(now);
@@ -88,7 +88,7 @@ impl Recorder {
         snapshot
     }
 
-    /// Writes a file on a thread of its own, since the back end must read the queues meanwhile.
+    /// Writes a file on a new thread, since the back end must read the queues meanwhile.
     fn write(&mut self, snapshot: Snapshot) {
         let (flight, reporter) = (Arc::clone(&self.flight), self.reporter.clone());
         let (progress, thread) = (Arc::clone(&self.progress), Arc::new(()));
@@ -97,7 +97,7 @@ impl Recorder {
         self.writing = Arc::downgrade(&thread);
         let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
             progress.waker.mark_thread();
-            // The user's function must not end the process.
+            // A panic of the user's function must not end the process.
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
                 write(&flight, snapshot, begun, thread, reporter);
             }));
@@ -128,8 +128,8 @@ fn write(
             reporter.report(&Incident::NotRecorded { error: &error });
         }
     }
-    // `thread` first: when a flush returns that has waited for `begun`, a slow span can begin the
-    // next file.
+    // Drop `thread` before `begun`. So when a flush that has waited for `begun` returns, a slow
+    // span can begin the next file.
     drop(thread);
     drop(begun);
 }

@@ -67,8 +67,9 @@ impl Requests {
         }
     }
 
-    /// Begins a round. Returns whether anyone waits for a snapshot at its end. Those who ask later
-    /// wait for the next round, which reads their records.
+    /// Begins a round. Returns whether there are requests, which are answered at the end of the
+    /// round. Later requests wait for the next round, since only that round surely reads the
+    /// records of their callers.
     pub(crate) fn begin_round(&self) -> bool {
         let State { waiting, due, .. } = &mut *self.state.lock();
         due.append(waiting);
@@ -87,7 +88,7 @@ impl Requests {
         }
     }
 
-    /// Refuses all requests, since the back end ends.
+    /// Refuses all present and future requests, since the back end ends.
     pub(crate) fn end(&self) {
         let ended = State { has_ended: true, ..State::default() };
         let State { waiting, due, .. } = mem::replace(&mut *self.state.lock(), ended);
@@ -111,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// A request that the end doesn't see would wait for its whole timeout.
+    /// If `end` missed a request, the request would wait for its whole timeout.
     #[test]
     fn no_request_is_left_after_the_end() {
         for round in 0..500 {

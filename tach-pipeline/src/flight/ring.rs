@@ -1,4 +1,5 @@
-//! The last spans and events: records in blocks. The oldest block makes room for the next one.
+//! Keeps the records of the last spans and events in blocks. When the memory is used up, forgets
+//! the oldest block to make room for the next.
 
 use core::iter;
 use core::mem;
@@ -12,25 +13,27 @@ use crate::frame;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 
-/// The ring forgets a block at a time, so it has this many or more.
+/// The smallest number of blocks in a full ring. The ring forgets a whole block at a time, so with
+/// few blocks it would forget too much.
 const BLOCKS: usize = 16;
 const MOST_BLOCK_BYTES: usize = 256 * 1024;
-/// Room for a few records.
+/// The smallest block, which has room for a few records.
 const LEAST_BLOCK_BYTES: usize = 4 * 1024;
 
 /// The records of events and spans.
 #[derive(Clone, Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// The spans, and the places of their records.
+    /// The spans, with the places of their records in the block.
     spans: Vec<Kept>,
-    /// The time of the event, or the end of the span, that was added last.
+    /// The time of the item that was added last: when the event happened, or when the span
+    /// ended.
     last: Option<UnixTime>,
 }
 
-/// A part of a block.
+/// An event or a span in a block.
 pub(crate) enum Item<'a> {
-    /// The record of an event, and when it happened.
+    /// The time and the record of an event.
     Event(UnixTime, &'a [u8]),
     /// A span without its events.
     Span(Span<'a>),
@@ -53,7 +56,7 @@ impl Block {
         self.last = Some(span.end);
     }
 
-    /// Returns the events in the order in which they were added, and then the spans in theirs.
+    /// Returns first all events and then all spans, each in the order in which they were added.
     pub(super) fn items<'a>(&'a self, redacted: &'a [String]) -> impl Iterator<Item = Item<'a>> {
         let mut rest = &self.bytes[..];
         let records = iter::from_fn(move || {
@@ -72,7 +75,7 @@ impl Block {
         self.bytes.len() + bytes <= self.bytes.capacity()
     }
 
-    /// Returns how much memory it takes.
+    /// Returns how much memory the block takes.
     fn size(&self) -> usize {
         self.bytes.capacity() + self.spans.capacity() * size_of::<Kept>()
     }
@@ -82,7 +85,7 @@ pub(crate) struct Ring {
     most: usize,
     max_age: Duration,
     block_bytes: usize,
-    /// Blocks that are full, the oldest first.
+    /// The full blocks, the oldest first.
     full: VecDeque<Arc<Block>>,
     current: Block,
     /// The memory of the full blocks.
@@ -127,7 +130,7 @@ impl Ring {
         }
     }
 
-    /// Returns the time before which everything is too old.
+    /// Returns the time before which events and spans are too old.
     pub(super) fn since(&self, now: UnixTime) -> Option<UnixTime> {
         now.checked_sub(self.max_age)
     }
@@ -146,12 +149,12 @@ impl Ring {
         self.full.iter().map(|block| &**block).chain([&self.current])
     }
 
-    /// Returns the full blocks, and a copy of the one that is being filled.
+    /// Returns the full blocks, and a copy of the block that is being filled.
     pub(super) fn blocks(&self) -> (Vec<Arc<Block>>, Block) {
         (self.full.iter().cloned().collect(), self.current.clone())
     }
 
-    /// Returns whether there is room for a record, which may take the memory of the oldest.
+    /// Makes room for a record, if need be by forgetting the oldest. Returns whether there is room.
     #[inline]
     fn make_room(&mut self, bytes: usize) -> bool {
         self.current.has_room(bytes) || self.begin_block(bytes)
@@ -160,7 +163,7 @@ impl Ring {
     fn make_room_for_span(&mut self) {
         let spans = self.current.spans.len();
         if spans == self.current.spans.capacity() {
-            // For a moment the vector is there twice, the longer one after the other.
+            // While the vector grows, the old and the new memory exist at the same time.
             let more = (spans / 4).max(8);
             self.forget_for((spans + more) * size_of::<Kept>());
             self.current.spans.reserve_exact(more);
@@ -183,8 +186,8 @@ impl Ring {
         true
     }
 
-    /// Forgets the oldest blocks until there is memory for so many bytes more. Returns the last of
-    /// them, emptied.
+    /// Forgets the oldest blocks until there is memory for `bytes` more bytes. Returns the block
+    /// that was forgotten last, emptied.
     fn forget_for(&mut self, bytes: usize) -> Option<Block> {
         let mut unused = None;
         while self.bytes + self.current.size() + bytes > self.most && !self.full.is_empty() {
@@ -194,14 +197,14 @@ impl Ring {
         unused
     }
 
-    /// Forgets the oldest block. Returns it, emptied, if it can be used again.
+    /// Forgets the oldest block. If its memory can be used again, returns the block, emptied.
     fn forget_oldest(&mut self) -> Option<Block> {
         let oldest = self.full.pop_front()?;
         self.bytes -= oldest.size();
-        // A dump that is being written may still need it.
+        // If a dump that is being written still needs the block, it can't be used again.
         let mut block = Arc::into_inner(oldest)?;
         block.bytes.clear();
-        // Spans come many at a time, so the next records may have none.
+        // Free the list of spans: the next records in the block may all be events.
         block.spans = Vec::new();
         block.last = None;
         (block.bytes.capacity() == self.block_bytes).then_some(block)
@@ -307,7 +310,7 @@ mod tests {
         };
         again(&mut ring);
         let allocated = allocation_counter::measure(|| again(&mut ring));
-        // A counter for each block of 16 KiB.
+        // Each block of 16 KiB takes one allocation, for its reference count.
         assert!(allocated.count_total <= 10_000 / 140, "{allocated:?}");
     }
 
@@ -357,7 +360,7 @@ mod tests {
         assert_eq!((&events, &spans), (&expected, &expected));
     }
 
-    /// While a dump needs the blocks, others are used.
+    /// While a dump needs the blocks, the ring uses other blocks.
     #[test]
     fn a_dump_has_what_was_kept_when_it_began() {
         let mut ring = Ring::new(64 * 1024, Duration::MAX);

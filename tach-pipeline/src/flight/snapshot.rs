@@ -10,34 +10,34 @@ use crate::spans::span::Span;
 
 pub(crate) struct Snapshot {
     full: Vec<Arc<Block>>,
-    /// The newest spans and events.
+    /// The newest spans and events, copied from the block that is being filled.
     last: Block,
     /// The spans that wait to be passed on, and those that are open.
     waiting: Ring,
-    /// When it was made.
+    /// When the snapshot was made.
     at: UnixTime,
-    /// The time before which everything is too old.
+    /// The time before which events and spans are too old.
     since: Option<UnixTime>,
-    /// The keys whose values are not shown.
+    /// The keys of fields whose values are hidden.
     pub(super) redacted: Arc<[String]>,
 }
 
 impl Snapshot {
-    /// Copies the ring. Call [`add`](Self::add) next, with each span that is open or waits to be
-    /// passed on.
+    /// Creates a snapshot of the ring. Call [`add`](Self::add) next for each span that is open or
+    /// waits to be passed on.
     pub(crate) fn new(ring: &Ring, now: UnixTime, redacted: Arc<[String]>) -> Self {
         let (full, last) = ring.blocks();
         let (waiting, since) = (Ring::new(ring.most(), Duration::MAX), ring.since(now));
         Self { full, last, waiting, at: now, since, redacted }
     }
 
-    /// Adds a span. All added spans together have the bound of the ring, beyond which the first
-    /// ones are forgotten.
+    /// Adds a span. All added spans together may take as much memory as the ring. If they need
+    /// more, the spans that were added first are forgotten.
     pub(crate) fn add(&mut self, span: &Span<'_>) {
         self.waiting.span(span);
     }
 
-    /// Returns when it was made.
+    /// Returns when the snapshot was made.
     pub(super) fn time(&self) -> UnixTime {
         self.at
     }

@@ -1,4 +1,4 @@
-//! The file that is being written after a slow span, for flushes that wait for it.
+//! Lets a flush wait for a file that is being written after a slow span.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ struct State {
     ended: u64,
 }
 
-/// A file that was begun. It has ended when this is dropped.
+/// A file that is being written. Dropping the value marks the file as ended.
 pub(crate) struct Begun(Arc<Writing>);
 
 impl Writing {
@@ -28,8 +28,8 @@ impl Writing {
         Begun(Arc::clone(self))
     }
 
-    /// Waits until the files that were begun before the call have ended. Returns `false` if that
-    /// takes longer than `timeout`.
+    /// Waits until all files have ended that were begun before the call. If that takes longer than
+    /// `timeout`, returns `false`.
     pub(crate) fn wait(&self, timeout: Duration) -> bool {
         let begun = self.state.lock().begun;
         self.wait_for(begun, timeout)

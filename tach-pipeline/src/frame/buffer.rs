@@ -1,4 +1,4 @@
-//! The bytes of a record, in memory that grows and is reused.
+//! The memory of a record, which grows and is used again for the next record.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ const KEPT: usize = 64 * 1024;
 /// The size of a new buffer.
 const FIRST: usize = 256;
 
-/// Bytes, with room behind them.
+/// Written bytes, followed by free room.
 ///
 /// Unlike the spare room of a `Vec`, this room is initialized, so a record's words can be stored in
 /// place one by one.
@@ -39,7 +39,7 @@ impl Buffer {
         self.used
     }
 
-    /// Sets bits in the word at `at`, where they are zero.
+    /// Sets bits in the word at `at`. The bits must be zero before.
     #[inline]
     pub(super) fn add(&mut self, at: usize, bits: u64) {
         if let Some(word) = self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
@@ -57,7 +57,7 @@ impl Buffer {
         self.used = self.used.min(length);
     }
 
-    /// Frees a long buffer.
+    /// Frees the memory if it is long.
     #[inline]
     pub(super) fn shrink(&mut self) {
         if self.bytes.capacity() > KEPT {
@@ -92,7 +92,7 @@ impl Buffer {
         self.pad();
     }
 
-    /// Pads the last word with old bytes.
+    /// Pads the last word with the bytes that the memory contains already.
     #[inline]
     pub(super) fn pad(&mut self) {
         self.used = self.used.next_multiple_of(WORD);
@@ -110,7 +110,7 @@ impl Buffer {
     }
 }
 
-/// Copies a text and pads its last word with zeros: up to two words by words.
+/// Copies a text and pads its last word with zeros. A text of one or two words is copied by words.
 #[inline]
 fn put_text(to: &mut [u8], text: &[u8]) {
     let Some((to, to_last)) = to.split_last_chunk_mut() else { return };
@@ -170,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// The buffer holds all pieces, whichever method wrote them.
+        /// The buffer contains all pieces, whichever method wrote each piece.
         #[test]
         fn it_holds_what_was_written(
             records in prop::collection::vec(prop::collection::vec((0_usize..3000, 0..3), 0..20), 1..4),

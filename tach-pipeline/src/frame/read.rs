@@ -1,4 +1,4 @@
-//! Reading a record's bytes. Whatever the bytes are, nothing panics.
+//! Reads the bytes of a record. Never panics, whatever the bytes are.
 
 mod fields;
 #[cfg(feature = "tracing")]
@@ -19,14 +19,14 @@ use super::{EVENT_NAME, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UN
 use crate::ids::SpanContext;
 use crate::level::Level;
 
-/// Returns the length of the record with this head, head included.
+/// Returns the length of a record, including the head, from the record's head.
 #[inline]
 pub(crate) fn length(head: &[u8; HEAD]) -> usize {
     let [a, b, c, d, ..] = *head;
     usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or(usize::MAX)
 }
 
-/// Splits `bytes` after the first record. Returns `None` while that record is not whole.
+/// Splits `bytes` after the first record. If that record is incomplete, returns `None`.
 #[inline]
 pub(crate) fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let head = bytes.first_chunk()?;
@@ -39,7 +39,7 @@ pub(crate) fn is_reference(bytes: &[u8]) -> bool {
     bytes.first_chunk().is_some_and(|head| length(head) == 0)
 }
 
-/// Returns how many of the records are references.
+/// Returns how many of the records in `bytes` are references.
 #[cold]
 pub(crate) fn references(bytes: &[u8]) -> usize {
     let mut rest = bytes;
@@ -51,7 +51,8 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
     iter::from_fn(next).filter(|record| is_reference(record)).count()
 }
 
-/// Returns when the record that begins with `bytes` happened, or `None` if the head is not whole.
+/// Returns the time of the record that begins with `bytes`, or `None` if the record's head is
+/// incomplete.
 pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
 }
@@ -103,7 +104,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the record that `bytes` hold. Returns `None` if they hold none.
+    /// Reads a record. Returns `None` if `bytes` do not contain a valid record.
     #[inline]
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
@@ -116,7 +117,7 @@ impl<'a> Frame<'a> {
         Some(Self { level: head.level(), target, message, is_line, fields, site, bytes })
     }
 
-    /// Returns the record without the values of the keys `redacted`.
+    /// Returns the record with the values of the keys `redacted` hidden.
     pub(crate) const fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
         self
@@ -126,14 +127,15 @@ impl<'a> Frame<'a> {
     /// receives.
     #[inline]
     pub(crate) fn exceeds_bounds(&self) -> bool {
-        /// The shortest record that may: a value of two brackets for each level.
+        /// The length of the shortest record that may exceed a bound: a value of nested lists, with
+        /// two brackets for each level.
         const SHORTEST: usize = 2 * DEPTH;
         self.bytes.len() > SHORTEST && self.fields.exceed_bounds()
     }
 
     /// Returns whether two records are equal in all but their times.
     pub(crate) fn repeats(&self, other: &Self) -> bool {
-        // Not the bytes, since padding holds any bytes.
+        // Compare the parts and not the bytes, since the bytes of the padding are arbitrary.
         let head = |record: &Self| (record.level.as_byte(), record.is_line);
         head(self) == head(other)
             && (self.target, self.message) == (other.target, other.message)
@@ -170,7 +172,7 @@ impl<'a> Reader<'a> {
         Some(*bytes)
     }
 
-    /// Takes a word by halves: in the head, the second is a text's code.
+    /// Takes a word, and returns its lower and upper half. The upper half is the code of a text.
     #[inline]
     fn halves(&mut self) -> Option<(u32, u32)> {
         let word: [u8; WORD] = self.array()?;
@@ -178,7 +180,7 @@ impl<'a> Reader<'a> {
         Some((u32::from_le_bytes(*first), u32::from_le_bytes(*second)))
     }
 
-    /// Takes the place in the program, as far as the record has it.
+    /// Takes the parts of the place in the program that the record contains.
     #[cold]
     fn site(&mut self) -> Site<'a> {
         let mut site = Site::default();
@@ -222,7 +224,7 @@ impl<'a> Reader<'a> {
         Some(SpanContext { trace, span: u64::from_le_bytes(self.array()?), is_sampled: true })
     }
 
-    /// Takes a text, by number or in full.
+    /// Takes a text that is stored as a number or copied.
     #[inline]
     fn text(&mut self, code: u32) -> Option<&'a str> {
         match code & NUMBER {

@@ -8,7 +8,7 @@ use crate::frame::texts::Interner;
 pub(crate) struct Scratch {
     pub(super) buffer: Buffer,
     pub(super) texts: Interner,
-    /// Known once a format asked for it.
+    /// The thread's number and name. `None` until a format asks for them.
     pub(super) thread: Option<ThisThread>,
 }
 
@@ -22,7 +22,7 @@ impl Scratch {
         self.buffer.written()
     }
 
-    /// Returns the record, whose memory may be taken.
+    /// Returns the record. The caller may take its memory.
     #[inline]
     pub(crate) fn record(&mut self) -> &mut Buffer {
         &mut self.buffer
@@ -34,13 +34,13 @@ impl Scratch {
         self.buffer.shrink();
     }
 
-    /// Returns the code of a text that the thread finds at once.
+    /// Returns the code of a text whose number the thread knows.
     #[inline]
     pub(super) fn at_once(&self, text: &'static str) -> Option<u64> {
         self.texts.at_once(text).map(code)
     }
 
-    /// Returns the code of a text, or `None` if it is to be copied.
+    /// Returns the code of a text, or `None` if the text must be copied.
     pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
         self.texts.number(text).map(code)
     }

@@ -1,4 +1,4 @@
-//! Parts of spans as records.
+//! The kinds of records for parts of spans.
 
 #[cfg(feature = "otlp")]
 pub(crate) use super::read::Fields;
@@ -7,7 +7,7 @@ pub(crate) use super::read::span::{
     set_time,
 };
 
-/// What a record is, for sinks that take spans.
+/// The kind of a record: an event, or a part of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RecordKind {
@@ -17,7 +17,7 @@ pub(crate) enum RecordKind {
     Link,
     Parent,
     Discard,
-    /// An event for its span alone, which no sink of events takes.
+    /// An event that is only added to its span. Sinks of events don't take it.
     Added,
     End,
 }
@@ -25,7 +25,7 @@ pub(crate) enum RecordKind {
 /// The key of a span's `tracestate`.
 pub(crate) const TRACE_STATE: &str = "otel.trace_state";
 
-/// The span is not sampled. Its duration alone is collected.
+/// The span is not sampled. Only its duration is collected.
 pub(super) const UNSAMPLED: u32 = 64;
 
 /// The lowest bit of the kind in the head's last word.

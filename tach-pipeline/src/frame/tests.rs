@@ -13,7 +13,8 @@ const TIME: Time = Time::Ticks(Instant::from_ticks(7));
 const TARGET: &str = "app::db";
 const KEY: MaybeStatic<'_> = MaybeStatic::Static("key");
 
-/// Returns a record. It is the same whether its texts are new or known.
+/// Returns a record. Checks that the record reads the same whether its texts are new or already
+/// known.
 fn encoded(time: Time, write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
     texts::set_up();
     let mut scratch = Scratch::new();
@@ -84,8 +85,9 @@ fn every_kind_of_value_comes_back() {
     assert_eq!(fields, [expected.concat(), vec![printed]].concat());
 }
 
-/// The least of many: another test may be taking a place, and a key whose places hold other texts
-/// is copied, with a probability of 1 in 16,000 for each address.
+/// Takes the shortest of many records, since some keys are copied: while another test is taking a
+/// place, or if other texts hold all places of a key. The latter happens with a probability of 1 in
+/// 16,000 for each address.
 #[test]
 fn texts_of_the_program_take_no_room_of_their_own() {
     let least = |key: fn(&'static str) -> MaybeStatic<'static>| {
@@ -175,7 +177,7 @@ fn records_follow_each_other() {
     }
 }
 
-/// Asserts that every format makes one line of bytes that need not be a record.
+/// Asserts that every format writes one line for `bytes`, even if they are not a valid record.
 fn assert_one_line(bytes: &[u8]) {
     let Some(record) = Frame::read(bytes) else { return };
     let event = event_of(record.parts(UnixTime::EPOCH, false));
@@ -194,7 +196,7 @@ proptest! {
         assert_one_line(&bytes);
     }
 
-    /// Words that look like fields, cut somewhere.
+    /// Reads words that look like fields, cut off at any byte.
     #[test]
     fn no_fields_make_it_panic(
         fields in proptest::collection::vec((0_u32..16, 0_u32..40, 0_u32..40, any::<[u8; 24]>()), 0..6),

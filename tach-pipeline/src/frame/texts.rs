@@ -1,7 +1,7 @@
-//! Static texts as numbers: modules as targets, keys, and messages without arguments.
+//! Numbers for static texts: for targets, keys, and messages without arguments.
 //!
-//! Such texts come again with each record and live as long as the process. A number takes four
-//! bytes, and unlike an address it can be checked when it is read.
+//! Such texts occur in many records and live as long as the process. A number takes four bytes. A
+//! reader can check a number, but could not check an address.
 
 use core::hash::{Hash as _, Hasher as _};
 use core::mem;
@@ -10,13 +10,16 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::frame::LONGEST;
 
-/// How many texts of the process may have numbers: 96 KiB. Further texts are copied.
+/// How many texts of the process can have numbers. The table takes 96 KiB. Further texts are
+/// copied.
 const MOST: usize = 4096;
-/// How many places are tried for a text.
+/// How many places of the table are tried for a text.
 const TRIED: usize = 16;
-/// How many texts a thread knows at most, as a power of two: 4 KiB.
+/// The largest number of texts that a thread knows, as a power of two. The thread's table takes
+/// 4 KiB then.
 const MOST_BITS: u32 = 8;
-/// How many texts a thread has room for at first: 256 bytes.
+/// The number of texts for which a thread has room at first, as a power of two. The thread's table
+/// takes 256 bytes then.
 const FIRST_BITS: u32 = 4;
 
 static TEXTS: OnceLock<Texts> = OnceLock::new();
@@ -30,8 +33,8 @@ pub(crate) enum MaybeStatic<'a> {
     Borrowed(&'a str),
 }
 
-/// Creates the table before any record is written, so that no call waits for another thread's. (A
-/// process forked at this very moment can't create its own.)
+/// Creates the table before any record is written, so that no call waits for another thread to
+/// create it. (A process that is forked at this very moment can't create a table.)
 pub(crate) fn set_up() {
     TEXTS.get_or_init(|| Texts::new(MOST));
 }
@@ -41,20 +44,20 @@ pub(crate) fn text(number: u32) -> Option<&'static str> {
     TEXTS.get()?.get(number)
 }
 
-/// Texts with numbers, which are their places. A text keeps its place.
+/// The table of texts with numbers. The number of a text is its place, which never changes.
 struct Texts {
     places: Box<[OnceLock<&'static str>]>,
-    /// Held while a place is taken. No thread waits for it: a forked process may lack the one that
-    /// holds it.
+    /// Held while a place is taken. No thread waits for the lock: in a forked process, the thread
+    /// that holds it may not exist.
     taking: Mutex<()>,
 }
 
 /// Why a text has no number.
 #[derive(Debug, PartialEq, Eq)]
 enum Unnumbered {
-    /// Other texts have all the places that are tried for it, for good.
+    /// Other texts hold all places that are tried for the text. The text will never get a number.
     Full,
-    /// Another thread is taking a place.
+    /// Another thread is taking a place now. The text may get a number later.
     Busy,
 }
 
@@ -69,7 +72,7 @@ impl Texts {
         self.places.get(usize::try_from(number).ok()?)?.get().copied()
     }
 
-    /// Returns the number of `text`, which may get it now.
+    /// Returns the number of `text`. If there is none yet, takes a place for `text`.
     fn number(&self, text: &'static str) -> Result<u32, Unnumbered> {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -80,7 +83,8 @@ impl Texts {
             let place = usize::try_from(place).map_err(|_| Unnumbered::Full)?;
             let mut there = self.places[place].get();
             if there.is_none() {
-                // Another thread's text stays.
+                // Another thread may take the place before the lock is held. Then its text stays
+                // there.
                 if taking.is_none() {
                     taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
                 }
@@ -96,19 +100,20 @@ impl Texts {
 
 /// The numbers that a thread knows, by the addresses of the texts.
 pub(crate) struct Interner {
-    /// A power of two, or none. Grows when a text finds no place, so a thread that logs a few texts
-    /// takes little memory.
+    /// Empty, or a power of two of places. Grows when a text finds no place, so that a thread that
+    /// logs few different texts takes little memory.
     known: Box<[Known]>,
-    /// How far the hash of a text is shifted to be a place.
+    /// By how many bits the hash of a text is shifted to give its place.
     shift: u32,
 }
 
-/// A text and its number. A static text never moves.
+/// A text and its number. The address identifies the text, since a static text never moves.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// Zero for no text.
+    /// Zero if the place is free.
     address: usize,
-    /// Inverted for a text without a number. No text of a record is as long as that.
+    /// The length of the text. All bits are inverted for a text that will never get a number: no
+    /// text in a record is as long as an inverted length.
     length: u32,
     number: u32,
 }
@@ -130,7 +135,8 @@ impl Interner {
         known.is_of(text).then_some(known.number)
     }
 
-    /// Returns the number of `text`, which may get it now, or `None` if it is to be copied.
+    /// Returns the number of `text`. If there is none yet, `text` may get a number now. Returns
+    /// `None` if `text` must be copied.
     pub(crate) fn number(&mut self, text: &'static str) -> Option<u32> {
         self.number_in(TEXTS.get()?, text)
     }
@@ -163,7 +169,7 @@ impl Interner {
         }
     }
 
-    /// Returns a place for a text, in a table that is large enough for it.
+    /// Returns a free place for a text. If there is none, enlarges the table.
     fn vacant(&mut self, address: usize) -> Option<usize> {
         loop {
             if let Some(place) = self.vacant_now(address) {
@@ -175,14 +181,14 @@ impl Interner {
         }
     }
 
-    /// Returns the first place for a text, or its neighbor, unless other texts have both.
+    /// Returns the text's first or second place, or `None` if other texts hold both.
     fn vacant_now(&self, address: usize) -> Option<usize> {
         let first = self.place(address);
         let is_vacant = |&place: &usize| self.known.get(place).is_some_and(Known::is_vacant);
         [first, first ^ 1].into_iter().find(is_vacant)
     }
 
-    /// Doubles the table. Returns false if it may not grow.
+    /// Doubles the table. If the table has its largest size, returns `false`.
     fn grow(&mut self) -> bool {
         let bits = match self.known.len().checked_ilog2() {
             None => FIRST_BITS,
@@ -192,7 +198,7 @@ impl Interner {
         let known = vec![Known::default(); 1 << bits].into();
         let before = mem::replace(self, Self { known, shift: u32::BITS - bits });
         for known in before.known.into_iter().filter(|known| !known.is_vacant()) {
-            // Never full: a pair of places becomes two pairs.
+            // There is always a free place, since each pair of places becomes two pairs.
             if let Some(place) = self.vacant_now(known.address) {
                 self.known[place] = known;
             }
@@ -200,8 +206,8 @@ impl Interner {
         true
     }
 
-    /// Returns the first place for a text; the second is its neighbor. By Fibonacci hashing, since
-    /// the texts of a program lie near each other.
+    /// Returns the first place for a text. The second place is its neighbor. Uses Fibonacci
+    /// hashing, which spreads addresses that are close to each other, as those of texts are.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! A thread's number and name, as a field of its records.
+//! A thread's number and name, as a part of its records.
 
 use core::panic::AssertUnwindSafe;
 use std::{panic, thread};
@@ -11,7 +11,7 @@ use super::{TEXT_SHIFT, Tag};
 pub(super) struct ThisThread(Box<[u8]>);
 
 impl ThisThread {
-    /// Returns this thread's. At the very end of a thread it is not known.
+    /// Returns the number and the name of the calling thread. At its very end they are not known.
     #[cold]
     pub(super) fn new() -> Self {
         let known = panic::catch_unwind(AssertUnwindSafe(|| {

@@ -1,12 +1,12 @@
-//! When a record happened, as the call records it.
+//! The time of a record, in the form in which the call stores it.
 
 use tach_core::{Instant, UnixTime};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
-    /// An instant of the system's clock, converted when the record is written.
+    /// An instant of the system's clock. Converted to Unix time when the back end reads the record.
     Ticks(Instant),
-    /// An event time, or the time of another clock.
+    /// A time that the caller set, or the time of another clock.
     Unix(UnixTime),
 }
 

@@ -1,4 +1,4 @@
-//! Writing a record's bytes.
+//! Writes the bytes of a record.
 
 pub(crate) mod site;
 #[cfg(feature = "tracing")]
@@ -22,7 +22,8 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins a record. The message is next, then any fields, then [`end`](Self::end).
+    /// Begins a record. Write the message next, then any fields, and then call
+    /// [`end`](Self::end).
     #[inline]
     pub(crate) fn begin(
         to: &'a mut Scratch,
@@ -36,7 +37,7 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Writes the message, and formats it only if it has arguments.
+    /// Writes the message. Formats it only if there are arguments.
     #[inline]
     pub(crate) fn message(&mut self, message: fmt::Arguments<'_>) {
         match message.as_str() {
@@ -58,7 +59,7 @@ impl<'a> Writer<'a> {
         let _noted = self.printed(message, KIND_AT, TEXT_SHIFT);
     }
 
-    /// Writes a static message that has no number yet, and may get one now.
+    /// Writes a static message whose number the thread does not know. It may get a number now.
     #[cold]
     fn learned_message(&mut self, text: &'static str) {
         match self.to.number(text) {
@@ -72,7 +73,8 @@ impl<'a> Writer<'a> {
         self.to.buffer.push_text(text.as_bytes());
     }
 
-    /// Writes a field: little more than a copy, if the caller knows the value's kind.
+    /// Writes a field. If the kind of the value is known at compile time, this is little more than
+    /// a copy.
     #[expect(
         clippy::inline_always,
         reason = "most callers know the kind, so nothing is left of the match"
@@ -95,7 +97,7 @@ impl<'a> Writer<'a> {
                 self.text([Tag::Str as u64 | length(text.len(), TAG_BITS)], key);
                 self.to.buffer.push_text(text.as_bytes());
             }
-            // Every kind that front ends pass has its own line above.
+            // Front ends pass only the kinds above.
             _ => self.text([Tag::Null as u64], key),
         }
     }
@@ -132,16 +134,16 @@ impl<'a> Writer<'a> {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
-    /// Sets a flag of the head, such as [`LINE`](super::LINE).
+    /// Sets a flag in the head, such as [`LINE`](super::LINE).
     #[inline]
     pub(crate) fn mark(&mut self, flag: u32) {
         self.to.buffer.add(KIND_AT, u64::from(flag));
     }
 
-    /// Runs the user's code, which adds fields. If it panics, the fields that it added stay.
+    /// Runs code of the user that adds fields. If the code panics, the fields stay that it added.
     #[inline]
     pub(crate) fn guard<R>(&mut self, f: impl FnOnce(Writer<'_>) -> R) -> Option<R> {
-        // Each call adds a whole field, so the record is sound wherever `f` ends.
+        // Each call adds a whole field, so the record is valid wherever `f` panics.
         panic::catch_unwind(AssertUnwindSafe(|| f(Writer { to: self.to }))).ok()
     }
 
@@ -151,7 +153,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.len()
     }
 
-    /// Removes the fields that were added since the record ended there.
+    /// Removes the fields that were added since the record's length was `end`.
     #[cold]
     pub(crate) fn remove_from(&mut self, end: usize) {
         self.to.buffer.truncate(end);
@@ -163,7 +165,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.add(0, length);
     }
 
-    /// Writes words, with the code of a text in the upper half of the first.
+    /// Writes words, with the code of a text in the upper half of the first word.
     ///
     /// The words are stored one by one: an array of bytes would be assembled in memory, and the
     /// copy would wait. (The cold paths borrow a copy, so that this path keeps the words in
@@ -187,7 +189,8 @@ impl<'a> Writer<'a> {
         self.learned(&mut { words }, text, code);
     }
 
-    /// Like [`text`](Self::text), if the text may get its number now or the buffer must grow.
+    /// Like [`text`](Self::text), for a text that may get a number now, or if the buffer must
+    /// grow.
     #[cold]
     fn learned(&mut self, words: &mut [u64], text: &'static str, code: Option<u64>) {
         match code.or_else(|| self.to.number(text)) {
@@ -202,7 +205,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.push_text(text.as_bytes());
     }
 
-    /// Writes words, with `code` in the first.
+    /// Writes words, with `code` in the first word.
     fn words(&mut self, words: &mut [u64], code: u64) {
         words[0] |= code;
         for word in words {
@@ -210,8 +213,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Prints `value` and adds its length, `shift` bits up, to the word at `at`. If that fails or
-    /// panics, a note follows, and the result is `false`.
+    /// Prints `value`, and adds the length of the text, shifted left by `shift` bits, to the word
+    /// at `at`. If printing fails or panics, appends a note to the text and returns `false`.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn printed(&mut self, value: fmt::Arguments<'_>, at: usize, shift: u32) -> bool {
@@ -223,14 +226,14 @@ impl<'a> Writer<'a> {
         if let Err(note) = outcome {
             buffer.push(note.as_bytes());
         }
-        // Before the panic's payload is dropped, which may panic too.
+        // Add the length before the payload of the panic is dropped, since that may panic too.
         buffer.add(at, length(buffer.len() - start, shift));
         buffer.pad();
         outcome.is_ok()
     }
 }
 
-/// Returns the words of a head, without a text.
+/// Returns the words of a head without the message's code.
 #[inline]
 fn head(time: Time, level: Level) -> [u64; 3] {
     let (flags, time) = match time {
@@ -248,14 +251,14 @@ fn store<const N: usize>(to: &mut [u8], words: [u64; N]) {
     }
 }
 
-/// Returns a length, `shift` bits up. The queue refuses a record whose length might not fit in 27
-/// bits.
+/// Returns a length, shifted left by `shift` bits. The length of a text fits in 27 bits: the queue
+/// refuses a record that is longer.
 #[inline]
 fn length(length: usize, shift: u32) -> u64 {
     (length as u64) << shift
 }
 
-/// Returns a reference to a record, with its time.
+/// Returns a reference to a record, with the record's time.
 pub(crate) fn reference(record: &[u8]) -> [u8; HEAD] {
     let mut head = record.first_chunk().copied().unwrap_or([0; HEAD]);
     head[..WORD].fill(0);

@@ -1,4 +1,4 @@
-//! The queues of a pipeline, as far as callers and the back end share them.
+//! The state of a pipeline's queues that callers and the back end share.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::queue::pool::Pool;
 use crate::queue::{Queue, Sender};
 use crate::sync::{Length, Mirrored};
 
-/// Longer lists of changes are freed.
+/// The longest list of changes whose memory is kept.
 const MOST_CHANGES: usize = 64;
 
 pub(crate) struct Queues {
@@ -15,11 +15,11 @@ pub(crate) struct Queues {
     changes: Mirrored<Changes>,
 }
 
-/// The changes since the back end last asked.
+/// The changes since the back end last took them.
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) new: Vec<Arc<Queue>>,
-    /// Queues that were empty for a while, and now have records.
+    /// Queues that were asleep and contain records now.
     pub(crate) woken: Vec<Arc<Queue>>,
 }
 
@@ -30,7 +30,7 @@ impl Length for Changes {
 }
 
 impl Queues {
-    /// Prepares queues of `capacity` bytes.
+    /// Creates the state for queues of `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> Self {
         let pool = Arc::new(Pool::new(capacity.min(frame::LONGEST)));
         Self { pool, changes: Mirrored::default() }
@@ -42,13 +42,13 @@ impl Queues {
         sender
     }
 
-    /// Has the back end read the queue again in each round.
+    /// Makes the back end read the queue again in each round.
     pub(crate) fn wake(&self, queue: &Arc<Queue>) {
         queue.flag.wake_up();
         self.changes.change(|changes| changes.woken.push(Arc::clone(queue)));
     }
 
-    /// Ends the queue of a thread that ends.
+    /// Ends the queue of a thread. Call when the thread ends.
     pub(crate) fn end(&self, sender: Sender) {
         let queue = Arc::clone(sender.queue());
         sender.end();
@@ -59,15 +59,16 @@ impl Queues {
     pub(crate) fn take_changes(&self, changes: &mut Changes) {
         if self.changes.length() > 0 {
             self.changes.change(|there| {
-                // Their memory stays, so that callers don't allocate it again.
+                // `append` leaves the memory of the lists, so that callers don't allocate it again.
                 changes.new.append(&mut there.new);
                 changes.woken.append(&mut there.woken);
             });
         }
     }
 
-    /// Returns whether [`take_changes`](Self::take_changes) would find some. If it returns false,
-    /// later ones come after everything that the caller did before.
+    /// Returns whether [`take_changes`](Self::take_changes) would find changes. If the result is
+    /// `false`, the thread that makes the next change sees everything that the caller did before
+    /// this call.
     pub(crate) fn has_changes(&self) -> bool {
         self.changes.lock().length() > 0
     }

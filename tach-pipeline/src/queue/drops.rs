@@ -1,17 +1,17 @@
-//! The number of records that a queue had no room for, and their times.
+//! Counts the records that a queue dropped, and keeps their times.
 
 use crate::frame;
 use crate::stats::Dropped;
 use crate::sync::Lock;
 
-/// Counted by the queue's thread, and reported by the back end.
+/// The records that a queue dropped. The queue's thread counts, and the back end reports.
 #[derive(Default)]
 pub(super) struct Drops {
     unreported: Lock<Option<Dropped>>,
 }
 
 impl Drops {
-    /// Counts the record that begins with `head`.
+    /// Counts a dropped record that begins with `head`.
     pub(super) fn add(&self, head: &[u8]) {
         if let Some(time) = frame::time(head) {
             Dropped::add(&mut self.unreported.lock(), time.unix_time());

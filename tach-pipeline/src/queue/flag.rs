@@ -1,4 +1,4 @@
-//! Whether the back end has stopped looking at a queue.
+//! The flag that tells a call that the back end has stopped reading a queue.
 
 pub(crate) mod barrier;
 
@@ -58,7 +58,7 @@ impl Flag {
     }
 }
 
-/// The model needs the fence: `cargo xtask loom` removes it.
+/// The model fails without the fence: `cargo xtask loom` removes the fence to check that.
 #[cfg(all(test, loom))]
 mod loom_models {
     use loom::sync::Arc;

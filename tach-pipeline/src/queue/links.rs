@@ -1,11 +1,12 @@
-//! From one ring of a queue to the next: the thread adds links, the back end follows them.
+//! Links from one ring of a queue to the next. The thread adds links, and the back end follows
+//! them.
 
 use std::collections::VecDeque;
 
 use super::ring::{Consumer, Producer};
 use crate::sync::Mirrored;
 
-/// Added once the ring before is written for the last time.
+/// A link to the next ring. Added after the last write to the ring before.
 pub(super) struct Link {
     /// The writing end of the ring before.
     pub(super) done: Producer,
@@ -22,7 +23,7 @@ impl Links {
         self.0.length()
     }
 
-    /// Returns the links. Links added under one lock are seen together.
+    /// Calls `change` with the links under a lock, so that all changes become visible together.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut VecDeque<Link>) -> R) -> R {
         self.0.change(change)
     }

@@ -1,4 +1,4 @@
-//! Long records, which a queue holds by reference, since copying them takes long.
+//! Long records. A queue holds them by reference, since a copy would take too long.
 
 use core::mem;
 use std::collections::VecDeque;
@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use crate::frame::Buffer;
 use crate::sync::{Length, Mirrored};
 
-/// A record from this length on is handed over by reference. Below, a copy takes less time than the
-/// locks and a look whether the process was forked.
+/// Records of this length and longer are passed by reference. For a shorter record a copy takes
+/// less time than the locks and the check whether the process was forked.
 pub(super) const LONG: usize = 10 * 1024;
 
 /// The long records of a queue. Its rings hold a [reference](crate::frame::reference) for each of
@@ -18,19 +18,20 @@ pub(super) struct Long(Mirrored<Records>);
 #[derive(Default)]
 struct Records {
     waiting: VecDeque<Buffer>,
-    /// How many bytes wait.
+    /// How many bytes of long records are in the queue.
     bytes: usize,
-    /// Memory for the thread's next long record.
+    /// The memory for the thread's next long record.
     spare: Buffer,
 }
 
 impl Long {
-    /// Returns how many bytes wait.
+    /// Returns how many bytes of long records are in the queue.
     pub(super) fn bytes(&self) -> usize {
         self.0.length()
     }
 
-    /// Takes a record before its reference is pushed, and leaves memory for another one.
+    /// Takes a record, and leaves spare memory in its place. Call before the record's reference is
+    /// pushed.
     pub(super) fn push(&self, record: &mut Buffer) {
         self.0.change(|records| {
             let spare = mem::take(&mut records.spare);
@@ -40,7 +41,7 @@ impl Long {
         });
     }
 
-    /// Removes the oldest record, whose reference was read before.
+    /// Removes the oldest record. Call after its reference was read.
     pub(super) fn pop(&self) -> Option<Buffer> {
         self.0.change(|records| {
             let oldest = records.waiting.pop_front()?;
@@ -52,7 +53,7 @@ impl Long {
     /// Keeps the memory of a record that was read.
     pub(super) fn give_back(&self, spare: Buffer) {
         let unused = mem::replace(&mut self.0.lock().spare, spare);
-        // The allocator may take its time.
+        // Free the memory after the lock was released, since the allocator may take long.
         drop(unused);
     }
 
@@ -63,7 +64,8 @@ impl Long {
 }
 
 impl Length for Records {
-    /// Returns the number of bytes, so that a round looks for references only if there are some.
+    /// Returns the number of bytes without a lock. Rounds search for references only if it is not
+    /// zero.
     fn length(&self) -> usize {
         self.bytes
     }

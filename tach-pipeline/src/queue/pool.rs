@@ -1,16 +1,18 @@
-//! Rings for the queues of one pipeline: a thread takes one when it needs more room, and the back
-//! end returns it when it is empty.
+//! Rings for the queues of one pipeline. A thread that needs more room takes a ring, and the back
+//! end returns the ring after it was read.
 
 use super::ring::{Consumer, OVERHEAD, Producer, WORD, ring};
 use crate::sync::Lock;
 
-/// The first ring of a queue, which takes two pages. A thread that logs seldom holds one.
+/// The size of the first ring of a queue, so that the ring takes two pages. A thread that logs
+/// seldom holds only this ring.
 const SMALL: usize = 8 * 1024 - OVERHEAD;
-/// The rings that follow. With larger ones, fewer calls take the time to change the ring.
+/// The size of the rings that follow. The larger the rings, the fewer calls must change the ring.
 const LARGE: usize = 32 * 1024 - OVERHEAD;
-/// The fewest rings of a full queue. With few, much of the room is in a ring that is partly read.
+/// The fewest rings of a full queue. A ring that is partly read takes no new records, and with
+/// fewer rings it would be too large a part of the queue.
 const FEWEST: usize = 4;
-/// How many bytes of each size the pool keeps at least, once it has them.
+/// The pool does not free unused rings of a size if fewer bytes than this would be left.
 const KEPT: usize = 128 * 1024;
 
 /// Both ends of an empty ring.
@@ -36,7 +38,7 @@ pub(super) struct Rings {
 #[derive(Default)]
 struct Unused {
     rings: Vec<Ends>,
-    /// How many rings nobody needed since the last call of [`Rings::trim`].
+    /// The smallest number of unused rings since the last call of [`Rings::trim`].
     fewest: usize,
 }
 
@@ -48,13 +50,13 @@ impl Pool {
         Self { small: Rings::new(large.min(SMALL)), large: Rings::new(large), most }
     }
 
-    /// How many bytes a queue may hold.
+    /// Returns how many bytes a queue may hold.
     pub(super) const fn bytes(&self) -> usize {
         self.most * self.large.bytes
     }
 
     pub(super) fn give_back(&self, ends: Ends) {
-        // Of a short queue, all rings have one size.
+        // If a queue is short, both sizes are equal. Then all rings count as large.
         let is_large = ends.producer.capacity() == self.large.bytes;
         if is_large { &self.large } else { &self.small }.unused.lock().rings.push(ends);
     }
@@ -71,7 +73,7 @@ impl Rings {
         Self { bytes, unused: Lock::default() }
     }
 
-    /// The bytes of each ring.
+    /// Returns the bytes of each ring.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }

@@ -16,13 +16,13 @@ struct Ring {
 }
 
 impl Ring {
-    /// The words written since the beginning. The count may wrap around.
+    /// The number of words ever written. The count may wrap around.
     #[inline]
     fn written(&self) -> Count<'_> {
         Count(self.words.written())
     }
 
-    /// The words read since the beginning. The count may wrap around.
+    /// The number of words ever read. The count may wrap around.
     #[inline]
     fn read(&self) -> Count<'_> {
         Count(self.words.read())
@@ -33,9 +33,10 @@ impl Ring {
 pub(super) struct Producer {
     ring: Arc<Ring>,
     written: usize,
-    /// The index of the next word; or the length of the memory, if that is at the beginning.
+    /// The index of the next word to write. If that is the first word, may also be the length of
+    /// the memory.
     at: usize,
-    /// How many words are free at least.
+    /// A lower bound for the number of free words.
     free: usize,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Producer {
 pub(super) struct Consumer {
     ring: Arc<Ring>,
     read: usize,
-    /// The index of the next word.
+    /// The index of the next word to read.
     at: usize,
 }
 
@@ -60,7 +61,7 @@ impl Producer {
         self.ring.words.len() * WORD
     }
 
-    /// Returns whether everything was read.
+    /// Returns whether the reader has read all words.
     pub(super) fn is_empty(&mut self) -> bool {
         self.look() == self.ring.words.len()
     }
@@ -88,7 +89,7 @@ impl Producer {
         true
     }
 
-    /// Reads again how many words are free.
+    /// Updates `free` from the count of words that were read.
     #[cold]
     fn look(&mut self) -> usize {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
@@ -96,7 +97,8 @@ impl Producer {
         self.free
     }
 
-    /// Writes words around the end of the memory, and returns the index of the next word.
+    /// Writes words up to the end of the memory, and the rest from its beginning. Returns the index
+    /// of the next word.
     #[cold]
     fn write_around(&self, bytes: &[u8]) -> usize {
         let end = &self.ring.words[self.at..];
@@ -114,7 +116,7 @@ impl Consumer {
         self.ring.written().get().wrapping_sub(self.read) * WORD
     }
 
-    /// Reads bytes if there are enough to fill `bytes`, and returns whether there were.
+    /// Fills `bytes` if the ring contains enough bytes. Returns whether it does.
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> bool {
         if bytes.len() > self.waiting() {
             return false;
@@ -127,7 +129,7 @@ impl Consumer {
         true
     }
 
-    /// Moves everything to the end of `bytes`.
+    /// Moves all bytes of the ring to the end of `bytes`.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>) {
         let waiting = self.waiting();
         let end = &self.ring.words[self.at..];
@@ -139,7 +141,7 @@ impl Consumer {
         self.advance(waiting);
     }
 
-    /// Skips so many bytes if there are as many, and returns whether there were.
+    /// Skips `bytes` bytes if the ring contains that many. Returns whether it does.
     pub(super) fn skip(&mut self, bytes: usize) -> bool {
         let are_there = bytes <= self.waiting();
         if are_there {
@@ -190,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    /// A call to an end, with a number of words.
+    /// A call of a method of one of the ends, with a number of words.
     #[derive(Debug, Clone, Copy)]
     enum Act {
         Push(usize),
@@ -249,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Around the end of the memory too.
+    /// Also if the words are written around the end of the memory.
     #[test]
     fn long_records_are_copied_at_once() {
         for capacity in [2 * 1024, 8 * 1024] {
@@ -314,7 +316,7 @@ mod tests {
     }
 }
 
-/// This needs both orderings above: `cargo xtask loom` weakens them in turn.
+/// The model fails without either of the orderings above: `cargo xtask loom` weakens each in turn.
 ///
 /// A missing ordering shows as a read of a word not yet written. Overwriting a word not yet read
 /// would take a late read, which loom can't produce.
@@ -341,7 +343,8 @@ mod loom_models {
                 (read(&mut consumer, once), consumer)
             });
             assert!(producer.push(&[1; 2 * WORD]));
-            // There is room for this once the first is read, and it passes the end of the memory.
+            // There is room for this record after the first was read, and it is written around the
+            // end of the memory.
             let second = producer.push(&[2; 2 * WORD]);
             let (were_read, mut consumer) = reader.join().unwrap();
             let once = read(&mut consumer, were_read);

@@ -23,7 +23,7 @@ fn record(number: u64, length: usize) -> Buffer {
     mem::take(scratch.record())
 }
 
-/// Pushes a copy of a record as a call does.
+/// Pushes a copy of a record as a logging call does.
 fn push(sender: &mut Sender, record: &Buffer, policy: WhenFull) {
     let mut record = record.clone();
     if !sender.push(record.written()) && !sender.push_beyond(&mut record, false) {
@@ -51,7 +51,7 @@ fn taken(queue: &Queue) -> Vec<Vec<u8>> {
     records
 }
 
-/// The memory is never touched.
+/// The memory of the record is never written.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
@@ -140,7 +140,7 @@ fn the_bytes_of_long_records_count() {
             assert_eq!(sender.is_half_full(), 2 * bytes >= pool.bytes(), "{count} of {length}");
         }
         let bytes = count * long.written().len();
-        // A ring holds the references.
+        // One ring holds the references, so the long records have the room of the other rings.
         let most = pool.bytes() - long.written().len() - pool.large.bytes()..=pool.bytes();
         assert!(most.contains(&bytes), "{count} of {length}");
         // Records of all lengths keep their order.
@@ -167,7 +167,7 @@ fn the_oldest_make_room_for_a_long_record() {
     assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(201));
 }
 
-/// Then the record is longer than the bound, but not by more than the caller holds already.
+/// The record exceeds the bound, but its memory is already allocated by the caller.
 #[test]
 fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
     let pool = pool(4096);
@@ -210,7 +210,7 @@ fn the_memory_of_long_records_is_used_again() {
 }
 
 proptest! {
-    /// A queue yields all records in order, but for those that its policy drops, which it counts.
+    /// A queue yields all records in order, except for those that its policy drops and counts.
     #[test]
     fn it_holds_all_but_the_dropped(
         drops_oldest in any::<bool>(),

@@ -1,4 +1,4 @@
-//! A span that is kept, with its records in a buffer that others share.
+//! A span that is kept, with its records in a buffer that several spans share.
 
 use core::ops::Range;
 
@@ -22,7 +22,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Keeps a span without its events.
+    /// Copies a span without its events. Appends the records to `buffer`.
     pub(crate) fn without_events(span: &Span<'_>, buffer: &mut Vec<u8>) -> Self {
         let start = buffer.len();
         span.parts().for_each(|record| buffer.extend_from_slice(record));
@@ -43,7 +43,7 @@ impl Kept {
         }
     }
 
-    /// Returns the span with its records, which are in `buffer`.
+    /// Returns the span with its records. `buffer` must be the buffer that contains them.
     pub(crate) fn span<'a>(&self, buffer: &'a [u8], redacted: &'a [String]) -> Span<'a> {
         Span {
             context: self.context,

@@ -1,22 +1,25 @@
-//! Spans whose end was dropped, because the queue was full. They would stay open for ever.
+//! Finds spans whose end was dropped because the queue was full. Otherwise they would stay open for
+//! ever.
 
 use core::mem;
 use std::collections::HashSet;
 
-/// After so many rounds a record has been taken that was in its queue before.
+/// After this many rounds, all records have been taken that were in the queues when the search
+/// began.
 const ROUNDS: u32 = 3;
 
-/// Finds spans that have ended without a record of it.
+/// Searches for spans that have ended although no record of the end will come.
 #[derive(Default)]
 pub(super) struct LostEnds {
-    /// Whether records were dropped since the last look.
+    /// Whether records were dropped since the last search began.
     are_suspected: bool,
-    /// Spans that had ended when the look began, and how many rounds ago that was.
+    /// The search that is under way: the spans that had ended when the search began but whose end
+    /// was not taken, and the number of rounds since then.
     look: Option<(Vec<u64>, u32)>,
 }
 
 impl LostEnds {
-    /// Has the next round look, since records were dropped.
+    /// Requests that a search begins in the next round. Call after records were dropped.
     pub(super) fn suspect(&mut self) {
         self.are_suspected = true;
     }
@@ -25,8 +28,8 @@ impl LostEnds {
         self.are_suspected || self.look.is_some()
     }
 
-    /// Proceeds by a round. `known` are the spans whose end has not been taken, and `open` returns
-    /// those that are open. Returns the spans whose end was dropped.
+    /// Continues the search by a round. `known` are the spans whose end was not taken, and `open`
+    /// returns the spans that are still open. Returns the spans whose end was dropped.
     pub(super) fn end_round(
         &mut self,
         known: impl Iterator<Item = u64>,
@@ -65,7 +68,7 @@ mod tests {
         assert!(round(&mut ends, &[1, 2, 3], &[2]).is_empty());
         for _ in 1..ROUNDS {
             assert!(ends.is_looking());
-            // A span that ends meanwhile has time until the next look.
+            // A span that ends during a search is checked by the next search.
             assert!(round(&mut ends, &[1, 2], &[]).is_empty());
         }
         assert_eq!(round(&mut ends, &[1, 2], &[]), [1, 3]);

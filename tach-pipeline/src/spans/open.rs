@@ -21,41 +21,43 @@ use crate::queue::QueueId;
 use crate::spans::span::Span;
 use crate::trace::Contexts;
 
-/// A buffer that is longer is freed when its span has ended.
+/// The largest buffer that is used again for another span. A larger buffer is freed.
 const KEPT: usize = 4 * 1024;
 
 /// The spans whose start was taken and that were not passed on yet.
 pub(super) struct Spans {
     open: HashMap<u64, Open, RandomState>,
-    /// Spans that ended in this round. The next round may take more of their records, from the
-    /// queues of other threads.
+    /// Spans that ended in this round. The next round may still take records of these spans from
+    /// the queues of other threads.
     ending: Vec<Ending>,
-    /// Spans that ended in the round before.
+    /// Spans that ended in the round before, and that this round passes on.
     due: Vec<Ending>,
-    /// Records of this round without a known span. The next round tries them once more, since it
-    /// may take the start of the span.
+    /// Records of this round whose span is not known. The next round tries them once more, since
+    /// that round may take the start of the span.
     early: Vec<Early>,
-    /// The early records of the round before.
+    /// The records in `early` of the round before, which this round tries again.
     retried: Vec<Early>,
-    /// How many records had no known span in two rounds.
+    /// How many records found no known span, neither in their own round nor in the next, since the
+    /// count was last taken.
     spanless: u64,
     lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
-    /// The most events of a span. Errors are kept beyond, since they set the status.
+    /// The most events of a span. Errors are kept even beyond that, since they set the status.
     most_events: u32,
-    /// Whether durations are collected, which spans that are not sampled also have.
+    /// Whether spans that are not sampled are kept until their end, because their durations are
+    /// collected.
     takes_unsampled: bool,
 }
 
-/// A record, when it happened, and its queue if it is a part of a span.
+/// A record, the time when it happened, and its queue. The queue is `None` for an event.
 type Early = (Vec<u8>, UnixTime, Option<QueueId>);
 
 struct Ending {
     span: u64,
     end: UnixTime,
-    /// The queue of the thread that ended the span. `None` if the end was dropped: then `end` is
-    /// when that was noticed.
+    /// The queue of the thread that ended the span. `None` if the record of the end was dropped.
+    /// In that case `end` is the time when the loss was noticed.
     queue: Option<QueueId>,
 }
 
@@ -76,22 +78,23 @@ impl Spans {
         }
     }
 
-    /// Takes a part of a span, which happened at `time`, out of a queue.
+    /// Adds a part of a span, which happened at `time` and comes from `queue`.
     pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
         if !self.take_part(record, time, queue) {
             self.early.push((record.to_owned(), time, Some(queue)));
         }
     }
 
-    /// Takes an event that was kept for a backtrace. If its span was passed on by now, the event is
-    /// left out of the span.
+    /// Adds an event that was kept for a backtrace to its span. If the span was passed on
+    /// meanwhile, ignores the event.
     pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
         if let Some(context) = record.context() {
             let _is_open = self.take_event(context.span, record.bytes, time);
         }
     }
 
-    /// Takes an event that happened in a span.
+    /// Adds an event to its span, if the event happened in a span. If the span is not known, the
+    /// next round tries again.
     pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         let Some(context) = record.context() else { return };
         if !self.take_event(context.span, record.bytes, time) {
@@ -105,8 +108,8 @@ impl Spans {
         self.due.append(&mut self.ending);
     }
 
-    /// Ends the round. Passes on the spans that ended in the round before: this round has taken the
-    /// rest of their records.
+    /// Ends the round. Passes on the spans that ended in the round before, since this round has
+    /// taken the rest of their records.
     pub(super) fn end_round(&mut self, mut finished: impl FnMut(&Span<'_>)) {
         let mut retried = mem::take(&mut self.retried);
         for (record, time, queue) in retried.drain(..) {
@@ -116,7 +119,7 @@ impl Spans {
                 let context = Frame::read(&record).and_then(|it| it.context());
                 context.is_none_or(|it| self.take_event(it.span, &record, time))
             };
-            // The start of a span that is still unknown was dropped, or the span has ended.
+            // If the span is still unknown, its start was dropped, or the span was passed on.
             self.spanless += u64::from(!is_known);
         }
         self.retried = retried;
@@ -130,7 +133,8 @@ impl Spans {
         self.due = due;
     }
 
-    /// Passes the sampled spans that were not passed on yet: those that are open as unfinished.
+    /// Calls `each` for the sampled spans that were not passed on yet. Open spans are marked as
+    /// unfinished.
     pub(super) fn waiting(&self, now: UnixTime, each: &mut dyn FnMut(&Span<'_>)) {
         let endings = self.ending.iter().chain(&self.due);
         let endings: HashMap<_, _> = endings.map(|ending| (ending.span, ending)).collect();
@@ -142,35 +146,37 @@ impl Spans {
         }
     }
 
-    /// Begins to look for spans without an end, since records were dropped.
+    /// Begins to search for spans whose end was dropped. Call after records were dropped.
     pub(super) fn suspect_lost_ends(&mut self) {
         self.lost_ends.suspect();
     }
 
-    /// Ends the spans whose end was dropped: `contexts` no longer holds their ids.
+    /// Continues the search for spans whose end was dropped, and ends those that were found.
+    /// `contexts` no longer contains the ids of these spans.
     pub(super) fn end_lost(&mut self, contexts: &Contexts, now: UnixTime) {
         if self.lost_ends.is_looking() {
             let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
             let lost = lost.into_iter().map(|span| Ending { span, end: now, queue: None });
             self.ending.extend(lost);
         }
-        // The search begins in the next round, which will have taken the span's start.
+        // The search begins in the next round. By then the span's start was taken.
         if contexts.take_lost_end() {
             self.lost_ends.suspect();
         }
     }
 
-    /// Passes on all spans that have ended, without another round: every record was taken.
+    /// Passes on all spans that have ended. Call after every record was taken.
     pub(super) fn finish(&mut self, mut finished: impl FnMut(&Span<'_>)) {
-        // The first round takes early records, some of which are ends. The second passes those on.
+        // The first round tries the early records again. Some are the ends of spans. The second
+        // round passes these spans on.
         for _ in 0..2 {
             self.begin_round();
             self.end_round(&mut finished);
         }
     }
 
-    /// Passes on the spans that are open, each once. `time` and `wall` are the current time by the
-    /// pipeline's clock and by the wall clock.
+    /// Passes on the open spans that no earlier call has passed on. `time` is the current time by
+    /// the pipeline's clock, and `wall` the current time by the wall clock.
     pub(super) fn unfinished(
         &mut self,
         time: Time,
@@ -185,7 +191,7 @@ impl Spans {
         }
     }
 
-    /// Returns how many records belonged to no known span since the last call.
+    /// Returns how many records found no known span since the last call.
     pub(super) fn take_spanless(&mut self) -> u64 {
         mem::take(&mut self.spanless)
     }
@@ -208,9 +214,9 @@ impl Spans {
         self.buffers.give_back(records, KEPT);
     }
 
-    /// Takes a part of a span. Returns `false` if the span is not known.
+    /// Adds a part of a span. If the span is not known, returns `false`.
     fn take_part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
-        // A record that can't be read is passed over.
+        // A record that can't be read is ignored, so that no later round tries it again.
         if frame::is_part(record, RecordKind::Added) {
             let added = Frame::read(record).and_then(|it| it.context());
             return added.is_none_or(|span| self.take_event(span.span, record, time));
@@ -238,7 +244,7 @@ impl Spans {
         true
     }
 
-    /// Takes the start of a span.
+    /// Adds a span whose start was taken.
     fn take_start(
         &mut self,
         part: &SpanPart<'_>,
@@ -254,7 +260,8 @@ impl Spans {
                 let open = Open::new(part.context, line, queue, self.buffers.take());
                 place.insert(open).uncounted(record, line.start);
             }
-            // The span has started before. It is sampled since its remote parent is known.
+            // A second start of the same span: the span is sampled after all, since its remote
+            // parent became known.
             Entry::Occupied(known) => {
                 let open = known.into_mut();
                 open.context = part.context;
@@ -263,7 +270,7 @@ impl Spans {
         }
     }
 
-    /// Takes an event. Returns `false` if its span is not known.
+    /// Adds an event to a span. If the span is not known, returns `false`.
     fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
         let Some(open) = self.open.get_mut(&span) else { return false };
         open.event(record, time, self.most_events);

@@ -1,4 +1,4 @@
-//! How long spans may take, by their names.
+//! Limits for the durations of spans, by their names. Spans that reach their limit are slow.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::faults::Faults;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Slow {
     by_name: Vec<(String, Duration)>,
-    /// The limit of spans that have none of the names.
+    /// The limit for spans whose name is not in `by_name`.
     others: Option<Duration>,
 }
 
@@ -21,7 +21,8 @@ impl Slow {
         self.by_name.push((name.to_owned(), limit));
     }
 
-    /// Adds a fault for each limit that no span can have. `options` is the type that has them.
+    /// Adds a fault for each limit by an empty name, which no span can have. `options` is the name
+    /// of the type on which the limits were set.
     pub(crate) fn check(&self, faults: &mut Faults, options: &str) {
         for (name, limit) in &self.by_name {
             let call = || format!("{options}::span_slower_than({name:?}, {limit:?})");
@@ -34,8 +35,8 @@ impl Slow {
         self.by_name.is_empty() && self.others.is_none()
     }
 
-    /// Returns whether the span took as long as its limit, or longer. If its end was not recorded,
-    /// nobody knows how long it took.
+    /// Returns whether the span took as long as its limit or longer. If the end was not recorded,
+    /// returns `false`, since the duration is not known.
     pub(crate) fn has(&self, span: &Span<'_>) -> bool {
         if !span.has_end || self.is_empty() {
             return false;

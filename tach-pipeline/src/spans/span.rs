@@ -1,4 +1,4 @@
-//! A span that has ended, or is passed on while it is open.
+//! A span that is passed on, either ended or still open.
 
 use core::iter;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::ids::SpanContext;
 
 #[cfg(test)]
 std::thread_local! {
-    /// How many items the thread has read.
+    /// How many items of spans the thread has read.
     pub(crate) static READ: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
 
@@ -21,33 +21,34 @@ pub(crate) struct Span<'a> {
     pub(crate) context: SpanContext,
     pub(crate) start: UnixTime,
     pub(crate) end: UnixTime,
-    /// Whether the span is open, and `end` the time at which that was so.
+    /// Whether the span is still open. Then `end` is the time at which it was found open.
     pub(crate) is_unfinished: bool,
-    /// Its records but for the end, with Unix times.
+    /// The span's records except for the end. Their times are Unix times.
     pub(crate) records: &'a [u8],
-    /// Whether values were recorded after the start.
+    /// Whether any values were recorded after the start.
     pub(crate) has_values: bool,
-    /// Whether its end was recorded. Otherwise `end` is not when it ended.
+    /// Whether the end was recorded. If not, `end` is not the time when the span ended.
     pub(crate) has_end: bool,
-    /// Whether it ended on the thread on which it started, as far as is known.
+    /// Whether the span ended on the thread on which it started. `true` if the thread of the end is
+    /// not known.
     pub(crate) is_on_one_thread: bool,
     pub(crate) dropped: Dropped,
-    /// The keys whose values are not shown.
+    /// The keys of fields whose values are hidden.
     pub(crate) redacted: &'a [String],
 }
 
-/// How much a span has no room for.
+/// How many parts of a span were dropped because there was no room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
     pub(crate) attributes: u32,
     pub(crate) events: u32,
     pub(crate) links: u32,
-    /// Whether one of the events is an error, which sets the status.
+    /// Whether one of the dropped events is an error, which sets the status.
     pub(crate) has_error: bool,
 }
 
 impl Dropped {
-    /// Counts an event.
+    /// Counts a dropped event.
     pub(crate) fn event(&mut self, record: &[u8]) {
         let mut status = Status::default();
         status.event_record(record);
@@ -56,27 +57,27 @@ impl Dropped {
     }
 }
 
-/// What a span consists of, in the order in which it was recorded.
+/// A part or an event of a span. The items come in the order in which they were recorded.
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
     Part(SpanPart<'a>),
     Event(Frame<'a>, UnixTime),
 }
 
-/// The number of the item that has the last value of a key. It is empty if no value was recorded
-/// after the start.
+/// Maps each key to the index of the item that contains the key's last value. The map is empty if
+/// no values were recorded after the start.
 #[derive(Debug)]
 pub(crate) struct LastValues<'a>(HashMap<&'a str, usize>);
 
 impl LastValues<'_> {
-    /// Returns whether an item after the item `at` has a value for the key.
+    /// Returns whether an item after the item with the index `at` contains a value for the key.
     pub(crate) fn is_recorded_again(&self, at: usize, key: &str) -> bool {
         self.0.get(key).is_some_and(|&last| last > at)
     }
 }
 
 impl<'a> Span<'a> {
-    /// Returns how the span began.
+    /// Returns the span's start.
     pub(crate) fn begin(&self) -> Option<Start<'a>> {
         match SpanPart::read(frame::split(self.records)?.0)?.what {
             What::Start(start) => Some(start),
@@ -84,19 +85,21 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Returns the id of the pipeline's span that contains the span in its trace, or zero.
+    /// Returns the id of the closest enclosing span that belongs to this pipeline and to the same
+    /// trace, or zero if there is none.
     pub(crate) fn parent(&self) -> u64 {
         let at_start = self.begin().map_or(0, |start| start.parent);
         match self.set_parent() {
             Some(Linked { context, origin: Origin::Own }) => context.span,
             Some(Linked { origin: Origin::Remote, .. }) => 0,
-            // Within a span of the pipeline, if it is of the same trace.
+            // If the new parent is of another trace, then the pipeline's span in which this span
+            // started is of another trace too, and so is not its parent.
             Some(Linked { context, .. }) if self.began_in() != Some(context.trace) => 0,
             _ => at_start,
         }
     }
 
-    /// Returns the parent that took the place of the one at the start.
+    /// Returns the parent that was set after the start, or `None` if none was set.
     fn set_parent(&self) -> Option<Linked> {
         let parts = self.records().filter(|record| frame::is_part(record, RecordKind::Parent));
         parts.last().and_then(SpanPart::read).and_then(|part| match part.what {
@@ -105,7 +108,7 @@ impl<'a> Span<'a> {
         })
     }
 
-    /// Returns the trace that the span started in.
+    /// Returns the trace in which the span started.
     fn began_in(&self) -> Option<u128> {
         Some(SpanPart::read(frame::split(self.records)?.0)?.context.trace)
     }
@@ -124,18 +127,19 @@ impl<'a> Span<'a> {
         })
     }
 
-    /// Returns the records but for the events that sinks of events take too.
+    /// Returns the records except for events that sinks of events take too. Events that were added
+    /// by a method of the span are included.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.records().filter(|record| frame::is_of_span(record))
     }
 
-    /// Returns which item has the last value of each key.
+    /// Returns, for each key, which item contains the last value.
     pub(crate) fn last_values(&self) -> LastValues<'a> {
         let mut last = HashMap::new();
         if self.has_values {
             for (at, item) in self.items().enumerate() {
                 let Item::Part(part) = item else { continue };
-                // The fields of a link are the link's.
+                // The fields of a link belong to the link, not to the span.
                 if !matches!(part.what, What::Link(_)) {
                     last.extend(part.fields.parts().map(|(key, _)| (key, at)));
                 }
@@ -144,7 +148,7 @@ impl<'a> Span<'a> {
         LastValues(last)
     }
 
-    /// Returns the records of the parts and events.
+    /// Returns the records of the parts and the events.
     pub(super) fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut rest = self.records;
         iter::from_fn(move || {

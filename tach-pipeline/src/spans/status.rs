@@ -1,21 +1,21 @@
-//! The status of a span, by the fields and events from which `tracing-opentelemetry` takes it.
+//! Derives the status of a span, from the same fields and events as `tracing-opentelemetry` does.
 
 use tach_log::Value;
 
 use crate::frame::{self, Frame};
 
-/// The key of an error that is an event's only text.
+/// The key of an error in an event without a message, as `#[instrument(err)]` records it.
 const ERROR: &str = "error";
 
-/// The status of a span so far. The last one that is set counts, but for those after `Ok`, which is
-/// the program's final word.
+/// The status of a span so far. A later value replaces an earlier one, except that nothing replaces
+/// `Ok`: the program states with it that the span succeeded.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub(crate) code: Code,
     pub(crate) description: String,
 }
 
-/// The numbers are OTLP's.
+/// The code of a status. The numbers are those of OTLP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Code {
@@ -26,7 +26,7 @@ pub(crate) enum Code {
 }
 
 impl Status {
-    /// Takes a field of the span. Returns whether it is one of the status.
+    /// If a field of the span sets the status, takes the field and returns `true`.
     pub(crate) fn field(&mut self, key: &str, value: Value<'_>) -> bool {
         match (key, value) {
             ("otel.status_code", Value::Str(code)) => self.set(Code::named(code), ""),
@@ -36,14 +36,15 @@ impl Status {
         true
     }
 
-    /// Takes an event, but for its fields.
+    /// Takes the level of an event. The event's fields are passed to `event_field`.
     pub(crate) fn event(&mut self, event: &Frame<'_>) {
         if event.level.of_log() == log::Level::Error && self.code == Code::Unset {
             self.set(Code::Error, "");
         }
     }
 
-    /// Takes a field of an event. Returns whether it is an error that the span returned.
+    /// If a field of an event is an error that the span's function returned, takes the error as the
+    /// status and returns `true`.
     pub(crate) fn event_field(&mut self, event: &Frame<'_>, key: &str, value: Value<'_>) -> bool {
         match (key, value) {
             (ERROR, Value::Str(text)) if event.message.is_empty() => self.set(Code::Error, text),
@@ -59,7 +60,7 @@ impl Status {
         }
         let Some(event) = Frame::read(record) else { return };
         self.event(&event);
-        // The fields of the spans around it follow its own.
+        // The event's own fields come first. The fields of the spans around the event follow.
         let own = event.fields.parts().map_while(|(key, value)| Some((key, value?)));
         own.for_each(|(key, value)| {
             self.event_field(&event, key, value);

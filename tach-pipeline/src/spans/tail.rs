@@ -1,4 +1,4 @@
-//! Which traces are kept, decided when they have ended.
+//! Decides which traces are kept, after they have ended.
 
 pub(crate) mod waiting;
 
@@ -164,14 +164,14 @@ impl Tail {
         faults.unless(!self.max_delay.is_zero(), call, "a delay is longer than zero");
     }
 
-    /// Returns whether the span is reason to keep its trace.
+    /// Returns whether the trace must be kept because of this span.
     pub(crate) fn keeps(&self, span: &Span<'_>) -> bool {
         span.is_unfinished || self.slow.has(span) || span.has_error()
     }
 }
 
 impl Span<'_> {
-    /// Returns whether no span of the pipeline contains the span in its trace.
+    /// Returns whether no span of this pipeline and of the same trace encloses the span.
     pub(crate) fn is_local_root(&self) -> bool {
         self.parent() == 0
     }
@@ -195,7 +195,7 @@ impl Span<'_> {
 }
 
 impl Status {
-    /// Takes the events that the span had no room for, among which may be an error.
+    /// Takes the dropped events. `has_error` tells whether one of them is an error.
     pub(crate) fn dropped(&mut self, has_error: bool) {
         if has_error && self.code == Code::Unset {
             self.set(Code::Error, "");

@@ -1,4 +1,4 @@
-//! The durations of spans that have ended: in which series each of them is.
+//! Adds the duration of each span that has ended to the right series.
 
 use tach_log::adapter;
 
@@ -7,16 +7,16 @@ use crate::durations::key::{self, Key};
 use crate::frame::What;
 use crate::spans::span::{Item, Span};
 
-/// Memory for the key of a span.
+/// The memory for the key of a series, which all spans use in turn.
 #[derive(Default)]
 pub(super) struct Timed {
     key: Key,
-    /// The values of the chosen attributes.
+    /// The last values of the chosen attributes.
     values: Vec<Vec<u8>>,
 }
 
 impl Timed {
-    /// Counts the duration of a span that has ended, and passes the span on if it is sampled.
+    /// Records the duration of a span that has ended. If the span is sampled, passes the span on.
     pub(super) fn ended(
         &mut self,
         span: &Span<'_>,
@@ -50,7 +50,7 @@ impl Timed {
         values.iter_mut().for_each(Vec::clear);
         for item in span.items() {
             let Item::Part(part) = item else { continue };
-            // The fields of a link are the link's.
+            // The fields of a link belong to the link, not to the span.
             if matches!(part.what, What::Link(_)) {
                 continue;
             }

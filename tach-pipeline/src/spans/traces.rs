@@ -1,4 +1,4 @@
-//! The spans that are open, and those that have ended, until they are passed on.
+//! Holds spans until they have ended and are passed on.
 
 use tach_core::UnixTime;
 
@@ -16,19 +16,19 @@ pub(crate) struct Traces {
     timed: Timed,
 }
 
-/// What a round of the back end lends.
+/// The shared state that the back end passes to the methods of [`Traces`] in each round.
 #[derive(Clone, Copy)]
 pub(crate) struct Round<'a> {
-    /// `None` if nobody takes spans.
+    /// `None` if the pipeline has no use for spans.
     pub(crate) contexts: Option<&'a Contexts>,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<&'a Collected>,
-    /// Counts the records whose span was not known.
+    /// Counts the records whose span is not known.
     pub(crate) spanless: &'a Count,
 }
 
 impl Traces {
-    /// `takes_unsampled` has spans counted that are not sampled.
+    /// If `takes_unsampled`, also collects the durations of spans that are not sampled.
     pub(crate) fn new(redacted: &[String], most_events: u32, takes_unsampled: bool) -> Self {
         let spans = Spans::new(redacted.to_vec(), most_events, takes_unsampled);
         Self { spans, timed: Timed::default() }
@@ -38,17 +38,18 @@ impl Traces {
         self.spans.begin_round();
     }
 
-    /// Takes a part of a span, which happened at `time`, out of a queue.
+    /// Adds a part of a span, which happened at `time` and comes from `queue`.
     pub(crate) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
         self.spans.part(record, time, queue);
     }
 
-    /// Takes an event, which may have happened in a span.
+    /// Adds an event to its span, if the event happened in a span.
     pub(crate) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.spans.event(record, time);
     }
 
-    /// Takes an event that was kept for a while. Its span may have ended.
+    /// Adds an event that was kept for a backtrace to its span. If the span was passed on
+    /// meanwhile, ignores the event.
     pub(crate) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
         self.spans.released(record, time);
     }
@@ -69,15 +70,15 @@ impl Traces {
         }
     }
 
-    /// Passes on all sampled spans that have ended, since every record was taken.
+    /// Passes on all sampled spans that have ended. Call after every record was taken.
     pub(crate) fn finish(&mut self, round: &Round<'_>, mut pass_on: impl FnMut(&Span<'_>)) {
         let Self { spans, timed } = self;
         spans.finish(|span| timed.ended(span, round.durations, &mut pass_on));
         round.spanless.add(spans.take_spanless());
     }
 
-    /// Passes on the sampled spans that are open. `time` is now, which the wall clock has at
-    /// `wall`.
+    /// Passes on the sampled spans that are open. `time` is the current time by the pipeline's
+    /// clock, and `wall` the current time by the wall clock.
     pub(crate) fn unfinished(
         &mut self,
         time: Time,
@@ -96,7 +97,7 @@ impl Traces {
         self.spans.waiting(now, each);
     }
 
-    /// Records were dropped, maybe the ends of spans.
+    /// Begins to search for spans whose end was dropped. Call after records were dropped.
     pub(crate) fn suspect_lost_ends(&mut self) {
         self.spans.suspect_lost_ends();
     }
@@ -148,7 +149,7 @@ mod tests {
         contexts: Contexts,
         durations: Collected,
         spanless: Count,
-        /// Which spans are passed on, if not all are.
+        /// If set, only slow spans are passed on.
         slow: Option<Slow>,
         passed: Vec<u64>,
     }
@@ -169,7 +170,7 @@ mod tests {
             }
         }
 
-        /// Calls `f` with what a round lends.
+        /// Calls `f` with the state of a round.
         fn with_round(
             &mut self,
             f: impl FnOnce(&mut Traces, &Round<'_>, &mut dyn FnMut(&Span<'_>)),
@@ -183,7 +184,7 @@ mod tests {
             });
         }
 
-        /// Takes the start or the end of a span, when the wall clock shows `wall` seconds.
+        /// Adds the start or the end of a span. The wall clock shows `wall` seconds at that moment.
         fn part(&mut self, kind: RecordKind, span: u64, at: Instant, wall: u64) {
             let context = SpanContext { trace: span.into(), span, is_sampled: true };
             let (mut scratch, at) = (Scratch::new(), Time::Ticks(at));

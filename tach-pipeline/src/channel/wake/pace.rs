@@ -1,19 +1,21 @@
-//! When the back end naps, and when it parks until a caller wakes it.
+//! Decides whether the back end naps, or parks until a caller wakes it.
 //!
-//! A wake-up costs the caller a system call, and a nap costs the back end one. Records that come
-//! seldom are cheapest with a wake-up each; records that come often, with a nap for many of them.
+//! A wake-up costs the caller a system call. A nap costs the back end a system call. If records
+//! come seldom, a wake-up for each record is cheapest. If records come often, naps are cheapest,
+//! each for many records.
 
 use core::mem;
 use core::time::Duration;
 use std::time::Instant;
 
-/// How many times the back end naps before it parks, once callers woke it too often.
+/// How many more times the back end parks with caution, after a caller woke it too soon: if a
+/// wake-up finds records, the back end naps before it parks.
 const WARY: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     Nap(Duration),
-    /// Until a caller wakes the back end.
+    /// The back end sleeps until a caller wakes it.
     Park,
 }
 
@@ -21,9 +23,9 @@ pub(super) enum Rest {
 pub(super) struct Pace {
     interval: Duration,
     parked: Instant,
-    /// Whether the round that ends was the first one after it was parked.
+    /// Whether the current round is the first after the back end was parked.
     was_parked: bool,
-    /// How often it naps before it parks.
+    /// For how many parks the back end is still cautious: see [`WARY`].
     wary: u32,
 }
 
@@ -32,7 +34,8 @@ impl Pace {
         Self { interval, parked: now, was_parked: false, wary: 0 }
     }
 
-    /// Returns how to rest after a round, which found records or none.
+    /// Returns how the back end rests after a round. `has_found` tells whether the round found
+    /// records.
     pub(super) fn rest(&mut self, now: Instant, has_found: bool) -> Rest {
         let was_parked = mem::replace(&mut self.was_parked, false);
         let naps = has_found && (!was_parked || self.wary > 0);
@@ -44,7 +47,7 @@ impl Pace {
         Rest::Park
     }
 
-    /// Notes that the back end is parked no more.
+    /// Records that the back end is no longer parked.
     pub(super) fn woke_up(&mut self, now: Instant) {
         self.was_parked = true;
         if now.saturating_duration_since(self.parked) < self.interval {
@@ -76,7 +79,7 @@ mod tests {
             Self { pace, start, now: Duration::ZERO, woken: 0, rounds: 0 }
         }
 
-        /// Lives through records at these times.
+        /// Simulates the rounds for records at the given times.
         fn run(&mut self, times: impl IntoIterator<Item = Duration>) {
             let mut times = times.into_iter().peekable();
             loop {

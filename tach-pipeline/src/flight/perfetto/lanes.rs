@@ -1,9 +1,10 @@
-//! On which track a span is drawn.
+//! Decides on which track a span is drawn.
 //!
-//! Perfetto draws the spans of a track as a stack: one that begins within another is its child, and
-//! must end within it. Spans of tracing need not nest: tasks take turns on a thread, and a task
-//! moves between threads. A span has its place on its thread's track if it nests there within its
-//! parent, or while that track is empty. The other spans share tracks that belong to no thread.
+//! Perfetto draws the spans of a track as a stack: a span that begins within another span is drawn
+//! as its child, and must end within it. Spans of tracing need not nest: tasks take turns on a
+//! thread, and a task moves between threads. A span is drawn on its thread's track if it nests
+//! there within its parent, or if that track is empty. All other spans share tracks that belong to
+//! no thread.
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,7 +16,7 @@ pub(super) type Lane = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Thread(u64),
-    /// Spans that have no place on their threads' tracks.
+    /// No thread. Such tracks are for spans that can't be drawn on their threads' tracks.
     Tasks,
 }
 
@@ -23,23 +24,24 @@ pub(super) enum Owner {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slice {
     pub(super) id: u64,
-    /// Zero for none.
+    /// The parent's id. Zero if there is no parent.
     pub(super) parent: u64,
     pub(super) start: u64,
-    /// The highest number for a span that is open.
+    /// The time of the end. `u64::MAX` for an open span.
     pub(super) end: u64,
-    /// The thread that it began and ended on.
+    /// The thread on which the span began and ended. `None` if these are two threads.
     pub(super) thread: Option<u64>,
 }
 
 #[derive(Default)]
 pub(super) struct Lanes {
     owners: Vec<Owner>,
-    /// The spans of each track that are open at the start of the last one: their ids and ends.
+    /// For each track, the ids and the ends of the spans that are open when the span starts that
+    /// was last placed there.
     stacks: Vec<Vec<(u64, u64)>>,
     threads: HashMap<u64, Lane>,
     places: HashMap<u64, Lane>,
-    /// When each track of tasks is free.
+    /// The time from which each track without a thread is free.
     ends: BinaryHeap<Reverse<(u64, Lane)>>,
 }
 
@@ -64,7 +66,7 @@ impl Lanes {
         lane
     }
 
-    /// Places a span, which starts when the one before does or later.
+    /// Places a span. Spans must be placed in the order of their starts.
     pub(super) fn place(&mut self, slice: Slice) -> Lane {
         let lane = self.find(slice);
         self.stacks[lane].push((slice.id, slice.end));
@@ -96,13 +98,14 @@ impl Lanes {
         lane
     }
 
-    /// Returns whether the track is empty when the span starts, or the span nests in its parent.
+    /// Returns whether the span can be drawn on a track: the track is empty when the span starts,
+    /// or the span nests in its parent there.
     fn has_place(&mut self, lane: Lane, slice: Slice) -> bool {
         let stack = &mut self.stacks[lane];
         while stack.last().is_some_and(|&(_, end)| end <= slice.start) {
             stack.pop();
         }
-        // A track of tasks that is empty is found by its end.
+        // `find` finds an empty track without a thread by the time from which it is free.
         match stack.last() {
             None => self.owners[lane] != Owner::Tasks,
             Some(&(id, end)) => id == slice.parent && slice.end <= end,
@@ -139,7 +142,7 @@ mod tests {
         let slices = [
             slice(1, 0, 0, 100, 1),
             slice(2, 1, 10, 20, 1),
-            // Its parent is on another thread, and waits.
+            // The parent is on another thread, and waits.
             slice(3, 1, 15, 90, 2),
             slice(4, 3, 20, 90, 2),
             slice(5, 1, 20, 30, 1),
@@ -156,7 +159,7 @@ mod tests {
     fn tasks_that_take_turns_are_not() {
         let slices = [
             slice(1, 0, 0, 100, 1),
-            // Another request, which ends earlier or later.
+            // A second request on the same thread, which ends earlier or later.
             slice(2, 0, 10, 20, 1),
             slice(3, 0, 15, 110, 1),
             slice(4, 2, 16, 18, 1),
@@ -170,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the spans are, those of a track nest: within their parents, and only there.
+        /// Whatever the spans are, the spans of a track nest within their parents, and only there.
         #[test]
         fn the_spans_of_a_track_nest(
             spans in prop::collection::vec((0..60_u64, 0..30_u64, 0..12_u64, 0..4_u64), 0..60),

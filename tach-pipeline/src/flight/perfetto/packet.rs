@@ -62,14 +62,15 @@ mod field {
 
 /// The track of the process.
 pub(super) const PROCESS: u64 = 1;
-/// The writer of events.
+/// The number of the writer of events.
 const EVENTS: u64 = 1;
-/// The writer of descriptions. Perfetto takes a writer for the thread that it has described last.
+/// The number of the writer of descriptions. Events need another writer: Perfetto takes a writer
+/// for the thread that the writer described last.
 const DESCRIPTORS: u64 = 2;
-/// The writer knows nothing from before.
+/// The flag of a writer's first packet: no state of earlier packets applies.
 const STATE_CLEARED: u64 = 1;
 
-/// The clocks of Linux, by which Perfetto names its own.
+/// The numbers of Linux's clocks, which Perfetto uses for its own clocks.
 const REALTIME: u64 = 1;
 const BOOTTIME: u64 = 6;
 
@@ -77,7 +78,7 @@ const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
 
-/// So many bytes are gathered for one write.
+/// How many bytes are gathered for one write.
 const WRITTEN: usize = 64 * 1024;
 
 pub(super) struct Packets<'a> {
@@ -96,7 +97,8 @@ impl<'a> Packets<'a> {
             number(to, field::SEQUENCE_FLAGS, STATE_CLEARED);
             number(to, field::TIMESTAMP, time);
             message(to, field::CLOCK_SNAPSHOT, |to| {
-                // Perfetto's own clock is shown as a date.
+                // With the real time as the second clock, Perfetto can show its own clock's times
+                // as dates.
                 for clock in [BOOTTIME, REALTIME] {
                     message(to, field::CLOCK, |to| {
                         number(to, field::CLOCK_ID, clock);
@@ -113,7 +115,7 @@ impl<'a> Packets<'a> {
         })
     }
 
-    /// Writes the rest.
+    /// Writes the gathered bytes that were not written yet.
     pub(super) fn end(self) -> io::Result<()> {
         self.to.write_all(&self.bytes)?;
         self.to.flush()
@@ -130,7 +132,8 @@ impl<'a> Packets<'a> {
         })
     }
 
-    /// Describes a track of the process. Those with this name are shown as one.
+    /// Describes a track of the process without a thread. Perfetto shows all tracks with this name
+    /// as one track.
     pub(super) fn tasks(&mut self, track: u64) -> io::Result<()> {
         self.descriptor(track, |to| {
             number(to, field::PARENT, PROCESS);
@@ -223,12 +226,12 @@ impl TrackEvent<'_> {
         });
     }
 
-    /// Begins an arrow with that number.
+    /// Begins the arrow with the number `arrow`.
     pub(super) fn arrow_from(&mut self, arrow: u64) {
         fixed_64(self.0, field::FLOW, arrow);
     }
 
-    /// Ends an arrow with that number.
+    /// Ends the arrow with the number `arrow`.
     pub(super) fn arrow_to(&mut self, arrow: u64) {
         fixed_64(self.0, field::TERMINATING_FLOW, arrow);
     }
@@ -241,8 +244,8 @@ impl TrackEvent<'_> {
     }
 }
 
-/// Appends the value of a `DebugAnnotation`. An integer beyond 64 bits with a sign is its text,
-/// since Perfetto shows no larger ones.
+/// Appends the value of a `DebugAnnotation`. An integer that does not fit in an `i64` is written as
+/// text, since Perfetto does not show it otherwise.
 fn annotation(to: &mut Vec<u8>, value: Value<'_>) {
     match (value, integer(value)) {
         (_, Some(value)) => number(to, field::INT, value),

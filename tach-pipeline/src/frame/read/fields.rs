@@ -1,4 +1,5 @@
-//! The fields of a record: its own and those of the spans around it, each key once.
+//! The fields of a record: the event's own fields and the fields of the spans around the event.
+//! Each key is passed once.
 
 mod keys;
 mod redacted;
@@ -21,11 +22,11 @@ const REDACTED: &str = "[redacted]";
 pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     pub(in crate::frame) flags: u32,
-    /// Patterns of the keys whose values are not shown.
+    /// The patterns of the keys whose values are hidden.
     pub(in crate::frame) redacted: &'a [String],
-    /// Only the part before the first span counts.
+    /// Whether only the fields before the first span's name count, since they are those of a span.
     is_one_span: bool,
-    /// Whether the value of the current field has printed itself.
+    /// Whether the current field's text was printed by the value.
     is_printed: Cell<bool>,
 }
 
@@ -40,12 +41,13 @@ impl<'a> Fields<'a> {
         self.flags & SPANS != 0
     }
 
-    /// Returns what follows the fields.
+    /// Returns the place and the thread, which follow the fields.
     pub(super) fn site(&self) -> Site<'a> {
         if self.flags & SITE == 0 { Site::default() } else { Reader(self.bytes).site() }
     }
 
-    /// Returns the keys and the values. A span has no value, and its name in place of the key.
+    /// Returns the keys and the values. For the beginning of a span, returns the span's name as the
+    /// key and no value.
     #[inline]
     pub(crate) fn parts(&self) -> impl Iterator<Item = (&'a str, Option<Value<'a>>)> + use<'a> {
         let mut reader = Reader(self.bytes);
@@ -104,7 +106,7 @@ impl<'a> Fields<'a> {
         false
     }
 
-    /// Like [`exceed_bounds`](Self::exceed_bounds), with a look at each key and value.
+    /// Like [`exceed_bounds`](Self::exceed_bounds), but checks each key and value.
     #[cold]
     fn look_at_bounds(&self) -> bool {
         self.ranked().enumerate().any(|(at, (_, key, value))| {
@@ -114,7 +116,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Passes a field, without the values of redacted keys.
+    /// Passes a field to `each`. If the key is redacted, hides the value.
     #[inline]
     fn show(&self, key: &str, value: Value<'a>, each: EachField<'_>) -> io::Result<()> {
         if self.redacted.is_empty() {
@@ -138,8 +140,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the fields with their ranks: of equal keys, the field with the highest rank counts.
-    /// The event's own fields rank above those of the spans.
+    /// Returns the fields with their ranks. If a key occurs several times, the field with the
+    /// highest rank counts. The event's own fields rank above the fields of spans.
     fn ranked(&self) -> impl Iterator<Item = (Rank, &'a str, Value<'a>)> + use<'a> {
         let first_counts = self.flags & FIRST_COUNTS != 0;
         let (mut is_own, mut at) = (true, 0);
@@ -154,7 +156,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The rank of a field among those of one key.
+/// The rank of a field among the fields with the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_own: bool,
@@ -202,7 +204,7 @@ impl adapter::Fields for Fields<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// Returns whether the next field's value has printed itself.
+    /// Returns whether the next field's text was printed by the value.
     #[inline]
     fn is_printed(&self) -> bool {
         self.0.first().is_some_and(|tag| tag & !(u8::MAX << TAG_BITS) == Tag::Printed as u8)
@@ -224,7 +226,7 @@ impl<'a> Reader<'a> {
             Tag::U128 => Some(Value::U128(u128::from_le_bytes(reader.array()?))),
             Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
             Tag::Str | Tag::Json | Tag::Error | Tag::Printed | Tag::Span => None,
-            // These follow the fields.
+            // These parts follow the fields, so no field is left.
             Tag::File | Tag::Module | Tag::Thread | Tag::Context => return None,
         };
         let key = reader.text(key)?;

@@ -1,4 +1,4 @@
-//! Reading the parts of spans.
+//! Reads the parts of spans.
 
 use tach_core::UnixTime;
 use tach_log::adapter::Site;
@@ -23,29 +23,29 @@ pub(crate) struct SpanPart<'a> {
 pub(crate) enum What<'a> {
     Start(Start<'a>),
     Values,
-    /// A link to this span. The fields are the link's.
+    /// A link to another span. The fields of the part belong to the link.
     Link(Linked),
-    /// This span is the parent, in place of the one at the start.
+    /// A new parent, in place of the parent at the start.
     Parent(Linked),
-    /// The span is not sampled after all.
+    /// The decision that the span is not sampled, made after its start.
     Discard,
     End,
 }
 
-/// A span that another one refers to.
+/// A span to which another span refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Linked {
     pub(crate) context: SpanContext,
     pub(crate) origin: Origin,
 }
 
-/// The origin of a span to which another one refers.
+/// The origin of a span to which another span refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// This process, as far as is known: another pipeline, or the SDK.
+    /// Probably this process, but not this pipeline: another pipeline, or the SDK.
     Local,
     Remote,
-    /// The same pipeline, in which the span was open.
+    /// This pipeline. The span was open when the reference was made.
     Own,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Start<'a> {
     pub(crate) level: Level,
     pub(crate) target: &'a str,
     pub(crate) name: &'a str,
-    /// The parent's id, or zero.
+    /// The parent's id. Zero if there is no parent.
     pub(crate) parent: u64,
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn is_error(bytes: &[u8]) -> bool {
     head.is_some_and(|head| head.level().of_log() == log::Level::Error)
 }
 
-/// Returns whether the event that begins with `bytes` may set the status of its span: by its level,
-/// or by an error that is its only text.
+/// Returns whether the event that begins with `bytes` may set the status of its span. That is so if
+/// it has the level of errors, or no message: then it may contain an error as a field.
 pub(crate) fn may_set_status(bytes: &[u8]) -> bool {
     let Some(head) = Head::read(&mut Reader(bytes)) else { return false };
     let has_no_message = match head.message & NUMBER {
@@ -113,18 +113,18 @@ impl Head {
 }
 
 impl<'a> SpanPart<'a> {
-    /// Returns the place in the program and the thread, as far as the part has them.
+    /// Returns the place in the program and the thread, if the part contains them.
     pub(crate) fn site(&self) -> Site<'a> {
         self.fields.site()
     }
 
-    /// Returns the part without the values of the keys `redacted`.
+    /// Returns the part with the values of the keys `redacted` hidden.
     pub(crate) fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
         self
     }
 
-    /// Reads the part of a span that `bytes` hold. Returns `None` if they hold none.
+    /// Reads a part of a span. Returns `None` if `bytes` do not contain a valid part.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         const START: u8 = RecordKind::Start as u8;
         const VALUES: u8 = RecordKind::Values as u8;
@@ -166,7 +166,7 @@ impl Reader<'_> {
     }
 }
 
-/// Adds `more` to a span's fields, in place of earlier values of the same keys.
+/// Adds the fields `more` to a span's fields. They replace earlier values of the same keys.
 pub(crate) fn replace(fields: &mut Vec<u8>, more: &[u8]) {
     let is_new = |key: &str| Fields::new(more, 0).parts().all(|(name, _)| name != key);
     let mut kept = Vec::new();

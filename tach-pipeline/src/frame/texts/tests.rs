@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 
-/// Returns a text at another address each time.
+/// Returns a text. Each call returns a different address.
 pub(super) fn leaked(number: usize) -> &'static str {
     format!("text {number}").leak()
 }
@@ -47,7 +47,7 @@ fn texts_beyond_those_that_have_room_have_no_number() {
     let given: Vec<_> = all.iter().map(|text| texts.number(text)).collect();
     let numbered = given.iter().filter(|given| given.is_ok()).count();
     assert!((32..=64).contains(&numbered), "{numbered} have a number");
-    // Another thread gets the same answers, also while places are taken.
+    // Another thread gets the same numbers, even while a place is being taken.
     let _held = texts.taking.lock().unwrap();
     for (text, given) in all.iter().zip(given) {
         let mut interner = Interner::new();
@@ -64,7 +64,7 @@ fn texts_beyond_those_that_have_room_have_no_number() {
     }
 }
 
-/// Texts of one address are for the same place.
+/// Texts with the same address have the same places.
 #[test]
 fn two_texts_for_one_place_do_not_enlarge_the_table() {
     let texts = Texts::new(64);
@@ -76,12 +76,12 @@ fn two_texts_for_one_place_do_not_enlarge_the_table() {
         assert_eq!(interner.at_once(text), given);
     }
     assert_eq!(interner.known.len(), 1 << FIRST_BITS);
-    // A third one enlarges it until there is no more to gain.
+    // A third text enlarges the table up to its largest size.
     assert_eq!(interner.number_in(&texts, &text[..5]), None);
     assert_eq!(interner.known.len(), 1 << MOST_BITS);
 }
 
-/// Each place and its neighbor know two texts; further texts are copied, and known ones stay.
+/// A place and its neighbor hold two texts. Further texts are copied, and the two texts stay.
 #[test]
 fn what_a_thread_knows_stays() {
     let texts = Texts::new(MOST);
@@ -107,7 +107,7 @@ fn nobody_waits_while_a_place_is_taken() {
     assert!(interner.number_in(&texts, text).is_some());
 }
 
-/// Each thread begins with other texts, so that they compete for places.
+/// Each thread begins with a different text, so that the threads compete for places.
 #[test]
 fn threads_give_the_same_numbers() {
     const TEXTS: usize = 400;

@@ -1,4 +1,4 @@
-//! Where in the program a record comes from, if a format asks for it.
+//! Writes the place in the program from which a record comes, if a format asks for it.
 
 use tach_log::Format;
 
@@ -8,7 +8,7 @@ use crate::frame::this_thread::ThisThread;
 use crate::frame::{FOREIGN, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
 use crate::ids::{Around, SAMPLED, SpanContext};
 
-/// What the sinks of a pipeline ask for.
+/// The kinds and the parts of records that the sinks of a pipeline need.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Wanted {
@@ -22,12 +22,12 @@ pub(crate) struct Wanted {
     pub(crate) spans: bool,
     /// Whether the durations of all spans are collected.
     pub(crate) durations: bool,
-    /// Whether a flight recorder takes spans, and events that no sink takes.
+    /// Whether a flight recorder takes spans, and events even if no sink takes them.
     pub(crate) recorder: bool,
 }
 
 impl Wanted {
-    /// Adds what a format of events asks for.
+    /// Adds the parts that a format of events needs.
     pub(crate) fn add(&mut self, format: &(impl Format + ?Sized)) {
         self.events = true;
         self.place |= format.wants_site();
@@ -45,7 +45,7 @@ impl Wanted {
     }
 }
 
-/// A place in the source. An unknown text is empty, an unknown line is 0.
+/// A place in the source. Unknown texts are empty, and an unknown line is 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) file: MaybeStatic<'a>,
@@ -65,7 +65,7 @@ impl Writer<'_> {
             }
         }
         if wanted.place {
-            // A line has the room of a text's length.
+            // The line's number is stored in place of a text's length.
             let line = u64::from(place.line.min(u32::MAX >> TAG_BITS)) << TAG_BITS;
             self.text([Tag::File as u64 | line], place.file);
             self.text([Tag::Module as u64], place.module);

@@ -1,4 +1,4 @@
-//! Writing for the front ends of `tracing`.
+//! Methods for the front end of `tracing`.
 
 #[cfg(feature = "opentelemetry")]
 mod otel;
@@ -10,24 +10,25 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{EVENT_NAME, LINE, SPANS, TAG_BITS, Tag};
 
 impl<'a> Writer<'a> {
-    /// Writes a message that is formatted already.
+    /// Writes a message that was already formatted.
     #[inline]
     pub(crate) fn message_text(&mut self, message: &str) {
         self.copied_message(message);
     }
 
-    /// Begins fields without a record, for [`fields`](Self::fields) of later records.
+    /// Begins fields without a record. [`fields`](Self::fields) adds them to later records.
     pub(crate) fn of_fields(to: &'a mut Scratch) -> Self {
         to.buffer.clear();
         Self { to }
     }
 
-    /// Says that the event has [spans](Self::span).
+    /// Marks the event as one in [spans](Self::span), which will follow.
     pub(crate) fn spans(&mut self) {
         self.mark(SPANS);
     }
 
-    /// Begins the fields of a span. The outermost span is first, after the event's own fields.
+    /// Begins the fields of a span. Call for the outermost span first, after the event's own
+    /// fields.
     pub(crate) fn span(&mut self, name: &'static str) {
         self.text([Tag::Span as u64], MaybeStatic::Static(name));
     }
@@ -43,7 +44,7 @@ impl<'a> Writer<'a> {
         self.copied_message(line);
     }
 
-    /// Writes the name that the program gives the event, after [`site`](Self::site).
+    /// Writes the name that the program gives the event. Call after [`site`](Self::site).
     pub(crate) fn event_name(&mut self, name: &'static str) {
         let tag = Tag::Module as u64 | u64::from(EVENT_NAME) << TAG_BITS;
         self.text([tag], MaybeStatic::Static(name));

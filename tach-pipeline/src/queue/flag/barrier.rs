@@ -1,4 +1,4 @@
-//! A fence in all threads, for which the thread that asks pays alone.
+//! A fence in all threads of the process. Only the thread that requests the fence pays for it.
 //!
 //! - `pass() -> bool` makes every thread of the process execute a fence. It returns `false` if the
 //!   kernel refuses.

@@ -13,12 +13,12 @@ pub(super) use self::memory::append;
 use self::memory::{LINES, Memory};
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// The bytes of a word. All lengths are whole words.
+/// The bytes of a word. All lengths are multiples of it.
 pub(crate) const WORD: usize = size_of::<u64>();
 
-/// The words before those of the ring.
+/// The number of words before the words of the ring. They hold the two counts.
 const COUNTS: usize = 2 * LINES;
-/// The bytes that a ring takes beside its capacity.
+/// The bytes that a ring takes in addition to its capacity.
 pub(crate) const OVERHEAD: usize = COUNTS * WORD;
 
 /// The words of a ring, after the counts of words written and read. The counts need cache lines of

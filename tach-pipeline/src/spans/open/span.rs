@@ -1,4 +1,4 @@
-//! One open span: its records, and how many more it has room for.
+//! One open span: its records, and the bound on how many more are kept.
 
 use tach_core::UnixTime;
 
@@ -11,7 +11,7 @@ use crate::spans::status::Status;
 
 /// The most bytes of a span after its start. Later events, values and links are dropped.
 pub(super) const MOST_BYTES: usize = 256 * 1024;
-/// Bytes beyond, for values of the status.
+/// Further bytes beyond `MOST_BYTES`, only for values that set the status.
 pub(super) const RESERVED: usize = 16 * 1024;
 
 /// A span between its start and its end.
@@ -21,12 +21,13 @@ pub(super) struct Open {
     /// The queue of the thread on which the span started.
     queue: QueueId,
     pub(super) records: Vec<u8>,
-    /// How many bytes of the records do not count towards the bound: the start and the parent.
+    /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the start and the
+    /// parent.
     uncounted: usize,
     has_values: bool,
     pub(super) events: u32,
     pub(super) dropped: Dropped,
-    /// Whether the span was passed on although it is open.
+    /// Whether the span was already passed on as unfinished.
     pub(super) is_passed_on: bool,
 }
 
@@ -46,14 +47,15 @@ impl Open {
         }
     }
 
-    /// Adds a record that needs no bound, since a span has at most two starts and one parent.
+    /// Adds a start or a parent, which don't count towards the bound. There are at most two starts
+    /// and one parent in a span.
     pub(super) fn uncounted(&mut self, record: &[u8], time: UnixTime) {
         self.push(record, time);
         self.uncounted += record.len();
     }
 
-    /// Adds a parent, values or a link, or counts them as dropped if there is no room. The wall
-    /// clock was at `wall` then.
+    /// Adds a parent, values or a link. If there is no room, counts the values or the link as
+    /// dropped. The wall clock showed `wall` when the part was recorded.
     pub(super) fn part(&mut self, part: &SpanPart<'_>, record: &[u8], wall: UnixTime) {
         let time = self.line.unix_time(part.time, wall);
         match part.what {
@@ -74,8 +76,8 @@ impl Open {
         }
     }
 
-    /// Adds an event, or counts it as dropped if there is no room or the span has `most` events.
-    /// Errors are kept beyond `most`, since they set the status.
+    /// Adds an event. If there is no room, or there are `most` events already, counts the event as
+    /// dropped. Errors are kept even beyond `most`, since they set the status.
     pub(super) fn event(&mut self, record: &[u8], wall: UnixTime, most: u32) {
         let is_within = self.events < most || frame::is_error(record);
         if is_within && self.has_room(record) {
@@ -87,14 +89,15 @@ impl Open {
         }
     }
 
-    /// Appends a record, with this time.
+    /// Appends a record with its time replaced by `time`.
     fn push(&mut self, record: &[u8], time: UnixTime) {
         let start = self.records.len();
         self.records.extend_from_slice(record);
         frame::set_time(&mut self.records[start..], time);
     }
 
-    /// Returns the span as it ended at `end`, by a record in `queue`, or as it is open at `end`.
+    /// Returns the span as ended at `end` by a record from `queue`. If `is_unfinished`, returns the
+    /// span as still open at `end`.
     pub(super) fn span<'a>(
         &'a self,
         end: UnixTime,
@@ -120,7 +123,8 @@ impl Open {
         self.bytes_with(record) <= MOST_BYTES
     }
 
-    /// Returns whether a part has values of the status, for which there is room beyond the bound.
+    /// Returns whether a part contains values that set the status, and there is room for them in
+    /// the reserve.
     fn has_room_for_status(&self, part: &SpanPart<'_>, record: &[u8]) -> bool {
         let mut fields = part.fields.parts().filter_map(|(key, value)| Some((key, value?)));
         matches!(part.what, What::Values)
@@ -128,7 +132,7 @@ impl Open {
             && fields.any(|(key, value)| Status::default().field(key, value))
     }
 
-    /// Returns how many bytes count, with one more record.
+    /// Returns how many bytes would count towards the bound after one more record.
     fn bytes_with(&self, record: &[u8]) -> usize {
         self.records.len() - self.uncounted + record.len()
     }

@@ -14,7 +14,7 @@ use crate::trace::key::Key;
 
 const TRACE: u128 = 1;
 const MOST_EVENTS: u32 = 128;
-/// Ticks are some nanoseconds at most.
+/// A second in nanoseconds. A tick of the clock is some nanoseconds at most.
 const SECOND: u64 = 1_000_000_000;
 
 fn context(span: u64) -> SpanContext {
@@ -58,7 +58,7 @@ impl Machine {
         self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
     }
 
-    /// Writes that an event is in a span.
+    /// Writes the span of an event.
     fn site(to: &mut Writer<'_>, span: u64) {
         let empty = MaybeStatic::Static("");
         let place = crate::frame::Place { file: empty, line: 0, module: empty };
@@ -98,7 +98,7 @@ fn an_event_that_is_taken_one_round_late_belongs_to_its_span() {
     machine.event(1, 15);
     machine.end_round();
     assert_eq!(machine.finished, [(1, 10, 20, 1)]);
-    // Two rounds late, it is no span's any more.
+    // An event that comes two rounds late belongs to no span any more.
     machine.event(1, 15);
     machine.end_round();
     machine.end_round();
@@ -125,7 +125,7 @@ fn a_step_of_the_wall_clock_bends_no_span() {
     let ticks = |seconds: u64| Time::Ticks(begin + Duration::from_secs(seconds));
     let mut machine = Machine::new();
     machine.start(1, 0, ticks(0), 1_000 * SECOND);
-    // The clock is set back by an hour, and then by half a second.
+    // The wall clock is set back by an hour, and then by half a second.
     machine.start(2, 1, ticks(5), 5);
     machine.end(2, ticks(6), 6);
     machine.start(3, 1, ticks(20), 1_020 * SECOND - SECOND / 2);
@@ -143,10 +143,11 @@ fn a_step_of_the_wall_clock_bends_no_span() {
     let spans = |number: usize| machine.finished[number - 1];
     assert!(near(spans(1).1, 0, 0) && near(spans(1).2, 23, 0), "{:?}", spans(1));
     assert!(near(spans(2).1, 5, 0) && near(spans(2).2, 6, 0), "a request agrees with itself");
-    // The root is old, so its new children follow the step, and their children them.
+    // The root is old, so its new children begin a line that follows the step. Their own children
+    // stay on that line.
     assert!(near(spans(3).1, 20, SECOND / 2) && near(spans(3).2, 23, SECOND / 2));
     assert!(near(spans(4).1, 21, SECOND / 2) && near(spans(4).2, 23, SECOND / 2));
-    // A difference of a slew is none.
+    // A difference as small as that of a slewed clock does not count as a step.
     assert!(near(spans(5).1, 22, 0));
 }
 
@@ -159,7 +160,7 @@ fn what_a_span_has_no_room_for_is_counted() {
     machine.end(1, unix(5), 5);
     (0..2).for_each(|_| machine.end_round());
     assert_eq!(machine.finished, [(1, 10, 10, 128)], "a span does not end before it starts");
-    // Bytes are short before events are many.
+    // The bound of bytes is reached before the bound of events.
     machine.start(2, 0, unix(10), 10);
     let text = "x".repeat(MOST_BYTES - 1024);
     for _ in 0..3 {
@@ -178,7 +179,7 @@ fn what_a_span_has_no_room_for_is_counted() {
     }
     let expected = Dropped { attributes: 4, links: 3, ..Dropped::default() };
     assert_eq!(machine.spans.open[&2].dropped, expected);
-    // A count has a bound too.
+    // The counts of dropped items stop at their largest value instead of overflowing.
     let open = machine.spans.open.get_mut(&2).unwrap();
     let most = Dropped { links: u32::MAX, events: u32::MAX, ..open.dropped };
     (open.dropped, open.events) = (most, MOST_EVENTS);
@@ -202,7 +203,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
     machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId(1));
     machine.event(1, 15);
     assert_eq!(machine.spans.open[&1].dropped, Dropped::default());
-    // The rest is used up.
+    // Use up the rest of the bound, first with long values and then with short ones.
     for (dropped, length) in [(1, 1024), (2, 8)] {
         while machine.spans.open[&1].dropped.attributes < dropped {
             machine.part(RecordKind::Values, 1, |to| {
@@ -237,7 +238,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
     assert!(seen);
 }
 
-/// Its event has no room, but its status does.
+/// There is no room for the error's event, but the error sets the status nevertheless.
 #[test]
 fn an_error_without_room_sets_the_status() {
     let text = "x".repeat(MOST_BYTES);
@@ -279,7 +280,7 @@ fn a_span_counts_from_its_own_start() {
     let mut machine = Machine::new();
     machine.start(1, 0, Time::Ticks(at(0)), 1_000 * SECOND);
     machine.start(2, 1, Time::Ticks(at(8)), 1_008 * SECOND);
-    // The clock was set back, and the trace is old.
+    // The wall clock was set back, and the trace is old.
     machine.start(3, 2, Time::Ticks(at(12)), SECOND);
     machine.start(4, 3, Time::Ticks(at(13)), SECOND);
     let line = |span| machine.spans.open[&span].line;
@@ -288,7 +289,7 @@ fn a_span_counts_from_its_own_start() {
     assert_eq!(line(3).start, UnixTime::from_nanos(SECOND));
 }
 
-/// Each span once.
+/// Each open span is passed on only once.
 #[test]
 fn a_span_that_is_open_ends_on_its_trace_s_line_meanwhile() {
     let begin = Instant::now();
@@ -297,7 +298,7 @@ fn a_span_that_is_open_ends_on_its_trace_s_line_meanwhile() {
     machine.start(1, 0, ticks(0), 1_000 * SECOND);
     let unfinished = |machine: &mut Machine| {
         let mut ends = Vec::new();
-        // The clock was set back meanwhile.
+        // The wall clock was set back meanwhile.
         machine.spans.unfinished(ticks(2), UnixTime::from_nanos(7), |span| {
             assert!(span.is_unfinished);
             ends.push(span.end.as_nanos());
@@ -309,7 +310,7 @@ fn a_span_that_is_open_ends_on_its_trace_s_line_meanwhile() {
     assert!(unfinished(&mut machine).is_empty());
 }
 
-/// Its end is not recorded.
+/// A span that is discarded gets no record of its end.
 #[test]
 fn a_span_that_is_not_sampled_after_all_is_forgotten() {
     let mut machine = Machine::new();
@@ -322,7 +323,8 @@ fn a_span_that_is_not_sampled_after_all_is_forgotten() {
     assert_eq!(machine.finished, []);
 }
 
-/// The thread is interrupted between the two for longer than any look takes.
+/// The thread is interrupted after it dropped the end and before it removes the ids of the span.
+/// The interruption lasts longer than any search.
 #[test]
 fn a_span_is_removed_long_after_its_end_was_dropped() {
     let (mut machine, contexts) = (Machine::new(), Contexts::new());
@@ -353,7 +355,8 @@ fn records_of_spans_that_never_started_are_counted() {
     assert!(!machine.spans.are_waiting());
     assert_eq!(machine.finished, []);
     assert_eq!((machine.spans.take_spanless(), machine.spans.take_spanless()), (2, 0));
-    // An event that was kept longer than its span is none of them.
+    // An event that was kept for a backtrace, and whose span was passed on meanwhile, does not
+    // count as one of them.
     let mut scratch = Scratch::new();
     let target = MaybeStatic::Static("app");
     let mut to = Writer::begin(&mut scratch, unix(5), Level::INFO, target);

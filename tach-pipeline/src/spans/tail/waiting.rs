@@ -1,8 +1,9 @@
-//! Traces that wait until they are decided about, between the open spans and the sinks.
+//! Holds the ended spans of a trace until it is decided whether the trace is kept.
 //!
-//! tracing's registry closes a span after its children, so the end of the root is the last one of
-//! its trace. The root of a trace comes here at the end of a round; what another thread recorded
-//! before comes in the next round at the latest. Then the trace is decided about.
+//! The registry of `tracing` closes a span after its children, so the root of a trace is the last
+//! of its spans to end. The root comes here at the end of a round. A span that another thread ended
+//! before comes in the next round at the latest. So the decision is made at the end of the next
+//! round.
 
 use core::mem;
 use std::collections::hash_map::Entry;
@@ -16,45 +17,47 @@ use crate::spans::span::Span;
 use crate::spans::tail::Tail;
 use crate::stats::Count;
 
-/// The memory of a trace that waits, but for its spans: an entry of the map that is half full, and
-/// one of the queue.
+/// The memory of a waiting trace, without its spans: two entries of the map, which may be half
+/// empty, and one entry of `order`.
 const TRACE_BYTES: usize = 2 * size_of::<(u128, Known)>() + size_of::<(u128, u64)>();
-/// The memory of a kept trace that is known, so that its late spans follow it: an entry of the map
-/// that is half full, and one of the queue.
+/// The memory of a kept trace, which stays known so that its late spans are kept too: two entries
+/// of the map, which may be half empty, and one entry of `kept`.
 const KNOWN_BYTES: usize = 2 * size_of::<(u128, Known)>() + size_of::<(Instant, u128)>();
-/// The part of the bytes that known traces may take beside those that wait.
+/// Kept traces may take this fraction of `max_bytes` (a quarter), in addition to the bytes of
+/// waiting traces.
 const PART_FOR_KNOWN: usize = 4;
-/// The memory of so many traces is used again.
+/// The number of traces whose memory is kept for other traces.
 const UNUSED: usize = 64;
-/// Memory of a trace beyond this is freed.
+/// The most bytes of records for which the memory of a trace is used again. Larger memory is freed.
 const LARGE: usize = 64 * 1024;
 
 pub(crate) struct Waiting {
     options: Tail,
     redacted: Vec<String>,
-    /// Other services choose ids of traces, so the hash has a random key.
+    /// The waiting and the kept traces. The hash has a random key, since other services choose the
+    /// ids of traces and could provoke collisions.
     traces: HashMap<u128, Known, RandomState>,
-    /// How many of the traces are waiting, of those in the map.
+    /// How many of `traces` are waiting.
     undecided: usize,
-    /// The traces by the time of their first span, with their numbers. Those that were decided
-    /// about are passed over.
+    /// The ids and the numbers of the traces, in the order in which their first spans came. May
+    /// contain traces that no longer wait, which are skipped.
     order: VecDeque<(u128, u64)>,
-    /// Traces whose root has come in this round.
+    /// Traces whose root came in this round.
     ended: Vec<u128>,
     /// Traces whose root came in the round before.
     due: Vec<u128>,
-    /// When the traces that are known were kept.
+    /// The kept traces that are still known, in the order and with the times of the decisions.
     kept: VecDeque<(Instant, u128)>,
-    /// Memory of traces that were decided about.
+    /// The memory of traces that no longer wait, for other traces.
     unused: Vec<(Vec<Kept>, Vec<u8>)>,
     bytes: usize,
     next: u64,
 }
 
-/// A trace with spans that have ended.
+/// A trace of which spans have ended.
 enum Known {
     Waiting(Trace),
-    /// Kept lately. Its late spans follow it.
+    /// The trace was kept a short while ago. Its late spans are kept too.
     Kept,
 }
 
@@ -63,7 +66,7 @@ struct Trace {
     since: Instant,
     spans: Vec<Kept>,
     records: Vec<u8>,
-    /// Whether one of the spans is reason to keep it.
+    /// Whether the trace must be kept because of one of its spans.
     is_kept: bool,
     has_ended: bool,
 }
@@ -89,7 +92,7 @@ impl Waiting {
         self.due.append(&mut self.ended);
     }
 
-    /// Takes a span that has ended.
+    /// Adds a span that has ended to its trace. If that trace was kept, passes the span on.
     pub(crate) fn span(&mut self, span: &Span<'_>, now: Instant, pass_on: impl FnOnce(&Span<'_>)) {
         let id = span.context.trace;
         let known = match self.traces.entry(id) {
@@ -114,7 +117,8 @@ impl Waiting {
         self.bytes += trace.push(span);
     }
 
-    /// Decides about the traces that are complete, too old, or beyond the bound of bytes.
+    /// Decides which traces are kept, of the traces that are complete or too old. If the waiting
+    /// traces exceed the bound of bytes, also decides about the oldest.
     pub(crate) fn end_round(
         &mut self,
         now: Instant,
@@ -151,7 +155,7 @@ impl Waiting {
         }
     }
 
-    /// Decides about all traces.
+    /// Decides about all waiting traces.
     pub(crate) fn finish(
         &mut self,
         now: Instant,
@@ -173,7 +177,7 @@ impl Waiting {
         !self.ended.is_empty()
     }
 
-    /// Returns a trace that is not decided about yet.
+    /// Returns a trace if it still waits for the decision.
     fn waiting(&self, id: u128) -> Option<&Trace> {
         match self.traces.get(&id)? {
             Known::Waiting(trace) => Some(trace),
@@ -185,7 +189,7 @@ impl Waiting {
         self.options.max_bytes / PART_FOR_KNOWN / KNOWN_BYTES
     }
 
-    /// Forgets the trace that was kept before the others.
+    /// Forgets the kept trace about which the decision was made first.
     fn forget_first(&mut self) {
         if let Some((_, trace)) = self.kept.pop_front() {
             self.traces.remove(&trace);
@@ -218,7 +222,7 @@ impl Waiting {
 }
 
 impl Trace {
-    /// Adds a span, and returns how many bytes it takes.
+    /// Adds a span, and returns by how many bytes the trace's memory grows.
     fn push(&mut self, span: &Span<'_>) -> usize {
         let before = self.bytes();
         self.spans.push(Kept::new(span, &mut self.records));
@@ -232,7 +236,7 @@ impl Trace {
 }
 
 impl Kept {
-    /// Keeps a span, whose records follow in `buffer`.
+    /// Copies a span. Appends the records to `buffer`.
     fn new(span: &Span<'_>, buffer: &mut Vec<u8>) -> Self {
         let start = buffer.len();
         buffer.extend_from_slice(span.records);
@@ -270,7 +274,7 @@ mod tests {
             Self { waiting: Waiting::new(options, Vec::new()), now, early, passed: Vec::new() }
         }
 
-        /// Ends a span that took so many nanoseconds.
+        /// Ends a span that took `took` nanoseconds.
         fn span(&mut self, trace: u128, span: u64, parent: u64, took: u64) {
             let context = |span| SpanContext { trace, span, is_sampled: true };
             let mut scratch = Scratch::new();
@@ -294,7 +298,7 @@ mod tests {
             waiting.span(&span, *now, |span| passed.push((span.context.trace, span.context.span)));
         }
 
-        /// Ends a round, and returns what has been passed on.
+        /// Ends a round, and returns the spans that were passed on.
         fn round(&mut self) -> Vec<(u128, u64)> {
             let Self { waiting, now, early, passed } = self;
             waiting.end_round(*now, early, |span| {
@@ -321,7 +325,7 @@ mod tests {
         machine.span(1, 12, 10, SLOW);
         assert_eq!(machine.round(), [(1, 11), (1, 10), (1, 12)]);
         assert!(machine.is_empty() && !machine.waiting.is_waiting());
-        // The trace is known for a while.
+        // The kept trace stays known for a while.
         machine.span(1, 13, 10, FAST);
         assert_eq!(machine.round(), [(1, 13)]);
         machine.now += WAIT;
@@ -361,7 +365,7 @@ mod tests {
         }
         assert_eq!(machine.round(), [(1, 11)]);
         assert_eq!((machine.waiting.bytes, machine.early.get()), (bytes * room, 1));
-        // Traces that ended are passed over, and take no memory.
+        // Traces that no longer wait are removed from `order`, so they take no memory there.
         for trace in 1_000..2_000 {
             machine.span(trace, 1, 0, FAST);
             machine.round();

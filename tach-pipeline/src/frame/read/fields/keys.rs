@@ -1,24 +1,26 @@
-//! Whether a record has a key twice. Every record is checked, so this reads as little as it can.
+//! Checks whether a record contains a key twice. Every record is checked, so the check reads as few
+//! bytes as possible.
 
 use super::Reader;
 use crate::frame::{NUMBER, TAG_BITS, Tag, WORD};
 
-/// A record with more fields than this is searched pair by pair.
+/// The most fields whose keys are compared here. A record with more fields counts as one that may
+/// contain a key twice.
 const MOST: usize = 32;
 
-/// How many values a tag's bits have.
+/// The number of values that the bits of a tag can represent.
 const TAGS: usize = 1 << TAG_BITS;
 
-/// The lengths of the values before a key, by tag.
+/// For each tag, the length of the value before the key.
 const BYTES: [u8; TAGS] = bytes();
 
-/// Returns `false` if each key stands once, and `true` if one may stand twice.
+/// Returns `false` if each key occurs once, and `true` if a key may occur twice.
 ///
-/// A static text has one number, so keys with different numbers differ.
+/// The same static text always has the same number, so keys with different numbers are different.
 #[inline]
 pub(super) fn may_repeat(bytes: &[u8]) -> bool {
     let mut rest = bytes;
-    // Two bits for each number: if one of them is free, the number is new.
+    // Each number sets two bits. If one of them is clear, the number did not occur before.
     let mut seen = 0_u64;
     while let Some((word, after)) = rest.split_first_chunk() {
         let part = Part(u64::from_le_bytes(*word));
@@ -34,7 +36,7 @@ pub(super) fn may_repeat(bytes: &[u8]) -> bool {
     false
 }
 
-/// Like [`may_repeat`], also for copied keys, by their hashes.
+/// Like [`may_repeat`], but compares each pair of keys, and copied keys by their hashes.
 #[cold]
 fn repeats(bytes: &[u8]) -> bool {
     let (mut codes, mut count) = ([0; MOST], 0);
@@ -49,7 +51,8 @@ fn repeats(bytes: &[u8]) -> bool {
         codes[count] = code;
         count += 1;
     }
-    // A static text that found no number is copied, and may equal a text with a number.
+    // A copied key may be a static text that found no number, and may equal a key with a number. So
+    // `false` is certain only if all keys are copied or all have numbers.
     codes[..count].iter().any(|code| (code ^ codes[0]) & NUMBER != 0)
 }
 
@@ -77,14 +80,14 @@ impl Part {
         (self.0 >> u32::BITS) as u32
     }
 
-    /// Returns the room that a value before the key takes.
+    /// Returns the number of bytes of the value before the key.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a tag has five bits")]
     const fn value(self) -> usize {
         BYTES[self.tag() as usize] as usize
     }
 
-    /// Returns the room that a text after the key takes.
+    /// Returns the number of bytes of the text after the key, with padding.
     #[inline]
     const fn text(self) -> usize {
         padded(((self.0 & u32::MAX as u64) >> TAG_BITS) as usize)
@@ -92,7 +95,8 @@ impl Part {
 }
 
 impl Reader<'_> {
-    /// Skips a field or a span's name, and returns it with the room of a key that is copied.
+    /// Skips a field or a span's name. Returns its first word, and the number of bytes of a copied
+    /// key.
     #[inline]
     pub(super) fn skip_room(&mut self) -> Option<(Part, usize)> {
         let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
@@ -105,7 +109,8 @@ impl Reader<'_> {
         Some((part, room))
     }
 
-    /// Skips a field or a span's name, and returns it with the number of its key or a hash.
+    /// Skips a field or a span's name. Returns its first word, and the number of the key or the
+    /// hash of a copied key.
     pub(in crate::frame) fn skip(&mut self) -> Option<(Part, u32)> {
         let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
         if part.tag() > Tag::Span as u64 {
@@ -125,13 +130,13 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the room that a text takes, which is shorter than 2^31.
+/// Returns the number of bytes that a text takes with padding. The text is shorter than 2^31.
 #[inline]
 const fn padded(length: usize) -> usize {
     length.next_multiple_of(WORD)
 }
 
-/// Returns a hash (FNV-1a) that is no number.
+/// Returns a hash (FNV-1a) of a text. It differs from the numbers of all texts.
 fn hash(text: &[u8]) -> u32 {
     let hash = text
         .iter()

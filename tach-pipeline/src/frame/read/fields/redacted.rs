@@ -1,6 +1,6 @@
-//! Which keys are redacted.
+//! Decides which keys are redacted.
 
-/// Returns whether one of the patterns is the key, or the part of the key after its last dot.
+/// Returns whether a pattern matches the key, or the part of the key after its last dot.
 pub(super) fn is_redacted(patterns: &[String], key: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key);
     let any_fits =
@@ -8,11 +8,12 @@ pub(super) fn is_redacted(patterns: &[String], key: &str) -> bool {
     any_fits(key) || last.len() < key.len() && any_fits(last)
 }
 
-/// Returns whether `text` fits `pattern`, in which `*` stands for any text. Case makes no
-/// difference in ASCII.
+/// Returns whether `pattern` matches `text`. `*` stands for any text. The case of ASCII letters is
+/// ignored.
 fn fits(pattern: &[u8], text: &[u8]) -> bool {
     let (mut in_pattern, mut in_text) = (0, 0);
-    // After the last `*`, and the end of what the `*` stands for.
+    // The place in `pattern` after the last `*`, and the place in `text` after the bytes that the
+    // `*` matches.
     let mut star = None;
     while let Some(byte) = text.get(in_text) {
         match pattern.get(in_pattern) {
@@ -25,7 +26,7 @@ fn fits(pattern: &[u8], text: &[u8]) -> bool {
                 in_text += 1;
             }
             _ => {
-                // The `*` stands for one byte more.
+                // Let the `*` match one more byte.
                 let Some((after, end)) = star else { return false };
                 star = Some((after, end + 1));
                 (in_pattern, in_text) = (after, end + 1);

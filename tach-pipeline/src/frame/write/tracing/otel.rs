@@ -1,4 +1,4 @@
-//! Writing what `opentelemetry` adds to spans.
+//! Writes events that `opentelemetry` adds to spans.
 
 use crate::frame::scratch::Scratch;
 use crate::frame::spans::{RECORD_SHIFT, RecordKind};
@@ -9,7 +9,8 @@ use crate::ids::SpanContext;
 use crate::level::Level;
 
 impl<'a> Writer<'a> {
-    /// Begins an event for its span alone. The fields are next, and then [the span](Self::around).
+    /// Begins an event that is only added to its span. Write the fields next, and then
+    /// [the span](Self::around).
     pub(crate) fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {
         let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(""));
         writer.to.buffer.add(KIND_AT, (RecordKind::Added as u64) << RECORD_SHIFT);

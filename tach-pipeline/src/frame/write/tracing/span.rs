@@ -1,4 +1,4 @@
-//! Writing the parts of spans.
+//! Writes the parts of spans.
 
 use tach_log::Value;
 
@@ -13,7 +13,7 @@ use crate::ids::SpanContext;
 use crate::level::Level;
 
 impl<'a> Writer<'a> {
-    /// Begins the start of a span. Its fields are next.
+    /// Begins the start of a span. Write the fields next.
     #[inline]
     pub(crate) fn begin_span(
         to: &'a mut Scratch,
@@ -32,12 +32,12 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Says that the span is not sampled.
+    /// Marks the span as not sampled.
     pub(crate) fn unsampled(&mut self) {
         self.mark(UNSAMPLED);
     }
 
-    /// Begins another part of an open span. Its fields are next.
+    /// Begins another part of an open span. Write the fields next.
     #[inline]
     pub(crate) fn begin_part(
         to: &'a mut Scratch,
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.push(&flags.to_le_bytes());
     }
 
-    /// Writes words without a text: a text's code of zero means an empty text.
+    /// Writes words without a text. The code zero stands for an empty text.
     #[expect(
         clippy::inline_always,
         reason = "their number is known, so that few instructions are left"
@@ -83,12 +83,12 @@ impl<'a> Writer<'a> {
 }
 
 impl Level {
-    /// The level of records that no filter looks at.
+    /// The level of records to which no filter applies.
     pub(crate) const INFO: Self = Self::of(log::Level::Info);
 }
 
 impl Wanted {
-    /// Adds what the flight recorder asks for.
+    /// Adds the parts that the flight recorder needs.
     pub(crate) fn add_flight(&mut self) {
         (self.recorder, self.place, self.thread) = (true, true, true);
     }

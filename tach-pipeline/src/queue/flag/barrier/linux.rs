@@ -1,4 +1,4 @@
-//! The barrier of Linux, `membarrier`.
+//! The barrier on Linux: the system call `membarrier`.
 
 use std::sync::Once;
 use std::thread;
@@ -11,8 +11,8 @@ pub(crate) fn pass() -> bool {
     membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }
 
-/// Registers the process with the kernel. If the process has several threads, that takes
-/// milliseconds, so a thread of its own waits for it.
+/// Registers the process with the kernel. If the process has several threads, the registration
+/// takes milliseconds, so a separate thread makes the call.
 pub(crate) fn set_up() {
     ASK.call_once(|| {
         let ask = || {

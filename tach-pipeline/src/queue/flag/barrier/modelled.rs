@@ -2,7 +2,8 @@
 
 use crate::sync::atomic::{Ordering, fence};
 
-/// Loom has no fence in other threads, so its models have one in each call.
+/// Executes a fence in the calling thread only. Loom can't model a fence in other threads, so in
+/// the models each call executes its own fence.
 pub(crate) fn pass() -> bool {
     fence(Ordering::SeqCst);
     true

@@ -1,4 +1,4 @@
-//! In place of a barrier, where the kernel has none.
+//! Stubs for kernels without such a barrier.
 
 pub(crate) fn pass() -> bool {
     false

@@ -8,10 +8,10 @@ use memmap2::{MmapMut, MmapRaw};
 
 use super::{WORD, Word};
 
-/// The words of the cache lines that each of the two counts has for itself.
+/// The number of words in the cache lines that are reserved for each of the two counts.
 pub(super) const LINES: usize = size_of::<CachePadded<Word>>() / WORD;
 
-/// Less than a page is allocated.
+/// Memory of at least a page is mapped. Less is allocated.
 const PAGE: usize = 4096;
 /// From this length on, all bytes are copied at once. The words of a shorter record were just
 /// stored one by one, and a load of several words would wait until these stores have reached the
@@ -19,11 +19,11 @@ const PAGE: usize = 4096;
 const LONG: usize = 512;
 
 pub(super) enum Memory {
-    /// A mapping of its own, which is returned to the system when it is freed. An allocator would
-    /// keep the memory, because small blocks that are still in use lie between the rings. A page
-    /// takes memory once it is written.
+    /// A separate mapping, whose memory returns to the system when the ring is freed. An allocator
+    /// would often keep the memory, because small blocks that are still in use lie between the
+    /// rings. A page of a mapping takes memory only after it was written.
     Mapped(MmapRaw),
-    /// Where nothing can be mapped.
+    /// Memory from the allocator, if it is small or mapping fails.
     Allocated(Box<[Word]>),
 }
 
