@@ -1,6 +1,6 @@
 //! One call after another to a gRPC server, on an HTTP/2 connection that is kept
-//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>). `h2` has the protocol, and the
-//! thread that calls drives it: there is no runtime.
+//! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>). `h2` has the protocol, and
+//! the thread that calls drives it: there is no runtime.
 
 mod drive;
 mod idle;

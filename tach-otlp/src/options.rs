@@ -122,16 +122,17 @@ impl Otlp {
     ///   signal is not [sent](Self::signals)
     /// - `OTEL_SDK_DISABLED`: with `true`, no signal is
     ///
-    /// Over HTTP, the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` are used, except for the
-    /// hosts of `NO_PROXY` and for this machine.
+    /// Over HTTP, the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` are used, except for
+    /// the hosts of `NO_PROXY` and for this machine.
     ///
-    /// Without variables, counts are limited to 128, and lengths of values are not limited. A length
-    /// is a number of characters. The collector is told how many attributes, events and links were
-    /// left out.
+    /// Without variables, counts are limited to 128, and lengths of values are not limited. A
+    /// length is a number of characters. The collector is told how many attributes, events and
+    /// links were left out.
     ///
-    /// A variable that can't be used is ignored: see [`ignored_variables`](Self::ignored_variables).
-    /// Methods that are called afterwards take precedence. A process with privileges that its caller
-    /// lacks reads no variable: see [`tach_core::Config::trust_environment`].
+    /// A variable that can't be used is ignored: see
+    /// [`ignored_variables`](Self::ignored_variables). Methods that are called afterwards take
+    /// precedence, except [`signals`](Self::signals). A process with privileges that its caller lacks reads no variable: see
+    /// [`tach_core::Config::trust_environment`].
     ///
     /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///
@@ -232,10 +233,10 @@ impl Otlp {
         })
     }
 
-    /// Sets the protocol below the requests: [`Protocol::HttpProtobuf`] by default. With `Grpc`, the
-    /// default endpoint is `http://localhost:4317`, the service's method is appended to an endpoint,
-    /// and an endpoint without a scheme is reached by TLS. The thread that sends drives the connection of gRPC: no runtime is needed or
-    /// touched.
+    /// Sets the protocol below the requests: [`Protocol::HttpProtobuf`] by default. With `Grpc`,
+    /// the default endpoint is `http://localhost:4317`, the service's method is appended to an
+    /// endpoint, and an endpoint without a scheme is reached by TLS. The thread that sends drives
+    /// the connection of gRPC: no runtime is needed or touched.
     ///
     /// # Examples
     ///
@@ -274,8 +275,8 @@ impl Otlp {
     }
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
-    /// Whoever calls [`Exporter::send`] keeps to it. A sink of `tach-pipeline` sends earlier if 64 KiB
-    /// wait, or for a flush, and up to 512 KiB in a request.
+    /// Whoever calls [`Exporter::send`] keeps to it. A sink of `tach-pipeline` sends earlier if 64
+    /// KiB wait, or for a flush, and up to 512 KiB in a request.
     ///
     /// # Examples
     ///
@@ -339,8 +340,8 @@ impl Otlp {
         self
     }
 
-    /// Sets for how long a request should be sent again while the collector can't be reached or asks
-    /// for patience: 5 minutes by default. Whoever calls [`Exporter::send`] keeps to it.
+    /// Sets for how long a request should be sent again while the collector can't be reached or
+    /// asks for patience: 5 minutes by default. Whoever calls [`Exporter::send`] keeps to it.
     ///
     /// # Examples
     ///
@@ -381,8 +382,8 @@ impl Otlp {
         self
     }
 
-    /// Sets which signals are sent: all by default. An exporter accepts the items of the others, and
-    /// sends none. [Variables](Self::from_env) may leave out more.
+    /// Sets which signals are sent: all by default. An exporter accepts the items of the others,
+    /// and sends none. [Variables](Self::from_env) may leave out more.
     ///
     /// # Examples
     ///

@@ -27,7 +27,7 @@ pin_project! {
     /// `DEADLINE_EXCEEDED`, instead.
     ///
     /// A first frame that is ready is passed on even if the budget is exhausted. While the body is
-    /// polled, its budget is the [`current`](crate::current) one.
+    /// polled, its budget is the [`current`](crate::current()) one.
     ///
     /// # A reader that is slow
     ///

@@ -35,7 +35,7 @@ impl BudgetLayer<Client> {
     /// a call, and ends the call with it.
     ///
     /// The call's budget is a part of the budget in the request's extensions, or else of the
-    /// [`current`](crate::current) one. A header that the request has already is a limit, too.
+    /// [`current`](crate::current()) one. A header that the request has already is a limit, too.
     /// When the inner client is called, the time left for the response with its body is written
     /// into all headers. If nothing limits a call, it is passed on as it is.
     ///
@@ -50,7 +50,7 @@ impl BudgetLayer<Client> {
     /// then, and fails at once if none is. A default, a cap and the request's own header count for
     /// each attempt. Around them the layer ends the whole call, also between two attempts. Use it
     /// twice for both, and give the reserve to the outer one only. A policy asks
-    /// [`current`](crate::current) whether a retry has time to succeed.
+    /// [`current`](crate::current()) whether a retry has time to succeed.
     ///
     /// # Examples
     ///

@@ -25,8 +25,8 @@ use crate::stats::Stats;
 ///
 /// The service is always ready. It waits for the inner service within the call, so that the time in
 /// queues inside of the layer counts, and needs an inner service that is `Clone`. A request that is
-/// refused leaves nothing behind in the inner service, such as a permit or a place in a queue. Since
-/// it always looks ready, `tower::load_shed` and `tower::balance` belong inside of the layer.
+/// refused leaves nothing behind in the inner service, such as a permit or a place in a queue.
+/// Since it always looks ready, `tower::load_shed` and `tower::balance` belong inside of the layer.
 ///
 /// # Layers around layers
 ///

@@ -84,7 +84,7 @@ impl<F: Future> Limited<F> {
 /// Ends a future with a budget: a query, a call, or any other.
 ///
 /// A future that is ready in the same poll is not ended. While it runs, `budget` is the
-/// [`current`](crate::current) one. If the budget is exhausted already, the future is not polled.
+/// [`current`](crate::current()) one. If the budget is exhausted already, the future is not polled.
 ///
 /// # Errors
 ///

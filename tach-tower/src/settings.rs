@@ -23,7 +23,7 @@ use crate::hook::Hook;
 /// A request with its response and the response's body has the least of
 ///
 /// - the caller's deadline: the headers of the request, the budget in its extensions, and the
-///   [`current`](crate::current) one. It always holds, also beside the limits below;
+///   [`current`](crate::current()) one. It always holds, also beside the limits below;
 /// - the [cap](Self::cap);
 /// - the [default](Self::default_time), if the caller has no deadline.
 ///
@@ -258,9 +258,9 @@ impl Settings {
         self.with_header(name, Form::Known(syntax))
     }
 
-    /// Like [`header`](Self::header), for a syntax of your own: `read` returns the time that a value
-    /// allows, or `None` if it is invalid, and `write` the value for the time that is left, or
-    /// `None` to leave the header out.
+    /// Like [`header`](Self::header), for a syntax of your own: `read` returns the time that a
+    /// value allows, or `None` if it is invalid, and `write` the value for the time that is left,
+    /// or `None` to leave the header out.
     ///
     /// # Examples
     ///
@@ -332,7 +332,8 @@ impl Settings {
     }
 
     /// Adds the budget to the extensions of a server's requests, at the cost of an allocation.
-    /// Handlers find it by [`current`](crate::current) without. Requests of clients always have it.
+    /// Handlers find it by [`current`](crate::current()) without. Requests of clients always have
+    /// it.
     ///
     /// # Examples
     ///

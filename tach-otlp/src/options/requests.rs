@@ -138,7 +138,8 @@ impl Requests {
         Secret::new(format!("{}{path}{query}", base.trim_end_matches('/')))
     }
 
-    /// Returns the address with a scheme, if it has a host and gRPC is used, whose targets need none.
+    /// Returns the address with a scheme, if it has a host and gRPC is used, whose targets need
+    /// none.
     #[cfg(feature = "grpc")]
     fn with_scheme<'a>(&self, base: &'a str) -> Cow<'a, str> {
         if self.protocol != Protocol::Grpc || base.is_empty() || base.contains("://") {

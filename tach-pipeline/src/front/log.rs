@@ -85,8 +85,8 @@ impl Log for Pipeline {
             to.message(*record.args());
             let start = to.end_so_far();
             if !matches!(to.guard(|mut to| adapter::visit_fields(record, &mut to)), Some(Ok(()))) {
-                // A value failed or panicked, and costs its field alone. A source that fails ends the
-                // fields.
+                // A value failed or panicked, and costs its field alone. A source that fails ends
+                // the fields.
                 to.remove_from(start);
                 let _ended = to.guard(|mut to| adapter::visit_each(record, &mut to, 0));
             }

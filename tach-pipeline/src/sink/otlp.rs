@@ -48,9 +48,9 @@ impl Sink {
     /// apart, by its address.
     ///
     /// Records that a collector does not take hold up no others: these are tried first. If they are
-    /// accepted, the former are sent in ever smaller requests, until only those wait that fail alone.
-    /// A request that is refused as a whole, with 400 or 413, is halved once before its records
-    /// count as refused. Records may arrive in another order than they were sent.
+    /// accepted, the former are sent in ever smaller requests, until only those wait that fail
+    /// alone. A request that is refused as a whole, with 400 or 413, is halved once before its
+    /// records count as refused. Records may arrive in another order than they were sent.
     ///
     /// # Log records
     ///

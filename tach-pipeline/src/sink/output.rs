@@ -52,8 +52,8 @@ impl Output {
         self.failure.pause().max(self.receiver_pause())
     }
 
-    /// Returns the rest of the pause before the next request to a remote receiver: the pause that the
-    /// receiver asks for, or that of its client. Flushes keep this pause too.
+    /// Returns the rest of the pause before the next request to a remote receiver: the pause that
+    /// the receiver asks for, or that of its client. Flushes keep this pause too.
     pub(super) fn receiver_pause(&self) -> Duration {
         self.writer.pause()
     }

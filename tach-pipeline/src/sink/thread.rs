@@ -278,8 +278,8 @@ impl Lane {
         Self { output, index, batch: Batch::new(), gathering, flushed: 0 }
     }
 
-    /// Returns whether the requested flush is to be done now. A flush waits for the end of the pause
-    /// before the next request to a remote receiver.
+    /// Returns whether the requested flush is to be done now. A flush waits for the end of the
+    /// pause before the next request to a remote receiver.
     fn is_to_flush(&self, requested: u64) -> bool {
         requested != self.flushed && self.output.receiver_pause().is_zero()
     }

@@ -10,9 +10,9 @@ use test_support::test_of_this_program;
 
 use crate::support::LONG;
 
-/// How the child learns of a variable's fault: by an `incident`, on `stderr` or by an `error`. If it
-/// is `alone` its only sink is a collector, and if the collector is the `program`'s, no variable is
-/// read for it.
+/// How the child learns of a variable's fault: by an `incident`, on `stderr` or by an `error`. If
+/// it is `alone` its only sink is a collector, and if the collector is the `program`'s, no variable
+/// is read for it.
 const WAY: &str = "TACH_PIPELINE_ENVIRONMENT_WAY";
 /// The levels of three targets, as the child finds them.
 const LEVELS: &str = "TACH_PIPELINE_ENVIRONMENT_LEVELS";

@@ -16,9 +16,9 @@ use crate::layer::BudgetService;
 use crate::settings::Settings;
 use crate::side::Side;
 
-/// The request finds its budget by [`current`](crate::current), since reqwest hides extensions, and
-/// its own timeout is a limit, too. The response's body ends with that timeout, which is set to the
-/// time left, and is not counted.
+/// The request finds its budget by [`current`](crate::current()), since reqwest hides extensions,
+/// and its own timeout is a limit, too. The response's body ends with that timeout, which is set to
+/// the time left, and is not counted.
 ///
 /// A `tower::buffer` calls the client in a task of its own, which has no budget: put a second layer
 /// around the buffer.

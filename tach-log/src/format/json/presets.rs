@@ -119,8 +119,8 @@ impl Json {
     /// `error.type` and `exception.type` are `error.kind`; `error.stack`, `exception.stacktrace`
     /// and `backtrace` are `error.stack`. `_` follows the key of a field that Datadog would read as
     /// the log's host, service, status, time or message, as `host_`. Add `service`, `host` and
-    /// others by [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a decimal
-    /// number of Datadog's tracers.
+    /// others by [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a
+    /// decimal number of Datadog's tracers.
     ///
     /// [datadog]: https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
     ///

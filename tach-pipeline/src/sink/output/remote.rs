@@ -29,10 +29,10 @@ enum Sent {
 impl Output {
     /// Sends the events, and those that were set aside.
     ///
-    /// A part that the receiver does not take now is set aside, and other events are tried. If these
-    /// are accepted, the part is suspect: it is halved, until the events that fail stand alone. These
-    /// are tried with growing pauses, and given up at last. A part that the receiver refuses as a
-    /// whole is halved once.
+    /// A part that the receiver does not take now is set aside, and other events are tried. If
+    /// these are accepted, the part is suspect: it is halved, until the events that fail stand
+    /// alone. These are tried with growing pauses, and given up at last. A part that the receiver
+    /// refuses as a whole is halved once.
     ///
     /// # Errors
     ///
@@ -128,8 +128,8 @@ impl Output {
         }
     }
 
-    /// Has the halves of a part tried that was refused as a whole. Returns the reason if the part is
-    /// given up instead: it is such a half, or one event.
+    /// Has the halves of a part tried that was refused as a whole. Returns the reason if the part
+    /// is given up instead: it is such a half, or one event.
     fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Option<String> {
         let half = if part.is_half { None } else { part.take_half() };
         let Some(half) = half else {

@@ -70,8 +70,8 @@ impl Aside {
         self.parts.iter().map(|part| part.batch.left()).sum()
     }
 
-    /// Returns whether a part of new events may be added besides others: two parts, or more if these
-    /// have up to `most` bytes. Events that fail alone don't count.
+    /// Returns whether a part of new events may be added besides others: two parts, or more if
+    /// these have up to `most` bytes. Events that fail alone don't count.
     pub(super) fn has_room(&self, most: usize) -> bool {
         let several = self.parts.iter().filter(|part| !part.is_alone);
         let (count, bytes) =
@@ -79,8 +79,8 @@ impl Aside {
         count < 2 || bytes <= most
     }
 
-    /// Returns whether new events are tried next, though there is no room for them if they fail: they
-    /// and the parts are tried by turns.
+    /// Returns whether new events are tried next, though there is no room for them if they fail:
+    /// they and the parts are tried by turns.
     pub(super) fn is_turn_of_new(&self) -> bool {
         self.part_failed
     }
@@ -95,8 +95,8 @@ impl Aside {
         self.accepted += 1;
     }
 
-    /// Returns whether other events were accepted after the part had failed, so that the part itself
-    /// may be the reason.
+    /// Returns whether other events were accepted after the part had failed, so that the part
+    /// itself may be the reason.
     pub(super) fn is_suspect(&self, part: &Part) -> bool {
         self.accepted > part.failed_at
     }
