@@ -238,8 +238,9 @@ impl Layout {
         (!is_taken && may_have).then_some(renamed)
     }
 
-    /// Writes all parts and fields, with a comma or a space before each of them.
+    /// Writes an event.
     pub(super) fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+        let start = to.len();
         for part in &self.parts {
             if part.what.is_in(event) {
                 self.syntax.begin(to, &part.key);
@@ -258,7 +259,9 @@ impl Layout {
                 value => self.syntax.value(to, value),
             }
             Ok(())
-        })
+        })?;
+        self.syntax.finish(to, start);
+        Ok(())
     }
 
     /// Returns whether any name that own fields can't have is as `is` says: the keys of the parts
