@@ -92,22 +92,23 @@ const OF_LIMITS: [(&str, Set<Limits>); 10] = [
 const TEMPORALITY: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
 
 impl Signal {
-    fn variable(self, name: &str) -> String {
-        let signal = match self {
+    /// Returns the signal's name within the names of variables.
+    fn in_variables(self) -> &'static str {
+        match self {
             Self::Logs => "LOGS",
             Self::Traces => "TRACES",
             Self::Metrics => "METRICS",
-        };
-        format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
+        }
     }
 
-    /// Returns the variable of the exporters.
-    fn exporter(self) -> &'static str {
-        match self {
-            Self::Logs => "OTEL_LOGS_EXPORTER",
-            Self::Traces => "OTEL_TRACES_EXPORTER",
-            Self::Metrics => "OTEL_METRICS_EXPORTER",
-        }
+    /// Returns the variable of the signal for an option of the requests.
+    fn variable(self, name: &str) -> String {
+        format!("OTEL_EXPORTER_OTLP_{}_{name}", self.in_variables())
+    }
+
+    /// Returns the variable that names the signal's exporters.
+    fn exporter(self) -> String {
+        format!("OTEL_{}_EXPORTER", self.in_variables())
     }
 
     /// Returns the variable of the longest delay.
@@ -155,7 +156,8 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
                 *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
             }
         }
-        for (name, set) in [(signal.delay(), delay as Set<Requests>), (signal.exporter(), sent)] {
+        let exporter = signal.exporter();
+        for (name, set) in [(signal.delay(), delay as Set<Requests>), (&exporter, sent)] {
             let fault = set_to(requests, set, find(name));
             requests.ignored.extend(fault);
         }
