@@ -28,6 +28,7 @@ mod thinning;
 
 use crossbeam_utils::CachePadded;
 
+pub(crate) use self::counts::Counts;
 use self::current::Current;
 use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
