@@ -230,7 +230,7 @@ impl Drop for Refresher {
         let is_in_its_process = self.thread.as_ref().is_some_and(Periodic::is_in_its_process);
         drop(self.thread.take());
         if !is_in_its_process {
-            // The child has forgotten it.
+            // `forget_refreshers` has removed the registration in the child.
             mem::forget(self.registration.take());
         }
     }
