@@ -16,7 +16,6 @@
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1. Linux states 1 ns even if the hardware is coarser.
 //! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
-//! - `const SYSTEM_TIME_STEP_NS: u64`: the step of a `std::time::SystemTime`, in ns.
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
 //!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
 //!   count as a suspend.
@@ -112,14 +111,6 @@ cfg_if! {
     } else {
         mod resolution;
         pub(crate) use resolution::{realtime_resolution_ns, resolution_ns};
-    }
-}
-
-cfg_if! {
-    if #[cfg(windows)] {
-        pub(crate) use windows::SYSTEM_TIME_STEP_NS;
-    } else {
-        pub(crate) const SYSTEM_TIME_STEP_NS: u64 = 1;
     }
 }
 
