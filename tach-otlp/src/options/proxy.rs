@@ -55,10 +55,10 @@ impl Proxies {
             return Ok(None);
         }
         // For a proxy that its features don't cover, `ureq` panics or leaves out TLS.
-        let is_known = |proxy: &Proxy| match proxy.protocol() {
-            ProxyProtocol::Http => true,
-            ProxyProtocol::Https => cfg!(feature = "tls"),
-            _ => false,
+        let is_known = |proxy: &Proxy| {
+            let protocol = proxy.protocol();
+            protocol == ProxyProtocol::Http
+                || protocol == ProxyProtocol::Https && cfg!(feature = "tls")
         };
         let proxy = Proxy::new(url.expose()).ok().filter(is_known);
         proxy.map(Some).ok_or_else(|| {
