@@ -74,6 +74,7 @@ mod signal;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use self::encode::metadata::Metadata;
 #[cfg(feature = "http")]
 pub use self::error::Error;
 #[cfg(feature = "http")]

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use log::LevelFilter;
 use tach_otlp::Otlp;
 use tach_otlp::adapter::{self, SpanLimits, of_resource};
 
 use super::format::FlightFormat;
 use super::ring::Item;
 use super::snapshot::Snapshot;
+use crate::filter::Levels;
 use crate::frame::Frame;
 use crate::sink::write_span;
 use crate::spans::span::{Dropped, Span};
@@ -59,6 +61,7 @@ fn write(
             events.entry(context.span).or_default().push(record);
         }
     }
+    let levels = Levels::all(LevelFilter::Trace);
     let mut spans = Vec::new();
     let mut records = Vec::new();
     let mut request = Vec::new();
@@ -82,7 +85,8 @@ fn write(
         // The recorder keeps events separately, so it also keeps those that the span had no room
         // for.
         let dropped = Dropped { events: 0, ..span.dropped };
-        write_span(&mut spans, &Span { records: &records, dropped, ..span }, &start, limits);
+        let whole = Span { records: &records, dropped, ..span };
+        write_span(&mut spans, &whole, &start, limits, &levels);
         flush(&mut spans, WRITTEN)?;
     }
     flush(&mut spans, 1)?;

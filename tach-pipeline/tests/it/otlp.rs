@@ -10,6 +10,7 @@ mod faults;
 mod flight;
 mod ids;
 mod limits;
+mod metadata;
 mod one_sink;
 mod parents;
 mod propagation;
