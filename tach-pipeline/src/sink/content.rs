@@ -12,6 +12,7 @@ use crate::durations::Collected;
 use crate::filter::Levels;
 use crate::frame::{Start, Wanted};
 use crate::spans::span::Span;
+use crate::stats::Items;
 
 pub(super) enum Content {
     Events(Box<dyn AnyFormat>),
@@ -46,12 +47,11 @@ impl Content {
         !matches!(self, Self::Durations(..))
     }
 
-    /// Returns the name of the content for messages, or `None` for events.
-    pub(super) fn others(&self) -> Option<&'static str> {
+    pub(super) fn items(&self) -> Items {
         match self {
-            Self::Events(_) => None,
-            Self::Spans(..) => Some("spans"),
-            Self::Durations(..) => Some("durations"),
+            Self::Events(_) => Items::RECORDS,
+            Self::Spans(..) => Items("spans"),
+            Self::Durations(..) => Items("durations"),
         }
     }
 

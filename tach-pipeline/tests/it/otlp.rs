@@ -23,6 +23,7 @@ mod slow;
 mod spans;
 mod status;
 mod tail;
+mod texts;
 mod unfinished;
 
 use core::fmt;
