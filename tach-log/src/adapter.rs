@@ -61,12 +61,6 @@ pub fn has_key(event: &Event<'_>, is: &dyn Fn(&str) -> bool) -> bool {
     event.has_key(is)
 }
 
-/// Returns the ids of the trace and of the span around the event, and W3C's flags of the trace.
-#[must_use]
-pub const fn trace_context(event: &Event<'_>) -> Option<(u128, u64, u8)> {
-    event.trace_context()
-}
-
 /// Returns the name that the program gives the event, as `tracing`'s `name:` does.
 #[must_use]
 pub const fn event_name<'a>(event: &'a Event<'_>) -> Option<&'a str> {

@@ -134,7 +134,7 @@ impl BackEnd {
         }
         let Self { shared, selection, spans, sinks, .. } = self;
         if is_asked {
-            spans.finish(process_ends, sinks);
+            spans.finish(process_ends, is_ending, sinks);
         }
         let now = shared.now();
         spans.end_dump(now);

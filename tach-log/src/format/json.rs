@@ -5,6 +5,7 @@ mod presets;
 
 use std::io;
 
+use super::ids::Ids;
 use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
 use super::keys::Names;
@@ -29,6 +30,8 @@ use crate::value::Value;
 /// - An empty target or message is left out.
 /// - Within spans of `tracing`, `span` has their names from the outermost to the innermost, with
 ///   `:` between them, and the spans' fields follow the event's own.
+/// - Beside a sink of spans, `trace_id` and `span_id` are the ids of the span around the event. If
+///   a field has one of these keys, both are left out.
 ///
 /// The methods of [`Keyed`] change the layout: `Json::new().with("@timestamp", Part::Time)` names
 /// the time, and `Json::empty()` begins without parts, so that they stand in the order of the
@@ -166,6 +169,13 @@ fn default_head(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
         to.extend_from_slice(b",\"span\":\"");
         span_names(to, event)?;
         to.push(b'"');
+    }
+    if let Some(ids) = Ids::of(event) {
+        ids.each(|key, id| {
+            for text in [b",\"", key.as_bytes(), b"\":\"", id, b"\""] {
+                to.extend_from_slice(text);
+            }
+        });
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::ids::{Ids, SPAN_ID, TRACE_ID};
 use super::keyed::Keyed;
 use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, Layout, LogfmtSyntax, is_default_key};
@@ -68,13 +69,21 @@ pub(super) fn write(
         to.extend_from_slice(b" span=");
         key_value::write_span_names(to, event)?;
     }
+    let ids = Ids::of(event);
+    if let Some(ids) = ids {
+        ids.each(|key, id| key_value::write_id(to, key, id));
+    }
     let mut names = Names::default();
     event.fields(|key, value| {
         to.push(b' ');
         if key_value::is_plain(key) && !is_default_key(key) {
             to.extend_from_slice(key.as_bytes());
         } else {
-            key_value::write_name(to, key, &DEFAULT_KEYS, &mut names, event);
+            let [ts, level, target, message, span] = DEFAULT_KEYS;
+            let head = [ts, level, target, message, span, TRACE_ID, SPAN_ID];
+            // Without ids, a field has these keys, or they are free.
+            let head = if ids.is_some() { &head } else { &DEFAULT_KEYS[..] };
+            key_value::write_name(to, key, head, &mut names, event);
         }
         to.push(b'=');
         key_value::write_value(to, value);

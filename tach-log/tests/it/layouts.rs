@@ -465,7 +465,7 @@ fn a_format_reports_options_that_have_no_effect() {
         (
             &Json::new().without("time"),
             "Json::without(\"time\"): no part had this key; the parts are \"ts\", \"level\", \
-             \"target\", \"msg\", \"span\"",
+             \"target\", \"msg\", \"span\", \"trace_id\", \"span_id\"",
         ),
         (
             &Logfmt::empty().without("ts"),

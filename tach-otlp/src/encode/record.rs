@@ -139,11 +139,11 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
         }
         Ok(())
     })?;
-    match (adapter::trace_context(event), trace, span) {
+    match (event.trace_id().zip(event.span_id()), trace, span) {
         // Never combine an id from the fields with an id of the span: together they would name a
         // span that does not exist.
-        (Some((trace_id, span_id, flags)), trace, span) if trace.is_none() || span.is_none() => {
-            fixed_32(to, field::FLAGS, flags.into());
+        (Some((trace_id, span_id)), trace, span) if trace.is_none() || span.is_none() => {
+            fixed_32(to, field::FLAGS, event.is_sampled().into());
             bytes(to, field::TRACE_ID, &trace_id.to_be_bytes());
             bytes(to, field::SPAN_ID, &span_id.to_be_bytes());
             for (key, id) in [("trace_id", trace), ("span_id", span)] {

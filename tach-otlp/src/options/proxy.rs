@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use http::Uri;
 use http::uri::Scheme;
-use ureq::Proxy;
+use ureq::{Proxy, ProxyProtocol};
 
 use crate::error::Fault;
 use crate::secret::Secret;
@@ -54,8 +54,21 @@ impl Proxies {
         if is_local(host) || self.is_excepted(host) {
             return Ok(None);
         }
-        Proxy::new(url.expose()).map(Some).map_err(|_| {
-            let reason = "it must be the URL of a proxy, such as http://proxy:3128";
+        // For a proxy that its features don't cover, `ureq` panics or leaves out TLS.
+        let is_known = |proxy: &Proxy| {
+            let protocol = proxy.protocol();
+            protocol == ProxyProtocol::Http
+                || protocol == ProxyProtocol::Https && cfg!(feature = "tls")
+        };
+        let proxy = Proxy::new(url.expose()).ok().filter(is_known);
+        proxy.map(Some).ok_or_else(|| {
+            let reason = if cfg!(feature = "tls") {
+                "it must be the URL of a proxy for HTTP, such as http://proxy:3128; SOCKS is not \
+                 spoken"
+            } else {
+                "it must be the URL of a proxy for HTTP, such as http://proxy:3128; SOCKS is not \
+                 spoken, and TLS needs the feature tls of tach-otlp"
+            };
             Fault::new(name, url.expose(), reason)
         })
     }
@@ -130,6 +143,19 @@ mod tests {
             let found = proxy(&variables, &format!("http://{host}:4318"));
             assert_eq!(found.is_none(), is_excepted, "{except:?} {host:?}");
         }
+    }
+
+    /// `ALL_PROXY` often names such a proxy.
+    #[test]
+    fn a_proxy_that_is_not_spoken_to_is_refused() {
+        for url in ["socks5://127.0.0.1:1080", "socks4://one", "socks5h://one:1", "socks://one"] {
+            let proxies = Proxies::of_variables(|name| (name == "ALL_PROXY").then(|| url.into()));
+            let error = proxies.proxy_for(&"http://collector".parse().unwrap()).err().unwrap();
+            assert!(error.to_string().contains("SOCKS is not spoken"), "{url}: {error}");
+        }
+        let secure = |name: &str| (name == "ALL_PROXY").then(|| "https://one:1".into());
+        let proxy = Proxies::of_variables(secure).proxy_for(&"http://collector".parse().unwrap());
+        assert_eq!(proxy.is_ok(), cfg!(feature = "tls"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod ends;
 mod faults;
 #[cfg(feature = "perfetto")]
 mod flight;
+mod ids;
 mod limits;
 mod one_sink;
 mod parents;

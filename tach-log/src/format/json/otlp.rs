@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::event::Event;
+use crate::format::ids::Id;
 use crate::format::layout::{Layout, Syntax, What};
 use crate::format::nested::{self, DEEPEST_OF_OTLP};
 use crate::format::quoted;
@@ -44,8 +45,8 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
     }
     to.extend_from_slice(b",\"attributes\":[");
     let mut is_first = true;
-    for part in &layout.parts {
-        if !matches!(part.what, What::Fixed(_)) && part.what.is_in(event) {
+    for part in layout.parts_of(event) {
+        if !matches!(part.what, What::Fixed(_)) {
             begin(to, &mut is_first, &part.key);
             let start = to.len();
             layout.write_part(to, event, &part.what)?;
@@ -54,8 +55,10 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
             fixed(to, &value);
         }
     }
+    // An id from the fields is never combined with an id of the span.
+    let is_own = event.trace_id().is_some() && !has_both_ids(event);
     layout.fields(event, |key, name, value| {
-        if id(key, value).is_none() {
+        if is_own || id(key, value).is_none() {
             begin(to, &mut is_first, name);
             any_value(to, value);
             to.push(b'}');
@@ -63,6 +66,11 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
         Ok(())
     })?;
     to.push(b']');
+    if is_own {
+        own_ids(to, event);
+        to.extend_from_slice(b"}]}]}]}\n");
+        return Ok(());
+    }
     layout.fields(event, |key, _, value| {
         if let Some((name, text)) = id(key, value) {
             to.extend_from_slice(b",\"");
@@ -74,6 +82,27 @@ pub(super) fn write(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io:
     })?;
     to.extend_from_slice(b"}]}]}]}\n");
     Ok(())
+}
+
+/// Writes the ids of the span around the event, and the flags of the trace.
+fn own_ids(to: &mut Vec<u8>, event: &Event<'_>) {
+    to.extend_from_slice(b",\"traceId\":");
+    Id::Trace.write(to, event, b"\"");
+    to.extend_from_slice(b",\"spanId\":");
+    Id::Span.write(to, event, b"\"");
+    to.extend_from_slice(b",\"flags\":");
+    write_plain(to, Value::U64(event.is_sampled().into()));
+}
+
+/// Returns whether the fields have a trace id and a span id.
+fn has_both_ids(event: &Event<'_>) -> bool {
+    let mut count = 0;
+    let visited = event.fields(|key, value| {
+        count += usize::from(id(key, value).is_some());
+        Ok(())
+    });
+    debug_assert!(visited.is_ok(), "nothing fails here");
+    count == IDS.len()
 }
 
 /// Returns the member of the record for a field with a trace id or a span id.

@@ -32,7 +32,8 @@ impl Layout {
     }
 
     fn fault_of_rename(&self, field: &str, key: &str) -> Option<String> {
-        let part = |key: &str| self.parts.iter().find(|part| part.key == key);
+        // A field may have the key of an id, and so be renamed to it or from it.
+        let part = |key: &str| self.fixed_parts().find(|part| part.key == key);
         let call = format!("rename({field:?}, {key:?})");
         // A fixed value and a field may have one key, and then `rename` separates them.
         if let Some(right) = part(field).and_then(|part| part.what.right(key)) {
@@ -62,7 +63,7 @@ impl What {
             Self::Spans => return Some(format!("spans({key:?})")),
             // Google Cloud reads the two together, by one key.
             Self::SourceLocation => return Some("Part::File and Part::Line".to_owned()),
-            Self::Fixed(_) | Self::ErrorType => return None,
+            Self::Fixed(_) | Self::ErrorType | Self::Id(_) => return None,
         };
         Some(format!("with({key:?}, Part::{part})"))
     }

@@ -101,10 +101,14 @@ impl Syntax {
     }
 
     pub(super) fn time(self, to: &mut Vec<u8>, time: Time, of: UnixTime) {
-        let quotes: &[u8] = if self.is_json() { b"\"" } else { b"" };
-        to.extend_from_slice(quotes);
+        to.extend_from_slice(self.quotes());
         time.write(to, of);
-        to.extend_from_slice(quotes);
+        to.extend_from_slice(self.quotes());
+    }
+
+    /// Returns what stands before and after a text that needs no escapes.
+    pub(super) fn quotes(self) -> &'static [u8] {
+        if self.is_json() { b"\"" } else { b"" }
     }
 
     pub(super) fn span_names(self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
