@@ -1,9 +1,9 @@
 //! A call of the inner service, which may have to wait for it.
 
-use core::marker::PhantomData;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 use std::sync::Arc;
 
 use pin_project_lite::pin_project;
@@ -11,8 +11,8 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::current::Entered;
+use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::side::Side;
 
 /// A service that is always ready: the call waits for the inner service, so waiting counts, and a
 /// call that is refused takes nothing of the inner service.
@@ -58,17 +58,13 @@ impl<S> Waits<S> {
     }
 
     /// Calls the inner service, or begins to wait for it.
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
     #[inline(always)]
-    pub(crate) fn call<R, K>(
+    pub(crate) fn call<R>(
         &mut self,
         request: R,
         budget: Budget,
-        wait: impl FnOnce() -> Wait<K>,
-    ) -> Call<S, R, K>
+        wait: impl FnOnce() -> Wait<R>,
+    ) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
@@ -98,31 +94,35 @@ impl<S> Waits<S> {
     }
 }
 
+/// Tells a client's inner service how much time is left for the response and its body. Returns false
+/// if that can't be said, since it would be written as no time.
+pub(crate) type Announce<R> = fn(&Settings, Duration, &mut R, bool) -> bool;
+
 /// What a call that waits needs when it is sent.
-pub(crate) struct Wait<K> {
+pub(crate) struct Wait<R> {
     pub(crate) shared: Arc<Shared>,
     /// The budget of the response with its body.
     pub(crate) whole: Budget,
     pub(crate) is_grpc: bool,
-    pub(crate) side: PhantomData<fn(K)>,
+    pub(crate) announce: Option<Announce<R>>,
 }
 
 /// A request that waits for the service.
-pub(crate) struct Waiting<S, R, K> {
+pub(crate) struct Waiting<S, R> {
     service: S,
     /// `None` once it is sent.
     request: Option<R>,
-    wait: Wait<K>,
+    wait: Wait<R>,
 }
 
 pin_project! {
     #[project = CallNow]
-    pub(crate) enum Call<S, R, K>
+    pub(crate) enum Call<S, R>
     where
         S: Service<R>,
     {
         // Boxed, since few calls wait, and all futures would be as large as a request.
-        Waiting { waiting: Box<Waiting<S, R, K>> },
+        Waiting { waiting: Box<Waiting<S, R>> },
         Running {
             #[pin]
             future: S::Future,
@@ -131,28 +131,26 @@ pin_project! {
     }
 }
 
-impl<S: Service<R>, R, K: Side<R>> Waiting<S, R, K> {
+impl<S: Service<R>, R> Waiting<S, R> {
     /// Calls the service once it is ready. `Ok(None)` if too little time is left by then.
     fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
-        let Wait { shared, whole, is_grpc, .. } = &self.wait;
+        let Wait { shared, whole, is_grpc, announce } = &self.wait;
         // The budget of this call, which is the current one, may end before that of its body.
         let left = crate::current().unwrap_or(*whole).remaining();
         let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
         let is_sent = !shared.settings.refuses(left)
-            && K::announce(&shared.settings, whole.remaining(), &mut request, *is_grpc);
+            && announce.is_none_or(|write| {
+                write(&shared.settings, whole.remaining(), &mut request, *is_grpc)
+            });
         Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
     }
 }
 
-impl<S: Service<R>, R, K: Side<R>> Future for Call<S, R, K> {
+impl<S: Service<R>, R> Future for Call<S, R> {
     /// `None` if too little time was left when the service was ready.
     type Output = Option<Result<S::Response, S::Error>>;
 
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
@@ -170,7 +168,7 @@ impl<S: Service<R>, R, K: Side<R>> Future for Call<S, R, K> {
     }
 }
 
-impl<S: Service<R>, R, K> Call<S, R, K> {
+impl<S: Service<R>, R> Call<S, R> {
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self, Self::Waiting { .. })
     }

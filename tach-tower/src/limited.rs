@@ -47,10 +47,6 @@ impl<F> Limited<F> {
 impl<F: Future> Limited<F> {
     /// Returns the result, also if the budget is exhausted by then. If the budget ends first, drops
     /// the future, notes what `spent` says of it, and returns `None`.
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
     #[inline(always)]
     pub(crate) fn poll_until(
         self: Pin<&mut Self>,
@@ -92,8 +88,7 @@ impl<F: Future> Limited<F> {
 ///
 /// # Panics
 ///
-/// If the future must wait outside a tokio runtime with time enabled, and the budget ends. Without
-/// the feature `tokio` it needs no runtime, and nothing wakes the task at the end of the budget.
+/// If the future must wait outside a tokio runtime with time enabled, and `budget` has an end.
 ///
 /// # Examples
 ///
@@ -122,22 +117,14 @@ pub fn enforce<F: Future>(
 ) -> impl Future<Output = Result<F::Output, Exhausted>> {
     let future = (!budget.is_exhausted()).then_some(future);
     // Not left to an outer budget, which may be the same: the caller asked for this end.
-    Enforce { limited: Limited::new(future, budget, None) }
+    Limited::new(future, budget, None)
 }
 
-pin_project! {
-    struct Enforce<F> {
-        #[pin]
-        limited: Limited<F>,
-    }
-}
-
-impl<F: Future> Future for Enforce<F> {
+impl<F: Future> Future for Limited<F> {
     type Output = Result<F::Output, Exhausted>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let result = ready!(this.limited.as_mut().poll_until(cx, |_| Spent::Running));
-        Poll::Ready(result.ok_or_else(|| this.limited.exhausted()))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = ready!(self.as_mut().poll_until(cx, |_| Spent::Running));
+        Poll::Ready(result.ok_or_else(|| self.exhausted()))
     }
 }

@@ -1,11 +1,8 @@
 //! Points in time, and the time until them.
 
-use core::fmt::Write as _;
 use core::time::Duration;
 
 use tach_core::UnixTime;
-
-use super::text::Text;
 
 /// Parses a time. One before 1970 is 1970, and one that is too late is the latest.
 pub(super) fn rfc3339(value: &[u8]) -> Option<UnixTime> {
@@ -35,9 +32,9 @@ pub(super) fn end(left: Duration, now: UnixTime) -> Duration {
     Duration::from_nanos(now.as_nanos()).saturating_add(left)
 }
 
-pub(super) fn write_rfc3339(left: Duration, now: UnixTime, text: &mut Text) {
+pub(super) fn write_rfc3339(left: Duration, now: UnixTime) -> String {
     let end_ns = u64::try_from(end(left, now).as_nanos()).unwrap_or(u64::MAX);
-    let _ = write!(text, "{:.3}", UnixTime::from_nanos(end_ns));
+    format!("{:.3}", UnixTime::from_nanos(end_ns))
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! Decimal numbers: whole milliseconds, and seconds with or without a fraction.
 
-use core::fmt::Write as _;
 use core::time::Duration;
-
-use super::text::Text;
 
 /// Digits of a second that a `Duration` keeps.
 const NS_DIGITS: usize = 9;
@@ -38,24 +35,14 @@ fn fraction_ns(digits: &[u8]) -> Option<u32> {
     Some(padded.fold(0, |ns, digit| ns * 10 + u32::from(digit - b'0')))
 }
 
-pub(super) fn write_millis(left: Duration, text: &mut Text) {
-    let ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let _ = write!(text, "{ms}");
+pub(super) fn write_millis(left: Duration) -> String {
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX).to_string()
 }
 
 /// Writes milliseconds, without zeros at the end of the fraction.
-pub(super) fn write_seconds(left: Duration, text: &mut Text) {
-    let _ = write!(text, "{}", left.as_secs());
-    let mut fraction = left.subsec_millis();
-    if fraction == 0 {
-        return;
-    }
-    let mut digits = 3;
-    while fraction % 10 == 0 {
-        fraction /= 10;
-        digits -= 1;
-    }
-    let _ = write!(text, ".{fraction:0digits$}");
+pub(super) fn write_seconds(left: Duration) -> String {
+    let text = format!("{}.{:03}", left.as_secs(), left.subsec_millis());
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
