@@ -18,6 +18,7 @@ mod kit;
 mod limits;
 mod manual;
 mod paused;
+mod peers;
 mod permits;
 mod queues;
 mod retry;
