@@ -27,12 +27,12 @@ impl Timer {
 
     fn reset(self: Pin<&mut Self>, end: Instant) {
         let this = self.project();
-        // A sleep that has fired meanwhile has forgotten its waker.
+        // Firing takes the waker out of the sleep, so it must be set again.
         *this.waker = None;
         this.sleep.reset(end);
     }
 
-    /// Polls the sleep, unless that would only set the same waker again.
+    /// Polls the sleep, unless it has not fired and has this waker already.
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
@@ -41,7 +41,8 @@ impl Timer {
             return Poll::Pending;
         }
         *this.waker = Some(cx.waker().clone());
-        // A task that has used up its turn by tokio's count must not miss the end.
+        // For a task that has used up its turn, tokio reports each sleep as pending. That would
+        // hide the end.
         Pin::new(&mut unconstrained(&mut this.sleep)).poll(cx)
     }
 }
@@ -59,8 +60,8 @@ pin_project! {
 impl Alarm {
     /// Returns `Ready` once the budget has ended. Until then, the task is woken at its end.
     ///
-    /// If tokio's time is paused, the sleep ends by that time, and the budget with it, whatever the
-    /// budget's clock shows. A clock that a test moves by hand can only end it earlier.
+    /// Under tokio's paused time, the sleep follows that time. Its end is the end of the budget,
+    /// whatever the budget's own clock shows. A manual clock can only end the budget earlier.
     #[inline]
     pub(crate) fn poll_end(
         self: Pin<&mut Self>,
@@ -73,7 +74,7 @@ impl Alarm {
         let mut timer = self.project().timer;
         if timer.is_none() || budget.start().1.is_some() {
             let left = match budget.start() {
-                // Needs no order across threads, which costs time.
+                // Order across threads would cost time, and nothing here needs it.
                 (start, None) => budget.total().saturating_sub(start.elapsed()),
                 _ => budget.remaining(),
             };
@@ -87,15 +88,15 @@ impl Alarm {
         timer.as_pin_mut().map_or(Poll::Pending, |timer| timer.poll(cx))
     }
 
-    /// Returns the time since the start of `budget`, by tokio's time if the alarm was set.
+    /// Returns the time since the start of `budget`: by tokio's clock if there is a timer.
     pub(crate) fn elapsed(&self, budget: &Budget) -> Duration {
         let Some(timer) = &self.timer else { return budget.elapsed() };
         let left = timer.sleep.deadline().saturating_duration_since(Instant::now());
         budget.total().saturating_sub(left)
     }
 
-    /// Returns the end of `other`, which began with the budget of this alarm, by tokio's time.
-    /// `None` if the alarm was never set.
+    /// Returns the end of `other` by tokio's clock, or `None` if there is no timer. `own` is the
+    /// budget of this alarm, and has the same start.
     #[inline]
     pub(crate) fn end_of(&self, other: &Budget, own: &Budget) -> Option<Instant> {
         let end = self.timer.as_ref()?.sleep.deadline();
@@ -107,29 +108,29 @@ impl Alarm {
     }
 }
 
-/// The end of a body. Few bodies wait, and all are moved, so the timer is boxed.
+/// The end of a body. The timer is boxed, because few bodies wait and all are moved.
 #[derive(Debug)]
 pub(crate) struct BodyAlarm {
-    /// `None` before the body waits, or if its budget never ends.
+    /// By tokio's clock. `None` before the body first waits, or if its budget never ends.
     end: Option<Instant>,
     timer: Option<Pin<Box<Timer>>>,
     is_in_pause: bool,
 }
 
 impl BodyAlarm {
-    /// Creates an alarm for `end`, which is known if the response had to wait.
+    /// Creates an alarm. The end is known if the head of the response had to wait.
     #[inline]
     pub(crate) fn new(end: Option<Instant>) -> Self {
         Self { end, timer: None, is_in_pause: false }
     }
 
-    /// Ends a pause: a frame came.
+    /// Ends a pause, because the body had a frame.
     #[inline]
     pub(crate) fn resume(&mut self) {
         self.is_in_pause = false;
     }
 
-    /// Returns `Ready` once the budget has ended, or a pause of more than `idle`: then with true.
+    /// Returns `Ready(false)` at the end of the budget, `Ready(true)` after a pause of `idle`.
     pub(crate) fn poll_end(
         &mut self,
         budget: &Budget,

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// By [`Outcome`].
+    /// Indexed by [`Outcome`].
     pub(crate) outcomes: [Counter; 5],
     pub(crate) deadlines: Counter,
     pub(crate) unparsable_headers: Counter,

@@ -90,8 +90,8 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         Poll::Ready(result.flatten())
     }
 
-    /// Counts a request without a response. Returns the inner error, or what its budget was spent
-    /// on.
+    /// Counts a request that has no response. Returns the inner error, or in `Err` the end of the
+    /// budget.
     #[cold]
     pub(crate) fn ended(
         mut self: Pin<&mut Self>,
@@ -113,7 +113,7 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         Err((exhausted, self.counted(Outcome::Exhausted)))
     }
 
-    /// Takes the request out of the future, to be counted. One that was refused stays refused.
+    /// Takes the count of the request out of the future. Sets its outcome, unless it was refused.
     #[inline]
     pub(crate) fn counted(self: Pin<&mut Self>, outcome: Outcome) -> Counted {
         let counted = self.project().counted;
@@ -124,8 +124,8 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         counted
     }
 
-    /// Gives the body of the response, which is ready, the rest of the time. The request is counted
-    /// once its body has ended.
+    /// Wraps the body of a response in the rest of the time. The request is counted when its body
+    /// is over.
     #[inline]
     fn limit<B>(mut self: Pin<&mut Self>, response: Response<B>) -> Response<BudgetBody<B>> {
         let counted = self.as_mut().counted(Outcome::Answered);

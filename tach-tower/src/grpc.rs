@@ -11,12 +11,12 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
 const CONTENT: &[u8] = b"application/grpc";
 
-/// Returns whether the content is gRPC's. gRPC-Web is another protocol: its trailers are in the body.
+/// Returns whether the content is gRPC's. gRPC-Web is another protocol, with trailers in the body.
 pub(crate) fn is_content(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes()))
 }
 
-/// The content's type, a suffix such as `+proto`, or parameters after a semicolon.
+/// Accepts a suffix such as `+proto`, and parameters after a semicolon.
 fn is_grpc(content_type: &[u8]) -> bool {
     let Some((name, rest)) = content_type.split_at_checked(CONTENT.len()) else { return false };
     name.eq_ignore_ascii_case(CONTENT) && matches!(rest.first(), None | Some(b'+' | b';'))
@@ -33,8 +33,8 @@ pub(crate) fn response(error: &Exhausted) -> Response<Bytes> {
 pub(crate) fn trailers(error: &Exhausted) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
     trailers.insert(STATUS, DEADLINE_EXCEEDED);
-    // The message has no byte that percent-encoding would change: durations are written in ASCII,
-    // except for microseconds.
+    // Percent-encoding would change no byte of the message, which is ASCII except for the `µ` of
+    // microseconds.
     let message = error.to_string().replace('\u{b5}', "u");
     if let Ok(message) = HeaderValue::try_from(message) {
         trailers.insert(MESSAGE, message);

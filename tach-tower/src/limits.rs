@@ -12,17 +12,17 @@ use crate::settings::Settings;
 /// The budget of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// For the head of the response.
+    /// Ends with the head of the response.
     pub(crate) budget: Budget,
     /// The total for the response with its body, from the same start.
     pub(crate) whole: Duration,
-    /// The start of the budget that this one ends with, if it has no earlier end of its own.
+    /// The start of the outer budget, if this one has no earlier end of its own.
     pub(crate) parent: Option<Instant>,
 }
 
 impl Settings {
-    /// Starts the budget of a request that may take `asked` by the caller's deadline, within an
-    /// outer budget.
+    /// Starts the budget of a request. `asked` is the time that its headers allow, and `outer` the
+    /// budget that it came with.
     #[inline]
     pub(crate) fn start(&self, asked: Duration, cap: Duration, outer: Option<Budget>) -> Limits {
         let outer = outer.filter(|outer| outer.total() < Duration::MAX);
@@ -41,7 +41,7 @@ impl Settings {
         Limits { budget: budget.lasting(whole.min(self.head)), whole, parent }
     }
 
-    /// Returns the caller's deadline by the headers of a request.
+    /// Returns the least time that the headers of a request allow.
     #[inline]
     pub(crate) fn asked(&self, headers: &HeaderMap, is_grpc: bool, counts: &Counts) -> Duration {
         let mut least = Duration::MAX;
@@ -59,13 +59,13 @@ impl Settings {
         least
     }
 
-    /// Subtracts the reserve from a deadline that a header says.
+    /// Subtracts the reserve from the time that the headers allow.
     #[inline]
     pub(crate) fn reserved(&self, asked: Duration) -> Duration {
         if asked == Duration::MAX { asked } else { asked.saturating_sub(self.reserve) }
     }
 
-    /// Returns the cap of a request. Most layers have the same for all, and ask for no path.
+    /// Returns the cap of a request. `path` is a function, because few layers need the path.
     #[inline]
     pub(crate) fn cap_of<'a>(
         &self,
@@ -82,8 +82,8 @@ impl Settings {
         left.is_zero() || left < self.floor
     }
 
-    /// Writes the time that is left into every header that the peer knows. Returns false if one
-    /// would say that none is.
+    /// Writes the time `left` into every header that the peer knows. Returns `false` if one would
+    /// say zero.
     pub(crate) fn write(&self, left: Duration, headers: &mut HeaderMap, is_grpc: bool) -> bool {
         left == Duration::MAX
             || self

@@ -61,7 +61,8 @@ impl<S, K> BudgetService<S, K> {
         self.inner.inner
     }
 
-    /// Sends a request with its budget, or refuses it if that can't be announced.
+    /// Calls the inner service. Refuses the request if it has too little time, or if the time can't
+    /// be announced.
     #[inline(always)]
     pub(crate) fn send<R>(
         &mut self,
@@ -112,16 +113,16 @@ where
     #[inline]
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let settings = &self.shared.settings;
-        // A client chooses the protocol when it sends the request, whose version says nothing.
+        // A client chooses the protocol later: the version of its request says nothing.
         let may_be_grpc = K::IS_CLIENT || request.version() >= Version::HTTP_2;
         let is_grpc = may_be_grpc && grpc::is_content(request.headers());
         let own = request.extensions().get::<Budget>().copied();
         let asked = settings.asked(request.headers(), is_grpc, &self.shared.counts);
-        // A header of a client's own request is the deadline of the call alone.
+        // A header that a client's request has already is for the call alone: nothing is reserved.
         let asked = if K::IS_CLIENT { asked } else { settings.reserved(asked) };
         let cap = settings.cap_of(request.method(), || request.uri().path(), request.headers());
         let limits = settings.start(asked, cap, own.or_else(current));
-        // Clients always need it: a `tower::buffer` calls them in a task of its own.
+        // A client behind a `tower::buffer` runs in another task, which has no current budget.
         if K::IS_CLIENT || settings.has_extension || own.is_some() {
             request.extensions_mut().insert(limits.budget);
         }

@@ -9,7 +9,7 @@ pub(super) fn millis(value: &[u8]) -> Option<Duration> {
     whole(value).map(Duration::from_millis)
 }
 
-/// Parses digits, and a fraction after a point: both sides of the point need a digit.
+/// Parses digits, with or without a fraction. Both sides of the point need a digit.
 pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let mut parts = value.splitn(2, |&byte| byte == b'.');
     let seconds = whole(parts.next()?)?;
@@ -17,7 +17,7 @@ pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     Some(Duration::new(seconds, ns))
 }
 
-/// Parses one digit or more. A number that is too large is the largest.
+/// Parses one digit or more. A number beyond `u64` becomes the largest.
 fn whole(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// The most digits that gRPC allows. So many hours fit into a `Duration`.
+/// The most digits that gRPC allows. As hours, they still fit into a `Duration`.
 const MAX_DIGITS: usize = 8;
 const MAX_COUNT: u128 = 99_999_999;
 
