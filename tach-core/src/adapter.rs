@@ -34,6 +34,13 @@ pub fn monotonic_ns_at(instant: Instant) -> u64 {
     system::monotonic_ns_at(instant.as_ticks())
 }
 
+/// Returns the time, as of [`monotonic_ns_at`], at which a look at the OS's real-time clock last
+/// found that it was stepped or had changed its rate; `None` if no look did.
+#[must_use]
+pub fn last_wall_step_ns() -> Option<u64> {
+    system::last_wall_step_tick().map(system::monotonic_ns_at)
+}
+
 /// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can.
 #[must_use]
 #[inline]

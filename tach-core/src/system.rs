@@ -28,6 +28,7 @@ use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 #[cfg(test)]
 pub(crate) use self::settle::{Witness, settle};
+pub(crate) use self::upkeep::last_wall_step_tick;
 pub use self::upkeep::{disruptions, sync};
 use crate::counter;
 use crate::line::{Line, Rate, shifted_tick};

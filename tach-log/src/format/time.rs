@@ -109,15 +109,6 @@ impl Time {
                 f(text, UTC_WIDTH);
             });
         };
-        let f = |text: &str| f(text, OFFSET_WIDTH);
-        macro_rules! by_digits {
-            ($($digits:literal)*) => {
-                match self.digits {
-                    $($digits => adapter::rfc3339::with_offset_text::<$digits, _>(time, offset, f),)*
-                    _ => adapter::rfc3339::with_offset_text::<9, _>(time, offset, f),
-                }
-            };
-        }
-        by_digits!(0 1 2 3 4 5 6 7 8);
+        adapter::rfc3339::with_offset_text(time, self.digits, offset, |text| f(text, OFFSET_WIDTH));
     }
 }
