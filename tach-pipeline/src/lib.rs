@@ -156,15 +156,17 @@
 //! for the next service, and gets links, attributes and a status. While traces with a `tracestate`
 //! or baggage are open, the start and the end of each span take one of 16 locks.
 //!
+//! [tach-otel](https://docs.rs/tach-otel) is for programs that keep OpenTelemetry's exporters,
+//! samplers and processors. Its documentation compares the two after a step of the wall clock.
+//!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
 //! `OpenTelemetrySpanExt` has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`;
 //! after `Builder::activate_all_spans` every span is. Records outside the pipeline's spans have the
 //! ids of the current context. For libraries that need the trait of tracing-opentelemetry itself,
-//! `Pipeline::tracer` is a tracer for that crate's layer. One release works with 0.32 and 0.33 of
-//! `opentelemetry`. If Cargo takes another one than the program names, the types differ:
-//! `cargo update --package opentelemetry@0.33.1 --precise 0.32.0` takes it back.
+//! `Pipeline::tracer` is a tracer for that crate's layer. The feature stands for version 0.33 of
+//! `opentelemetry`, and `opentelemetry_0_32` for 0.32: choose the one that your program names.
 //!
 //! # The flight recorder
 //!
@@ -251,6 +253,9 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
+extern crate opentelemetry_0_32 as opentelemetry;
+
 mod back_end;
 mod buffers;
 mod channel;
@@ -311,7 +316,7 @@ mod with_tracing {
     pub use crate::durations::options::Durations;
     pub use crate::durations::snapshot::SpanDurations;
     pub use crate::flight::{FlightFormat, FlightRecorder};
-    #[cfg(feature = "opentelemetry")]
+    #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
     pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
