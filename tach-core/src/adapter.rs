@@ -26,13 +26,6 @@ pub mod local_time {
     pub use crate::local_time::{offset_at, zone_at};
 }
 
-/// Returns the step of a `std::time::SystemTime`, in nanoseconds.
-#[must_use]
-#[inline]
-pub const fn system_time_step_ns() -> u64 {
-    os::SYSTEM_TIME_STEP_NS
-}
-
 /// Returns the OS's monotonic clock at `instant`, an instant of the system's clock, in nanoseconds.
 /// Cheaper than a duration from an old instant.
 #[must_use]

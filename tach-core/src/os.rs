@@ -16,7 +16,6 @@
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1. Linux states 1 ns even if the hardware is coarser.
 //! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
-//! - `const SYSTEM_TIME_STEP_NS: u64`: the step of a `std::time::SystemTime`, in ns.
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
 //!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
 //!   count as a suspend.
@@ -28,13 +27,13 @@
 //! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns; `None` if the
 //!   system does not measure it.
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
-//! - `fn has_more_privileges_than_caller() -> bool`: whether the process may do what the one that
-//!   started it may not, as a set-user-ID program may.
+//! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
+//!   caller lacks, as a set-user-ID program has.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable, if it may be read.
 //! - `fn report(message: &str)`: prints a message for the user.
-//! - `fn call_in_forked_children(f: extern "C" fn())`: has the C library call `f` in each child of
-//!   a `fork`, before `fork` returns there. `f` must be async-signal-safe.
+//! - `fn call_in_forked_children(f: extern "C" fn())`: makes the C library call `f` in each child
+//!   of a `fork`, before `fork` returns in the child. `f` must be async-signal-safe.
 
 use cfg_if::cfg_if;
 
@@ -112,14 +111,6 @@ cfg_if! {
     } else {
         mod resolution;
         pub(crate) use resolution::{realtime_resolution_ns, resolution_ns};
-    }
-}
-
-cfg_if! {
-    if #[cfg(windows)] {
-        pub(crate) use windows::SYSTEM_TIME_STEP_NS;
-    } else {
-        pub(crate) const SYSTEM_TIME_STEP_NS: u64 = 1;
     }
 }
 

@@ -154,7 +154,8 @@ fn review() {
 #[inline(never)]
 fn enforce_order() {
     if source::mode().order() == Order::OrderedRead {
-        // A thread on a CPU that is ahead may just have read, and handed its tick on.
+        // A thread on a CPU whose counter is ahead may just have read, and passed its tick to
+        // another thread.
         let skew_ticks = MONOTONIC.newest().map_or(0, |record| record.skew_ticks());
         read::raise_last(raw::unchecked().saturating_add(skew_ticks));
         source::enforce_order();

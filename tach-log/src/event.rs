@@ -201,18 +201,6 @@ impl<'a> Event<'a> {
         self.parts.site.event_name
     }
 
-    /// Returns the number of the level in OpenTelemetry's data model for logs.
-    pub(crate) fn severity_number(&self) -> u64 {
-        match self.level() {
-            Level::Error if self.level_name() == "CRITICAL" => 21,
-            Level::Error => 17,
-            Level::Warn => 13,
-            Level::Info => 9,
-            Level::Debug => 5,
-            Level::Trace => 1,
-        }
-    }
-
     /// Returns when the event happened.
     #[must_use]
     #[inline]

@@ -78,6 +78,7 @@ mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use self::encode::metadata::Metadata;
 #[cfg(feature = "http")]
 pub use self::error::Error;
 #[cfg(feature = "http")]

@@ -195,8 +195,9 @@
 //!   [`SinkStats::waiting`]. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
 //!   platforms. Elsewhere the guard flushes at the end of `main`; before
 //!   `std::process::exit` call [`Pipeline::flush`].
-//! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose at most the
-//!   contents of the queues. Before `exec` call [`Pipeline::flush`].
+//! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose the contents
+//!   of the queues, and what is gathered for a collector: a second of records and spans, and the
+//!   traces that `Tail` holds. Before `exec` call [`Pipeline::flush`].
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this
@@ -215,7 +216,8 @@
 //! # Signals
 //!
 //! With the feature `signal`, `Pipeline::flush_on_signals` flushes before SIGTERM or SIGINT ends
-//! the process.
+//! the process. It waits for the queues and for what is gathered for a collector. No handler is
+//! installed without that call: it would end a program that handles the signal itself.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
 //! allocate, and the thread that would write may be the one that crashed.
@@ -238,7 +240,7 @@
 //!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much
-//!   for its spans and events, as much for the open spans, and about twice as much to sort them.
+//!   for its spans and events, as much for the open spans, and half as much to sort them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls. A collector's sink has up to 32 MiB then, or twice its
@@ -323,6 +325,6 @@ mod with_tracing {
 }
 
 /// The example in the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "signal"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

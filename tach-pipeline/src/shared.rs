@@ -123,7 +123,7 @@ impl Shared {
         if self.spans.wait_for_files(left) {
             return flushed;
         }
-        flushed.and(Err(Error::timed_out(timeout, &["the flight recorder's file"])))
+        flushed.and(Err(Error::timed_out(timeout, &["the flight recorder's file".to_owned()])))
     }
 }
 

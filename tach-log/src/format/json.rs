@@ -1,6 +1,5 @@
 //! JSON: an object for each event.
 
-mod otlp;
 mod presets;
 
 use std::io;
@@ -9,8 +8,8 @@ use super::ids::Ids;
 use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
 use super::keys::Names;
-use super::layout::{DEFAULT_KEYS, JsonSyntax, Layout, Syntax, What, is_default_key};
-use super::{escape, made_line, quoted, span_names, time};
+use super::layout::{DEFAULT_KEYS, JsonSyntax, What, is_default_key};
+use super::{escape, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -36,7 +35,7 @@ use crate::value::Value;
 /// The methods of [`Keyed`] change the layout: `Json::new().with("@timestamp", Part::Time)` names
 /// the time, and `Json::empty()` begins without parts, so that they stand in the order of the
 /// calls. [`ecs`](Keyed::ecs), [`google_cloud`](Keyed::google_cloud), [`datadog`](Keyed::datadog)
-/// and [`opentelemetry`](Keyed::opentelemetry) are ready layouts.
+/// and [`bunyan`](Keyed::bunyan) are ready layouts.
 ///
 /// # Guarantees
 ///
@@ -87,20 +86,9 @@ impl Json {
     }
 }
 
-/// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
-/// into one codegen unit, and inlines less there.
-pub(super) fn write(
-    layout: Option<&Layout>,
-    event: &Event<'_>,
-    to: &mut Vec<u8>,
-) -> io::Result<()> {
-    if event.is_line() {
-        made_line(to, event);
-        return Ok(());
-    }
-    if let Some(layout) = layout {
-        return custom(layout, to, event);
-    }
+/// Writes an event in the default layout. This is no method of [`Keyed`]: the compiler puts the
+/// methods of both formats into one codegen unit, and inlines less there.
+pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     default_head(to, event)?;
     let mut names = Names::default();
     event.fields(|key, value| {
@@ -132,22 +120,6 @@ fn any_default_key(is: &dyn Fn(&str) -> bool) -> bool {
 fn write_free_key(to: &mut Vec<u8>, key: &str, names: &mut Names, event: &Event<'_>) {
     let name = names.free(key, &any_default_key, &|is| event.has_key(is));
     escape::write::<true>(to, &name);
-}
-
-/// Writes an event in a layout of the user's.
-fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-    if layout.syntax == Syntax::Otlp {
-        return otlp::write(layout, to, event);
-    }
-    let start = to.len();
-    layout.write(to, event)?;
-    // Each member began with a comma.
-    match to.get_mut(start) {
-        Some(comma) => *comma = b'{',
-        None => to.push(b'{'),
-    }
-    to.extend_from_slice(b"}\n");
-    Ok(())
 }
 
 #[inline]

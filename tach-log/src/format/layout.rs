@@ -244,8 +244,9 @@ impl Layout {
         (!is_taken && may_have).then_some(renamed)
     }
 
-    /// Writes all parts and fields, with a comma or a space before each of them.
+    /// Writes an event.
     pub(super) fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
+        let start = to.len();
         for part in self.parts_of(event) {
             self.syntax.begin(to, &part.key);
             self.write_part(to, event, &part.what)?;
@@ -262,7 +263,9 @@ impl Layout {
                 value => self.syntax.value(to, value),
             }
             Ok(())
-        })
+        })?;
+        self.syntax.finish(to, start);
+        Ok(())
     }
 
     /// Returns the parts that an event has. The ids give way together if a field has one of their

@@ -109,7 +109,7 @@ fn an_event_without_ids_has_none() {
     assert_eq!(text(&Json::new()), json.clone() + "\n");
     assert_eq!(text(&Json::new().digits(6)), json + "\n");
     assert_eq!(text(&Line::new()), format!("{TIME} INFO  app: done a=b\n"));
-    for format in [Json::ecs(), Json::google_cloud(), Json::datadog(), Json::opentelemetry()] {
+    for format in [Json::ecs(), Json::google_cloud(), Json::datadog()] {
         let line = text(&format);
         assert!(!line.contains("trace") && !line.contains("pan"), "{line}");
     }
@@ -187,26 +187,4 @@ fn services_get_them_under_their_names() {
     let datadog = object(&Json::datadog(), &[]);
     assert_eq!(datadog["dd.trace_id"], 0x8448_eb21_1c80_319c_u64.to_string());
     assert_eq!(datadog["dd.span_id"], SPAN.to_string());
-}
-
-#[test]
-fn a_record_of_opentelemetry_has_them_as_its_own() {
-    let record = |fields| {
-        let request = object(&Json::opentelemetry(), fields);
-        request["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0].clone()
-    };
-    let own = record(&[("a", "b")]);
-    assert_eq!((&own["traceId"], &own["spanId"]), (&IDS.0.into(), &IDS.1.into()));
-    assert_eq!(own["flags"], 1);
-    // Half of the program's ids are an attribute.
-    let half = record(&[("span_id", "1111111111111111")]);
-    assert_eq!((&half["traceId"], &half["spanId"]), (&IDS.0.into(), &IDS.1.into()));
-    assert_eq!(half["attributes"][0]["key"], "span_id");
-    let both = record(&[
-        ("span_id", "1111111111111111"),
-        ("trace_id", "22222222222222222222222222222222"),
-    ]);
-    assert_eq!(both["spanId"], "1111111111111111");
-    assert_eq!(both["traceId"], "22222222222222222222222222222222");
-    assert_eq!(both["attributes"], serde_json::json!([]));
 }

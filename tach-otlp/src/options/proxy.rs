@@ -9,12 +9,12 @@ use ureq::{Proxy, ProxyProtocol};
 use crate::error::Fault;
 use crate::secret::Secret;
 
-/// The variables, and the hosts that are reached without a proxy.
+/// The proxies for each scheme with the names of their variables, and the hosts that need no proxy.
 #[derive(Clone, Default)]
 pub(super) struct Proxies {
     http: Option<(String, Secret)>,
     https: Option<(String, Secret)>,
-    /// Names of hosts with commas between them, of which each covers its subdomains, or `*`.
+    /// A list of hosts, separated by commas. A host includes its subdomains, and `*` is every host.
     except: String,
 }
 
@@ -42,11 +42,11 @@ impl Proxies {
         }
     }
 
-    /// Returns the proxy between this process and the collector.
+    /// Returns the proxy for requests to `uri`; `None` if they need none.
     ///
     /// # Errors
     ///
-    /// If the variable has no address of a proxy.
+    /// If the variable's value is not the URL of a proxy.
     pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, Fault> {
         let is_secure = uri.scheme() == Some(&Scheme::HTTPS);
         let chosen = if is_secure { &self.https } else { &self.http };

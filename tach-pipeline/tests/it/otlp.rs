@@ -10,6 +10,7 @@ mod faults;
 mod flight;
 mod ids;
 mod limits;
+mod metadata;
 mod one_sink;
 mod parents;
 mod propagation;
@@ -22,6 +23,7 @@ mod slow;
 mod spans;
 mod status;
 mod tail;
+mod texts;
 mod unfinished;
 
 use core::fmt;

@@ -21,21 +21,6 @@ const fn program(
 }
 
 /// What the tests of an option have in common.
-const LOCATION: Difference = Difference {
-    test: "",
-    message: "!attributes.contains_key(\"code.file.path\")",
-    reason: "a span always has its place",
-};
-const THREAD: Difference = Difference {
-    test: "",
-    message: "!attributes.contains_key(\"thread.name\")",
-    reason: "a span always has its thread",
-};
-const LEVEL: Difference = Difference {
-    test: "",
-    message: "attributes.contains_key(\"level\")",
-    reason: "a span has no attribute for its level",
-};
 const TIMINGS: Difference = Difference {
     test: "",
     message: "attributes.contains_key(\"idle_ns\")",
@@ -81,7 +66,7 @@ pub(super) const PEER: Peer = Peer {
         ("src/stack.rs", "the layer's own stack of spans"),
     ],
     expected: Expected {
-        passed: 53,
+        passed: 60,
         differences: &[
             Difference {
                 test: "errors::error_mapping_disabled",
@@ -91,24 +76,7 @@ pub(super) const PEER: Peer = Peer {
             Difference {
                 test: "layer::tests::event_filter_count",
                 message: "right: \"3\"",
-                reason: "no filter for the events within spans alone, and no count of events",
-            },
-            Difference {
-                test: "layer::tests::excludes_span_location_no_context_activation",
-                ..LOCATION
-            },
-            Difference {
-                test: "layer::tests::excludes_span_location_with_context_activation",
-                ..LOCATION
-            },
-            Difference { test: "layer::tests::excludes_thread_no_context_activation", ..THREAD },
-            Difference { test: "layer::tests::excludes_thread_with_context_activation", ..THREAD },
-            Difference { test: "layer::tests::includes_level_no_context_activation", ..LEVEL },
-            Difference { test: "layer::tests::includes_level_with_context_activation", ..LEVEL },
-            Difference {
-                test: "layer::tests::includes_target",
-                message: "keys.contains(&\"target\")",
-                reason: "the target is the scope",
+                reason: "a sink has the filter of events, and spans have no count of events",
             },
             Difference { test: "layer::tests::includes_timings_no_context_activation", ..TIMINGS },
             Difference {

@@ -38,7 +38,6 @@ impl Json {
     #[must_use]
     pub fn ecs() -> Self {
         preset(
-            Syntax::Json,
             &[
                 ("@timestamp", What::Time),
                 ("log.level", What::Level),
@@ -96,7 +95,6 @@ impl Json {
     #[must_use]
     pub fn google_cloud() -> Self {
         preset(
-            Syntax::Json,
             &[
                 ("severity", What::Level),
                 ("message", What::Message),
@@ -145,7 +143,6 @@ impl Json {
     #[must_use]
     pub fn datadog() -> Self {
         preset(
-            Syntax::Json,
             &[
                 ("timestamp", What::Time),
                 ("status", What::Level),
@@ -196,55 +193,19 @@ impl Json {
             (TRACE_ID, What::Id(Id::Trace)),
             (SPAN_ID, What::Id(Id::Span)),
         ];
-        preset(Syntax::Json, &parts, &[], Own { object: "", reserved: &[] })
+        preset(&parts, &[], Own { object: "", reserved: &[] })
             .with("v", 0)
             .with("name", name)
             .with("hostname", host_name)
             .with("pid", process::id())
             .levels([60, 50, 40, 30, 20, 10])
     }
-
-    /// Creates the layout of [OpenTelemetry's files of JSON][file]: a line is a request of OTLP
-    /// with one record, which the Collector's receiver `otlpjsonfile` reads.
-    ///
-    /// The target is the scope. Values that [`with`](Self::with) adds are attributes of the
-    /// resource, other parts are attributes of the record, as are fields. The fields `trace_id` and
-    /// `span_id` are the record's ids if they are 32 and 16 hexadecimal digits, and both are there.
-    /// Otherwise the record has the ids of the span around the event, if they are known. `err` or else
-    /// `error` is `exception.message`. The time is in nanoseconds, whatever is chosen.
-    ///
-    /// [file]: https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let json = tach_log::Json::opentelemetry().with("service.name", "checkout");
-    /// ```
-    #[must_use]
-    pub fn opentelemetry() -> Self {
-        preset(
-            Syntax::Otlp,
-            &[
-                ("code.file.path", What::File),
-                ("code.line.number", What::Line),
-                ("thread.name", What::ThreadName),
-                ("thread.id", What::ThreadId),
-                ("span", What::SpanNames),
-            ],
-            &[
-                ("err", "exception.message"),
-                ("error", "exception.message"),
-                ("exception.message", "exception.message"),
-            ],
-            Own { object: "", reserved: &[] },
-        )
-    }
 }
 
 /// Creates a layout of parts, with the names that fields get as texts, and of the rest of the
 /// service's schema.
-fn preset(syntax: Syntax, parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
-    let mut layout = Layout::new(syntax, parts);
+fn preset(parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
+    let mut layout = Layout::new(Syntax::Json, parts);
     layout.add_renaming(renamed, Kind::Text);
     layout.own = own;
     Json::of(layout)

@@ -15,15 +15,13 @@ use crate::value::Value;
 pub enum Syntax {
     /// Members of an object.
     Json,
-    /// JSON of OpenTelemetry's protocol.
-    Otlp,
     /// `key=value`.
     Logfmt,
 }
 
 /// The syntax of a [`Keyed`](crate::Keyed) format, as a type.
 pub trait Style {
-    /// The syntax, unless a layout has another.
+    /// The syntax.
     const SYNTAX: Syntax;
 }
 
@@ -45,7 +43,7 @@ impl Style for LogfmtSyntax {
 
 impl Syntax {
     const fn is_json(self) -> bool {
-        !matches!(self, Self::Logfmt)
+        matches!(self, Self::Json)
     }
 
     /// Returns the name of the format.
@@ -75,6 +73,17 @@ impl Syntax {
             to.extend_from_slice(key.as_bytes());
             to.push(b'=');
         }
+    }
+
+    /// Ends a line that begins at `start`, where a comma or a space is before the first part.
+    pub(super) fn finish(self, to: &mut Vec<u8>, start: usize) {
+        match (self.is_json(), to.get_mut(start)) {
+            (true, Some(comma)) => *comma = b'{',
+            (true, None) => to.push(b'{'),
+            (false, Some(_)) => _ = to.remove(start),
+            (false, None) => {}
+        }
+        to.extend_from_slice(if self.is_json() { b"}\n" } else { b"\n" });
     }
 
     pub(super) fn value(self, to: &mut Vec<u8>, value: Value<'_>) {

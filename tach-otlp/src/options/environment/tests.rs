@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::encode::limits::{AttributeLimits, SpanLimits};
+use crate::encode::metadata::Shown;
 use crate::rejection::Rejection;
 
 fn options(variables: &[(&str, &str)]) -> Otlp {
@@ -115,6 +116,7 @@ fn the_more_specific_limit_takes_precedence() {
         attributes: AttributeLimits { count: 3, length: 4 },
         events: 5,
         has_events: true,
+        shown: Shown::default(),
         links: 6,
         event_attributes: 7,
         link_attributes: 8,

@@ -84,8 +84,21 @@ fn status(status: otlp::Status) -> Status {
 }
 
 fn attributes(attributes: Vec<Attribute>) -> Vec<KeyValue> {
-    let pairs = attributes.into_iter().map(|it| KeyValue::new(it.key, value(it.value)));
+    let pairs = attributes.into_iter().map(|it| {
+        let value = value(it.value);
+        let value = if it.key == STACKTRACE { causes(value) } else { value };
+        KeyValue::new(it.key, value)
+    });
     pairs.collect()
+}
+
+/// The conventions have a text, and the peer the list of the causes.
+const STACKTRACE: &str = "exception.stacktrace";
+
+fn causes(value: Value) -> Value {
+    let text = value.to_string();
+    let causes = text.split("\nCaused by: ").skip(1).map(|cause| cause.to_owned().into());
+    Value::Array(Array::String(causes.collect()))
 }
 
 fn value(value: Option<AnyValue>) -> Value {

@@ -9,6 +9,7 @@ use std::{fmt, thread};
 use opentelemetry::trace::{self as otel, SpanBuilder, TraceContextExt};
 #[cfg(test)]
 use opentelemetry::{Context as OtelContext, KeyValue, StringValue, Value};
+use tach_otlp::Metadata;
 use tach_pipeline::Pipeline;
 use tracing_core::{Dispatch, LevelFilter, Subscriber};
 use tracing_subscriber::layer::{Identity, Layer as _, Layered};
@@ -67,21 +68,13 @@ pub trait Options: Sized {
         self
     }
 
-    fn with_location(self, _: bool) -> Self {
-        self
-    }
+    fn with_location(self, shows: bool) -> Self;
 
-    fn with_threads(self, _: bool) -> Self {
-        self
-    }
+    fn with_threads(self, shows: bool) -> Self;
 
-    fn with_level(self, _: bool) -> Self {
-        self
-    }
+    fn with_level(self, shows: bool) -> Self;
 
-    fn with_target(self, _: bool) -> Self {
-        self
-    }
+    fn with_target(self, shows: bool) -> Self;
 
     fn with_error_events_to_exceptions(self, _: bool) -> Self {
         self
@@ -98,6 +91,22 @@ where
 {
     fn with_context_activation(self, activates: bool) -> Self {
         changed(|settings| settings.activates_all = activates)
+    }
+
+    fn with_location(self, shows: bool) -> Self {
+        changed(|settings| settings.show(Metadata::Location, shows))
+    }
+
+    fn with_threads(self, shows: bool) -> Self {
+        changed(|settings| settings.show(Metadata::Thread, shows))
+    }
+
+    fn with_level(self, shows: bool) -> Self {
+        changed(|settings| settings.show(Metadata::Level, shows))
+    }
+
+    fn with_target(self, shows: bool) -> Self {
+        changed(|settings| settings.show(Metadata::Target, shows))
     }
 }
 

@@ -147,7 +147,7 @@ impl<E: SpanExporter> Exporting<E> {
     }
 
     pub fn build(self) -> SdkTracerProvider {
-        let settings = Settings { sampling: self.sampling, activates_all: true };
+        let settings = Settings { sampling: self.sampling, activates_all: true, shown: None };
         let wire = Arc::new(Wire::new(settings));
         self.exporter.ask(&wire);
         let export = move |batch| block_on(self.exporter.export(batch)).unwrap();

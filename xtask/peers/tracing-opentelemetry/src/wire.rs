@@ -8,6 +8,7 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use sdk::trace::SpanData;
+use tach_otlp::Metadata;
 use tach_pipeline::{Guard, Otlp, Pipeline, Sampling, Signal, Sink};
 use test_support::receiver::{Requests, serve};
 
@@ -28,11 +29,25 @@ pub struct Wire {
 pub struct Settings {
     pub sampling: Option<Sampling>,
     pub activates_all: bool,
+    /// `None` for the default.
+    pub shown: Option<Vec<Metadata>>,
 }
 
 impl Settings {
+    pub fn show(&mut self, metadata: Metadata, shows: bool) {
+        let shown = self.shown.get_or_insert_with(|| vec![Metadata::Location, Metadata::Thread]);
+        shown.retain(|other| *other != metadata);
+        if shows {
+            shown.push(metadata);
+        }
+    }
+
     fn build(&self, endpoint: &str) -> Guard {
         let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG).signals([Signal::Traces]);
+        let otlp = match &self.shown {
+            Some(shown) => otlp.metadata(shown.iter().copied()),
+            None => otlp,
+        };
         let mut builder = Pipeline::builder().filter("trace").sink(Sink::otlp(otlp));
         if let Some(sampling) = &self.sampling {
             builder = builder.sampling(sampling.clone());
