@@ -25,7 +25,7 @@ const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
 ///
 /// let pipeline = Pipeline::builder()
 ///     .on_incident(|incident| match incident {
-///         Incident::Dropped { count, .. } => eprintln!("{count} records are lost"),
+///         Incident::Dropped { items, count, .. } => eprintln!("{count} {items} are lost"),
 ///         other => eprintln!("{other}"),
 ///     })
 ///     .build()?;
@@ -40,6 +40,8 @@ pub enum Incident<'a> {
     Failed {
         /// The sink's name or path.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// The reason.
         error: &'a io::Error,
         /// How many bytes wait.
@@ -51,6 +53,8 @@ pub enum Incident<'a> {
     Refused {
         /// The sink's name.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// The reason.
         error: &'a io::Error,
         /// How many.
@@ -61,6 +65,8 @@ pub enum Incident<'a> {
     Warned {
         /// The sink's name.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// The collector's words.
         warning: &'a str,
     },
@@ -79,12 +85,16 @@ pub enum Incident<'a> {
     Stalled {
         /// The sink's name or path.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
     },
     /// Records were dropped. They are counted in the log too, as soon as that is possible.
     #[non_exhaustive]
     Dropped {
         /// The name or path of the sink that dropped them, or `None` if a queue was full.
         sink: Option<&'a str>,
+        /// What was dropped: `records`, `spans` or `durations`.
+        items: &'a str,
         /// How many.
         count: u64,
     },
@@ -93,6 +103,8 @@ pub enum Incident<'a> {
     Recovered {
         /// The sink's name or path.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
     },
     /// A span was slow, and the flight recorder wrote a file. A thread of its own reports that, so
     /// the function may take long, for instance to upload the file. No flush waits for it.
@@ -120,29 +132,36 @@ pub enum Incident<'a> {
 impl fmt::Display for Incident<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { sink, error, waiting } => write!(
+            Self::Failed { sink, items: "records", error, waiting } => write!(
                 f,
                 "can't write the log to {sink}: {error}; {waiting} bytes wait, trying again"
             ),
-            Self::Refused { sink, error, count } => {
-                write!(f, "{count} records for {sink} were dropped: {error}")
+            Self::Failed { sink, items, error, waiting } => write!(
+                f,
+                "can't send {items} to {sink}: {error}; {waiting} bytes wait, trying again"
+            ),
+            Self::Refused { sink, items, error, count } => {
+                write!(f, "{count} {items} for {sink} were dropped: {error}")
             }
-            Self::Warned { sink, warning } => {
-                write!(f, "{sink} accepts the log, and warns: {warning}")
+            Self::Warned { sink, items, warning } => {
+                write!(f, "{sink} accepts {items}, and warns: {warning}")
             }
             Self::NotFormatted { sink, error } => {
                 write!(f, "can't format a record for {sink}: {error}")
             }
-            Self::Stalled { sink } => {
-                write!(f, "the log to {sink} makes no progress; its records are dropped")
+            Self::Stalled { sink, items } => {
+                write!(f, "{items} for {sink} are dropped: it makes no progress")
             }
-            Self::Dropped { sink: Some(sink), count } => {
-                write!(f, "{count} records for {sink} were dropped")
+            Self::Dropped { sink: Some(sink), items, count } => {
+                write!(f, "{count} {items} for {sink} were dropped")
             }
-            Self::Dropped { sink: None, count } => {
-                write!(f, "{count} records were dropped, since a queue was full")
+            Self::Dropped { sink: None, items, count } => {
+                write!(f, "{count} {items} were dropped, since a queue was full")
             }
-            Self::Recovered { sink } => write!(f, "the log to {sink} is written again"),
+            Self::Recovered { sink, items: "records" } => {
+                write!(f, "the log to {sink} is written again")
+            }
+            Self::Recovered { sink, items } => write!(f, "{items} are sent to {sink} again"),
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())
             }

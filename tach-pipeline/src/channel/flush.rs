@@ -93,7 +93,6 @@ impl Flush {
                 let sinks = state.sinks.iter().zip(&counts.sinks);
                 let late = sinks.filter(|(sink, _)| sink.number < number);
                 let late: Vec<_> = late.map(|(_, counts)| counts.shown()).collect();
-                let late: Vec<_> = late.iter().map(String::as_str).collect();
                 return Err(Error::timed_out(timeout, &late));
             };
             state = self.changed.wait(state, left);

@@ -17,11 +17,11 @@ impl Progress {
         Self { flush: Flush::new(counts.sinks.len()), counts, waker: Waker::default() }
     }
 
-    /// Prints how many records wait for each sink. These are lost if the process ends now.
+    /// Prints how many records, spans or durations wait for each sink. These are lost if the process ends now.
     pub(crate) fn print_waiting(&self) {
         for sink in self.counts.sinks.iter().filter(|sink| sink.waiting() > 0) {
-            let (count, name) = (sink.waiting(), &sink.name);
-            to_stderr(format_args!("{count} records for {name} were not written in time"));
+            let (count, items, name) = (sink.waiting(), sink.items.as_str(), &sink.name);
+            to_stderr(format_args!("{count} {items} for {name} were not written in time"));
         }
     }
 }

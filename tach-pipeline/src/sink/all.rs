@@ -26,7 +26,7 @@ use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::report;
-use crate::stats::{Counts, Dropped, SinkCounts};
+use crate::stats::{Counts, Dropped, Items, SinkCounts};
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -71,7 +71,7 @@ impl Opened {
             let lanes = faults.take(target.open(sink.format));
             let Some((levels, lanes)) = levels.zip(lanes) else { continue };
             let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
-                counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
+                counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
                 writer,
                 formatter: Formatter { content, is_colored: sink.is_colored, most },
             });
@@ -125,7 +125,7 @@ pub(crate) struct Sinks {
     reporter: Reporter,
     progress: Arc<Progress>,
     /// The number of records that were added, but not yet counted in the statistics.
-    queued: u64,
+    records: u64,
 }
 
 /// The sinks that share a format. The format writes each record once for all of them.
@@ -182,13 +182,13 @@ impl Sinks {
                 }
             }
         }
-        Ok(Self { layouts, threads, reporter, progress: Arc::clone(progress), queued: 0 })
+        Ok(Self { layouts, threads, reporter, progress: Arc::clone(progress), records: 0 })
     }
 
     /// Adds a record, which happened at `time`.
     #[inline]
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.queued += 1;
+        self.records += 1;
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
     }
 
@@ -197,7 +197,8 @@ impl Sinks {
     pub(crate) fn queue_dropped(&mut self, dropped: &Dropped, now: UnixTime) {
         let count = dropped.count;
         self.progress.counts.dropped.add(count);
-        self.reporter.report(&Incident::Dropped { sink: None, count });
+        let items = Items::RECORDS.as_str();
+        self.reporter.report(&Incident::Dropped { sink: None, items, count });
         let bytes = report::dropped(dropped, now, "records dropped");
         if let Some(record) = Frame::read(&bytes) {
             self.layouts.iter_mut().for_each(|layout| layout.record(&record, now));
@@ -208,7 +209,10 @@ impl Sinks {
     fn report_dropped_spans(&mut self, is_asked: bool) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
-            let Some(what) = formatter.content.others() else { continue };
+            if formatter.takes_events() {
+                continue;
+            }
+            let what = formatter.content.items().as_str();
             for stream in streams {
                 stream.take_dropped(is_asked, |sink, dropped| {
                     let message = format!("{what} dropped while {sink} failed");
@@ -246,7 +250,7 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        self.progress.counts.queued.add(core::mem::take(&mut self.queued));
+        self.progress.counts.records.add(core::mem::take(&mut self.records));
     }
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The

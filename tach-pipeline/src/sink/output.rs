@@ -66,7 +66,7 @@ impl Output {
     /// Returns the reason why the receiver is not tried now.
     pub(super) fn waits(&self) -> String {
         let error = self.counts.last_error().unwrap_or_default();
-        format!("can't write the log to {}: {error}", self.counts.name)
+        self.counts.cannot_write(&error)
     }
 
     /// Returns how long to wait until events can be tried, or `None` if no events wait.
@@ -144,7 +144,8 @@ impl Output {
     }
 
     fn recovered(&mut self) {
-        self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Recovered { sink, items });
     }
 
     /// Records that the writer works. Returns whether it had failed before.
@@ -209,9 +210,9 @@ impl Output {
     fn failed(&mut self, error: &io::Error, waiting: usize) -> String {
         self.failure.happened();
         self.counts.failed(error);
-        let sink = &*self.counts.name;
-        self.reporter.report(&Incident::Failed { sink, error, waiting });
-        format!("can't write the log to {sink}: {error}")
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Failed { sink, items, error, waiting });
+        self.counts.cannot_write(error)
     }
 }
 

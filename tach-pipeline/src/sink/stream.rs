@@ -112,8 +112,9 @@ impl Stream {
         }
         self.added += (self.batch.events_left() - before) as u64;
         for counts in &self.counts {
-            let (sink, count) = (Some(&*counts.name), dropped.count);
-            self.reporter.report(&Incident::Dropped { sink, count });
+            let (sink, items) = (Some(&*counts.name), counts.items.as_str());
+            let count = dropped.count;
+            self.reporter.report(&Incident::Dropped { sink, items, count });
         }
     }
 

@@ -61,7 +61,8 @@ impl Worker {
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
         let has_room = self.link.add(self.lane, batch, 0);
         if has_room && mem::take(&mut self.is_stalled) {
-            self.reporter.report(&Incident::Recovered { sink: &self.counts.name });
+            let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+            self.reporter.report(&Incident::Recovered { sink, items });
         }
         has_room
     }
@@ -117,7 +118,8 @@ impl Worker {
     fn dropped_is_reported(&mut self, count: u64) {
         self.dropped = None;
         self.reported = Some(Instant::now());
-        self.reporter.report(&Incident::Dropped { sink: Some(&*self.counts.name), count });
+        let (sink, items) = (Some(&*self.counts.name), self.counts.items.as_str());
+        self.reporter.report(&Incident::Dropped { sink, items, count });
     }
 
     /// Waits until there is room for the events, and adds them. If the sink fails, or makes no
@@ -145,7 +147,8 @@ impl Worker {
         batch.drop_into(&mut self.dropped);
         self.written = self.counts.written.get();
         if stalls && !mem::replace(&mut self.is_stalled, true) {
-            self.reporter.report(&Incident::Stalled { sink: &self.counts.name });
+            let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+            self.reporter.report(&Incident::Stalled { sink, items });
         }
     }
 }
