@@ -206,8 +206,9 @@
 //! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
 //! panic, or while a thread ends. A record that is logged within a call is written before the
 //! call's own record, which has the earlier time. A call on the back end's own thread never waits:
-//! if its queue is full, the record is dropped and counted. A signal handler must not log. A span
-//! that starts in the destructor of a thread-local value aborts the process, in
+//! if its queue is full, the record is dropped and counted. A signal handler must not
+//! log, since a call may allocate; a handler that logs nevertheless never waits for a call that it
+//! interrupts, and loses and counts a record instead. A span that starts in the destructor of a thread-local value aborts the process, in
 //! tracing-subscriber's registry.
 //!
 //! # Signals
@@ -288,7 +289,7 @@ mod sync;
 mod trace;
 
 pub use crate::error::Error;
-pub use crate::incident::Incident;
+pub use crate::incident::{Incident, Task};
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;

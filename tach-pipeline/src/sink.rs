@@ -50,6 +50,7 @@ pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
+pub(crate) use self::worker::Patience;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::Levels;
@@ -217,9 +218,13 @@ impl<K> Sink<K> {
     /// Sets how long the pipeline waits for this sink while its buffer is full and it makes no
     /// progress. Afterwards the sink's records are dropped until it has room again.
     ///
-    /// By default that is five seconds under [`WhenFull::Block`](crate::WhenFull::Block), and zero
-    /// under the other policies. Zero drops as soon as the sink is slower than the records come.
+    /// By default that is five seconds under [`WhenFull::Block`](crate::WhenFull::Block). Under the
+    /// other policies it is one second, and ends as soon as a queue is half full: so the wait costs
+    /// no other sink a record. Zero drops as soon as the sink is slower than the records come.
     /// [`Duration::MAX`] drops nothing, and may stop all calls.
+    ///
+    /// When the process ends, the other sinks are not waited for: the rest of the queues is passed to
+    /// all sinks at once.
     ///
     /// A sink whose last try failed is not waited for: what its buffer has no room for is dropped
     /// until something is written again.

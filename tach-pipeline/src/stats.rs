@@ -212,6 +212,11 @@ impl Count {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
+    pub(crate) fn set(&self, count: u64) {
+        // ORDERING: Relaxed, as in `add`.
+        self.0.store(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         // ORDERING: Relaxed, as in `add`.
         self.0.load(Ordering::Relaxed)
@@ -239,6 +244,8 @@ impl Flag {
 pub(crate) struct Counts {
     pub(crate) queued: Count,
     pub(crate) dropped: Count,
+    /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
+    pub(crate) in_hand: Count,
     /// Traces that were decided about before their end.
     pub(crate) early: Count,
     /// Records whose span was not known.
@@ -259,6 +266,8 @@ pub(crate) struct SinkCounts {
     pub(crate) dropped: Count,
     /// Whether the last try to write failed, and nothing was written since.
     pub(crate) is_failing: Flag,
+    /// Whether the back end has waited for the sink in vain, and nothing was written since.
+    pub(crate) is_stalled: Flag,
     failures: Count,
     /// Without a lock: after a fork nobody would release one.
     last_error: ArcSwapOption<String>,

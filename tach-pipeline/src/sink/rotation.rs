@@ -16,6 +16,9 @@ use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of an
+/// old file while it is compressed has 32 more.
+const LONGEST_NAME: usize = 255 - ".20261123T143000.123456Z.gz.part".len();
 /// The smallest limit for the size of a file: as much as one write of many events.
 const LEAST_BYTES: u64 = BATCH as u64;
 
@@ -142,6 +145,13 @@ impl Rotation {
     /// Adds a fault for each option that can't work for the file at `path`.
     pub(super) fn check(&self, faults: &mut Faults, path: &Path) {
         let Self { max_bytes, period, .. } = *self;
+        let name = path.file_name().unwrap_or_default();
+        let call = || format!("Sink::file(\"{}\").rotate(..)", path.display());
+        faults.unless(
+            name.len() <= LONGEST_NAME,
+            call,
+            "the name of a rotated file has 223 bytes at most, since those of its old files are longer",
+        );
         let path = path.display();
         let call = |rotation: &str| format!("Sink::file(\"{path}\").rotate({rotation})");
         faults.unless(

@@ -18,6 +18,7 @@ mod formats;
 mod front;
 mod full;
 mod globals;
+mod incidents;
 mod journal;
 mod lost;
 mod nested;

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use log::Level;
 use tach_core::{Clock, adapter};
 
 use super::Builder;
@@ -257,6 +258,39 @@ impl Builder {
     /// ```
     pub fn flush_at_exit(mut self, timeout: Duration) -> Self {
         self.at_exit = timeout;
+        self
+    }
+
+    /// Makes a call at `level` or above return only when its record is written to all sinks, or
+    /// after `timeout`. So the record outlives a crash that follows: `std::process::abort`, a
+    /// segmentation fault, `_exit`. By default no call waits.
+    ///
+    /// Such a call takes as long as the slowest sink. A sink that wrote nothing for a second of such
+    /// a wait stalls, and is not waited for again until it writes. A call in a sink, or in a
+    /// function of [`on_incident`](Self::on_incident), does not wait.
+    ///
+    /// A record that also outlives a machine that loses power needs [`Sink::sync`].
+    ///
+    /// [`Sink::sync`]: crate::Sink::sync
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{Pipeline, Sink, SyncPolicy};
+    ///
+    /// # let folder = std::env::temp_dir();
+    /// # let path = folder.join("tach-doc-audit.log");
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::file(&path).sync(SyncPolicy::Every))
+    ///     .flush_on(log::Level::Error, Duration::from_secs(1))
+    ///     .build()?;
+    /// # std::fs::remove_file(path).unwrap();
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn flush_on(mut self, level: Level, timeout: Duration) -> Self {
+        self.flush_on = Some((level, timeout));
         self
     }
 

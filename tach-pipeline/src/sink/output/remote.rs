@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(in crate::sink) use self::aside::Aside;
 use self::aside::Part;
 use super::{Output, attempt};
-use crate::incident::Incident;
+use crate::incident::{Incident, Task};
 use crate::sink::batch::Batch;
 use crate::sink::refused::{Refused, Which};
 
@@ -174,7 +174,7 @@ impl Output {
     fn has_accepted(&mut self) {
         self.aside.accepted();
         if self.is_over() {
-            self.recovered();
+            self.recovered(Task::Write);
         }
     }
 
@@ -199,8 +199,9 @@ impl Output {
         if let Some(dropped) = dropped {
             self.counts.dropped.add(dropped.count);
             dropped.add_to(&mut self.dropped);
-            let count = dropped.count;
-            self.reporter.report(&Incident::Refused { sink, error, count });
+            let count = self.aside.refused + dropped.count;
+            let is_reported = self.reporter.report(&Incident::Refused { sink, error, count });
+            self.aside.refused = if is_reported { 0 } else { count };
         }
         format!("can't write the log to {sink}: {error}")
     }

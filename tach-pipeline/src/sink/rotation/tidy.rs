@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use tach_files::{Entry, Folder, Place};
 
 use super::{Rotation, with_end};
+use crate::host;
 use crate::sync::Lock;
 
 /// The old files of one log.
@@ -34,8 +35,10 @@ struct State {
     /// The file that is being written, which must be neither compressed nor deleted. Its name does
     /// not show that: if a rotation could not open a new file, it has the name of an old file.
     open: Option<Entry>,
-    /// The first failure since failures were last reported.
+    /// The first failure since the outcome was last taken.
     failure: Option<io::Error>,
+    /// Whether the thread has ended a run since the outcome was last taken.
+    has_ended: bool,
 }
 
 impl State {
@@ -55,7 +58,7 @@ impl Tidying {
     ///
     /// # Errors
     ///
-    /// If the thread can't be started, or has failed at a file since the last call.
+    /// If the thread can't be started.
     pub(in crate::sink) fn begin(
         &mut self,
         place: Place,
@@ -71,14 +74,23 @@ impl Tidying {
             let mut state = self.state.lock();
             if state.is_at_work {
                 state.late = Some(job);
-                return state.failure.take().map_or(Ok(()), Err);
+                return Ok(());
             }
             state.is_at_work = true;
         }
         let work = Work { state: Arc::clone(&self.state), is_done: false };
         let tidy = move || work.tidy(job);
-        self.last = Some(thread::Builder::new().name("tach-tidy".to_owned()).spawn(tidy)?);
-        self.state.lock().failure.take().map_or(Ok(()), Err)
+        self.last = Some(host::spawn("tach-tidy", tidy)?);
+        Ok(())
+    }
+
+    /// Takes the outcome of the work, if it has ended since the last call.
+    pub(in crate::sink) fn outcome(&self) -> Option<io::Result<()>> {
+        // Without a thread there is no outcome, and no need for the lock.
+        self.last.as_ref()?;
+        let mut state = self.state.lock();
+        let has_ended = core::mem::take(&mut state.has_ended);
+        has_ended.then(|| state.failure.take().map_or(Ok(()), Err))
     }
 }
 
@@ -107,6 +119,7 @@ impl Work {
             next = state.late.take();
             self.is_done = next.is_none();
             state.is_at_work = next.is_some();
+            state.has_ended = true;
         }
     }
 }
@@ -115,7 +128,7 @@ impl Drop for Work {
     fn drop(&mut self) {
         if !self.is_done {
             let mut state = self.state.lock();
-            state.is_at_work = false;
+            (state.is_at_work, state.has_ended) = (false, true);
             state.failed(io::Error::other("the thread that compresses old files panicked"));
         }
     }
