@@ -162,6 +162,24 @@ impl Pipeline {
         self.shared().channel.reopen();
     }
 
+    /// Rotates all files that have a [`Rotation`](crate::Rotation) and are not empty, and opens the
+    /// others again, like [`reopen`](Self::reopen).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().build()?;
+    /// pipeline.rotate();
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn rotate(&self) {
+        let channel = &self.shared().channel;
+        channel.progress.counts.sinks.iter().for_each(|sink| sink.rotations.add(1));
+        channel.reopen();
+    }
+
     /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
     /// `timeout`, even if the panic is caught.
     ///

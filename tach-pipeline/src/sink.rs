@@ -3,6 +3,7 @@
 pub(crate) mod all;
 mod any_format;
 mod batch;
+mod colors;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod content;
 #[cfg(not(all(feature = "otlp", feature = "tracing")))]
@@ -21,6 +22,7 @@ pub mod kind;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+mod printed;
 #[cfg(feature = "otlp")]
 mod refused;
 mod rotation;
@@ -37,7 +39,7 @@ use core::time::Duration;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use log::LevelFilter;
+use log::{LevelFilter, Metadata};
 use tach_log::{Format, Line};
 
 use self::any_format::AnyFormat;
@@ -53,7 +55,7 @@ pub use self::syslog::{Facility, Syslog};
 pub(crate) use self::worker::Patience;
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::filter::Levels;
+use crate::filter::{Levels, Only};
 use crate::host::terminal;
 use crate::host::unlocked::Unlocked;
 
@@ -102,6 +104,7 @@ pub struct Sink<K = kind::Any> {
     to: K,
     format: Box<dyn AnyFormat>,
     filter: Result<Levels, Error>,
+    only: Option<Only>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
     /// The parts of a message that the receiver's protocol puts around each event.
@@ -193,6 +196,7 @@ impl<K> Sink<K> {
             to,
             format: Box::new(Line::new()),
             filter: Ok(Levels::all(LevelFilter::Trace)),
+            only: None,
             is_colored: false,
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
@@ -207,6 +211,7 @@ impl<K> Sink<K> {
             to: to(self.to),
             format: self.format,
             filter: self.filter,
+            only: self.only,
             is_colored: self.is_colored,
             stall_timeout: self.stall_timeout,
             envelope: self.envelope,
@@ -352,6 +357,33 @@ impl<K> Sink<K> {
     #[must_use]
     pub fn filter(mut self, directives: &str) -> Self {
         self.filter = Levels::parse(directives);
+        self
+    }
+
+    /// Drops records, by level and target, for which `is_written` returns `false`, besides those that
+    /// [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the log
+    /// calls it, so it should return soon. The pipeline's own counts of dropped records pass.
+    ///
+    /// # Examples
+    ///
+    /// Errors and warnings to stderr, everything else to stdout:
+    ///
+    /// ```
+    /// use log::{Level, LevelFilter};
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::stderr().level(LevelFilter::Warn))
+    ///     .sink(Sink::stdout().only(|metadata| metadata.level() >= Level::Info))
+    ///     .build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn only(
+        mut self,
+        is_written: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.only = Some(Only::new(is_written));
         self
     }
 }

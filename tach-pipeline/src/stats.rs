@@ -268,6 +268,8 @@ pub(crate) struct SinkCounts {
     pub(crate) is_failing: Flag,
     /// Whether the back end has waited for the sink in vain, and nothing was written since.
     pub(crate) is_stalled: Flag,
+    /// How many times the program has asked for a rotation of the file.
+    pub(crate) rotations: Count,
     failures: Count,
     /// Without a lock: after a fork nobody would release one.
     last_error: ArcSwapOption<String>,

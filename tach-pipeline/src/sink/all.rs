@@ -70,6 +70,7 @@ impl Opened {
                 faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
             let lanes = faults.take(target.open(sink.format));
             let Some((levels, lanes)) = levels.zip(lanes) else { continue };
+            let levels = levels.only(sink.only);
             let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
                 counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
                 writer,
@@ -159,7 +160,8 @@ impl Sinks {
             let mut streams = Vec::new();
             for OpenLane { writer, formatter, counts } in lanes {
                 let reporter = reporter.of_sink(&counts.name);
-                let output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+                let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+                output.start();
                 outputs.push((output, index));
                 streams.push((formatter, counts, reporter));
                 index += 1;

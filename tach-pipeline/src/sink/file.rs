@@ -204,6 +204,20 @@ impl LogFile {
         is_rotated && !is_other()
     }
 
+    pub(super) fn is_rotated(&self) -> bool {
+        self.rotation().is_some()
+    }
+
+    /// Returns whether the file is empty, if it is rotated.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns whether the file must be rotated before the first write.
+    pub(super) fn is_due_at_start(&self) -> bool {
+        !self.is_empty() && self.rotation().is_some_and(|rotation| rotation.is_at_start())
+    }
+
     /// Renames the file for a rotation. Call [`reopen`](Self::reopen) next.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod remote;
 #[path = "output/no_remote.rs"]
 mod remote;
 
+use core::mem;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
@@ -36,6 +37,8 @@ pub(super) struct Output {
     is_lost: bool,
     /// Events that were given up and not reported yet.
     dropped: Option<Dropped>,
+    /// How many rotations that the program asked for were begun.
+    rotations: u64,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
@@ -53,9 +56,19 @@ impl Output {
             aside: Aside::default(),
             is_lost: false,
             dropped: None,
+            rotations: 0,
             counts,
             reporter,
         }
+    }
+
+    /// Rotates the file if that is due at the start, and begins to compress and delete old files.
+    pub(super) fn start(&mut self) {
+        let Some(file) = self.writer.file() else { return };
+        if file.is_due_at_start() {
+            return self.rotate(&mut Batch::new());
+        }
+        self.tidy();
     }
 
     /// Returns how long to wait before the next try. Zero if the last try succeeded.
@@ -175,8 +188,23 @@ impl Output {
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch.left()))
     }
 
+    /// Rotates the file if the program asks for that and it has a rotation. Otherwise opens its
+    /// path again.
+    pub(super) fn renew(&mut self, batch: &mut Batch) {
+        let asked = self.counts.rotations.get();
+        let is_asked = asked != mem::replace(&mut self.rotations, asked);
+        match self.writer.file() {
+            Some(file) if is_asked && file.is_rotated() => {
+                if !file.is_empty() {
+                    self.rotate(batch);
+                }
+            }
+            _ => self.reopen(batch),
+        }
+    }
+
     /// Continues in a new file at the same path, or in the old one if no file can be opened.
-    pub(super) fn reopen(&mut self, batch: &mut Batch) {
+    fn reopen(&mut self, batch: &mut Batch) {
         match self.reopen_now(batch) {
             Ok(()) => self.recovered(Task::Reopen),
             Err(error) => self.failed_at(Task::Reopen, &error, Duration::ZERO),
@@ -220,6 +248,10 @@ impl Output {
             return self.failed_at(Task::Rotate, &error, pause);
         }
         self.reopen(batch);
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
         let Some(file) = self.writer.file() else { return };
         if let Err(error) = file.tidy() {
             self.failed_at(Task::Tidy, &error, Duration::ZERO);

@@ -215,7 +215,7 @@ impl Stream {
     /// Opens the only sink's file again. Call after the events are written.
     pub(super) fn reopen_here(&mut self) {
         if let Writers::Here(output, _) = &mut self.writers {
-            output.reopen(&mut self.batch);
+            output.renew(&mut self.batch);
         }
     }
 

@@ -317,7 +317,7 @@ impl Lane {
             self.output.write(&mut self.batch);
         }
         if reopens {
-            self.output.reopen(&mut self.batch);
+            self.output.renew(&mut self.batch);
         }
         self.output.publish_failure();
         if let Some(dropped) = self.output.take_dropped() {

@@ -358,6 +358,47 @@ fn a_fifo_is_not_rotated() {
     assert_eq!(old_files(&folder), [""; 0]);
 }
 
+#[test]
+fn a_file_is_rotated_at_the_start_and_on_demand() {
+    let folder = Folder::new("on-demand");
+    let path = folder.path("app.log");
+    let files = || {
+        let names = fs::read_dir(folder.path("")).unwrap().map(|it| it.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names.into_iter().map(|name| folder.messages(&name)).collect::<Vec<_>>()
+    };
+    for sinks in [1, 2] {
+        fs::write(&path, "a: before\n").unwrap();
+        let rotation = Rotation::new().at_start().keep(2);
+        let mut builder = Pipeline::builder().sink(Sink::file(&path).rotate(rotation));
+        if sinks == 2 {
+            builder = builder.sink(Sink::writer("beside", std::io::sink()));
+        }
+        let pipeline = builder.build().unwrap();
+        info(&pipeline, "one");
+        pipeline.flush(LONG).unwrap();
+        pipeline.rotate();
+        pipeline.flush(LONG).unwrap();
+        info(&pipeline, "two");
+        pipeline.flush(LONG).unwrap();
+        // An empty file is left alone.
+        pipeline.rotate();
+        pipeline.flush(LONG).unwrap();
+        pipeline.rotate();
+        pipeline.flush(LONG).unwrap();
+        info(&pipeline, "three");
+        pipeline.flush(LONG).unwrap();
+        // The thread that deletes old files ends with the pipeline.
+        drop(pipeline);
+        let mut files = files();
+        // The current file is the first by its name.
+        assert_eq!(files.remove(0), ["three"] as [&str; 1]);
+        assert_eq!(files, [["one"], ["two"]]);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
 /// The names of its old files would be longer than a name may be.
 #[test]
 fn a_file_with_a_name_too_long_to_rotate_is_refused() {
