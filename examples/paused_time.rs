@@ -13,7 +13,7 @@ use core::time::Duration;
 use std::thread;
 
 use tach_core::{Budget, Clock, Instant, UnixTime};
-use tach_tracing::{Timer as _, Utc};
+use tach_tracing::Utc;
 use tokio::runtime::Handle;
 use tokio::time::{self, sleep};
 
@@ -54,7 +54,7 @@ async fn main() {
     tracing_subscriber::fmt()
         .with_ansi(false)
         .with_target(false)
-        .with_timer(Utc::<3>.with_clock(clock))
+        .with_timer(Utc.digits(3).with_clock(clock))
         .init();
 
     let budget = Budget::new(Duration::from_secs(DAY_S)).with_clock(clock);

@@ -22,14 +22,14 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Id
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
         let times = span.extensions().get::<SpanTimes>().map(SpanTimes::durations);
-        if times.is_some_and(|times| times.idle() > times.busy()) {
+        if times.is_some_and(|times| times.idle > times.busy) {
             eprintln!("{} was idle for most of its time", span.name());
         }
     }
 }
 
 fn main() {
-    let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
+    let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc);
     tracing_subscriber::registry()
         .with(SpanTiming::new())
         .with(CloseTimes::new(lines))

@@ -13,7 +13,7 @@ use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLogger, SdkLoggerPr
 use opentelemetry_sdk::trace::{
     Sampler, SdkTracer, SdkTracerProvider, Span, SpanData, SpanProcessor,
 };
-use tach_otel::{Align, Clocked, EventTime};
+use tach_otel::{Align, Clocked, EventTimeProcessor};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::{Group, Subject};
@@ -72,7 +72,7 @@ static PLAIN_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
 static CLOCKED_LOGS: LazyLock<Clocked<SdkLogger>> =
     LazyLock::new(|| Clocked::new(PLAIN_LOGS.clone()));
 static EVENT_TIME_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
-    let builder = SdkLoggerProvider::builder().with_log_processor(EventTime::new());
+    let builder = SdkLoggerProvider::builder().with_log_processor(EventTimeProcessor::default());
     builder.with_log_processor(Discard).build().logger("benches")
 });
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+use tach_tracing::{CloseTimes, EventTimeLayer, SpanTiming, Utc};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::{DefaultFields, FmtSpan, Format, Full, Writer};
@@ -48,10 +48,10 @@ fn timed_spans() -> Group {
 
 fn printed_spans() -> Group {
     let subjects = vec![
-        spans!("FmtSpan::CLOSE", closing().with_timer(Utc::<6>)),
+        spans!("FmtSpan::CLOSE", closing().with_timer(Utc)),
         spans!(
             "tach SpanTiming, CloseTimes",
-            SpanTiming::new().and_then(CloseTimes::new(lines().with_timer(Utc::<6>)))
+            SpanTiming::new().and_then(CloseTimes::new(lines().with_timer(Utc)))
         ),
     ];
     Group { name: "span, timed and printed", subjects }
@@ -60,11 +60,11 @@ fn printed_spans() -> Group {
 fn events() -> Group {
     let subjects = vec![
         events!("no line", Identity::new()),
-        events!("no line, tach EventTime", EventTime::new(Identity::new())),
-        events!("two lines", lines().with_timer(Utc::<6>).and_then(lines().with_timer(Utc::<6>))),
+        events!("no line, tach EventTime", EventTimeLayer::new(Identity::new())),
+        events!("two lines", lines().with_timer(Utc).and_then(lines().with_timer(Utc))),
         events!(
             "two lines, tach EventTime",
-            EventTime::new(lines().with_timer(Utc::<6>).and_then(lines().with_timer(Utc::<6>)))
+            EventTimeLayer::new(lines().with_timer(Utc).and_then(lines().with_timer(Utc)))
         ),
     ];
     Group { name: "info!() of one time", subjects }

@@ -1,17 +1,20 @@
 //! The timers of tach-tracing and of tracing-subscriber.
 
 use core::hint::black_box;
+use core::time::Duration;
 use std::io;
 
-use tach_core::Offset;
-use tach_core::UnixTime;
-use tach_tracing::{FixedOffset, Local, Strftime, Timer as _, UnixNanos, Uptime, Utc};
+use tach_core::{IncreasingClock, Offset, SystemClock, UnixTime};
+use tach_tracing::{FixedOffset, Local, Strftime, UnixNanos, Uptime, Utc};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{self, ChronoLocal, ChronoUtc, FormatTime, SystemTime};
 
 use crate::{Group, Subject};
+
+/// A clock for timestamps of six digits.
+static INCREASING: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
 
 const RFC3339: &str = "%FT%T%.6f%:z";
 
@@ -39,8 +42,8 @@ fn utc() -> Group {
         subjects: vec![
             timer!("tracing-subscriber SystemTime", SystemTime),
             timer!("tracing-subscriber ChronoUtc", ChronoUtc::rfc_3339()),
-            timer!("tach Utc<6>", Utc::<6>),
-            timer!("tach Utc<6>, increasing", Utc::<6>.strictly_increasing()),
+            timer!("tach Utc<6>", Utc),
+            timer!("tach Utc<6>, increasing", Utc.with_clock(&INCREASING)),
             timer!("tach UnixNanos", UnixNanos),
             timer!("tach Strftime", Strftime::utc(RFC3339).expect("a good pattern")),
             Subject { name: "tach UnixTime::to_string", run: print_times },
@@ -53,7 +56,7 @@ fn uptime() -> Group {
         name: "format_time, uptime",
         subjects: vec![
             timer!("tracing-subscriber Uptime", time::Uptime::default()),
-            timer!("tach Uptime", Uptime::default()),
+            timer!("tach Uptime", Uptime),
         ],
     }
 }
@@ -63,8 +66,8 @@ fn local() -> Group {
         name: "format_time, local time",
         subjects: vec![
             timer!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
-            timer!("tach Local<6>", Local::<6>),
-            timer!("tach FixedOffset<6>", FixedOffset::<6>::new(Offset::UTC)),
+            timer!("tach Local<6>", Local),
+            timer!("tach FixedOffset<6>", FixedOffset::new(Offset::UTC)),
             timer!("tach Strftime", Strftime::local(RFC3339).expect("a good pattern")),
         ],
     }
@@ -75,11 +78,11 @@ fn events() -> Group {
         name: "info!() to nowhere",
         subjects: vec![
             event!("tracing-subscriber SystemTime", SystemTime),
-            event!("tach Utc<6>", Utc::<6>),
+            event!("tach Utc<6>", Utc),
             event!("tracing-subscriber Uptime", time::Uptime::default()),
-            event!("tach Uptime", Uptime::default()),
+            event!("tach Uptime", Uptime),
             event!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
-            event!("tach Local<6>", Local::<6>),
+            event!("tach Local<6>", Local),
             event!("no time", ()),
         ],
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use tach_core::MonotonicInstant;
-use tach_tower::{REQUEST_TIMEOUT, Stats};
+use tach_tower::Stats;
 use tokio::task::JoinSet;
 
 use crate::Failure;
@@ -42,7 +42,7 @@ pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
             for (path, budget) in REQUESTS {
                 let mut request = client.get(format!("http://{address}{path}"));
                 if let Some(budget) = budget {
-                    request = request.header(REQUEST_TIMEOUT.as_str(), budget);
+                    request = request.header("request-timeout", budget);
                 }
                 let start = MonotonicInstant::now();
                 let response = request.send().await?;

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    tracing_subscriber::fmt().with_timer(FixedOffset::<6>::new(offset)).init();
+    tracing_subscriber::fmt().with_timer(FixedOffset::new(offset)).init();
     tracing::info!("ready");
     ExitCode::SUCCESS
 }

@@ -7,6 +7,6 @@
 use tach_tracing::Local;
 
 fn main() {
-    tracing_subscriber::fmt().with_timer(Local::<6>).init();
+    tracing_subscriber::fmt().with_timer(Local).init();
     tracing::info!("ready");
 }

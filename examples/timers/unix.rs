@@ -1,18 +1,16 @@
-//! The Unix time as a number, in each unit.
+//! The Unix time as a number.
 //!
 //! ```text
 //! cargo run --example timer_unix
 //! ```
 
-use tach_tracing::{UnixMicros, UnixMillis, UnixNanos, UnixSeconds};
+use tach_tracing::{UnixMillis, UnixNanos};
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::time::FormatTime;
 
 fn main() {
-    log_by(UnixSeconds);
     log_by(UnixMillis);
-    log_by(UnixMicros);
     log_by(UnixNanos);
 }
 

@@ -11,7 +11,7 @@ use tach_tracing::Uptime;
 
 fn main() {
     tach_core::uptime();
-    tracing_subscriber::fmt().with_timer(Uptime::default()).init();
+    tracing_subscriber::fmt().with_timer(Uptime).init();
     tracing::info!("starting");
     thread::sleep(Duration::from_millis(42));
     tracing::info!("ready");

@@ -7,6 +7,6 @@
 use tach_tracing::Utc;
 
 fn main() {
-    tracing_subscriber::fmt().with_timer(Utc::<3>).init();
+    tracing_subscriber::fmt().with_timer(Utc.digits(3)).init();
     tracing::info!("ready");
 }

@@ -49,7 +49,7 @@ pub(crate) struct Options {
     /// with the OS in between. Exit status 1 if elapsed time goes back between them
     #[arg(long, value_name = "THREADS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
     load: u16,
-    /// Draws the errors over time into a file, which ends with .svg or .png
+    /// Draws the errors over time into a file, which ends with .svg
     #[arg(long, value_name = "FILE")]
     plot: Vec<Target>,
     /// Writes each comparison into a file: times in s, errors in ns

@@ -1,13 +1,10 @@
-//! Plots as SVG or PNG, without fonts of the system.
-
-mod letters;
+//! Plots as SVG. The program that shows them has the fonts.
 
 use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
-use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
@@ -15,12 +12,10 @@ use plotters::chart::ChartBuilder;
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::element::{PathElement, Text};
-use plotters::prelude::{BitMapBackend, DrawingBackend, IntoDrawingArea, SVGBackend};
+use plotters::prelude::{DrawingBackend, IntoDrawingArea, SVGBackend};
 use plotters::series::LineSeries;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{BLACK, Color, IntoFont, IntoTextStyle, RGBColor, WHITE};
-
-use self::letters::Letters;
 
 const SIZE: (u32, u32) = (1400, 900);
 const MARGIN: i32 = 16;
@@ -58,12 +53,9 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// The path of a plot. It ends with `.svg` or `.png`.
+/// The path of a plot. It ends with `.svg`.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
-    path: PathBuf,
-    format: Format,
-}
+pub(crate) struct Target(PathBuf);
 
 /// A file for a plot, which is open.
 #[derive(Debug)]
@@ -72,71 +64,38 @@ pub(crate) struct Plot<'a> {
     file: File,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Svg,
-    Png,
-}
-
 impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(text);
-        let extension = path.extension().map(OsStr::to_ascii_lowercase);
-        let format = match extension.as_ref().and_then(|extension| extension.to_str()) {
-            Some("svg") => Format::Svg,
-            Some("png") => Format::Png,
-            _ => return Err("the file's name must end with .svg or .png".to_owned()),
-        };
-        Ok(Self { path, format })
+        match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("svg") => Ok(Self(path)),
+            _ => Err("the file's name must end with .svg".to_owned()),
+        }
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.display().fmt(f)
+        self.0.display().fmt(f)
     }
 }
 
 impl Target {
     /// Creates the file, so that a path that can't be written is found before a long measurement.
     pub(crate) fn create(&self) -> anyhow::Result<Plot<'_>> {
-        let file =
-            tach_files::create(&self.path).with_context(|| format!("can't create {self}"))?;
+        let file = tach_files::create(&self.0).with_context(|| format!("can't create {self}"))?;
         Ok(Plot { target: self, file })
     }
 }
 
 impl Plot<'_> {
     pub(crate) fn write(mut self, chart: &Chart) -> anyhow::Result<()> {
-        let target = self.target;
-        match target.format {
-            Format::Svg => {
-                let mut text = String::new();
-                draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), chart)?;
-                let written = self.file.write_all(text.as_bytes());
-                written.with_context(|| format!("can't write {target}"))
-            }
-            Format::Png => {
-                let (width, height) = SIZE;
-                let mut pixels = vec![0; 3 * width as usize * height as usize];
-                let bitmap = Letters(BitMapBackend::with_buffer(&mut pixels, SIZE));
-                draw(&bitmap.into_drawing_area(), chart)?;
-                self.write_png(&pixels).with_context(|| format!("can't write {target}"))
-            }
-        }
-    }
-
-    fn write_png(self, pixels: &[u8]) -> anyhow::Result<()> {
-        let file = BufWriter::new(self.file);
-        let mut encoder = png::Encoder::new(file, SIZE.0, SIZE.1);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(pixels)?;
-        writer.finish()?;
-        Ok(())
+        let mut text = String::new();
+        draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), chart)?;
+        let written = self.file.write_all(text.as_bytes());
+        written.with_context(|| format!("can't write {}", self.target))
     }
 }
 
@@ -216,12 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_the_file_chooses_the_format() {
-        let format = |name: &str| name.parse().map(|target: Target| target.format);
-        assert_eq!(format("a/b.svg"), Ok(Format::Svg));
-        assert_eq!(format("b.PNG"), Ok(Format::Png));
+    fn a_plot_is_an_svg() {
+        for name in ["a/b.svg", "b.SVG"] {
+            assert_eq!(name.parse::<Target>().unwrap().to_string(), name);
+        }
         for name in ["plot", "plot.pdf", ""] {
-            assert!(format(name).unwrap_err().contains(".svg or .png"), "{name}");
+            assert!(name.parse::<Target>().unwrap_err().contains(".svg"), "{name}");
         }
     }
 }

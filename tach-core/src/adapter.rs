@@ -26,19 +26,19 @@ pub mod local_time {
     pub use crate::local_time::{offset_at, zone_at};
 }
 
-/// Returns the step of a `std::time::SystemTime`, in nanoseconds.
-#[must_use]
-#[inline]
-pub const fn system_time_step_ns() -> u64 {
-    os::SYSTEM_TIME_STEP_NS
-}
-
 /// Returns the OS's monotonic clock at `instant`, an instant of the system's clock, in nanoseconds.
 /// Cheaper than a duration from an old instant.
 #[must_use]
 #[inline]
 pub fn monotonic_ns_at(instant: Instant) -> u64 {
     system::monotonic_ns_at(instant.as_ticks())
+}
+
+/// Returns the time, as of [`monotonic_ns_at`], at which a look at the OS's real-time clock last
+/// found that it was stepped or had changed its rate; `None` if no look did.
+#[must_use]
+pub fn last_wall_step_ns() -> Option<u64> {
+    system::last_wall_step_tick().map(system::monotonic_ns_at)
 }
 
 /// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can.

@@ -117,38 +117,6 @@ fn precise_unix_time() -> UnixTime {
     UnixTime::now()
 }
 
-/// Refreshes the values now, in addition to the refreshers. Without a refresher it does nothing:
-/// reads are precise then.
-///
-/// # Guarantees
-///
-/// If there is a refresher throughout, the values are then from a reading of the clock that was
-/// taken after this call began, on this thread or another.
-///
-/// # Cost
-///
-/// A read of the precise clock and two writes to shared memory, repeated if another refresh comes
-/// between.
-///
-/// # Examples
-///
-/// A process that wakes up after a long wait need not wait for the refresher:
-///
-/// ```
-/// use std::time::Duration;
-/// use tach_core::coarse::{self, Refresher};
-///
-/// let _refresher = Refresher::spawn(Duration::from_secs(60))?;
-/// let before = coarse::now();
-/// std::thread::sleep(Duration::from_millis(2));
-/// coarse::refresh();
-/// assert!(coarse::now() > before);
-/// # Ok::<(), tach_core::Error>(())
-/// ```
-pub fn refresh() {
-    PUBLISHED.refresh(Reading::now);
-}
-
 /// Returns the age of the values, or `None` if there is no refresher.
 ///
 /// The age is the time since the last refresh by the instants or by Unix time, whichever is
@@ -196,8 +164,8 @@ pub fn staleness() -> Option<Duration> {
 ///
 /// # Cost
 ///
-/// A thread that sleeps, and one [`refresh`] an interval. Spawning and dropping take a lock, so
-/// neither is for a signal handler.
+/// A thread that sleeps. Once an interval it reads the precise clock and writes twice to shared
+/// memory. Spawning and dropping take a lock, so neither is for a signal handler.
 ///
 /// # Examples
 ///
@@ -262,7 +230,7 @@ impl Drop for Refresher {
         let is_in_its_process = self.thread.as_ref().is_some_and(Periodic::is_in_its_process);
         drop(self.thread.take());
         if !is_in_its_process {
-            // The child has forgotten it.
+            // `forget_refreshers` has removed the registration in the child.
             mem::forget(self.registration.take());
         }
     }
@@ -357,7 +325,6 @@ mod tests {
             let (unix_before, unix) = (UnixTime::now(), unix_time());
             before <= instant && instant <= after && unix_before <= unix
         };
-        refresh();
         assert_eq!(staleness(), None);
         assert!(is_precise());
 
@@ -368,7 +335,7 @@ mod tests {
         assert!(staleness() >= Some(2 * MS), "{:?}", staleness());
         assert_eq!((now(), unix_time()), (instant, unix), "nobody has refreshed them");
         assert!(!is_precise());
-        refresh();
+        PUBLISHED.refresh(Reading::now);
         assert!(now() > instant);
         assert_ne!(unix_time(), unix);
 

@@ -37,19 +37,13 @@ cfg_if! {
     ))] {
         mod x86;
         use x86 as back_end;
+        #[cfg(target_arch = "x86")]
+        use core::arch::x86 as intrinsics;
+        #[cfg(target_arch = "x86_64")]
+        use core::arch::x86_64 as intrinsics;
     } else {
         mod none;
         use none as back_end;
-    }
-}
-
-cfg_if! {
-    if #[cfg(target_arch = "x86")] {
-        #[allow(unused_imports, reason = "without SSE2 there is no such back end")]
-        use core::arch::x86 as intrinsics;
-    } else if #[cfg(target_arch = "x86_64")] {
-        #[allow(unused_imports, reason = "there is no such back end on every OS")]
-        use core::arch::x86_64 as intrinsics;
     }
 }
 

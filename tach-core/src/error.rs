@@ -150,32 +150,6 @@ impl Error {
         matches!(self.0, Kind::ClockRead | Kind::Configured)
     }
 
-    /// Returns whether the OS can't start a thread. The message has the OS's reason.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[cfg(feature = "recalibrator")]
-    /// # {
-    /// use std::time::Duration;
-    /// use tach_core::Recalibrator;
-    ///
-    /// match Recalibrator::spawn(Duration::from_secs(10)) {
-    ///     Ok(_recalibrator) => {}
-    ///     Err(error) if error.is_thread_refused() => eprintln!("{error}; going on without it"),
-    ///     Err(error) => panic!("{error}"),
-    /// }
-    /// # }
-    /// ```
-    #[must_use]
-    pub const fn is_thread_refused(&self) -> bool {
-        match self.0 {
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-            Kind::Thread { .. } => true,
-            _ => false,
-        }
-    }
-
     /// Returns the position of the fault in a text that was parsed, in bytes from the start. `None`
     /// if the text is well formed or the error is of another kind.
     ///
@@ -261,11 +235,10 @@ impl core::error::Error for Error {}
 mod tests {
     use super::*;
 
-    const OUT_OF_RANGE: [bool; 4] = [true, false, false, false];
-    const EXHAUSTED: [bool; 4] = [false, true, false, false];
-    const TOO_LATE: [bool; 4] = [false, false, true, false];
-    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-    const THREAD_REFUSED: [bool; 4] = [false, false, false, true];
+    const OUT_OF_RANGE: [bool; 3] = [true, false, false];
+    const EXHAUSTED: [bool; 3] = [false, true, false];
+    const TOO_LATE: [bool; 3] = [false, false, true];
+    const NONE: [bool; 3] = [false; 3];
 
     #[test]
     fn a_user_can_distinguish_the_kinds() {
@@ -276,20 +249,15 @@ mod tests {
             (Error::exhausted(Duration::ZERO, Duration::ZERO), EXHAUSTED, None),
             (Error::CLOCK_READ, TOO_LATE, None),
             (Error::CONFIGURED, TOO_LATE, None),
-            (Error::parse(Fault::NoLeapSecond, 17), [false; 4], Some(17)),
+            (Error::parse(Fault::NoLeapSecond, 17), NONE, Some(17)),
             #[cfg(feature = "prost")]
             (Error::nanos(-1), OUT_OF_RANGE, None),
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             (Error::interval(Duration::ZERO), OUT_OF_RANGE, None),
             #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-            (Error::thread(None), THREAD_REFUSED, None),
+            (Error::thread(None), NONE, None),
         ] {
-            let found = [
-                error.is_out_of_range(),
-                error.is_exhausted(),
-                error.is_too_late(),
-                error.is_thread_refused(),
-            ];
+            let found = [error.is_out_of_range(), error.is_exhausted(), error.is_too_late()];
             assert_eq!((found, error.position()), (kind, position), "{error}");
             assert_eq!(format!("{error:?}"), error.to_string());
         }

@@ -1,7 +1,7 @@
 //! The operating system: its clocks, and its opinion of the counter.
 //!
-//! A back end is one file with the first two of these items, and any others for which it has a
-//! better answer than `unknown`.
+//! A back end is one file with the first two of these items, and with others for which its system
+//! has an answer. Each last `else` below has the answer of a system that reports nothing.
 //!
 //! - `fn monotonic_ns() -> u64`: the clock behind `std::time::Instant`, in ns.
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
@@ -16,7 +16,6 @@
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1. Linux states 1 ns even if the hardware is coarser.
 //! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
-//! - `const SYSTEM_TIME_STEP_NS: u64`: the step of a `std::time::SystemTime`, in ns.
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
 //!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
 //!   count as a suspend.
@@ -28,22 +27,19 @@
 //! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns; `None` if the
 //!   system does not measure it.
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
-//! - `fn has_more_privileges_than_caller() -> bool`: whether the process may do what the one that
-//!   started it may not, as a set-user-ID program may.
+//! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
+//!   caller lacks, as a set-user-ID program has.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
 //!   value of an environment variable, if it may be read.
 //! - `fn report(message: &str)`: prints a message for the user.
-//! - `fn call_in_forked_children(f: extern "C" fn())`: has the C library call `f` in each child of
-//!   a `fork`, before `fork` returns there. `f` must be async-signal-safe.
+//! - `fn call_in_forked_children(f: extern "C" fn())`: makes the C library call `f` in each child
+//!   of a `fork`, before `fork` returns in the child. `f` must be async-signal-safe.
 
 use cfg_if::cfg_if;
 
 mod kernel_clock;
 mod supply_clock;
-mod unknown;
 pub use self::kernel_clock::KernelClock;
-#[allow(unused_imports, reason = "the back ends' items below shadow its own")]
-pub(crate) use unknown::*;
 
 cfg_if! {
     // The clock that `std::time::Instant` reads. Apple's stops while the system sleeps.
@@ -68,8 +64,13 @@ cfg_if! {
         mod prctl;
         use prctl::read as read_clock;
         pub(crate) use prctl::counter_readable;
-    } else if #[cfg(unix)] {
+    } else {
+        #[cfg(unix)]
         use unix::read as read_clock;
+
+        pub(crate) fn counter_readable() -> bool {
+            true
+        }
     }
 }
 
@@ -79,31 +80,47 @@ cfg_if! {
     } else if #[cfg(windows)] {
         mod windows;
         pub(crate) use windows::{
-            SYSTEM_TIME_STEP_NS, kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns,
-            resolution_ns,
+            monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
         };
     } else if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
         mod web;
-        pub(crate) use web::{
-            has_monotonic_clock, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
-        };
+        pub(crate) use web::{monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns};
     } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
         mod wasi;
         pub(crate) use wasi::{monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns};
     } else if #[cfg(feature = "std")] {
         mod std_clock;
+        mod unstated;
         pub(crate) use std_clock::{monotonic_ns, realtime_ns};
+        pub(crate) use unstated::{realtime_resolution_ns, resolution_ns};
     } else {
         mod supplied;
+        mod unstated;
         pub(crate) use supplied::{monotonic_ns, realtime_ns};
+        pub(crate) use unstated::{realtime_resolution_ns, resolution_ns};
     }
 }
 
 cfg_if! {
-    // libc does not declare `clock_getres` for NuttX.
-    if #[cfg(all(unix, not(target_os = "nuttx")))] {
+    if #[cfg(not(unix))] {
+        // Chosen above.
+    } else if #[cfg(target_os = "nuttx")] {
+        // libc does not declare `clock_getres`.
+        mod unstated;
+        pub(crate) use unstated::{realtime_resolution_ns, resolution_ns};
+    } else {
         mod resolution;
         pub(crate) use resolution::{realtime_resolution_ns, resolution_ns};
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
+        pub(crate) use web::has_monotonic_clock;
+    } else {
+        pub(crate) fn has_monotonic_clock() -> bool {
+            true
+        }
     }
 }
 
@@ -112,24 +129,53 @@ cfg_if! {
         mod file;
         #[cfg(test)]
         mod fixture;
-        mod errno;
-        mod linux;
         mod suspend;
         mod vmclock;
-        use libc::__errno_location as errno_location;
-        pub(crate) use errno::keeping_errno;
-        pub(crate) use linux::kernel_view;
         pub(crate) use suspend::suspended_ns;
         pub(crate) use vmclock::disruption_marker;
+    } else {
+        pub(crate) fn suspended_ns() -> Option<u64> {
+            None
+        }
+
+        pub(crate) fn disruption_marker() -> Option<u64> {
+            None
+        }
+    }
+}
+
+cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        mod linux;
+        pub(crate) use linux::kernel_view;
     } else if #[cfg(target_os = "freebsd")] {
-        mod errno;
         mod freebsd;
-        use libc::__error as errno_location;
-        pub(crate) use errno::keeping_errno;
         pub(crate) use freebsd::kernel_view;
     } else if #[cfg(target_vendor = "apple")] {
         mod apple;
         pub(crate) use apple::kernel_view;
+    } else if #[cfg(windows)] {
+        pub(crate) use windows::kernel_view;
+    } else {
+        pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
+            KernelView { current: None, available: None }
+        }
+    }
+}
+
+cfg_if! {
+    if #[cfg(target_os = "linux")] {
+        mod errno;
+        use libc::__errno_location as errno_location;
+        pub(crate) use errno::keeping_errno;
+    } else if #[cfg(target_os = "freebsd")] {
+        mod errno;
+        use libc::__error as errno_location;
+        pub(crate) use errno::keeping_errno;
+    } else {
+        pub(crate) fn keeping_errno(f: impl FnOnce()) {
+            f();
+        }
     }
 }
 
@@ -138,6 +184,10 @@ cfg_if! {
     if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
         mod adjtimex;
         pub(crate) use adjtimex::kernel_clock;
+    } else {
+        pub(crate) fn kernel_clock() -> Option<KernelClock> {
+            None
+        }
     }
 }
 
@@ -157,6 +207,10 @@ cfg_if! {
     } else if #[cfg(windows)] {
         mod thread_times;
         pub(crate) use thread_times::thread_cpu_ns;
+    } else {
+        pub(crate) fn thread_cpu_ns() -> Option<u64> {
+            None
+        }
     }
 }
 
@@ -173,6 +227,8 @@ cfg_if! {
     ))] {
         mod fork;
         pub(crate) use fork::call_in_forked_children;
+    } else {
+        pub(crate) fn call_in_forked_children(_: extern "C" fn()) {}
     }
 }
 
@@ -180,6 +236,10 @@ cfg_if! {
     if #[cfg(all(target_arch = "aarch64", target_pointer_width = "64", target_os = "linux"))] {
         mod hwcap;
         pub(crate) use hwcap::cpu_capabilities;
+    } else {
+        pub(crate) fn cpu_capabilities() -> u64 {
+            0
+        }
     }
 }
 
@@ -204,6 +264,10 @@ cfg_if! {
     } else if #[cfg(unix)] {
         mod ids;
         pub(crate) use ids::has_more_privileges_than_caller;
+    } else {
+        pub(crate) fn has_more_privileges_than_caller() -> bool {
+            false
+        }
     }
 }
 
@@ -212,6 +276,13 @@ cfg_if! {
         mod environment;
         pub use environment::{is_environment_trusted, program_name, variable};
         pub(crate) use environment::{report, trust_environment, with_variable};
+    } else {
+        pub(crate) fn with_variable(_: &str, f: &mut dyn FnMut(Option<&str>)) {
+            f(None);
+        }
+
+        /// Drops the message: only `status()` reports it.
+        pub(crate) fn report(_: &str) {}
     }
 }
 

@@ -7,7 +7,7 @@ use crate::os;
 use crate::os::KernelClock;
 use crate::source::{self, Order, Reason, Source};
 use crate::system;
-use crate::timeline::{Record, Timeline};
+use crate::timeline::{Counts, Record, Timeline};
 use crate::unix_time::UnixTime;
 
 /// The clock's state: the source of its ticks and the reason for it, and the error of its two
@@ -88,17 +88,6 @@ pub struct TimelineStatus {
     pub uncertainty: Option<Duration>,
 }
 
-impl TimelineStatus {
-    const UNUSED: Self = Self {
-        syncs: 0,
-        forward_steps: 0,
-        backward_steps: 0,
-        rate_changes: 0,
-        offset_ns: 0,
-        uncertainty: None,
-    };
-}
-
 /// Returns the clock's state now.
 ///
 /// Chooses the source if no read has done so yet.
@@ -146,20 +135,16 @@ fn last_disruption() -> Option<UnixTime> {
 }
 
 fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineStatus {
-    if !timeline.newest().is_some_and(|record| record.has_rate()) {
-        return TimelineStatus::UNUSED;
-    }
-    let uncertainty = bound.map(|(_, ns)| Duration::from_nanos(ns));
-    let Some(Record { counts, .. }) = timeline.newest() else {
-        return TimelineStatus::UNUSED;
-    };
+    let newest = timeline.newest().filter(Record::has_rate);
+    let Counts { syncs, forward_steps, backward_steps, rate_changes } =
+        newest.map_or_else(Counts::default, |record| record.counts);
     TimelineStatus {
-        syncs: counts.syncs,
-        forward_steps: counts.forward_steps,
-        backward_steps: counts.backward_steps,
-        rate_changes: counts.rate_changes,
+        syncs,
+        forward_steps,
+        backward_steps,
+        rate_changes,
         offset_ns: 0,
-        uncertainty,
+        uncertainty: newest.and(bound).map(|(_, ns)| Duration::from_nanos(ns)),
     }
 }
 
@@ -250,7 +235,7 @@ mod tests {
         let counts = "±45ns, syncs: 9, steps forward: 1, steps back: 2, changes of rate: 3";
         let itself = TimelineStatus { uncertainty: Some(Duration::ZERO), ..CALM };
         let cases = [
-            (TimelineStatus::UNUSED, "not used yet", ""),
+            (TimelineStatus { uncertainty: None, ..CALM }, "not used yet", ""),
             (itself, "the OS clock itself", ""),
             (
                 TimelineStatus { offset_ns: 7, ..itself },

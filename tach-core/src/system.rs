@@ -28,6 +28,7 @@ use self::host::Host;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 #[cfg(test)]
 pub(crate) use self::settle::{Witness, settle};
+pub(crate) use self::upkeep::last_wall_step_tick;
 pub use self::upkeep::{disruptions, sync};
 use crate::counter;
 use crate::line::{Line, Rate, shifted_tick};
@@ -153,7 +154,8 @@ fn review() {
 #[inline(never)]
 fn enforce_order() {
     if source::mode().order() == Order::OrderedRead {
-        // A thread on a CPU that is ahead may just have read, and handed its tick on.
+        // A thread on a CPU whose counter is ahead may just have read, and passed its tick to
+        // another thread.
         let skew_ticks = MONOTONIC.newest().map_or(0, |record| record.skew_ticks());
         read::raise_last(raw::unchecked().saturating_add(skew_ticks));
         source::enforce_order();

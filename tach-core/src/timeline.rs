@@ -28,6 +28,7 @@ mod thinning;
 
 use crossbeam_utils::CachePadded;
 
+pub(crate) use self::counts::Counts;
 use self::current::Current;
 use self::look::counter_stands;
 use self::piece::PIECE_WORDS;
@@ -269,8 +270,8 @@ impl Timeline {
     /// Makes `record` the line in use up to `until`.
     fn install(&self, record: &Record, until: u64, tick: u64, clocks: &dyn ClockPair) {
         if record.is_identity() {
-            // The identity has no end, so the fast path takes it in stretches, but never in a
-            // future one: after it, the fast path could not serve the present.
+            // The identity has no end, so the fast path gets one stretch of it at a time, and never
+            // a future one: the line in use only moves forward, and would miss the present.
             if tick <= clocks.os_ns() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };

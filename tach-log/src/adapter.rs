@@ -4,6 +4,8 @@ use core::fmt;
 use std::borrow::Cow;
 use std::thread;
 
+use log::Level;
+
 pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, TRUNCATED, beginning, pass_lost};
 use crate::event::Event;
 pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
@@ -61,12 +63,6 @@ pub fn has_key(event: &Event<'_>, is: &dyn Fn(&str) -> bool) -> bool {
     event.has_key(is)
 }
 
-/// Returns the ids of the trace and of the span around the event, and W3C's flags of the trace.
-#[must_use]
-pub const fn trace_context(event: &Event<'_>) -> Option<(u128, u64, u8)> {
-    event.trace_context()
-}
-
 /// Returns the name that the program gives the event, as `tracing`'s `name:` does.
 #[must_use]
 pub const fn event_name<'a>(event: &'a Event<'_>) -> Option<&'a str> {
@@ -76,7 +72,14 @@ pub const fn event_name<'a>(event: &'a Event<'_>) -> Option<&'a str> {
 /// Returns the number of the event's level in OpenTelemetry's data model for logs.
 #[must_use]
 pub fn severity_number(event: &Event<'_>) -> u64 {
-    event.severity_number()
+    match event.level() {
+        Level::Error if event.level_name() == "CRITICAL" => 21,
+        Level::Error => 17,
+        Level::Warn => 13,
+        Level::Info => 9,
+        Level::Debug => 5,
+        Level::Trace => 1,
+    }
 }
 
 /// Returns a note to append to a printed text if printing failed or panicked.

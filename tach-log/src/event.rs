@@ -8,6 +8,9 @@ use tach_core::UnixTime;
 
 use crate::value::Value;
 
+/// W3C's flag of sampled traces.
+const SAMPLED: u8 = 1;
+
 /// The parts of an event.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "fields need not be Debug")]
@@ -198,18 +201,6 @@ impl<'a> Event<'a> {
         self.parts.site.event_name
     }
 
-    /// Returns the number of the level in OpenTelemetry's data model for logs.
-    pub(crate) fn severity_number(&self) -> u64 {
-        match self.level() {
-            Level::Error if self.level_name() == "CRITICAL" => 21,
-            Level::Error => 17,
-            Level::Warn => 13,
-            Level::Info => 9,
-            Level::Debug => 5,
-            Level::Trace => 1,
-        }
-    }
-
     /// Returns when the event happened.
     #[must_use]
     #[inline]
@@ -336,6 +327,46 @@ impl<'a> Event<'a> {
     #[inline]
     pub const fn thread_name(&self) -> Option<&'a str> {
         self.parts.site.thread_name
+    }
+
+    /// Returns the id of the trace around the event, for a text of 32 hexadecimal digits. Formats
+    /// of `tach-log` write it beside a sink of spans.
+    ///
+    /// `tach-pipeline` knows it if a sink takes spans, or a flight recorder does, also for records
+    /// of `log` and slog. With its feature `opentelemetry`, it may be the id of another tracer's
+    /// span. Back ends of `log` know none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// fn traceparent(event: &tach_log::Event<'_>) -> Option<String> {
+    ///     let (trace, span) = (event.trace_id()?, event.span_id()?);
+    ///     Some(format!("00-{trace:032x}-{span:016x}-{:02x}", u8::from(event.is_sampled())))
+    /// }
+    /// ```
+    #[must_use]
+    pub const fn trace_id(&self) -> Option<u128> {
+        match self.trace_context() {
+            Some((trace, ..)) => Some(trace),
+            None => None,
+        }
+    }
+
+    /// Returns the id of the span around the event, under the same conditions as the
+    /// [trace's id](Self::trace_id), for a text of 16 hexadecimal digits.
+    #[must_use]
+    pub const fn span_id(&self) -> Option<u64> {
+        match self.trace_context() {
+            Some((_, span, _)) => Some(span),
+            None => None,
+        }
+    }
+
+    /// Returns whether the [trace](Self::trace_id) around the event is sampled: whether its spans
+    /// are recorded. Returns `false` without a trace.
+    #[must_use]
+    pub const fn is_sampled(&self) -> bool {
+        matches!(self.trace_context(), Some((_, _, flags)) if flags & SAMPLED != 0)
     }
 
     /// Returns whether the output is a terminal that shows colors.

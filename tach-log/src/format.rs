@@ -1,6 +1,7 @@
 //! Formats: an event as bytes.
 
 pub(crate) mod escape;
+mod ids;
 mod json;
 mod json_value;
 mod key_value;

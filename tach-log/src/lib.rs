@@ -64,8 +64,8 @@
 //!
 //! [`Json`] and [`Logfmt`] share their options, the methods of [`Keyed`]: they rename, order, add
 //! and drop the parts of an event, and choose how time and level are written. [`Json::ecs`],
-//! [`Json::google_cloud`], [`Json::datadog`] and [`Json::opentelemetry`] are the layouts that these
-//! services read. [`Line::compact`] is the line for developers, and [`Line::tracing`] the line of
+//! [`Json::google_cloud`], [`Json::datadog`] and [`Json::bunyan`] are the layouts that these services
+//! read. [`Line::compact`] is the line for developers, and [`Line::tracing`] the line of
 //! `tracing_subscriber::fmt`. Each key stands once in every format, with its innermost value; a
 //! field whose key is in use gets another, as `level_` or `level_2`.
 //!

@@ -2,7 +2,6 @@
 
 use tach_core::{Clock, SystemClock};
 
-#[cfg(feature = "trace")]
 use crate::lines::Lines;
 
 /// A provider, tracer or logger that takes its times from tach.
@@ -27,7 +26,6 @@ use crate::lines::Lines;
 /// # Examples
 ///
 /// ```
-/// # #[cfg(feature = "trace")] {
 /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
 /// use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
 /// use tach_otel::Clocked;
@@ -39,13 +37,11 @@ use crate::lines::Lines;
 /// tracer.start("pay").end();
 /// let spans = exporter.get_finished_spans().unwrap();
 /// assert!(spans[0].start_time <= spans[0].end_time);
-/// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Clocked<T, C = SystemClock> {
     pub(crate) inner: T,
     pub(crate) clock: C,
-    #[cfg(feature = "trace")]
     pub(crate) lines: Lines,
 }
 
@@ -62,12 +58,7 @@ impl<T> Clocked<T> {
     /// ```
     #[must_use]
     pub fn new(inner: T) -> Self {
-        Self {
-            inner,
-            clock: SystemClock,
-            #[cfg(feature = "trace")]
-            lines: Lines::of_system(),
-        }
+        Self { inner, clock: SystemClock, lines: Lines::of_system() }
     }
 }
 
@@ -76,18 +67,16 @@ impl<T, C> Clocked<T, C> {
     /// in a test. Tracers and spans that exist keep their clock.
     ///
     /// Times that callers give are still compared with the OS's wall clock, because OpenTelemetry
-    /// reads its times from it. A given time that was read just now becomes this clock's current
-    /// time. This holds for a [`SystemClock`] that is passed here too.
+    /// reads its times from it. If this clock is apart from it, a given time of the wall clock's
+    /// last 10 s becomes this clock's current time.
     ///
     /// The spans of the returned value, its clones and its tracers share a line, and no others do.
-    /// What they share is never freed: a hundred bytes, and the table of 256 KiB if a span starts
-    /// near a step. So call it once for a clock, not once for a request.
+    /// What they share, a hundred bytes, is never freed. So call it once for a clock, not once for
+    /// a request.
     ///
     /// # Examples
     ///
     /// ```
-    /// # #[cfg(feature = "trace")] {
-    /// use std::sync::Arc;
     /// use std::time::Duration;
     ///
     /// use opentelemetry::trace::{Span, Tracer, TracerProvider};
@@ -95,37 +84,59 @@ impl<T, C> Clocked<T, C> {
     /// use tach_core::{ManualClock, UnixTime};
     /// use tach_otel::Clocked;
     ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
     /// let exporter = InMemorySpanExporter::default();
     /// let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
-    /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    /// let tracer = Clocked::new(provider).with_clock(clock.clone()).tracer("checkout");
+    /// let tracer = Clocked::new(provider).with_clock(&CLOCK).tracer("checkout");
     ///
     /// let mut span = tracer.start("pay");
-    /// clock.advance(Duration::from_secs(5));
+    /// CLOCK.advance(Duration::from_secs(5));
     /// span.end();
     /// let span = &exporter.get_finished_spans().unwrap()[0];
     /// assert_eq!(span.end_time, span.start_time + Duration::from_secs(5));
-    /// # }
     /// ```
     #[must_use]
-    pub fn with_clock<D: Clock>(self, clock: D) -> Clocked<T, D> {
-        Clocked {
-            inner: self.inner,
-            #[cfg(feature = "trace")]
-            lines: Lines::new(&clock),
-            clock,
-        }
+    pub fn with_clock<D: Clock + ?Sized>(self, clock: &'static D) -> Clocked<T, &'static D> {
+        Clocked { inner: self.inner, lines: Lines::new(clock), clock }
+    }
+
+    /// Returns the wrapped value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    /// use tach_otel::Clocked;
+    ///
+    /// let provider = Clocked::new(SdkTracerProvider::default());
+    /// provider.get_ref().force_flush().unwrap();
+    /// ```
+    #[must_use]
+    pub const fn get_ref(&self) -> &T {
+        &self.inner
+    }
+
+    /// Unwraps the wrapped value. Tracers and spans that exist stay as they are.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    /// use tach_otel::Clocked;
+    ///
+    /// let provider = Clocked::new(SdkTracerProvider::default());
+    /// provider.into_inner().shutdown().unwrap();
+    /// ```
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.inner
     }
 }
 
 impl<T, C: Clone> Clocked<T, C> {
     /// Wraps a tracer or logger of the wrapped provider in the same way.
     pub(crate) fn around<U>(&self, inner: U) -> Clocked<U, C> {
-        Clocked {
-            inner,
-            clock: self.clock.clone(),
-            #[cfg(feature = "trace")]
-            lines: self.lines,
-        }
+        Clocked { inner, clock: self.clock.clone(), lines: self.lines }
     }
 }

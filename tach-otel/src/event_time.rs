@@ -1,14 +1,12 @@
 //! The time of the event that a log record is about.
 
-#[cfg(feature = "sdk")]
 mod processor;
 
 use std::time::SystemTime;
 
 use tach_core::{Anchor, Clock};
 
-#[cfg(feature = "sdk")]
-pub use self::processor::EventTime;
+pub use self::processor::EventTimeProcessor;
 
 /// Returns the event time of the thread, or else the current time of `clock`.
 #[inline]

@@ -26,7 +26,7 @@ pub(crate) fn is_just_before(time: SystemTime, other: SystemTime) -> bool {
 pub(crate) struct Present {
     pub(crate) now_ns: u64,
     pub(crate) wall_ns: u64,
-    /// The line's time at the last step that a span has noticed.
+    /// The line's time at which the last step was seen.
     pub(crate) stepped_ns: u64,
     /// Whether the age of a time by the wall clock is also its age by the span's clock.
     pub(crate) has_ages: bool,
@@ -38,45 +38,47 @@ impl Present {
         self.now_ns.abs_diff(self.wall_ns) >= STEP_NS
     }
 
-    /// Returns the time on the line at which `given` was read from the wall clock, or `None` if the
-    /// caller chose it. The span is open since `start_ns`.
+    /// Returns the time on the line at which `given` was read from the wall clock, or `None` if
+    /// `given` is kept: no step is between them, or the caller chose it. The span is open since
+    /// `start_ns`.
     pub(crate) fn moved(self, given: SystemTime, start_ns: u64) -> Option<u64> {
+        if !self.is_apart() {
+            return None;
+        }
         let given_ns = UnixTime::from_system_time(given).as_nanos();
         let by_wall = self.wall_ns.checked_sub(given_ns);
-        let by_line = self.now_ns.checked_sub(given_ns);
+        // A time that was read just before the step is a time of the line.
+        let by_line = self.now_ns.checked_sub(given_ns).unwrap_or(u64::MAX);
+        if by_line <= MOMENT_NS && by_wall.is_none_or(|age_ns| by_line < age_ns) {
+            return None;
+        }
+        let by_wall = by_wall?;
         if !self.has_ages {
-            let limit_ns = if self.is_apart() { FOLLOWED_NS } else { MOMENT_NS };
-            let is_now = by_wall.is_some_and(|age_ns| age_ns <= limit_ns)
-                || by_line.is_some_and(|age_ns| age_ns <= MOMENT_NS);
-            return is_now.then_some(self.now_ns);
+            return (by_wall <= FOLLOWED_NS).then_some(self.now_ns);
         }
-        // If it was read just before a step, it is a time of the line, to within tach's error.
-        let before_step = by_line.filter(|_| self.is_apart()).unwrap_or(u64::MAX);
-        if before_step <= MOMENT_NS && by_wall.is_none_or(|age_ns| before_step < age_ns) {
-            return Some(self.now_ns);
-        }
-        let moved_ns = self.now_ns.saturating_sub(by_wall?);
+        let moved_ns = self.now_ns.saturating_sub(by_wall);
         let is_within = |ns| (start_ns..=self.now_ns).contains(&ns);
-        let is_since_step = self.is_apart() && moved_ns >= self.stepped_ns;
-        let is_older = is_within(moved_ns) && (is_since_step || !is_within(given_ns));
-        (by_wall? <= MOMENT_NS || is_older).then_some(moved_ns)
+        let is_older = is_within(moved_ns) && (moved_ns >= self.stepped_ns || !is_within(given_ns));
+        (by_wall <= MOMENT_NS || is_older).then_some(moved_ns)
     }
 
-    /// Sets the start of a builder and moves its times. Returns the start.
+    /// Moves the times of a builder. Returns its start, if that is kept.
     #[cold]
-    pub(crate) fn settle(self, builder: &mut SpanBuilder) -> SystemTime {
-        let settled = |given, start_ns| self.moved(given, start_ns).map_or(given, system_time);
+    pub(crate) fn settle(self, builder: &mut SpanBuilder) -> Option<SystemTime> {
         // A thread may be held up for longer than a moment, which only a step makes visible.
-        let held_up_ns = if self.is_apart() { FOLLOWED_NS } else { 0 };
-        let earliest_ns = self.now_ns.saturating_sub(held_up_ns);
-        let start =
-            builder.start_time.map_or(system_time(self.now_ns), |it| settled(it, earliest_ns));
+        let earliest_ns = self.now_ns.saturating_sub(FOLLOWED_NS);
+        let given = builder.start_time;
+        let moved_ns = given.and_then(|given| self.moved(given, earliest_ns));
+        let kept = given.filter(|_| moved_ns.is_none());
+        let start = kept.unwrap_or_else(|| system_time(moved_ns.unwrap_or(self.now_ns)));
         let start_ns = UnixTime::from_system_time(start).as_nanos();
         for event in builder.events.iter_mut().flatten() {
-            event.timestamp = settled(event.timestamp, start_ns).max(start);
+            if let Some(ns) = self.moved(event.timestamp, start_ns) {
+                event.timestamp = system_time(ns).max(start);
+            }
         }
         builder.start_time = Some(start);
-        start
+        kept
     }
 }
 
@@ -94,51 +96,59 @@ mod tests {
     const S: u64 = 1000 * MS;
     const HOUR: u64 = 3600 * S;
 
-    /// Each time that a caller may give, beside the span's time and the wall clock's. The span has
-    /// been open for ten seconds.
+    fn present(wall_ns: u64, stepped_ns: u64) -> Present {
+        Present { now_ns: NOW, wall_ns, stepped_ns, has_ages: true }
+    }
+
+    /// The wall clock is as far from the line as clocks are without a step.
     #[test]
-    fn a_time_that_was_read_just_now_is_moved_and_every_other_is_kept() {
+    fn every_time_is_kept_without_a_step() {
+        for wall in [NOW, NOW + MS - 1, NOW - MS + 1, NOW + 7] {
+            for given in
+                [NOW, NOW - 1, NOW + 1, NOW - 10 * MS, NOW - 30 * S, 0, NOW + HOUR, wall, wall - 1]
+            {
+                for has_ages in [true, false] {
+                    let present = Present { has_ages, ..present(wall, 0) };
+                    assert_eq!(present.moved(system_time(given), NOW - 10 * S), None);
+                }
+            }
+        }
+    }
+
+    /// The span has been open for ten seconds.
+    #[test]
+    fn a_time_that_was_read_after_a_step_is_moved_and_every_other_is_kept() {
         for (wall, given, expected, why) in [
-            (NOW, NOW, Some(NOW), "read now"),
-            (NOW, NOW - 1, Some(NOW - 1), "a nanosecond ago"),
-            (NOW, NOW - 10 * MS, Some(NOW - 10 * MS), "10 ms ago"),
-            (NOW, NOW - 10 * MS - 1, None, "older"),
-            (NOW, NOW - 30 * S, None, "half a minute ago"),
-            (NOW, 0, None, "in 1970"),
-            (NOW, NOW + 1, None, "ahead"),
-            (NOW, NOW + HOUR, None, "an hour ahead"),
             (NOW + HOUR, NOW + HOUR, Some(NOW), "read now, after a step forward"),
             (NOW + HOUR, NOW + HOUR - MS, Some(NOW - MS), "and a millisecond ago"),
             (NOW - HOUR, NOW - HOUR, Some(NOW), "read now, after a step back"),
             (NOW - HOUR, NOW - HOUR - 10 * S, Some(NOW - 10 * S), "and 10 s ago"),
             (NOW - HOUR, NOW - HOUR - 10 * S - 1, None, "and longer ago"),
-            (NOW + HOUR, NOW - MS, Some(NOW), "read before the step forward"),
-            (NOW - HOUR, NOW - MS, Some(NOW), "read before the step back"),
+            (NOW + HOUR, NOW - MS, None, "read before the step forward"),
+            (NOW - HOUR, NOW - MS, None, "read before the step back"),
             (NOW - HOUR, NOW + 1, None, "ahead, after a step back"),
             (NOW + HOUR, NOW - 11 * MS, None, "old, after a step forward"),
-            (NOW + 7, NOW + 7 - 10 * MS, Some(NOW - 10 * MS), "clocks a little apart"),
             (MS, 0, Some(NOW - MS), "by a wall clock that was never set"),
         ] {
-            let present = Present { now_ns: NOW, wall_ns: wall, stepped_ns: 0, has_ages: true };
+            let present = present(wall, 0);
             assert_eq!(present.moved(system_time(given), NOW - 10 * S), expected, "{why}");
             let by_hand = Present { has_ages: false, ..present };
             let expected = expected.map(|_| NOW);
             assert_eq!(by_hand.moved(system_time(given), NOW - 10 * S), expected, "{why}");
         }
         let before_1970 = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
-        let present = Present { now_ns: NOW, wall_ns: NOW, stepped_ns: 0, has_ages: true };
-        assert_eq!(present.moved(before_1970, 0), None);
+        assert_eq!(present(NOW + HOUR, 0).moved(before_1970, NOW - 10 * S), None);
     }
 
     /// The span has been open for a minute. The wall clock was stepped `ago` before now.
     #[test]
     fn a_time_within_the_span_since_a_step_is_moved() {
         for (wall, ago, given, expected, why) in [
-            (NOW + 5 * MS, 30 * S, NOW - MS, Some(NOW), "read just before a step of 5 ms"),
+            (NOW + 5 * MS, 30 * S, NOW - MS, None, "read just before a step of 5 ms"),
             (NOW + 5 * MS, 30 * S, NOW + 4 * MS, Some(NOW - MS), "just after it"),
-            (NOW - 5 * MS, 30 * S, NOW - MS, Some(NOW), "just before a step back"),
+            (NOW - 5 * MS, 30 * S, NOW - MS, None, "just before a step back"),
             (NOW - 5 * MS, 30 * S, NOW - 6 * MS, Some(NOW - MS), "just after it"),
-            (NOW + 5 * S, 30 * S, NOW - MS, Some(NOW), "just before a step of 5 s"),
+            (NOW + 5 * S, 30 * S, NOW - MS, None, "just before a step of 5 s"),
             (NOW + HOUR, 30 * S, NOW + HOUR - 20 * S, Some(NOW - 20 * S), "long since a step"),
             (NOW - HOUR, 30 * S, NOW - HOUR - 20 * S, Some(NOW - 20 * S), "a step back"),
             (NOW + HOUR, 30 * S, NOW - 40 * S, None, "on the line, long before a step"),
@@ -147,13 +157,8 @@ mod tests {
             (NOW + 5 * S, 30 * S, NOW - 6 * S, Some(NOW - 11 * S), "after a small step"),
             (NOW + 5 * S, 3 * S, NOW - 6 * S, None, "before a small step"),
             (NOW + 5 * S, 3 * S, NOW + 3 * S, Some(NOW - 2 * S), "ahead on the line"),
-            (NOW, 30 * S, NOW - 20 * MS, None, "no step"),
-            (NOW - MS / 2, 30 * S, NOW - MS, Some(NOW - MS / 2), "just after a step of 0.5 ms"),
-            (NOW - MS / 2, 30 * S, NOW - 59 * S, None, "after a step of 0.5 ms"),
-            (NOW - MS / 2, 9 * S, NOW - 60 * S - 9, Some(NOW - 60 * S - 9 + MS / 2), "the start"),
         ] {
-            let stepped_ns = NOW - ago;
-            let present = Present { now_ns: NOW, wall_ns: wall, stepped_ns, has_ages: true };
+            let present = present(wall, NOW - ago);
             assert_eq!(present.moved(system_time(given), NOW - 60 * S), expected, "{why}");
         }
     }
@@ -166,11 +171,14 @@ mod tests {
             (NOW + HOUR, NOW + HOUR - 11 * S, NOW + HOUR - 11 * S),
             (NOW + MS / 2, NOW - 9 * S, NOW - 9 * S),
         ] {
-            let present = Present { now_ns: NOW, wall_ns: wall, stepped_ns: 0, has_ages: true };
             let mut builder = SpanBuilder::from_name("given").with_start_time(system_time(given));
-            assert_eq!(present.settle(&mut builder), system_time(expected));
+            let kept = present(wall, 0).settle(&mut builder);
+            assert_eq!(kept, (given == expected).then(|| system_time(given)));
             assert_eq!(builder.start_time, Some(system_time(expected)));
         }
+        let mut builder = SpanBuilder::from_name("now");
+        assert_eq!(present(NOW, 0).settle(&mut builder), None);
+        assert_eq!(builder.start_time, Some(system_time(NOW)));
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! [`Clocked`] wraps a provider and gives it [`tach_core`]'s time instead:
 //!
 //! ```
-//! # #[cfg(feature = "trace")] {
 //! use opentelemetry::global;
 //! use opentelemetry::trace::{Span, Tracer};
 //! use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -18,7 +17,6 @@
 //! span.add_event("authorised", vec![]);
 //! span.end();
 //! # provider.shutdown().unwrap();
-//! # }
 //! ```
 //!
 //! Keep the provider: only its `shutdown` exports the last batch.
@@ -31,12 +29,21 @@
 //! | a log record's timestamp | not set | set, as is the observed timestamp |
 //! | a clock for tests | none | `with_clock` |
 //!
-//! [tach-pipeline](https://docs.rs/tach-pipeline) sends the spans of `tracing` without the SDK.
+//! # Which road
+//!
+//! This crate is for OpenTelemetry's API, with its exporters, samplers and processors. Spans of
+//! `tracing` that go to a collector need no SDK: [tach-pipeline](https://docs.rs/tach-pipeline) sends
+//! them. Programs that do both take tach-pipeline's feature `opentelemetry`, a bridge to
+//! OpenTelemetry's contexts. After a step of the wall clock both keep open spans on the line from
+//! before the step. New children follow their parents for ten seconds after the step here, and until
+//! their trace is ten seconds old there. This crate moves given times after a step and adds
+//! `tach.clock.step_ns`; the pipeline reads all times itself and adds no attribute.
+//!
+//! # Appenders and layers
 //!
 //! tracing-opentelemetry's layer takes a wrapped tracer:
 //!
 //! ```
-//! # #[cfg(feature = "trace")] {
 //! use opentelemetry::trace::TracerProvider;
 //! use opentelemetry_sdk::trace::SdkTracerProvider;
 //! use tach_otel::Clocked;
@@ -48,13 +55,11 @@
 //! let subscriber = tracing_subscriber::registry().with(layer);
 //! # drop(subscriber);
 //! # provider.shutdown().unwrap();
-//! # }
 //! ```
 //!
 //! The SDK never sets the timestamp of a log record. An appender with a wrapped provider does:
 //!
 //! ```
-//! # #[cfg(feature = "logs")] {
 //! use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 //! use opentelemetry_sdk::logs::SdkLoggerProvider;
 //! use tach_otel::Clocked;
@@ -65,14 +70,14 @@
 //! let subscriber = tracing_subscriber::registry().with(layer);
 //! # drop(subscriber);
 //! # provider.shutdown().unwrap();
-//! # }
 //! ```
 //!
 //! # Given times
 //!
-//! `global::tracer`, `SpanRef` (the span in a `Context`) and tracing-opentelemetry read the wall
-//! clock and give its time with an event or an end. A time that was read just now is moved onto
-//! tach's clock; every other time is the caller's, and kept. [`ClockedSpan`] has the rule.
+//! A time that your code gives with a start, an event or an end is kept to the nanosecond, unless
+//! the wall clock was stepped since the span's line began. `global::tracer`, `SpanRef` (the span in a
+//! `Context`) and tracing-opentelemetry read the wall clock and give its time: after a step, such
+//! times are moved onto the span's line. [`ClockedSpan`] has the rule.
 //!
 //! # Steps of the wall clock
 //!
@@ -82,9 +87,8 @@
 //!
 //! # Code that can't be wrapped
 //!
-//! With the feature `sdk`, two processors serve tracers and loggers that other code creates.
-//! `Align` repairs spans during which the wall clock was set. `EventTime` sets both times of log
-//! records.
+//! Two processors serve tracers and loggers that other code creates. [`Align`] repairs the times of
+//! spans during which the wall clock was set. [`EventTimeProcessor`] sets both times of log records.
 //!
 //! # Comparing hosts
 //!
@@ -96,28 +100,18 @@
 //! needs random numbers there: depend on `getrandom` 0.3 with its feature `wasm_js`, and compile
 //! with `--cfg getrandom_backend="wasm_js"`.
 //!
-//! # Features
-//!
-//! - `trace` (default): `Clocked` for tracer providers and tracers.
-//! - `logs` (default): `Clocked` for logger providers and loggers.
-//! - `sdk`: the processors, each with the feature of its signal.
-//!
 //! # Versions of `opentelemetry`
 //!
-//! One release works with 0.32 and with 0.33: each is compiled and tested in CI. If the lock file
-//! has one of them already, Cargo takes it. In a new lock file Cargo may take the newest for this
-//! crate beside the version that your program names. Then the types differ ("the trait
-//! `TracerProvider` is not implemented"), and one command takes this crate back to 0.32:
+//! The crate works with 0.33 by default, and with 0.32 by a feature:
 //!
 //! ```sh
-//! cargo update --package opentelemetry_sdk@0.33.1 --precise 0.32.0
+//! cargo add tach-otel --no-default-features --features opentelemetry_0_32
 //! ```
 //!
-//! If that package is not in the lock file, the command is the same with `opentelemetry`.
-//!
-//! When a version appears, the range grows by it in a minor release as soon as it passes the tests,
-//! if the code fits both. If it doesn't, the next major release takes the new one alone, and the
-//! older release stays for the older versions. A version leaves the range only in a major release.
+//! The version must be the one that your program names. Otherwise the types differ ("the trait
+//! `TracerProvider` is not implemented", "two different versions of crate `opentelemetry`"). If both
+//! features are on, 0.33 counts. CI compiles and tests both, also in new projects without a lock
+//! file. A new version of `opentelemetry` gets a feature of its own, in a minor release.
 //!
 //! # What can go wrong
 //!
@@ -139,38 +133,34 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(all(feature = "sdk", feature = "trace"))]
+#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
+extern crate opentelemetry_0_32 as opentelemetry;
+#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
+extern crate opentelemetry_sdk_0_32 as opentelemetry_sdk;
+
+#[cfg(not(any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
+compile_error!(
+    "tach-otel needs the version of opentelemetry that the program names: turn on the feature \
+     `opentelemetry` for 0.33, or `opentelemetry_0_32`"
+);
+
 mod align;
 mod clock_attributes;
-#[cfg(any(feature = "trace", feature = "logs"))]
 mod clocked;
-#[cfg(feature = "logs")]
 mod event_time;
-#[cfg(feature = "trace")]
 mod given;
-#[cfg(feature = "trace")]
 mod line;
-#[cfg(feature = "trace")]
 mod lines;
-#[cfg(feature = "logs")]
+mod listed;
 mod logger;
-#[cfg(all(feature = "sdk", feature = "trace"))]
 mod repair;
-#[cfg(feature = "trace")]
 mod span;
-#[cfg(feature = "trace")]
-mod table;
-#[cfg(feature = "trace")]
 mod tracer;
 
-#[cfg(all(feature = "sdk", feature = "trace"))]
 pub use crate::align::Align;
 pub use crate::clock_attributes::clock_attributes;
-#[cfg(any(feature = "trace", feature = "logs"))]
 pub use crate::clocked::Clocked;
-#[cfg(all(feature = "sdk", feature = "logs"))]
-pub use crate::event_time::EventTime;
-#[cfg(feature = "trace")]
+pub use crate::event_time::EventTimeProcessor;
 pub use crate::span::ClockedSpan;
 
 /// The example in the README.

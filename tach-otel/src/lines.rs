@@ -5,18 +5,22 @@
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crossbeam_utils::CachePadded;
 use opentelemetry::Context;
-use opentelemetry::trace::{SpanContext, TraceContextExt};
+use opentelemetry::trace::TraceContextExt;
 use tach_core::{Clock, Instant, adapter};
 
-use crate::line::{Line, Moment};
-use crate::table::{Entry, Table};
+use crate::line::{Line, Moment, STEP_NS};
+use crate::listed::{Entry, Listed};
 
 /// How long children follow their parents after a step: as long as requests last.
 pub(crate) const FOLLOWED_NS: u64 = 10_000_000_000;
+
+/// The smallest distance from a line for which the time of the step is asked for. A smaller one may
+/// come from a wall clock that runs at another rate, without a step.
+const SURE_STEP_NS: u64 = 10 * STEP_NS;
 
 /// Padded, because each span reads it: a write next to it would cost each span.
 static SYSTEM: CachePadded<State> = CachePadded::new(State::new(None));
@@ -31,9 +35,9 @@ impl Lines {
         Self(&SYSTEM)
     }
 
-    /// Creates lines for `clock`, apart from the system's. Leaks them, because an
-    /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
-    pub(crate) fn new(clock: &impl Clock) -> Self {
+    /// Creates lines for `clock`, apart from the system's. They are as static as the clock: an `Arc`
+    /// in a span would make the compiler copy the span's 300 bytes once more (25 ns).
+    pub(crate) fn new(clock: &'static (impl Clock + ?Sized)) -> Self {
         Self(Box::leak(Box::new(CachePadded::new(State::new(Some(clock.now()))))))
     }
 
@@ -70,8 +74,10 @@ pub(crate) struct State {
     until_ns: AtomicU64,
     /// Held while the four are changed.
     changing: Mutex<()>,
+    /// The latest time that a caller gave ahead of this clock, in Unix nanoseconds.
+    given_ns: AtomicU64,
     /// The spans that started while children follow their parents, each with its line.
-    listed: OnceLock<Table>,
+    pub(crate) listed: Listed,
 }
 
 impl State {
@@ -83,7 +89,8 @@ impl State {
             before_until_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(0),
             changing: Mutex::new(()),
-            listed: OnceLock::new(),
+            given_ns: AtomicU64::new(0),
+            listed: Listed::new(),
         }
     }
 
@@ -135,7 +142,7 @@ impl State {
         let Some(parent) = parent.filter(|parent| parent.is_valid() && !parent.is_remote()) else {
             return (line, true);
         };
-        let listed = self.find(&parent).filter(|entry| self.is_followed(entry));
+        let listed = self.listed.find(&parent).filter(|entry| self.is_followed(entry));
         let of_parent = listed.map(|entry| entry.line).or_else(|| self.before(moment));
         (of_parent.unwrap_or(line), true)
     }
@@ -162,7 +169,8 @@ impl State {
             return self.before(moment).unwrap_or(moment.line());
         }
         if line != Line::NONE {
-            let next_until_ns = moment.elapsed_ns.saturating_add(FOLLOWED_NS);
+            let seen_ns = adapter::last_wall_step_ns().filter(|_| self.origin.is_none());
+            let next_until_ns = stepped_at(line, moment, seen_ns).saturating_add(FOLLOWED_NS);
             if moment.elapsed_ns >= until_ns {
                 self.before.store(line.0, Ordering::Relaxed);
                 self.before_until_ns.store(next_until_ns, Ordering::Relaxed);
@@ -174,6 +182,29 @@ impl State {
         moment.line()
     }
 
+    /// Returns `unix_ns`, a time of this clock, or the time that a caller gave if that is ahead by
+    /// less than a step.
+    ///
+    /// The wall clock, which callers read, may be ahead of this clock by the error of both. What
+    /// happens after a given time must not be before it: a child's start after its parent's.
+    #[inline]
+    pub(crate) fn raised(&self, unix_ns: u64) -> u64 {
+        // ORDERING: Relaxed, because it publishes nothing. A thread that learned of the given time
+        // sees it by coherence.
+        let given_ns = self.given_ns.load(Ordering::Relaxed);
+        if given_ns.wrapping_sub(unix_ns) < STEP_NS { given_ns } else { unix_ns }
+    }
+
+    /// Notes a time that a caller gave when this clock showed `now_ns`.
+    pub(crate) fn note_given(&self, given_ns: u64, now_ns: u64) {
+        // ORDERING: Relaxed: see `raised`.
+        if given_ns.wrapping_sub(now_ns) < STEP_NS
+            && self.given_ns.load(Ordering::Relaxed) < given_ns
+        {
+            self.given_ns.fetch_max(given_ns, Ordering::Relaxed);
+        }
+    }
+
     /// Returns the line of spans that are not listed, unless the step is too long ago.
     fn before(&self, moment: Moment) -> Option<Line> {
         // ORDERING: Relaxed, because `current` is called before.
@@ -181,40 +212,18 @@ impl State {
             .then(|| Line(self.before.load(Ordering::Relaxed)))
     }
 
-    /// Returns the elapsed time at the last step that a span has noticed, or 0.
+    /// Returns the elapsed time at which the last step was seen, or 0.
     pub(crate) fn stepped_ns(&self) -> u64 {
         // ORDERING: Relaxed, because an older one is as good.
         self.until_ns.load(Ordering::Relaxed).saturating_sub(FOLLOWED_NS)
     }
+}
 
-    /// Lists a span, and returns its key for the release. Returns `None` if the span is listed, or
-    /// has no ids.
-    #[cold]
-    pub(crate) fn list(&self, span: &SpanContext, entry: Entry) -> Option<u64> {
-        let (table, key) = (self.listed.get_or_init(Table::new), Table::key(span));
-        if !span.is_valid() || table.find(key).is_some() {
-            return None;
-        }
-        table.put(key, entry);
-        Some(key)
-    }
-
-    pub(crate) fn find(&self, span: &SpanContext) -> Option<Entry> {
-        self.listed.get()?.find(Table::key(span))
-    }
-
-    /// Lets another span take the place of this one, which is found until then.
-    #[cold]
-    pub(crate) fn release(&self, key: u64) {
-        if let Some(table) = self.listed.get() {
-            table.release(key);
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn used(&self) -> usize {
-        self.listed.get().map_or(0, Table::used)
-    }
+/// Returns the elapsed time of the step that `moment` finds, if tach-core last saw one at `seen_ns`.
+fn stepped_at(line: Line, moment: Moment, seen_ns: Option<u64>) -> u64 {
+    let distance_ns = line.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns);
+    let is_sure = distance_ns >= SURE_STEP_NS;
+    seen_ns.filter(|_| is_sure).map_or(moment.elapsed_ns, |ns| ns.min(moment.elapsed_ns))
 }
 
 #[cfg(test)]
@@ -240,5 +249,42 @@ mod tests {
         assert_eq!(start(19, 6000), 6000, "before the last");
         assert_eq!(start(21, 7000), 7000);
         assert_eq!(state.stepped_ns(), 20 * S);
+    }
+
+    /// A process has no spans for an hour after its clock was set.
+    #[test]
+    fn a_step_counts_from_the_moment_at_which_it_was_seen() {
+        let line = Line(1000 * S);
+        let at = |elapsed_ns, ahead_ns| Moment {
+            elapsed_ns,
+            unix_ns: line.ns_at(elapsed_ns) + ahead_ns,
+        };
+        for (ahead_ns, seen_ns, expected_ns, why) in [
+            (S, Some(50 * S), 50 * S, "seen an hour ago"),
+            (S, None, 3650 * S, "not seen: the OS clock is the source"),
+            (S, Some(3651 * S), 3650 * S, "seen after the moment was read"),
+            (SURE_STEP_NS, Some(50 * S), 50 * S, "just a step"),
+            (SURE_STEP_NS - 1, Some(50 * S), 3650 * S, "maybe no step"),
+        ] {
+            assert_eq!(stepped_at(line, at(3650 * S, ahead_ns), seen_ns), expected_ns, "{why}");
+        }
+    }
+
+    #[test]
+    fn times_are_raised_to_a_given_one_that_is_less_than_a_step_ahead() {
+        let state = State::new(None);
+        state.note_given(5 * S + STEP_NS, 5 * S);
+        assert_eq!(state.raised(5 * S), 5 * S, "a time that the caller chose");
+        state.note_given(5 * S, 5 * S - 300);
+        state.note_given(5 * S - 100, 5 * S - 200);
+        for (ns, raised) in [
+            (5 * S - STEP_NS, 5 * S - STEP_NS),
+            (5 * S - STEP_NS + 1, 5 * S),
+            (5 * S - 1, 5 * S),
+            (5 * S, 5 * S),
+            (5 * S + 1, 5 * S + 1),
+        ] {
+            assert_eq!(state.raised(ns), raised);
+        }
     }
 }

@@ -41,7 +41,7 @@ impl ClockPair {
 }
 
 /// Moves the times of a finished span onto its line. `clocks` are those at its start and at its
-/// end, unless the table has lost the span.
+/// end, unless the span is older than the processor.
 pub(crate) fn repair(span: &mut SpanData, clocks: Option<[ClockPair; 2]>) {
     let [mut start, mut end] = [span.start_time, span.end_time];
     if let Some([at_start, at_end]) = clocks {

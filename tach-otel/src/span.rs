@@ -1,19 +1,18 @@
 //! Wrapped spans.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::borrow::Cow;
 use std::time::SystemTime;
 
 use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
-use tach_core::{Anchor, Clock, Instant, SystemClock, UnixTime, adapter, event_time};
+use tach_core::{Clock, Instant, SystemClock, UnixTime, adapter, event_time};
 
 use crate::clocked::Clocked;
 use crate::given::{self, MOMENT_NS, Present, system_time};
-use crate::line::Line;
+use crate::line::{Line, STEP_NS};
 use crate::lines::Lines;
-use crate::table::Entry;
+use crate::listed::Entry;
 
 /// A span of a [`Clocked`](crate::Clocked) tracer, whose times come from tach's clock.
 ///
@@ -22,7 +21,8 @@ use crate::table::Entry;
 /// # Guarantees
 ///
 /// All spans of a clock count on one line: Unix time that goes on as time elapses, whatever happens
-/// to the wall clock. (A time in which the machine is suspended does not elapse on Linux.) So
+/// to the wall clock. (A time in which the machine is suspended does not elapse on Linux.) So, for
+/// the times that tach reads,
 ///
 /// - The duration of a span is correct.
 /// - A span's end and events are not before its start.
@@ -32,35 +32,33 @@ use crate::table::Entry;
 /// ## Steps
 ///
 /// If the wall clock is stepped, by a millisecond or more, another line begins. Roots and children
-/// of remote parents use it at once. All spans that start ten seconds later or more use it. Until
-/// then children follow their local parents, so that requests are whole. A span keeps its line as
-/// long as it lasts. If that is no longer the current line when it ends, it has the attribute
+/// of remote parents use it at once. All spans that start ten seconds after the step or later use
+/// it. Until then children follow their local parents, so that requests are whole. A span keeps its
+/// line as long as it lasts. If that is no longer the current line when it ends, it has the attribute
 /// `tach.clock.step_ns`: the nanoseconds that later spans are ahead of it. (Tach notices a step
-/// at most a tenth of a second late.)
+/// at most a tenth of a second after the clock was next read.)
 ///
 /// A span from before the step needs no memory to be found by its children, however many there are:
-/// a million open spans take 48 bytes each more than the SDK's own, and none is forgotten.
-/// The parents of these ten seconds are found by their ids in a table of 256 KiB, which is
-/// allocated at the first step. Measured, it forgets 1 of 3,000 parents if 1,000 are active, 3 % if
-/// 4,000 are, and 19 % if 8,000 are. The children of a forgotten one take the line from before the
-/// step. So do children of a local parent that is not clocked.
-///
-/// Steps that are less than ten seconds apart are one series: ten seconds after the first of them,
-/// children of spans from before it use the current line.
+/// a million open spans take 48 bytes each more than the SDK's own. The spans of these ten seconds
+/// are listed by their ids, in 50 bytes each, until they have ended and their place is needed.
+/// Children of a local parent that is not clocked take the line from before the step.
 ///
 /// ## Given times
 ///
-/// A time that the wall clock showed at most 10 ms before it is given, or while the span was open
-/// and after the wall clock was stepped, is moved onto the span's line, and every other time that
-/// is given is kept to the nanosecond.
+/// A time that you give is kept to the nanosecond, unless the wall clock was stepped since the
+/// span's line began. So an event that you give may lie outside the span, and an end before the
+/// start that you gave, as in the SDK. The times that tach reads afterwards are raised to a given
+/// time that is ahead of them by less than a millisecond: a child does not start before the start
+/// that its parent was given. An end that is given before a start that tach read becomes that start.
+///
+/// After a step, a time that the wall clock showed at most 10 ms before it is given, or while the
+/// span was open and after the step, is moved onto the span's line. It keeps its age, to a
+/// microsecond, and is not before the start. (By a clock other than the system's, a time of the
+/// wall clock's last 10 s becomes the present.) Every other time that is given is kept.
 ///
 /// `global::tracer` and `SpanRef` (the span in a `Context`) read the wall clock and give its time,
-/// so their spans are as correct as the others. So does tracing-opentelemetry, with [an
-/// exception](crate#what-can-go-wrong). A time that you choose, which is older or ahead, is kept.
-/// An end or event of either kind becomes the span's start if it is before it. A time that is moved
-/// keeps its age, to a microsecond, and is not after the call. (By a clock other than the system's,
-/// it becomes the present, and a time of the last 10 s too if the wall clock is far from that
-/// clock.)
+/// so a step does not bend their spans. Nor those of tracing-opentelemetry, with [an
+/// exception](crate#what-can-go-wrong).
 ///
 /// *Not* promised: the treatment of a time that is read and then given more than 10 ms later, if
 /// the wall clock is stepped in between. Of 10<sup>6</sup> spans of two busy threads with a step
@@ -68,20 +66,20 @@ use crate::table::Entry;
 ///
 /// ## Event time
 ///
-/// While an [event time](tach_core::event_time) of the last 10 ms is current, an event that is
-/// added without a time, or with one that was read just now, has the event time, as the log lines
-/// have. (Not an event that tracing-opentelemetry keeps until its span is entered. Nor an event of
-/// a span from before a step, or after a step of less than a millisecond, if the event time is
-/// ahead of the span's line: this event has the line's time.)
+/// While an [event time](tach_core::event_time) is current, an event that is added without a time,
+/// or with one that was read while the event time was current and at most 10 ms after it began, has
+/// the event time, as the log lines have. (Not an event that tracing-opentelemetry keeps until its
+/// span is entered. Nor an event of a span from before a step, if the event time is ahead of the
+/// span's line: this event has the line's time.)
 ///
 /// # Cost
 ///
 /// One read of tach's clock for the start, each event and the end. A given start costs a read of
 /// the wall clock as well. So does another given time, with a second read of tach's clock, unless
 /// it is within a microsecond of the first read. A span that is not recording, because it was
-/// sampled out or has ended, ignores events and ends without a clock read. No lock, except at the
-/// start of the first spans after a step. No allocation, except for the table at the first step,
-/// and for the attribute of a span that was open during a step.
+/// sampled out or has ended, ignores events and ends without a clock read. No lock, except in the
+/// ten seconds after a step. No allocation, except for the list of these ten seconds, and for the
+/// attribute of a span that was open during a step.
 ///
 /// # Examples
 ///
@@ -109,17 +107,26 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     lines: Lines,
     line: Line,
     start: SystemTime,
-    /// The key that this span must release; 0 if there is none.
-    key: AtomicU64,
+    /// Whether the span is listed, and must be marked when it ends.
+    is_listed: AtomicBool,
     /// Whether the span started while children follow their parents.
     is_near_step: bool,
     /// Whether the span has published a time that its end must not precede.
     is_seen: AtomicBool,
+    /// Whether the caller chose the start.
+    is_start_given: bool,
     has_ended: bool,
 }
 
-/// The line of a span, whether it must be listed, and its start.
-pub(crate) struct Start(Line, bool, pub(crate) SystemTime);
+/// The start of a span.
+pub(crate) struct Start {
+    line: Line,
+    /// Whether the span starts while children follow their parents.
+    is_near_step: bool,
+    pub(crate) time: SystemTime,
+    /// Whether the caller chose the time.
+    is_given: bool,
+}
 
 impl Start {
     /// Reads the clock for a span below `parent`.
@@ -140,7 +147,8 @@ impl Start {
     fn at<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context, instant: Instant) -> Self {
         let moment = tracer.lines.moment(&tracer.clock, instant);
         let (line, is_near_step) = tracer.lines.of_span(moment, parent);
-        Self(line, is_near_step, system_time(line.ns_at(moment.elapsed_ns)))
+        let time = system_time(tracer.lines.raised(line.ns_at(moment.elapsed_ns)));
+        Self { line, is_near_step, time, is_given: false }
     }
 }
 
@@ -161,14 +169,14 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
         } else {
             Start::now(tracer, parent)
         };
-        builder.start_time.get_or_insert(start.2);
+        builder.start_time.get_or_insert(start.time);
         Self::new(tracer, start, has_events, || tracer.inner.build_with_context(builder, parent))
     }
 
     #[inline]
     pub(crate) fn new<T>(
         tracer: &Clocked<T, C>,
-        Start(line, is_near_step, start): Start,
+        start: Start,
         is_seen: bool,
         make: impl FnOnce() -> S,
     ) -> Self {
@@ -178,17 +186,18 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             inner: make(),
             clock,
             lines,
-            line,
-            start,
-            key: AtomicU64::new(0),
-            is_near_step,
+            line: start.line,
+            start: start.time,
+            is_listed: AtomicBool::new(false),
+            is_near_step: start.is_near_step,
             is_seen: AtomicBool::new(is_seen),
+            is_start_given: start.is_given,
             has_ended: false,
         }
     }
 }
 
-/// Returns the start of a span whose builder has times, and replaces these.
+/// Returns the start of a span whose builder has times, and moves these if they must be moved.
 #[cold]
 fn given_start<T, C: Clock>(
     tracer: &Clocked<T, C>,
@@ -197,12 +206,22 @@ fn given_start<T, C: Clock>(
 ) -> Start {
     // The wall clock is read first: an age may come out too short, never negative.
     let wall_ns = adapter::wall_clock().as_nanos();
-    let Start(line, is_near_step, now) = Start::at(tracer, parent, tracer.clock.monotonic_now());
-    let now_ns = UnixTime::from_system_time(now).as_nanos();
-    let stepped_ns = line.ns_at(tracer.lines.stepped_ns());
-    let has_ages = tracer.lines.is_system();
-    let present = Present { now_ns, wall_ns, stepped_ns, has_ages };
-    Start(line, is_near_step, present.settle(builder))
+    let now = Start::at(tracer, parent, tracer.clock.monotonic_now());
+    let present = present(tracer.lines, now.line, unix_ns(now.time), wall_ns);
+    if let Some(kept) = present.settle(builder) {
+        tracer.lines.note_given(unix_ns(kept), present.now_ns);
+        return Start { time: kept, is_given: true, ..now };
+    }
+    Start { time: builder.start_time.unwrap_or(now.time), ..now }
+}
+
+fn present(lines: Lines, line: Line, now_ns: u64, wall_ns: u64) -> Present {
+    let stepped_ns = line.ns_at(lines.stepped_ns());
+    Present { now_ns, wall_ns, stepped_ns, has_ages: lines.is_system() }
+}
+
+fn unix_ns(time: SystemTime) -> u64 {
+    UnixTime::from_system_time(time).as_nanos()
 }
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
@@ -214,46 +233,67 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     #[inline]
     fn time_at(&self, instant: Instant) -> SystemTime {
-        system_time(self.line.ns_at(self.lines.elapsed_ns(&self.clock, instant))).max(self.start)
+        system_time(self.lines.raised(self.line_ns(instant))).max(self.start)
     }
 
-    /// Returns the span's time for `given`, or `None` if the caller chose it.
-    ///
-    /// If the early read is not before the given time, it is late enough: the caller's read of the
-    /// wall clock was ordered.
+    /// Returns the line's time at `instant`, which may be before a start that was given.
+    #[inline]
+    fn line_ns(&self, instant: Instant) -> u64 {
+        self.line.ns_at(self.lines.elapsed_ns(&self.clock, instant))
+    }
+
+    /// Returns the span's time for `given`, or `None` if `given` is kept.
     #[inline]
     fn moved(&self, given: SystemTime) -> Option<SystemTime> {
         let instant = self.clock.early_now();
-        let now = self.time_at(instant);
-        if given::is_just_before(given, now) { Some(now) } else { self.moved_apart(given, instant) }
+        if given::is_just_before(given, system_time(self.line_ns(instant))) {
+            return None;
+        }
+        self.moved_apart(given, instant)
     }
 
-    /// Returns the span's time for `given` if the line is not at the wall clock. It is ahead or
+    /// Returns the same for a time that is not the line's present. The wall clock is ahead or
     /// behind by tach's error until tach's next look at the OS's clocks, and by more after a step.
     #[inline(never)]
     fn moved_apart(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
-        let unix = SystemTime::from(self.clock.unix_time_at(instant));
-        if given::is_just_before(given, unix) {
-            Some(self.time_at(instant))
-        } else if given::is_just_before(unix, given) {
-            Some(self.now())
-        } else {
-            self.moved_by_age(given)
+        let moment = self.lines.moment(&self.clock, instant);
+        let unix = system_time(moment.unix_ns);
+        let (is_past, is_ahead) =
+            (given::is_just_before(given, unix), given::is_just_before(unix, given));
+        if !is_past && !is_ahead {
+            return self.moved_by_age(given);
         }
+        if !self.line.is_apart(moment) {
+            self.lines.note_given(unix_ns(given), self.line.ns_at(moment.elapsed_ns));
+            return None;
+        }
+        // A second read, because an early one may precede the time of an event.
+        Some(if is_past { self.time_at(instant) } else { self.now() })
     }
 
     #[cold]
     fn moved_by_age(&self, given: SystemTime) -> Option<SystemTime> {
         // The order matters: see `given_start`.
         let wall_ns = adapter::wall_clock().as_nanos();
-        let now_ns = UnixTime::from_system_time(self.now()).as_nanos();
-        let stepped_ns = self.line.ns_at(self.lines.stepped_ns());
-        let has_ages = self.lines.is_system();
-        let present = Present { now_ns, wall_ns, stepped_ns, has_ages };
-        present.moved(given, self.start_ns()).map(|ns| system_time(ns).max(self.start))
+        let now_ns = self.line_ns(self.clock.monotonic_now());
+        let moved =
+            present(self.lines, self.line, now_ns, wall_ns).moved(given, unix_ns(self.start));
+        if moved.is_none() {
+            self.lines.note_given(unix_ns(given), now_ns);
+        }
+        moved.map(|ns| system_time(ns).max(self.start))
     }
 
-    /// Adds an event of `now`, or of the event time if that is just before.
+    /// Returns the event time if it is the time of an event at `time`.
+    fn event_time(&self, time: SystemTime) -> Option<SystemTime> {
+        let event_time = event_time::current()?.unix_time();
+        let (event_ns, ns) = (event_time.as_nanos(), unix_ns(time));
+        // The wall clock, which a caller may have read, is ahead or behind by less than a step.
+        let is_of_event = event_ns.saturating_sub(STEP_NS) < ns && ns <= event_ns + MOMENT_NS;
+        is_of_event.then(|| SystemTime::from(event_time).max(self.start))
+    }
+
+    /// Adds an event that tach read at `now`, or that has the event time.
     #[inline]
     fn add_event_now(
         &mut self,
@@ -262,15 +302,15 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         attributes: Vec<KeyValue>,
     ) {
         *self.is_seen.get_mut() = true;
-        let time = event_time::current().map_or(now, |anchor| self.event_time(anchor, now));
+        // Not an event time that is ahead of an older line.
+        let time = self.event_time(now).filter(|time| *time <= now).unwrap_or(now);
         self.inner.add_event_with_timestamp(name, time, attributes);
     }
 
-    fn event_time(&self, anchor: Anchor, now: SystemTime) -> SystemTime {
-        let time = SystemTime::from(anchor.unix_time());
-        let moment = Duration::from_nanos(MOMENT_NS);
-        let is_just_before = now.duration_since(time).is_ok_and(|age| age <= moment);
-        if is_just_before { time.max(self.start) } else { now }
+    /// Returns an end that is kept, but not one before a start that tach read: the clocks' error, or
+    /// two steps before tach saw one, would make a negative duration, which breaks back ends.
+    fn kept_end(&self, given: SystemTime) -> SystemTime {
+        if self.is_start_given { given } else { given.max(self.start) }
     }
 
     #[inline]
@@ -281,7 +321,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
             self.tell_step(current);
         }
         self.inner.end_with_timestamp(time);
-        self.release();
+        self.unlist();
     }
 
     /// Adds the distance of the span's line from the current one.
@@ -292,30 +332,25 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         self.inner.set_attribute(KeyValue::new("tach.clock.step_ns", step_ns));
     }
 
-    fn start_ns(&self) -> u64 {
-        UnixTime::from_system_time(self.start).as_nanos()
-    }
-
     /// Lists a span that started near a step, for its children.
     #[cold]
     fn list(&self, context: &SpanContext) {
-        let elapsed_ns = self.start_ns().wrapping_sub(self.line.0);
-        let entry = Entry { line: self.line, wall: self.line, elapsed_ns };
-        if let Some(key) = self.lines.list(context, entry) {
+        let elapsed_ns = unix_ns(self.start).wrapping_sub(self.line.0);
+        if self.lines.listed.add(context, Entry { line: self.line, elapsed_ns }) {
             if self.has_ended {
-                self.lines.release(key);
+                self.lines.listed.end(context);
             } else {
-                // ORDERING: Relaxed, because `release` has exclusive access.
-                self.key.store(key, Ordering::Relaxed);
+                // ORDERING: Relaxed, because `unlist` has exclusive access.
+                self.is_listed.store(true, Ordering::Relaxed);
             }
         }
     }
 
+    /// Marks the span as ended in the list.
     #[inline]
-    fn release(&mut self) {
-        let key = self.key.get_mut();
-        if *key != 0 {
-            self.lines.release(core::mem::take(key));
+    fn unlist(&mut self) {
+        if core::mem::take(self.is_listed.get_mut()) {
+            self.lines.listed.end(self.inner.span_context());
         }
     }
 }
@@ -344,7 +379,8 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
             if let Some(time) = self.moved(timestamp) {
                 self.add_event_now(name.into(), time, attributes);
             } else {
-                let time = timestamp.max(self.start);
+                *self.is_seen.get_mut() = true;
+                let time = self.event_time(timestamp).unwrap_or(timestamp);
                 self.inner.add_event_with_timestamp(name, time, attributes);
             }
         }
@@ -400,7 +436,7 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
 
     fn end_with_timestamp(&mut self, timestamp: SystemTime) {
         if self.inner.is_recording() {
-            let time = self.moved(timestamp).unwrap_or_else(|| timestamp.max(self.start));
+            let time = self.moved(timestamp).unwrap_or_else(|| self.kept_end(timestamp));
             self.end_at(time);
         }
     }
@@ -411,27 +447,29 @@ impl<S: Span, C: Clock> Drop for ClockedSpan<S, C> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
-            self.release();
+            self.unlist();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
     use opentelemetry::trace::TracerProvider;
     use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
-    use std::sync::Arc;
     use tach_core::ManualClock;
 
     #[test]
-    fn a_span_near_a_step_takes_a_slot_from_its_context_to_its_end() {
+    fn a_span_near_a_step_is_listed_from_its_context_to_its_end() {
         for sampler in [Sampler::AlwaysOn, Sampler::AlwaysOff] {
             let is_sampled = matches!(sampler, Sampler::AlwaysOn);
             let provider = SdkTracerProvider::builder().with_sampler(sampler).build();
-            let clock = Arc::new(ManualClock::new(UnixTime::from_nanos(1 << 60)));
-            let tracer = Clocked::new(provider).with_clock(clock.clone()).tracer("it");
-            let used = || tracer.lines.used();
+            let clock: &ManualClock =
+                Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(1 << 60))));
+            let tracer = Clocked::new(provider).with_clock(clock).tracer("it");
+            let used = || tracer.lines.listed.open();
             let start = || tracer.start_with_context("near", &Context::new());
             let early = start();
             clock.step_forward(Duration::from_secs(3600));

@@ -1,8 +1,6 @@
 //! Clocked spans and log records allocate no more than the SDK's own. In a process of its own,
 //! because the allocator counts.
 
-#![cfg(all(feature = "trace", feature = "logs"))]
-
 use core::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};

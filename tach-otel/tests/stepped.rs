@@ -1,7 +1,7 @@
 //! Steps of the wall clock during a span. In a process of its own, because it replaces the C
 //! library's `clock_gettime`.
 
-#![cfg(all(target_os = "linux", feature = "trace"))]
+#![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "stands in for a function of the C library")]
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -392,7 +392,6 @@ fn a_step_between_a_read_and_the_call_shortens_no_span() {
     }
 }
 
-#[cfg(feature = "sdk")]
 mod aligned {
     use super::*;
     use opentelemetry_sdk::trace::{SdkTracer, SimpleSpanProcessor};
@@ -512,4 +511,19 @@ mod aligned {
             both.bare.get_finished_spans().unwrap()
         );
     }
+}
+
+#[test]
+fn the_moment_of_a_step_is_known() {
+    let _alone = alone();
+    let elapsed = || tach_core::adapter::monotonic_ns_at(tach_core::Instant::now());
+    let before = elapsed();
+    step(HOUR_S);
+    while is_apart() {
+        thread::yield_now();
+    }
+    let seen = tach_core::adapter::last_wall_step_ns();
+    // The OS clock as the source follows it without a look.
+    let is_os = tach_core::status().source == tach_core::Source::Os;
+    assert!(is_os || (before..=elapsed()).contains(&seen.unwrap()), "{before} {seen:?}");
 }

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 pub use crate::encode::attributes::Attributes;
 pub use crate::encode::limits::{AttributeLimits, SpanLimits};
+pub use crate::encode::metadata::{Metadata, Shown};
 pub use crate::encode::protobuf;
 pub use crate::encode::value::key_value;
 #[cfg(feature = "http")]

@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod limits;
+pub(crate) mod metadata;
 #[doc(hidden)]
 pub mod protobuf;
 mod record;

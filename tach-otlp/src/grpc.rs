@@ -6,7 +6,6 @@ mod drive;
 mod idle;
 #[cfg(feature = "tls")]
 mod secured;
-mod socket;
 mod status;
 mod stream;
 

@@ -1,5 +1,7 @@
 //! One request after another to an HTTP/1.1 server, by `ureq`.
 
+mod connector;
+
 use core::time::Duration;
 use std::io::{self, Read as _};
 use std::time::SystemTime;
@@ -8,6 +10,7 @@ use http::header::{DATE, LOCATION, RETRY_AFTER};
 use http::uri::{Scheme, Uri};
 use http::{HeaderMap, Request, Response, StatusCode};
 use ureq::config::Config;
+use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body, Proxy};
 
 use crate::encode::protobuf::Field;
@@ -48,7 +51,7 @@ pub(crate) fn agent(
         Some(credentials) => config.tls_config(credentials.for_http()),
         None => config,
     };
-    config.build().new_agent()
+    Agent::with_parts(config.build(), connector::connector(), DefaultResolver::default())
 }
 
 /// The server and the fixed part of each request.
@@ -182,10 +185,14 @@ fn reason(status: u16, answer: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use core::net::SocketAddr;
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
     use std::thread::{self, JoinHandle};
     use std::time::Instant;
+
+    use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+    use ureq::unversioned::transport::NextTimeout;
 
     use super::*;
 
@@ -201,6 +208,23 @@ mod tests {
             None,
         );
         Client::new(agent, uri, HeaderMap::new(), timeout)
+    }
+
+    /// Returns these addresses for any host.
+    #[derive(Debug)]
+    struct Addresses(Vec<SocketAddr>);
+
+    impl Resolver for Addresses {
+        fn resolve(
+            &self,
+            _: &Uri,
+            _: &Config,
+            _: NextTimeout,
+        ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+            let mut addresses = self.empty();
+            self.0.iter().for_each(|address| addresses.push(*address));
+            Ok(addresses)
+        }
     }
 
     /// Reads a request, and returns its first line and its body.
@@ -383,6 +407,24 @@ mod tests {
         drop(listener);
         let Err(Rejection::Later { error, .. }) = client.send(b"") else { panic!("an answer") };
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn each_address_of_a_host_is_tried() {
+        let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let resolver = Addresses(vec![nobody, listener.local_addr().unwrap()]);
+        let config = Config::builder().build();
+        let agent = Agent::with_parts(config, connector::connector(), resolver);
+        let uri = "http://collector:1/v1/logs".parse().unwrap();
+        let client = Client::new(agent, uri, HeaderMap::new(), LONG);
+        let server = thread::spawn(move || {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            assert_eq!(request(&mut stream).1, b"items");
+            stream.get_mut().write_all(OK.as_bytes()).unwrap();
+        });
+        assert_eq!(sent(&client, b"items"), "accepted");
+        server.join().unwrap();
     }
 
     #[test]

@@ -41,7 +41,9 @@
 //! | either of them by TLS | `tls` | an endpoint that begins with `https://` |
 //!
 //! HTTP is [`ureq`]'s: [`Otlp::from_env`] also reads the usual variables of proxies. gRPC has no
-//! proxy. A redirect is followed within the collector's host, never from `https` to `http`.
+//! proxy, and a SOCKS proxy is refused. A redirect is followed within the collector's host, never
+//! from `https` to `http`. If a host has several addresses, one that does not answer within 250 ms
+//! leaves its turn to the next.
 //!
 //! The clients below log through `log`. A logger that sends its own records must drop those of the
 //! thread that sends, while it sends: each request would log the records of the next one.
@@ -71,9 +73,12 @@ mod rejection;
 mod secret;
 #[cfg(feature = "http")]
 mod signal;
+#[cfg(feature = "http")]
+mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use self::encode::metadata::Metadata;
 #[cfg(feature = "http")]
 pub use self::error::Error;
 #[cfg(feature = "http")]

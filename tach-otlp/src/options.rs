@@ -18,6 +18,7 @@ use self::proxy::Proxies;
 use self::requests::{Endpoint, Requests, shown_name};
 use crate::encode::LogRecords;
 use crate::encode::limits::{AttributeLimits, SpanLimits};
+use crate::encode::metadata::{Metadata, Shown};
 use crate::encode::protobuf::{bytes, message};
 use crate::encode::value::key_value;
 use crate::error::{self, Error, Fault};
@@ -308,6 +309,22 @@ impl Otlp {
         self
     }
 
+    /// Sets which metadata are attributes, of spans, of events within them and of log records. By
+    /// default these are the location and the thread, and for events also the level and the target.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Metadata, Otlp};
+    ///
+    /// let plain = Otlp::new().metadata([]);
+    /// let more = Otlp::new().metadata([Metadata::Location, Metadata::Level, Metadata::Target]);
+    /// ```
+    pub fn metadata(mut self, all: impl IntoIterator<Item = Metadata>) -> Self {
+        self.limits.spans.shown = Shown::only(all);
+        self
+    }
+
     /// Sets how often metrics are sent: each minute by default. An interval of less than a
     /// millisecond fails [`exporter`](Self::exporter).
     ///
@@ -486,7 +503,7 @@ impl Otlp {
     /// ```
     #[must_use]
     pub fn log_records(&self) -> LogRecords {
-        LogRecords { limits: self.limits.records }
+        LogRecords { limits: self.limits.records, shown: self.limits.spans.shown }
     }
 
     pub(crate) fn shown_endpoint(&self, signal: Signal) -> String {

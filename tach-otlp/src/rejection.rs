@@ -1,4 +1,4 @@
-//! What the answer of a collector says about the items of a request.
+//! A collector's answer to a request: which items it refused, and why.
 
 use core::time::Duration;
 use std::io;
@@ -58,14 +58,14 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// The request did not get through.
+    /// Creates the rejection of a request that did not reach the collector, or had no answer.
     pub(crate) fn failed(error: io::Error) -> Self {
         Self::Later { error, after: None }
     }
 
-    /// A collector that has no time now.
+    /// Creates the rejection by a collector that is busy, and asks for a pause of `after`.
     pub(crate) fn busy(reason: &str, after: Option<Duration>) -> Self {
-        // A collector that asks for no pause is busy nevertheless.
+        // Some collectors ask for a pause of zero. They are busy nevertheless.
         let after = after.filter(|after| !after.is_zero());
         let asks = after.map_or_else(String::new, |after| format!("; it asks to wait {after:?}"));
         let error = io::Error::other(format!("the collector is busy: {reason}{asks}"));
@@ -77,8 +77,8 @@ impl Rejection {
     }
 }
 
-/// Returns whether an accepted request's message, such as `ExportLogsServiceResponse`, rejects none
-/// of the items and has no warning.
+/// Reads the message in the answer to an accepted request, such as `ExportLogsServiceResponse`.
+/// Fails if the message rejects items or has a warning.
 pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
     let Some(Field::Bytes(partial_success)) = find(message, 1) else { return Ok(()) };
     let count = match find(partial_success, 1) {
@@ -108,12 +108,12 @@ pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Field<'_>
     })
 }
 
-/// Returns the last field of that number, which is the one that counts.
+/// Returns the last field with that number: protobuf lets it override earlier ones.
 pub(crate) fn find(message: &[u8], number: u64) -> Option<Field<'_>> {
     fields(message).filter(|(found, _)| *found == number).last().map(|(_, value)| value)
 }
 
-/// Returns the beginning of a text on one line.
+/// Returns the first [`LONGEST_REASON`] characters of a text, with control characters escaped.
 pub(crate) fn printable(text: &str) -> String {
     let beginning: String = text.chars().take(LONGEST_REASON).collect();
     Value::Str(&beginning).to_string().chars().take(LONGEST_REASON).collect()

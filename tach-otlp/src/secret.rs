@@ -4,9 +4,8 @@ use core::fmt;
 
 const REDACTED: &str = "[redacted]";
 
-/// A text that may be a secret, such as the value of a header, or may contain one, as an address
-/// does in its user and its query. Neither [`Debug`](fmt::Debug) nor [`shown`](Self::shown) prints
-/// the secret.
+/// A text that may be a secret (the value of a header) or contain a secret (an address with a user
+/// or a query). Neither [`Debug`](fmt::Debug) nor [`shown`](Self::shown) prints the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
@@ -20,8 +19,9 @@ impl Secret {
         &self.0
     }
 
-    /// Returns the text for messages: without the query and the fragment of an address. If it may
-    /// contain a user and a password, of which nobody knows the end, only the scheme is left.
+    /// Returns the text for messages, without the query and the fragment of an address. If the text
+    /// contains `@`, returns the scheme alone: a password comes before the `@`, and may itself
+    /// contain `/`, `?`, `#` or `@`.
     pub(crate) fn shown(&self) -> String {
         let text = &*self.0;
         match text.split_once("://") {

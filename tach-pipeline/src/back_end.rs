@@ -41,7 +41,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 /// The likely cause is the user's clock: panics of all other code of the user are caught where the
 /// code is called.
-const PANICKED: &str = "can't write the log: the thread that writes it panicked, as a clock may do";
+const PANICKED: &str = "can't write: the pipeline's thread panicked, as a clock may do";
 
 pub(crate) struct BackEnd {
     shared: Arc<Shared>,
@@ -137,7 +137,7 @@ impl BackEnd {
         }
         let Self { shared, selection, spans, sinks, .. } = self;
         if is_asked {
-            spans.finish(process_ends, sinks);
+            spans.finish(process_ends, is_ending, sinks);
         }
         let now = shared.now();
         spans.end_dump(now);

@@ -79,7 +79,7 @@ impl Error {
     }
 
     pub(crate) fn thread(error: io::Error) -> Self {
-        let message = format!("can't start the thread that writes the log: {error}");
+        let message = format!("can't start a thread of the pipeline: {error}");
         Self::other(Class::Other, message, Some(error))
     }
 
@@ -100,9 +100,9 @@ impl Error {
         Self { kind: Kind::Variable(name.to_owned()) }
     }
 
-    /// The sinks with these names were not done in time.
-    pub(crate) fn timed_out(timeout: Duration, sinks: &[&str]) -> Self {
-        Self { kind: Kind::TimedOut(timeout, sinks.join(", ")) }
+    /// These were not written in time, such as `spans to` a collector.
+    pub(crate) fn timed_out(timeout: Duration, late: &[String]) -> Self {
+        Self { kind: Kind::TimedOut(timeout, late.join(", ")) }
     }
 
     pub(crate) fn sink(failure: String) -> Self {
@@ -285,14 +285,14 @@ impl fmt::Display for Error {
                 write!(f, "the pipeline's configuration has {} faults:", faults.len())?;
                 faults.iter().try_for_each(|fault| write!(f, "\n- {fault}"))
             }
-            Kind::TimedOut(timeout, sinks) if sinks.is_empty() => {
-                write!(f, "some records were not written within {timeout:?}")
+            Kind::TimedOut(timeout, late) if late.is_empty() => {
+                write!(f, "the pipeline's thread was not done within {timeout:?}")
             }
-            Kind::TimedOut(timeout, sinks) => {
-                write!(f, "some records were not written to {sinks} within {timeout:?}")
+            Kind::TimedOut(timeout, late) => {
+                write!(f, "not everything was written within {timeout:?}: {late}")
             }
             Kind::Sink(message) | Kind::Other { message, .. } => f.write_str(message),
-            Kind::Ended => f.write_str("the thread that writes the log has ended"),
+            Kind::Ended => f.write_str("the pipeline's thread has ended"),
             Kind::Forked => f.write_str(
                 "the pipeline belongs to the process that this one was forked from; build a pipeline \
                  after forking",

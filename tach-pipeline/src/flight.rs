@@ -66,9 +66,12 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// # Cost
 ///
 /// A call records spans and events as it does for a sink that takes them, and takes no lock. The
-/// back end copies each into the recorder's memory. While a dump is written, it keeps its spans and
-/// events in memory, has a copy of the open spans, which the back end makes, and needs about twice
-/// the recorder's memory to sort them.
+/// back end copies each into the recorder's memory.
+///
+/// A dump takes memory beside [`max_bytes`](Self::max_bytes): up to as much again for the spans and
+/// events that it keeps while the recorder forgets them, up to as much for a copy of the spans that
+/// are open, and up to half as much for their order. The open spans are seldom many, so a dump of a
+/// full recorder of 16 MiB takes 8 MiB more if nothing is recorded meanwhile, and 40 MiB at most.
 ///
 /// # Examples
 ///
@@ -118,7 +121,8 @@ impl FlightRecorder {
     }
 
     /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond, it
-    /// forgets the oldest spans and events. It takes no more than it needs.
+    /// forgets the oldest spans and events. It takes no more than it needs. While a dump is written
+    /// it may take up to 2.5 times as much [in addition](Self#cost).
     ///
     /// A span or an event larger than half of that is not kept.
     ///

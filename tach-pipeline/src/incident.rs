@@ -10,6 +10,7 @@ use std::path::Path;
 
 pub(crate) use self::reporter::{OnIncident, Reporter};
 use crate::error::Error;
+use crate::stats::Items;
 
 /// A failure of a sink, the loss of records, or a recovery: see
 /// [`Builder::on_incident`](crate::Builder::on_incident).
@@ -27,7 +28,7 @@ use crate::error::Error;
 ///
 /// let pipeline = Pipeline::builder()
 ///     .on_incident(|incident| match incident {
-///         Incident::Dropped { count, .. } => eprintln!("{count} records are lost"),
+///         Incident::Dropped { items, count, .. } => eprintln!("{count} {items} are lost"),
 ///         other => eprintln!("{other}"),
 ///     })
 ///     .build()?;
@@ -44,6 +45,8 @@ pub enum Incident<'a> {
         sink: &'a str,
         /// What fails.
         task: Task,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// The reason.
         error: &'a io::Error,
         /// How many bytes wait.
@@ -58,6 +61,8 @@ pub enum Incident<'a> {
     Refused {
         /// The sink's name.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// The reason.
         error: &'a io::Error,
         /// How many since the last such incident.
@@ -68,6 +73,8 @@ pub enum Incident<'a> {
     Warned {
         /// The sink's name.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// The collector's words.
         warning: &'a str,
     },
@@ -78,6 +85,8 @@ pub enum Incident<'a> {
     Stalled {
         /// The sink's name or path.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
     },
     /// Records were dropped. They are counted in the log too, as soon as that is possible, and once
     /// a second at most.
@@ -85,6 +94,8 @@ pub enum Incident<'a> {
     Dropped {
         /// The name or path of the sink that dropped them, or `None` if a queue was full.
         sink: Option<&'a str>,
+        /// What was dropped: `records`, `spans` or `durations`.
+        items: &'a str,
         /// How many since the last such incident.
         count: u64,
     },
@@ -93,6 +104,8 @@ pub enum Incident<'a> {
     Recovered {
         /// The sink's name or path.
         sink: &'a str,
+        /// What the sink takes: `records`, `spans` or `durations`.
+        items: &'a str,
         /// What succeeds again.
         task: Task,
     },
@@ -152,10 +165,14 @@ pub enum Task {
 impl fmt::Display for Incident<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { sink, task, error, waiting, retry_after } => match task {
-                Task::Write => write!(
+            Self::Failed { sink, items, task, error, waiting, retry_after } => match task {
+                Task::Write if *items == Items::RECORDS.as_str() => write!(
                     f,
                     "can't write the log to {sink}: {error}; {waiting} bytes wait, trying again"
+                ),
+                Task::Write => write!(
+                    f,
+                    "can't send {items} to {sink}: {error}; {waiting} bytes wait, trying again"
                 ),
                 Task::Rotate => write!(
                     f,
@@ -172,30 +189,33 @@ impl fmt::Display for Incident<'_> {
                      again"
                 ),
                 Task::Format => {
-                    write!(f, "can't format a record for {sink}: {error}; it is dropped")
+                    write!(f, "can't format {items} for {sink}: {error}; what fails is dropped")
                 }
             },
-            Self::Refused { sink, error, count } => {
-                write!(f, "{count} records for {sink} were dropped: {error}")
+            Self::Refused { sink, items, error, count } => {
+                write!(f, "{count} {items} for {sink} were dropped: {error}")
             }
-            Self::Warned { sink, warning } => {
-                write!(f, "{sink} accepts the log, and warns: {warning}")
+            Self::Warned { sink, items, warning } => {
+                write!(f, "{sink} accepts {items}, and warns: {warning}")
             }
-            Self::Stalled { sink } => {
-                write!(f, "the log to {sink} makes no progress; its records are dropped")
+            Self::Stalled { sink, items } => {
+                write!(f, "{items} for {sink} are dropped: it makes no progress")
             }
-            Self::Dropped { sink: Some(sink), count } => {
-                write!(f, "{count} records for {sink} were dropped")
+            Self::Dropped { sink: Some(sink), items, count } => {
+                write!(f, "{count} {items} for {sink} were dropped")
             }
-            Self::Dropped { sink: None, count } => {
-                write!(f, "{count} records were dropped, since a queue was full")
+            Self::Dropped { sink: None, items, count } => {
+                write!(f, "{count} {items} were dropped, since a queue was full")
             }
-            Self::Recovered { sink, task } => match task {
-                Task::Write => write!(f, "the log to {sink} is written again"),
+            Self::Recovered { sink, items, task } => match task {
+                Task::Write if *items == Items::RECORDS.as_str() => {
+                    write!(f, "the log to {sink} is written again")
+                }
+                Task::Write => write!(f, "{items} are sent to {sink} again"),
                 Task::Rotate => write!(f, "{sink} was rotated"),
                 Task::Reopen => write!(f, "{sink} was opened again"),
                 Task::Tidy => write!(f, "old files of {sink} were compressed and deleted"),
-                Task::Format => write!(f, "records for {sink} are formatted again"),
+                Task::Format => write!(f, "{items} for {sink} are formatted again"),
             },
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())

@@ -156,15 +156,17 @@
 //! for the next service, and gets links, attributes and a status. While traces with a `tracestate`
 //! or baggage are open, the start and the end of each span take one of 16 locks.
 //!
+//! [tach-otel](https://docs.rs/tach-otel) is for programs that keep OpenTelemetry's exporters,
+//! samplers and processors. Its documentation compares the two after a step of the wall clock.
+//!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
 //! `OpenTelemetrySpanExt` has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`;
 //! after `Builder::activate_all_spans` every span is. Records outside the pipeline's spans have the
 //! ids of the current context. For libraries that need the trait of tracing-opentelemetry itself,
-//! `Pipeline::tracer` is a tracer for that crate's layer. One release works with 0.32 and 0.33 of
-//! `opentelemetry`. If Cargo takes another one than the program names, the types differ:
-//! `cargo update --package opentelemetry@0.33.1 --precise 0.32.0` takes it back.
+//! `Pipeline::tracer` is a tracer for that crate's layer. The feature stands for version 0.33 of
+//! `opentelemetry`, and `opentelemetry_0_32` for 0.32: choose the one that your program names.
 //!
 //! # The flight recorder
 //!
@@ -189,12 +191,16 @@
 //!   [`Sink::keep_open`].
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
 //!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
-//!   the timeout. Then stderr has the number of records that each sink lacks, as does
-//!   [`SinkStats::waiting`]. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
+//!   the timeout. Then stderr has the numbers of records that wait in the queues and for each sink,
+//!   and of those that were dropped. No sink waits for another one that stalls. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
 //!   platforms. Elsewhere the guard flushes at the end of `main`; before
 //!   `std::process::exit` call [`Pipeline::flush`].
-//! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose at most the
-//!   contents of the queues. Before `exec` call [`Pipeline::flush`].
+//! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose the contents
+//!   of the queues, and what is gathered for a collector: a second of records and spans, and the
+//!   traces that `Tail` holds. Before `exec` call [`Pipeline::flush`]. [`Builder::flush_on`] makes
+//!   the calls of a level wait until their records are written.
+//! - When the last handle of a pipeline is dropped, the pipeline is flushed, within the time of its
+//!   guard.
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this
@@ -214,7 +220,8 @@
 //! # Signals
 //!
 //! With the feature `signal`, `Pipeline::flush_on_signals` flushes before SIGTERM or SIGINT ends
-//! the process.
+//! the process. It waits for the queues and for what is gathered for a collector. No handler is
+//! installed without that call: it would end a program that handles the signal itself.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
 //! allocate, and the thread that would write may be the one that crashed.
@@ -237,7 +244,7 @@
 //!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much
-//!   for its spans and events, as much for the open spans, and about twice as much to sort them.
+//!   for its spans and events, as much for the open spans, and half as much to sort them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
 //!   or 2 MiB while it fails or stalls. A collector's sink has up to 32 MiB then, or twice its
@@ -249,6 +256,9 @@
 //! as long as the process lives. A library that logs must not be unloaded.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
+extern crate opentelemetry_0_32 as opentelemetry;
 
 mod back_end;
 mod buffers;
@@ -310,7 +320,7 @@ mod with_tracing {
     pub use crate::durations::options::Durations;
     pub use crate::durations::snapshot::SpanDurations;
     pub use crate::flight::{FlightFormat, FlightRecorder};
-    #[cfg(feature = "opentelemetry")]
+    #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
     pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
@@ -319,6 +329,6 @@ mod with_tracing {
 }
 
 /// The example in the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "signal"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -180,7 +180,7 @@ impl Shared {
         if self.spans.wait_for_files(left) {
             return flushed;
         }
-        flushed.and(Err(Error::timed_out(timeout, &["the flight recorder's file"])))
+        flushed.and(Err(Error::timed_out(timeout, &["the flight recorder's file".to_owned()])))
     }
 }
 
@@ -189,7 +189,7 @@ impl Shared {
 pub(crate) struct Handle {
     pub(crate) own: Arc<Shared>,
     /// Ends the back end when the last handle is dropped. (The back end holds `own` too.)
-    #[cfg_attr(not(feature = "opentelemetry"), expect(dead_code, reason = "it is only dropped"))]
+    #[allow(dead_code, reason = "without the bridge to opentelemetry it is only dropped")]
     pub(crate) alive: Arc<Alive>,
 }
 

@@ -73,8 +73,9 @@ const MOST_WAITING: usize = 1024 * 1024;
 /// A writer receives whole events, many at a time: if it rotates files between two writes, it cuts
 /// no event in two.
 ///
-/// If writing fails or panics, stderr reports it, at most every ten seconds, or
-/// [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink tries again. A
+/// If writing fails or panics, stderr reports it when it begins and when it ends, and meanwhile
+/// ever more seldom, or [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink
+/// tries again. A
 /// buffer of [`buffer_bytes`](Self::buffer_bytes) waits meanwhile; records beyond are dropped, and
 /// counted in a record later.
 ///

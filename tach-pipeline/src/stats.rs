@@ -1,6 +1,7 @@
 //! How many records were written and lost.
 
 mod dropped;
+mod items;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 pub(crate) use self::dropped::Dropped;
+pub(crate) use self::items::Items;
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
 ///
@@ -22,14 +24,14 @@ pub(crate) use self::dropped::Dropped;
 /// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("ready")).build());
 /// pipeline.flush(Duration::from_secs(1))?;
 /// let stats = pipeline.stats();
-/// assert_eq!((stats.queued(), stats.dropped()), (1, 0));
+/// assert_eq!((stats.records(), stats.dropped()), (1, 0));
 /// let sink = &stats.sinks()[0];
 /// assert_eq!((sink.name(), sink.written(), sink.dropped()), ("memory", 1, 0));
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
-    queued: u64,
+    records: u64,
     dropped: u64,
     pub(crate) early: u64,
     pub(crate) spanless: u64,
@@ -37,19 +39,20 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns how many records the back end has taken from the queues and passed to the sinks.
-    /// [Repeats](crate::Builder::collapse_repeats) are not among them.
+    /// Returns how many records of `log`, slog and tracing the back end has taken from the queues
+    /// and passed to the sinks. [Repeats](crate::Builder::collapse_repeats) and spans are not among
+    /// them; the sinks' [own counts](Self::sinks) have the spans.
     ///
     /// # Examples
     ///
     /// ```
     /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().queued(), 0);
+    /// assert_eq!(pipeline.stats().records(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn queued(&self) -> u64 {
-        self.queued
+    pub fn records(&self) -> u64 {
+        self.records
     }
 
     /// Returns how many records the queues have dropped because they were full. No sink has these.
@@ -83,7 +86,7 @@ impl Stats {
 }
 
 /// The counts of one sink. Its records are those that its filter lets pass, with the pipeline's own
-/// reports.
+/// reports. A collector's address for spans counts spans, and that for metrics batches of durations.
 ///
 /// # Examples
 ///
@@ -242,7 +245,8 @@ impl Flag {
 /// The counts of a pipeline at work.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) queued: Count,
+    /// Records that were passed to the sinks.
+    pub(crate) records: Count,
     pub(crate) dropped: Count,
     /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
     pub(crate) in_hand: Count,
@@ -257,6 +261,8 @@ pub(crate) struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct SinkCounts {
     pub(crate) name: String,
+    /// What the sink takes, for messages.
+    pub(crate) items: Items,
     /// Whether writing may fail for a while, as sending to another machine does.
     pub(crate) is_remote: bool,
     /// Everything that came for the sink, whether it is written, dropped or waiting.
@@ -276,8 +282,17 @@ pub(crate) struct SinkCounts {
 }
 
 impl SinkCounts {
-    pub(crate) fn new(name: String, is_remote: bool) -> Self {
-        Self { name, is_remote, ..Self::default() }
+    pub(crate) fn new(name: String, items: Items, is_remote: bool) -> Self {
+        Self { name, items, is_remote, ..Self::default() }
+    }
+
+    /// Returns the message for an error of the writer.
+    pub(crate) fn cannot_write(&self, error: &dyn core::fmt::Display) -> String {
+        let name = &self.name;
+        match self.items {
+            Items::RECORDS => format!("can't write the log to {name}: {error}"),
+            Items(items) => format!("can't send {items} to {name}: {error}"),
+        }
     }
 
     pub(crate) fn waiting(&self) -> u64 {
@@ -291,11 +306,12 @@ impl SinkCounts {
         self.last_error.store(Some(Arc::new(error.to_string())));
     }
 
-    /// Returns the name, with the reason if the sink fails.
+    /// Returns what the sink takes and its name, with the reason if the sink fails.
     pub(crate) fn shown(&self) -> String {
+        let (items, name) = (self.items.as_str(), &self.name);
         match self.last_error() {
-            Some(error) if self.is_failing.get() => format!("{} ({error})", self.name),
-            _ => self.name.clone(),
+            Some(error) if self.is_failing.get() => format!("{items} to {name} ({error})"),
+            _ => format!("{items} to {name}"),
         }
     }
 
@@ -320,7 +336,7 @@ impl SinkCounts {
 impl Counts {
     pub(crate) fn stats(&self) -> Stats {
         Stats {
-            queued: self.queued.get(),
+            records: self.records.get(),
             dropped: self.dropped.get(),
             early: self.early.get(),
             spanless: self.spanless.get(),

@@ -4,9 +4,9 @@ mod by_span;
 mod contexts;
 pub(crate) mod current;
 pub(crate) mod key;
-#[cfg(feature = "opentelemetry")]
+#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
 pub(crate) mod otel;
-#[cfg(not(feature = "opentelemetry"))]
+#[cfg(not(any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
 #[path = "trace/no_otel.rs"]
 pub(crate) mod otel;
 mod random;

@@ -1,11 +1,160 @@
-//! Wakes a task when its budget ends.
+//! Wakes a task when its budget ends: a sleep of tokio's for each call that waits.
 
-#[cfg(not(feature = "tokio"))]
-mod polls;
-#[cfg(feature = "tokio")]
-mod sleeps;
+use core::mem;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker, ready};
+use core::time::Duration;
 
-#[cfg(not(feature = "tokio"))]
-pub(crate) use self::polls::{Alarm, BodyAlarm};
-#[cfg(feature = "tokio")]
-pub(crate) use self::sleeps::{Alarm, BodyAlarm};
+use pin_project_lite::pin_project;
+use tach_core::Budget;
+use tokio::task::coop::unconstrained;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+pin_project! {
+    /// A sleep, and the waker that it wakes.
+    #[derive(Debug)]
+    struct Timer {
+        #[pin]
+        sleep: Sleep,
+        waker: Option<Waker>,
+    }
+}
+
+impl Timer {
+    fn new(sleep: Sleep) -> Self {
+        Self { sleep, waker: None }
+    }
+
+    fn reset(self: Pin<&mut Self>, end: Instant) {
+        let this = self.project();
+        // Firing takes the waker out of the sleep, so it must be set again.
+        *this.waker = None;
+        this.sleep.reset(end);
+    }
+
+    /// Polls the sleep, unless it has not fired and has this waker already.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let is_set = this.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        if is_set && !this.sleep.is_elapsed() {
+            return Poll::Pending;
+        }
+        *this.waker = Some(cx.waker().clone());
+        // For a task that has used up its turn, tokio reports each sleep as pending. That would
+        // hide the end.
+        Pin::new(&mut unconstrained(&mut this.sleep)).poll(cx)
+    }
+}
+
+pin_project! {
+    /// The end of one future. The timer is created when the future is first found pending, so a
+    /// future that is ready at once needs none.
+    #[derive(Debug, Default)]
+    pub(crate) struct Alarm {
+        #[pin]
+        timer: Option<Timer>,
+    }
+}
+
+impl Alarm {
+    /// Returns `Ready` once the budget has ended. Until then, the task is woken at its end.
+    ///
+    /// Under tokio's paused time, the sleep follows that time. Its end is the end of the budget,
+    /// whatever the budget's own clock shows. A manual clock can only end the budget earlier.
+    #[inline]
+    pub(crate) fn poll_end(
+        self: Pin<&mut Self>,
+        budget: &Budget,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if budget.total() == Duration::MAX {
+            return Poll::Pending;
+        }
+        let mut timer = self.project().timer;
+        if timer.is_none() || budget.start().1.is_some() {
+            let left = match budget.start() {
+                // Order across threads would cost time, and nothing here needs it.
+                (start, None) => budget.total().saturating_sub(start.elapsed()),
+                _ => budget.remaining(),
+            };
+            if left.is_zero() {
+                return Poll::Ready(());
+            }
+            if timer.is_none() {
+                timer.set(Some(Timer::new(sleep(left))));
+            }
+        }
+        timer.as_pin_mut().map_or(Poll::Pending, |timer| timer.poll(cx))
+    }
+
+    /// Returns the time since the start of `budget`: by tokio's clock if there is a timer.
+    pub(crate) fn elapsed(&self, budget: &Budget) -> Duration {
+        let Some(timer) = &self.timer else { return budget.elapsed() };
+        let left = timer.sleep.deadline().saturating_duration_since(Instant::now());
+        budget.total().saturating_sub(left)
+    }
+
+    /// Returns the end of `other` by tokio's clock, or `None` if there is no timer. `own` is the
+    /// budget of this alarm, and has the same start.
+    #[inline]
+    pub(crate) fn end_of(&self, other: &Budget, own: &Budget) -> Option<Instant> {
+        let end = self.timer.as_ref()?.sleep.deadline();
+        let (own, other) = (own.total(), other.total());
+        match other.checked_sub(own) {
+            Some(more) => end.checked_add(more),
+            None => end.checked_sub(own.saturating_sub(other)),
+        }
+    }
+}
+
+/// The end of a body. The timer is boxed, because few bodies wait and all are moved.
+#[derive(Debug)]
+pub(crate) struct BodyAlarm {
+    /// By tokio's clock. `None` before the body first waits, or if its budget never ends.
+    end: Option<Instant>,
+    timer: Option<Pin<Box<Timer>>>,
+    is_in_pause: bool,
+}
+
+impl BodyAlarm {
+    /// Creates an alarm. The end is known if the head of the response had to wait.
+    #[inline]
+    pub(crate) fn new(end: Option<Instant>) -> Self {
+        Self { end, timer: None, is_in_pause: false }
+    }
+
+    /// Ends a pause, because the body had a frame.
+    #[inline]
+    pub(crate) fn resume(&mut self) {
+        self.is_in_pause = false;
+    }
+
+    /// Returns `Ready(false)` at the end of the budget, `Ready(true)` after a pause of `idle`.
+    pub(crate) fn poll_end(
+        &mut self,
+        budget: &Budget,
+        idle: Duration,
+        cx: &mut Context<'_>,
+    ) -> Poll<bool> {
+        if budget.start().1.is_some() && budget.is_exhausted() {
+            return Poll::Ready(false);
+        }
+        if !mem::replace(&mut self.is_in_pause, true) {
+            let now = Instant::now();
+            if self.end.is_none() && budget.total() < Duration::MAX {
+                self.end = now.checked_add(budget.remaining());
+            }
+            let pause = now.checked_add(idle);
+            let Some(end) = pause.into_iter().chain(self.end).min() else { return Poll::Pending };
+            match &mut self.timer {
+                Some(timer) if timer.sleep.deadline() == end => {}
+                Some(timer) => timer.as_mut().reset(end),
+                None => self.timer = Some(Box::pin(Timer::new(sleep_until(end)))),
+            }
+        }
+        let Some(timer) = &mut self.timer else { return Poll::Pending };
+        ready!(timer.as_mut().poll(cx));
+        Poll::Ready(self.end.is_none_or(|end| timer.sleep.deadline() < end))
+    }
+}

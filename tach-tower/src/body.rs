@@ -77,7 +77,7 @@ pin_project! {
 #[derive(Debug)]
 pub(crate) struct End {
     budget: Budget,
-    /// The start of the budget that this one ends with.
+    /// The start of the outer budget, if this one has no earlier end of its own.
     parent: Option<Instant>,
     alarm: BodyAlarm,
     has_begun: bool,
@@ -170,12 +170,12 @@ where
                 end.has_begun = true;
                 end.alarm.resume();
                 if is_last(frame.as_ref()) {
-                    // Nothing is left to end.
+                    // The body is over, so its budget can't end it.
                     *this.end = None;
                 }
                 return Poll::Ready(frame);
             }
-            // The body outside drops this one at its own end.
+            // The outer body ends together with this one, and drops it.
             if entered.is_ended_by(end.parent) {
                 return Poll::Pending;
             }
@@ -235,7 +235,7 @@ impl End {
         Self { budget, parent, alarm, has_begun: false, is_grpc, counted }
     }
 
-    /// Returns the longest pause.
+    /// Returns the longest pause that the settings allow.
     fn idle(&self) -> Duration {
         self.counted.as_ref().map_or(Duration::MAX, |counted| counted.shared.settings.idle)
     }
@@ -248,7 +248,7 @@ impl End {
         }
     }
 
-    /// Returns the frame that a reader gets instead of the rest, and counts it.
+    /// Counts the body as cut off. Returns its last frame: trailers for gRPC, or else an error.
     fn last_frame<D>(&mut self, error: Exhausted) -> Result<Frame<D>, BoxError> {
         if let Some(counted) = &mut self.counted {
             counted.outcome = Outcome::EndedBody;

@@ -1,9 +1,9 @@
 //! A call of the inner service, which may have to wait for it.
 
-use core::marker::PhantomData;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 use std::sync::Arc;
 
 use pin_project_lite::pin_project;
@@ -11,18 +11,19 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::current::Entered;
+use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::side::Side;
 
-/// A service that is always ready: the call waits for the inner service, so waiting counts, and a
-/// call that is refused takes nothing of the inner service.
+/// A service that is always ready, and waits for the inner service within the call. So the wait is
+/// a part of the budget, and a call that is refused takes nothing from the inner service.
 #[derive(Debug)]
 pub(crate) struct Waits<S> {
     pub(crate) inner: S,
     asked: Asked,
 }
 
-/// What the inner service may hold for the next call: a permit, or a place in a queue.
+/// How far the inner service is for the next call. From `Pending` on, it may hold a permit or a
+/// place in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Nothing,
@@ -32,7 +33,7 @@ enum Asked {
 
 impl<S: Clone> Clone for Waits<S> {
     fn clone(&self) -> Self {
-        // A clone of a ready service need not be ready.
+        // Readiness belongs to one instance. A clone must be asked again.
         Self::new(self.inner.clone())
     }
 }
@@ -58,17 +59,13 @@ impl<S> Waits<S> {
     }
 
     /// Calls the inner service, or begins to wait for it.
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
     #[inline(always)]
-    pub(crate) fn call<R, K>(
+    pub(crate) fn call<R>(
         &mut self,
         request: R,
         budget: Budget,
-        wait: impl FnOnce() -> Wait<K>,
-    ) -> Call<S, R, K>
+        wait: impl FnOnce() -> Wait<R>,
+    ) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
@@ -76,8 +73,8 @@ impl<S> Waits<S> {
             let _entered = Entered::new(budget, true);
             return Call::Running { future: self.inner.call(request) };
         }
-        // The service that has begun to wait goes into the future, so it keeps its place in the
-        // queue.
+        // The instance that has begun to wait moves into the future, and keeps its place in the
+        // queue. A clone replaces it.
         let next = self.inner.clone();
         let service = mem::replace(&mut self.inner, next);
         Call::Waiting {
@@ -85,8 +82,8 @@ impl<S> Waits<S> {
         }
     }
 
-    /// Makes the inner service give up all that it holds for a call that is not made. Only dropping
-    /// a service does that.
+    /// Releases what the inner service holds for a call that is refused. A clone replaces the
+    /// service, because only its drop releases a permit.
     #[cold]
     pub(crate) fn refuse(&mut self)
     where
@@ -98,31 +95,35 @@ impl<S> Waits<S> {
     }
 }
 
-/// What a call that waits needs when it is sent.
-pub(crate) struct Wait<K> {
+/// Writes the time left for the response and its body into a client's request. Returns `false` if
+/// the time would be written as zero.
+pub(crate) type Announce<R> = fn(&Settings, Duration, &mut R, bool) -> bool;
+
+/// What the sending of a call that waited needs.
+pub(crate) struct Wait<R> {
     pub(crate) shared: Arc<Shared>,
     /// The budget of the response with its body.
     pub(crate) whole: Budget,
     pub(crate) is_grpc: bool,
-    pub(crate) side: PhantomData<fn(K)>,
+    pub(crate) announce: Option<Announce<R>>,
 }
 
 /// A request that waits for the service.
-pub(crate) struct Waiting<S, R, K> {
+pub(crate) struct Waiting<S, R> {
     service: S,
-    /// `None` once it is sent.
+    /// `None` once the service was called.
     request: Option<R>,
-    wait: Wait<K>,
+    wait: Wait<R>,
 }
 
 pin_project! {
     #[project = CallNow]
-    pub(crate) enum Call<S, R, K>
+    pub(crate) enum Call<S, R>
     where
         S: Service<R>,
     {
-        // Boxed, since few calls wait, and all futures would be as large as a request.
-        Waiting { waiting: Box<Waiting<S, R, K>> },
+        // Boxed, because few calls wait. Otherwise each future would be as large as a request.
+        Waiting { waiting: Box<Waiting<S, R>> },
         Running {
             #[pin]
             future: S::Future,
@@ -131,28 +132,26 @@ pin_project! {
     }
 }
 
-impl<S: Service<R>, R, K: Side<R>> Waiting<S, R, K> {
-    /// Calls the service once it is ready. `Ok(None)` if too little time is left by then.
+impl<S: Service<R>, R> Waiting<S, R> {
+    /// Calls the service once it is ready. Returns `Ok(None)` if too little time is left then.
     fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
-        let Wait { shared, whole, is_grpc, .. } = &self.wait;
-        // The budget of this call, which is the current one, may end before that of its body.
+        let Wait { shared, whole, is_grpc, announce } = &self.wait;
+        // The current budget is that of the head. It may end before `whole`, which has the body.
         let left = crate::current().unwrap_or(*whole).remaining();
         let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
         let is_sent = !shared.settings.refuses(left)
-            && K::announce(&shared.settings, whole.remaining(), &mut request, *is_grpc);
+            && announce.is_none_or(|write| {
+                write(&shared.settings, whole.remaining(), &mut request, *is_grpc)
+            });
         Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
     }
 }
 
-impl<S: Service<R>, R, K: Side<R>> Future for Call<S, R, K> {
+impl<S: Service<R>, R> Future for Call<S, R> {
     /// `None` if too little time was left when the service was ready.
     type Output = Option<Result<S::Response, S::Error>>;
 
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
@@ -164,13 +163,13 @@ impl<S: Service<R>, R, K: Side<R>> Future for Call<S, R, K> {
                 },
                 CallNow::Over => return Poll::Ready(None),
             };
-            // Drops the service that waited, and with it a permit that is not used.
+            // Drops the service that waited. If it was not called, that releases its permit.
             self.set(called.map_or(Self::Over, |future| Self::Running { future }));
         }
     }
 }
 
-impl<S: Service<R>, R, K> Call<S, R, K> {
+impl<S: Service<R>, R> Call<S, R> {
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self, Self::Waiting { .. })
     }

@@ -3,18 +3,12 @@
 #[cfg(feature = "reqwest")]
 mod reqwest;
 
-use core::pin::Pin;
-use core::task::{Context, Poll, ready};
-use core::time::Duration;
+use bytes::Bytes;
+use http::Response;
 
-use http::{Request, Response};
-use tower_service::Service;
-
-use crate::body::{BoxError, BudgetBody};
-use crate::current::current;
-use crate::future::ResponseFuture;
-use crate::grpc;
-use crate::layer::{BudgetLayer, BudgetService};
+use crate::body::BoxError;
+use crate::exhausted::Exhausted;
+use crate::layer::BudgetLayer;
 use crate::settings::Settings;
 use crate::side::Side;
 
@@ -42,7 +36,7 @@ impl BudgetLayer<Client> {
     /// If the budget ends, the inner future is dropped and the call fails with an
     /// [`Exhausted`](crate::Exhausted). A gRPC request is answered with the status 4,
     /// `DEADLINE_EXCEEDED`, instead, so that a client of tonic sees that code. The response's body
-    /// [ends](BudgetBody) with the budget, too.
+    /// [ends](crate::BudgetBody) with the budget, too.
     ///
     /// # Retries and hedges
     ///
@@ -58,14 +52,14 @@ impl BudgetLayer<Client> {
     /// use std::convert::Infallible;
     /// use std::time::Duration;
     /// use http::{Request, Response};
-    /// use tach_tower::{Budget, BudgetLayer, REQUEST_TIMEOUT, Settings, scope};
+    /// use tach_tower::{Budget, BudgetLayer, Settings, scope};
     /// use tower::{ServiceBuilder, ServiceExt, service_fn};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// // Stands for a client of hyper or a channel of tonic.
     /// let client = service_fn(|request: Request<String>| async move {
-    ///     assert!(request.headers().contains_key(REQUEST_TIMEOUT));
+    ///     assert!(request.headers().contains_key("request-timeout"));
     ///     Ok::<_, Infallible>(Response::new(String::new()))
     /// });
     /// let client = ServiceBuilder::new()
@@ -78,70 +72,21 @@ impl BudgetLayer<Client> {
     /// ```
     #[must_use]
     pub fn client(settings: Settings) -> Self {
-        Self::new(settings, "client")
+        Self::new(settings)
     }
 }
 
-impl<S, Q, B> Service<Request<Q>> for BudgetService<S, Client>
-where
-    S: Service<Request<Q>, Response = Response<B>> + Clone,
-    S::Error: Into<BoxError>,
-{
-    type Response = Response<BudgetBody<B>>;
+impl<E: Into<BoxError>> Side<E> for Client {
     type Error = BoxError;
-    type Future = ResponseFuture<S, Request<Q>, Client>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+    const IS_CLIENT: bool = true;
+
+    #[inline]
+    fn error(error: E) -> BoxError {
+        error.into()
     }
 
-    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
-        let settings = &self.shared.settings;
-        // The version says nothing: the client chooses the protocol.
-        let is_grpc = grpc::is_content(request.headers());
-        let asked = settings.asked(request.headers(), is_grpc, &self.shared.counts);
-        let cap = settings.cap_of(request.method(), request.uri().path(), request.headers());
-        let own = request.extensions().get().copied();
-        let limits = settings.start(asked, cap, own.or_else(current));
-        // Also for a client behind a `tower::buffer`, which calls it in a task of its own.
-        request.extensions_mut().insert(limits.budget);
-        let is_sent = Client::announce(settings, limits.whole, &mut request, is_grpc);
-        self.send(request, limits, is_grpc, is_sent)
-    }
-}
-
-impl<Q> Side<Request<Q>> for Client {
-    fn announce(
-        settings: &Settings,
-        left: Duration,
-        request: &mut Request<Q>,
-        is_grpc: bool,
-    ) -> bool {
-        settings.write(left, request.headers_mut(), is_grpc)
-    }
-}
-
-impl<S, Q, B> Future for ResponseFuture<S, Request<Q>, Client>
-where
-    S: Service<Request<Q>, Response = Response<B>>,
-    S::Error: Into<BoxError>,
-{
-    type Output = Result<Response<BudgetBody<B>>, BoxError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let is_grpc = self.is_grpc;
-        let exhausted = match ready!(self.as_mut().poll_result(cx)) {
-            Some(Ok(response)) => return Poll::Ready(Ok(self.limit(response))),
-            Some(Err(error)) => match self.failed(error) {
-                Ok(error) => return Poll::Ready(Err(error.into())),
-                Err(exhausted) => exhausted,
-            },
-            None => self.exhausted().0,
-        };
-        Poll::Ready(if is_grpc {
-            Ok(grpc::response(&exhausted).map(BudgetBody::own))
-        } else {
-            Err(exhausted.into())
-        })
+    fn ended(exhausted: Exhausted, _: &Settings) -> Result<Response<Bytes>, BoxError> {
+        Err(exhausted.into())
     }
 }

@@ -2,14 +2,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Counts {
-    #[cfg_attr(
-        not(feature = "opentelemetry"),
-        expect(dead_code, reason = "only an instrument has labels")
-    )]
-    pub(crate) layer: &'static str,
-    /// By [`Outcome`].
+    /// Indexed by [`Outcome`].
     pub(crate) outcomes: [Counter; 5],
     pub(crate) deadlines: Counter,
     pub(crate) unparsable_headers: Counter,
@@ -23,17 +18,6 @@ pub(crate) enum Outcome {
     Refused,
     Abandoned,
     EndedBody,
-}
-
-impl Counts {
-    pub(crate) fn new(layer: &'static str) -> Self {
-        Self {
-            layer,
-            outcomes: Default::default(),
-            deadlines: Counter::default(),
-            unparsable_headers: Counter::default(),
-        }
-    }
 }
 
 /// A count that many threads increment.

@@ -15,7 +15,7 @@ thread_local! {
 #[derive(Clone, Copy)]
 struct Current {
     budget: Budget,
-    /// Whether whoever set the budget also ends the future with it.
+    /// Whether the future ends with the budget: layers and `enforce` end it, `scope` does not.
     is_enforced: bool,
 }
 
@@ -87,21 +87,21 @@ impl<F: Future> Future for Scope<F> {
     }
 }
 
-/// Sets the current budget until it is dropped.
+/// Makes a budget the current one. Its drop restores the outer budget.
 pub(crate) struct Entered(Option<Current>);
 
 impl Entered {
     #[inline]
     pub(crate) fn new(budget: Budget, is_enforced: bool) -> Self {
         CURRENT.with(|current| {
-            // Most requests have no outer budget, and copy nothing.
+            // Most requests have no outer budget. Then nothing is copied.
             let outer = if current.get().is_none() { None } else { current.get() };
             current.set(Some(Current { budget, is_enforced }));
             Self(outer)
         })
     }
 
-    /// Returns whether the budget that began at `parent` surrounds this one, and ends the future.
+    /// Returns whether the outer budget began at `parent`, and ends the future.
     #[inline]
     pub(crate) fn is_ended_by(&self, parent: Option<Instant>) -> bool {
         let Some(parent) = parent else { return false };

@@ -28,7 +28,7 @@ use tach_core::Budget;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted {
-    /// The part of the whole time that has ended.
+    /// The time of the part that has ended.
     part: Duration,
     total: Duration,
     spent: Spent,
@@ -41,7 +41,7 @@ pub(crate) enum Spent {
     Waiting,
     Running,
     Body,
-    /// Not a budget: the body made a pause that was too long.
+    /// No budget has ended: the body paused for too long.
     Pause,
 }
 

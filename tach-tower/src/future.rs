@@ -1,11 +1,12 @@
 //! The future of a response, or of the answer to an exhausted request.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-use http::Response;
+use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
@@ -14,6 +15,7 @@ use crate::body::{BudgetBody, End};
 use crate::call::Call;
 use crate::counts::Outcome;
 use crate::exhausted::{Exhausted, Spent};
+use crate::grpc;
 use crate::limited::Limited;
 use crate::shared::Counted;
 use crate::side::Side;
@@ -27,8 +29,6 @@ pin_project! {
     /// # Panics
     ///
     /// If it must wait outside a tokio runtime with time enabled, and the request has a budget.
-    /// Without the feature `tokio` it needs no runtime, and nothing wakes it at the end of the
-    /// budget.
     ///
     /// # Examples
     ///
@@ -52,59 +52,83 @@ pin_project! {
         S: Service<R>,
     {
         #[pin]
-        pub(crate) call: Limited<Call<S, R, K>>,
+        call: Limited<Call<S, R>>,
         // The time for the response with its body.
-        pub(crate) whole: Duration,
-        pub(crate) is_grpc: bool,
+        whole: Duration,
+        is_grpc: bool,
         // `None` once the response is ready.
-        pub(crate) counted: Option<Counted>,
+        counted: Option<Counted>,
+        side: PhantomData<fn(K)>,
     }
 }
 
-impl<S: Service<R>, R, K: Side<R>> ResponseFuture<S, R, K> {
+impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
+    #[inline]
+    pub(crate) fn new(
+        call: Limited<Call<S, R>>,
+        whole: Duration,
+        is_grpc: bool,
+        counted: Counted,
+    ) -> Self {
+        Self { call, whole, is_grpc, counted: Some(counted), side: PhantomData }
+    }
+
     /// Returns the inner result, or `None` if the budget ended first.
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
     #[inline(always)]
     pub(crate) fn poll_result(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<S::Response, S::Error>>> {
         let mut this = self.project();
-        let spent = |call: &Call<S, R, K>| {
+        let spent = |call: &Call<S, R>| {
             if call.is_waiting() { Spent::Waiting } else { Spent::Running }
         };
         let result = ready!(this.call.as_mut().poll_until(cx, spent));
-        if let Some(counted) = this.counted {
-            counted.shared.settings.attributes.record(&this.call.budget);
-        }
         if let Some(None) = result {
             this.call.as_mut().note(Spent::Waiting);
         }
         Poll::Ready(result.flatten())
     }
-}
 
-impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
-    /// Takes the request out of the future, to be counted.
+    /// Counts a request that has no response. Returns the inner error, or in `Err` the end of the
+    /// budget.
+    #[cold]
+    pub(crate) fn ended(
+        mut self: Pin<&mut Self>,
+        failed: Option<S::Error>,
+    ) -> Result<K::Error, (Exhausted, Counted)>
+    where
+        K: Side<S::Error>,
+    {
+        if let Some(error) = failed {
+            // A client that reads the header, such as tonic's channel, may end the call at the same
+            // moment as its budget, with an error of its own.
+            if !K::IS_CLIENT || !self.call.budget.is_exhausted() {
+                drop(self.counted(Outcome::Answered));
+                return Ok(K::error(error));
+            }
+            self.as_mut().project().call.note(Spent::Running);
+        }
+        let exhausted = self.call.exhausted();
+        Err((exhausted, self.counted(Outcome::Exhausted)))
+    }
+
+    /// Takes the count of the request out of the future. Sets its outcome, unless it was refused.
     #[inline]
-    pub(crate) fn counted(self: Pin<&mut Self>, outcome: Option<Outcome>) -> Counted {
+    pub(crate) fn counted(self: Pin<&mut Self>, outcome: Outcome) -> Counted {
         let counted = self.project().counted;
         let mut counted = counted.take().expect("no future is polled after it was ready");
-        counted.outcome = outcome.unwrap_or(counted.outcome);
+        if counted.outcome == Outcome::Abandoned {
+            counted.outcome = outcome;
+        }
         counted
     }
 
-    /// Gives the body of the response, which is ready, the rest of the time. The request is counted
-    /// once its body has ended.
+    /// Wraps the body of a response in the rest of the time. The request is counted when its body
+    /// is over.
     #[inline]
-    pub(crate) fn limit<B>(
-        mut self: Pin<&mut Self>,
-        response: Response<B>,
-    ) -> Response<BudgetBody<B>> {
-        let counted = self.as_mut().counted(Some(Outcome::Answered));
+    fn limit<B>(mut self: Pin<&mut Self>, response: Response<B>) -> Response<BudgetBody<B>> {
+        let counted = self.as_mut().counted(Outcome::Answered);
         let budget =
             counted.shared.settings.of_body(self.call.budget, self.whole, &self.call.alarm);
         let end = budget.map(|budget| {
@@ -113,26 +137,29 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         });
         response.map(|body| BudgetBody::with_end(body, end))
     }
+}
 
-    /// Counts a request that its budget ended, and returns its error.
-    #[cold]
-    pub(crate) fn exhausted(self: Pin<&mut Self>) -> (Exhausted, Counted) {
-        let exhausted = self.call.exhausted();
-        let mut counted = self.counted(None);
-        if counted.outcome == Outcome::Abandoned {
-            counted.outcome = Outcome::Exhausted;
-        }
-        (exhausted, counted)
-    }
+impl<S, Q, B, K> Future for ResponseFuture<S, Request<Q>, K>
+where
+    S: Service<Request<Q>, Response = Response<B>>,
+    K: Side<S::Error>,
+{
+    type Output = Result<Response<BudgetBody<B>>, K::Error>;
 
-    /// Returns the error of a client. A client that reads the header, such as tonic's channel, may
-    /// end the call at the same moment as its budget, with an error of its own.
-    pub(crate) fn failed(self: Pin<&mut Self>, error: S::Error) -> Result<S::Error, Exhausted> {
-        let budget = self.call.budget;
-        let is_exhausted = budget.is_exhausted();
-        let outcome = if is_exhausted { Outcome::Exhausted } else { Outcome::Answered };
-        drop(self.counted(Some(outcome)));
-        if is_exhausted { Err(Exhausted::new(&budget, Spent::Running)) } else { Ok(error) }
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let failed = match ready!(self.as_mut().poll_result(cx)) {
+            Some(Ok(response)) => return Poll::Ready(Ok(self.limit(response))),
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
+        let is_grpc = self.is_grpc;
+        let answer = match self.ended(failed) {
+            Ok(error) => Err(error),
+            Err((exhausted, _)) if is_grpc => Ok(grpc::response(&exhausted)),
+            Err((exhausted, counted)) => K::ended(exhausted, &counted.shared.settings),
+        };
+        Poll::Ready(answer.map(|response| response.map(BudgetBody::own)))
     }
 }
 

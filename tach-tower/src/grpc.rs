@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
 use crate::exhausted::Exhausted;
 
@@ -11,21 +11,12 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
 const CONTENT: &[u8] = b"application/grpc";
 
-/// Returns whether a request that was received speaks gRPC.
-#[inline]
-pub(crate) fn is_spoken(version: Version, headers: &HeaderMap) -> bool {
-    // Spares requests of HTTP/1 the look for a header.
-    version >= Version::HTTP_2 && is_content(headers)
-}
-
-/// Returns whether the content is gRPC's. That of gRPC-Web isn't: it has its trailers in the body.
-///
-/// The version of a request that is yet to be sent says nothing: the client chooses the protocol.
+/// Returns whether the content is gRPC's. gRPC-Web is another protocol, with trailers in the body.
 pub(crate) fn is_content(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes()))
 }
 
-/// The content's type, a suffix such as `+proto`, or parameters after a semicolon.
+/// Accepts a suffix such as `+proto`, and parameters after a semicolon.
 fn is_grpc(content_type: &[u8]) -> bool {
     let Some((name, rest)) = content_type.split_at_checked(CONTENT.len()) else { return false };
     name.eq_ignore_ascii_case(CONTENT) && matches!(rest.first(), None | Some(b'+' | b';'))
@@ -42,8 +33,8 @@ pub(crate) fn response(error: &Exhausted) -> Response<Bytes> {
 pub(crate) fn trailers(error: &Exhausted) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
     trailers.insert(STATUS, DEADLINE_EXCEEDED);
-    // The message has no byte that percent-encoding would change: durations are written in ASCII,
-    // except for microseconds.
+    // Percent-encoding would change no byte of the message, which is ASCII except for the `µ` of
+    // microseconds.
     let message = error.to_string().replace('\u{b5}', "u");
     if let Ok(message) = HeaderValue::try_from(message) {
         trailers.insert(MESSAGE, message);
@@ -70,10 +61,9 @@ mod tests {
         for (value, expected) in cases {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
-            assert_eq!(is_spoken(Version::HTTP_2, &headers), expected, "{value}");
-            assert!(!is_spoken(Version::HTTP_11, &headers));
+            assert_eq!(is_content(&headers), expected, "{value}");
         }
-        assert!(!is_spoken(Version::HTTP_2, &HeaderMap::new()));
+        assert!(!is_content(&HeaderMap::new()));
     }
 
     #[test]

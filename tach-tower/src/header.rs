@@ -3,40 +3,19 @@
 mod absolute;
 mod decimal;
 mod grpc;
-mod text;
 
 use core::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tach_core::{Clock, SystemClock, UnixTime};
 
-use self::text::Text;
 use crate::hook::Hook;
 
-/// The header with the timeout of a gRPC request, in [`Syntax::Grpc`].
-///
-/// # Examples
-///
-/// ```
-/// use tach_tower::{GRPC_TIMEOUT, Settings, Syntax};
-///
-/// // For all peers, also those that don't speak gRPC.
-/// let settings = Settings::new().header(GRPC_TIMEOUT, Syntax::Grpc);
-/// ```
-pub const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+/// The header that a client's layer writes into gRPC requests, and that a server's layer reads.
+pub(crate) const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// The header with the time left of any other request, in [`Syntax::Seconds`]: a client's layer
-/// writes it and a server's reads it unless another one is chosen.
-///
-/// # Examples
-///
-/// ```
-/// use tach_tower::{REQUEST_TIMEOUT, Settings, Syntax};
-///
-/// // For all peers, also those that speak gRPC.
-/// let settings = Settings::new().header(REQUEST_TIMEOUT, Syntax::Seconds);
-/// ```
-pub const REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("request-timeout");
+/// The header of all other requests, in seconds.
+pub(crate) const REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("request-timeout");
 
 /// The syntax of a header that limits the time of a request.
 ///
@@ -139,16 +118,16 @@ impl Syntax {
     /// ```
     #[must_use]
     pub fn write(self, left: Duration, now: UnixTime) -> HeaderValue {
-        let mut text = Text::default();
-        match self {
-            Self::Grpc => grpc::write(left, &mut text),
-            Self::Millis => decimal::write_millis(left, &mut text),
-            Self::Seconds => decimal::write_seconds(left, &mut text),
-            Self::Rfc3339 => absolute::write_rfc3339(left, now, &mut text),
-            Self::UnixSeconds => decimal::write_seconds(absolute::end(left, now), &mut text),
-            Self::UnixMillis => decimal::write_millis(absolute::end(left, now), &mut text),
-        }
-        text.into_value()
+        let text = match self {
+            Self::Grpc => grpc::write(left),
+            Self::Millis => decimal::write_millis(left),
+            Self::Seconds => decimal::write_seconds(left),
+            Self::Rfc3339 => absolute::write_rfc3339(left, now),
+            Self::UnixSeconds => decimal::write_seconds(absolute::end(left, now)),
+            Self::UnixMillis => decimal::write_millis(absolute::end(left, now)),
+        };
+        // No syntax writes what a header can't hold.
+        HeaderValue::try_from(text).unwrap_or(const { HeaderValue::from_static("") })
     }
 
     /// Reads the time of day if the value is a point in time.

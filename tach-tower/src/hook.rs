@@ -1,13 +1,13 @@
-//! A function of the user's.
+//! Functions that the program sets.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-/// A function of the program's.
+/// A function that the program has set.
 pub(crate) struct Hook<F: ?Sized>(pub(crate) Arc<F>);
 
-/// A function that panics has no state of the layer's in its hands.
+/// The function sees no state of the layer, so its panic leaves none half changed.
 impl<F: ?Sized> RefUnwindSafe for Hook<F> {}
 impl<F: ?Sized> UnwindSafe for Hook<F> {}
 

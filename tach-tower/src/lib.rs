@@ -117,19 +117,15 @@
 //!
 //! # Features
 //!
-//! - `tokio` (default): the timer that ends a request which nothing wakes. Without it a budget is
-//!   checked only when the request is polled, on any executor.
 //! - `axum`: `RequestBudget`, an argument of handlers, with the request's [`Budget`] in its field
 //!   `0`.
 //! - `reqwest`: [`BudgetService`] around a client of reqwest.
-//! - `tracing`, `opentelemetry`: the budget as fields of spans; `opentelemetry` also has the counts
-//!   as an instrument.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::inline_always, reason = "otherwise a response or a request is copied once more")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alarm;
-mod attributes;
 mod body;
 mod call;
 mod client;
@@ -144,7 +140,9 @@ mod header;
 mod hook;
 mod layer;
 mod limited;
+mod limits;
 mod server;
+mod service;
 mod settings;
 mod shared;
 mod side;
@@ -159,10 +157,11 @@ pub use crate::exhausted::Exhausted;
 #[cfg(feature = "axum")]
 pub use crate::extract::RequestBudget;
 pub use crate::future::ResponseFuture;
-pub use crate::header::{GRPC_TIMEOUT, REQUEST_TIMEOUT, Syntax};
-pub use crate::layer::{BudgetLayer, BudgetService};
+pub use crate::header::Syntax;
+pub use crate::layer::BudgetLayer;
 pub use crate::limited::enforce;
 pub use crate::server::Server;
+pub use crate::service::BudgetService;
 pub use crate::settings::Settings;
 pub use crate::stats::Stats;
 

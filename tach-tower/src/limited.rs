@@ -12,13 +12,13 @@ use crate::exhausted::{Exhausted, Spent};
 
 pin_project! {
     pub(crate) struct Limited<F> {
-        // `None` once it has ended, or if it was never begun.
+        // `None` after the end of the budget, or if there was no time to begin.
         #[pin]
         future: Option<F>,
         pub(crate) budget: Budget,
-        // The start of the budget that this one ends with, if it has no earlier end of its own.
+        // The start of the outer budget, if this one has no earlier end of its own.
         pub(crate) parent: Option<Instant>,
-        // What the budget was spent on, if it has ended.
+        // What the budget was spent on. Set at its end.
         spent: Spent,
         #[pin]
         pub(crate) alarm: Alarm,
@@ -31,7 +31,7 @@ impl<F> Limited<F> {
         Self { future, budget, parent, spent: Spent::Before, alarm: Alarm::default() }
     }
 
-    /// Notes what the budget was spent on.
+    /// Sets what the budget was spent on.
     #[cold]
     pub(crate) fn note(self: Pin<&mut Self>, spent: Spent) {
         *self.project().spent = spent;
@@ -45,12 +45,8 @@ impl<F> Limited<F> {
 }
 
 impl<F: Future> Limited<F> {
-    /// Returns the result, also if the budget is exhausted by then. If the budget ends first, drops
-    /// the future, notes what `spent` says of it, and returns `None`.
-    #[expect(
-        clippy::inline_always,
-        reason = "otherwise a response or a request is copied once more"
-    )]
+    /// Polls the future, and returns its result even if the budget is exhausted by then. If the
+    /// budget ends first, drops the future, keeps the value of `spent`, and returns `None`.
     #[inline(always)]
     pub(crate) fn poll_until(
         self: Pin<&mut Self>,
@@ -65,7 +61,7 @@ impl<F: Future> Limited<F> {
         if let Poll::Ready(output) = future.poll(cx) {
             return Poll::Ready(Some(output));
         }
-        // The layer outside drops this future at its own end, and counts it.
+        // The outer layer ends together with this future: it drops the future, and counts the end.
         let is_ended = entered.is_ended_by(*this.parent);
         drop(entered);
         if is_ended {
@@ -75,7 +71,7 @@ impl<F: Future> Limited<F> {
         if let Some(future) = this.future.as_ref().as_pin_ref() {
             *this.spent = spent(&future);
         }
-        // Others may wait for a resource that the future holds: drop it before the response.
+        // The future may hold a resource that others wait for, so drop it before the response.
         this.future.set(None);
         Poll::Ready(None)
     }
@@ -83,8 +79,8 @@ impl<F: Future> Limited<F> {
 
 /// Ends a future with a budget: a query, a call, or any other.
 ///
-/// A future that is ready in the same poll is not ended. While it runs, `budget` is the
-/// [`current`](crate::current()) one. If the budget is exhausted already, the future is not polled.
+/// While the future runs, `budget` is the [`current`](crate::current()) one. A result that is ready
+/// when the budget ends is returned. If the budget is exhausted already, the future is not polled.
 ///
 /// # Errors
 ///
@@ -92,8 +88,7 @@ impl<F: Future> Limited<F> {
 ///
 /// # Panics
 ///
-/// If the future must wait outside a tokio runtime with time enabled, and the budget ends. Without
-/// the feature `tokio` it needs no runtime, and nothing wakes the task at the end of the budget.
+/// If the future must wait outside a tokio runtime with time enabled, and `budget` has an end.
 ///
 /// # Examples
 ///
@@ -121,23 +116,15 @@ pub fn enforce<F: Future>(
     future: F,
 ) -> impl Future<Output = Result<F::Output, Exhausted>> {
     let future = (!budget.is_exhausted()).then_some(future);
-    // Not left to an outer budget, which may be the same: the caller asked for this end.
-    Enforce { limited: Limited::new(future, budget, None) }
+    // The caller asked for this end, so it is not left to an outer budget, even to the same one.
+    Limited::new(future, budget, None)
 }
 
-pin_project! {
-    struct Enforce<F> {
-        #[pin]
-        limited: Limited<F>,
-    }
-}
-
-impl<F: Future> Future for Enforce<F> {
+impl<F: Future> Future for Limited<F> {
     type Output = Result<F::Output, Exhausted>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        let result = ready!(this.limited.as_mut().poll_until(cx, |_| Spent::Running));
-        Poll::Ready(result.ok_or_else(|| this.limited.exhausted()))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = ready!(self.as_mut().poll_until(cx, |_| Spent::Running));
+        Poll::Ready(result.ok_or_else(|| self.exhausted()))
     }
 }

@@ -1,19 +1,10 @@
 //! The layer around a server's services.
 
-use core::pin::Pin;
-use core::task::{Context, Poll, ready};
-use core::time::Duration;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 
-use http::{Request, Response};
-use tach_core::Budget;
-use tower_service::Service;
-
-use crate::body::BudgetBody;
-use crate::counts::Outcome;
-use crate::current::current;
-use crate::future::ResponseFuture;
-use crate::grpc;
-use crate::layer::{BudgetLayer, BudgetService};
+use crate::exhausted::Exhausted;
+use crate::layer::BudgetLayer;
 use crate::settings::Settings;
 use crate::side::Side;
 
@@ -32,7 +23,10 @@ pub enum Server {}
 impl BudgetLayer<Server> {
     /// Creates a layer that answers for the service when the budget of a request is exhausted:
     /// with 504 Gateway Timeout, or with the status 4, `DEADLINE_EXCEEDED`, if the request speaks
-    /// gRPC. The response's body [ends](BudgetBody) with the budget, too.
+    /// gRPC. The response's body [ends](crate::BudgetBody) with the budget, too.
+    ///
+    /// The budget begins with the call. Time before it counts if the request's extensions hold a
+    /// budget, such as one of [`Budget::since`](crate::Budget::since).
     ///
     /// # Examples
     ///
@@ -44,66 +38,27 @@ impl BudgetLayer<Server> {
     /// ```
     #[must_use]
     pub fn server(settings: Settings) -> Self {
-        Self::new(settings, "server")
+        Self::new(settings)
     }
 }
 
-/// The budget's first instant is that of the call. Time before it counts if the request's
-/// extensions hold a budget, such as one of [`Budget::since`].
-impl<S, Q, B> Service<Request<Q>> for BudgetService<S, Server>
-where
-    S: Service<Request<Q>, Response = Response<B>> + Clone,
-{
-    type Response = Response<BudgetBody<B>>;
-    type Error = S::Error;
-    type Future = ResponseFuture<S, Request<Q>, Server>;
+impl<E> Side<E> for Server {
+    type Error = E;
+
+    const IS_CLIENT: bool = false;
 
     #[inline]
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
+    fn error(error: E) -> E {
+        error
     }
 
-    #[inline]
-    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
-        let settings = &self.shared.settings;
-        let is_grpc = grpc::is_spoken(request.version(), request.headers());
-        let own = request.extensions().get::<Budget>().copied();
-        let asked = settings.asked(request.headers(), is_grpc, &self.shared.counts);
-        let cap = settings.cap_of(request.method(), request.uri().path(), request.headers());
-        let limits = settings.start(settings.reserved(asked), cap, own.or_else(current));
-        if settings.has_extension || own.is_some() {
-            request.extensions_mut().insert(limits.budget);
-        }
-        self.send(request, limits, is_grpc, true)
-    }
-}
-
-impl<Q> Side<Request<Q>> for Server {
-    /// A handler asks the budget.
-    #[inline]
-    fn announce(_: &Settings, _: Duration, _: &mut Request<Q>, _: bool) -> bool {
-        true
-    }
-}
-
-impl<S, Q, B> Future for ResponseFuture<S, Request<Q>, Server>
-where
-    S: Service<Request<Q>, Response = Response<B>>,
-{
-    type Output = Result<Response<BudgetBody<B>>, S::Error>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(match ready!(self.as_mut().poll_result(cx)) {
-            Some(Ok(response)) => Ok(self.limit(response)),
-            Some(Err(error)) => {
-                drop(self.counted(Some(Outcome::Answered)));
-                Err(error)
-            }
+    fn ended(exhausted: Exhausted, settings: &Settings) -> Result<Response<Bytes>, E> {
+        Ok(match &settings.response {
+            Some(response) => (response.0)(&exhausted),
             None => {
-                let is_grpc = self.is_grpc;
-                let (exhausted, counted) = self.exhausted();
-                Ok(counted.shared.settings.answer(&exhausted, is_grpc).map(BudgetBody::own))
+                let mut response = Response::new(Bytes::new());
+                *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+                response
             }
         })
     }

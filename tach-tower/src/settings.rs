@@ -1,18 +1,14 @@
-//! The settings of a layer, and the budget of a request.
+//! The settings of a layer.
 
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use tach_core::{Budget, Clock, Instant};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
+use tach_core::Clock;
 
-use crate::alarm::Alarm;
-use crate::attributes::Attributes;
-use crate::counts::Counts;
 use crate::exhausted::Exhausted;
-use crate::grpc;
 use crate::header::{Form, GRPC_TIMEOUT, Header, REQUEST_TIMEOUT, Syntax};
 use crate::hook::Hook;
 
@@ -50,26 +46,25 @@ use crate::hook::Hook;
 /// ```
 #[derive(Clone)]
 pub struct Settings {
-    headers: Vec<Header>,
+    pub(crate) headers: Vec<Header>,
     /// Whether `headers` are the program's choice.
     has_own_headers: bool,
-    default: Duration,
-    cap: Duration,
-    cap_by: Option<Hook<CapBy>>,
-    head: Duration,
-    body: Duration,
+    pub(crate) default: Duration,
+    pub(crate) cap: Duration,
+    pub(crate) cap_by: Option<Hook<CapBy>>,
+    pub(crate) head: Duration,
+    pub(crate) body: Duration,
     pub(crate) idle: Duration,
-    reserve: Duration,
-    floor: Duration,
+    pub(crate) reserve: Duration,
+    pub(crate) floor: Duration,
     /// A clock other than the system's.
-    clock: Option<&'static dyn Clock>,
-    response: Option<Hook<Answer>>,
+    pub(crate) clock: Option<&'static dyn Clock>,
+    pub(crate) response: Option<Hook<Answer>>,
     pub(crate) has_extension: bool,
-    pub(crate) attributes: Attributes,
 }
 
-type Answer = dyn Fn(&Exhausted) -> Response<Bytes> + Send + Sync;
-type CapBy = dyn Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync;
+pub(crate) type Answer = dyn Fn(&Exhausted) -> Response<Bytes> + Send + Sync;
+pub(crate) type CapBy = dyn Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync;
 
 impl Settings {
     /// Creates settings without a limit, for the headers that gRPC and this crate use.
@@ -103,7 +98,6 @@ impl Settings {
             clock: None,
             response: None,
             has_extension: false,
-            attributes: Attributes::default(),
         }
     }
 
@@ -201,7 +195,6 @@ impl Settings {
     ///
     /// let settings = tach_tower::Settings::new().idle(Duration::from_secs(30));
     /// ```
-    #[cfg(feature = "tokio")]
     #[must_use]
     pub fn idle(self, time: Duration) -> Self {
         Self { idle: time, ..self }
@@ -352,41 +345,6 @@ impl Settings {
         Self { has_extension: true, ..self }
     }
 
-    /// Records `budget.total_ms` and `budget.remaining_ms` in the current span of `tracing` when
-    /// the response, or the answer to an exhausted request, is ready. The span must declare both
-    /// fields, and be around the layer.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tracing::field::Empty;
-    ///
-    /// let settings = tach_tower::Settings::new().tracing_fields();
-    /// let span =
-    ///     tracing::info_span!("request", budget.total_ms = Empty, budget.remaining_ms = Empty);
-    /// ```
-    #[cfg(feature = "tracing")]
-    #[must_use]
-    pub fn tracing_fields(mut self) -> Self {
-        self.attributes.tracing = true;
-        self
-    }
-
-    /// Sets the attributes `budget.total_ms` and `budget.remaining_ms` of OpenTelemetry's active
-    /// span when the response, or the answer to an exhausted request, is ready.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = tach_tower::Settings::new().opentelemetry_attributes();
-    /// ```
-    #[cfg(feature = "opentelemetry")]
-    #[must_use]
-    pub fn opentelemetry_attributes(mut self) -> Self {
-        self.attributes.opentelemetry = true;
-        self
-    }
-
     /// Uses `clock` instead of the system clock, for budgets that a test moves by hand and for
     /// headers with a time of day. It is never dropped, because budgets are `Copy` and may outlive
     /// the layer. A budget that the request has already keeps its own clock.
@@ -426,124 +384,11 @@ impl Default for Settings {
     }
 }
 
-/// The budget of a request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// For the head of the response.
-    pub(crate) budget: Budget,
-    /// The total for the response with its body, from the same start.
-    pub(crate) whole: Duration,
-    /// The start of the budget that this one ends with, if it has no earlier end of its own.
-    pub(crate) parent: Option<Instant>,
-}
-
-impl Settings {
-    /// Starts the budget of a request that may take `asked` by the caller's deadline, within an
-    /// outer budget.
-    #[inline]
-    pub(crate) fn start(&self, asked: Duration, cap: Duration, outer: Option<Budget>) -> Limits {
-        let outer = outer.filter(|outer| outer.total() < Duration::MAX);
-        let limit = if asked == Duration::MAX && outer.is_none() { self.default } else { asked };
-        let limit = limit.min(cap);
-        let (budget, parent) = match (outer, self.clock) {
-            (None, None) => (Budget::new(limit), None),
-            (None, Some(clock)) => (Budget::new(limit).with_clock(clock), None),
-            (Some(outer), _) => {
-                let budget = outer.child(limit, self.reserve);
-                let is_outers_end = self.reserve.is_zero() && budget.total() < limit.min(self.head);
-                (budget, is_outers_end.then_some(outer.start().0))
-            }
-        };
-        let whole = budget.total();
-        Limits { budget: budget.lasting(whole.min(self.head)), whole, parent }
-    }
-
-    /// Returns the caller's deadline by the headers of a request.
-    #[inline]
-    pub(crate) fn asked(&self, headers: &HeaderMap, is_grpc: bool, counts: &Counts) -> Duration {
-        let mut least = Duration::MAX;
-        for header in self.headers.iter().filter(|header| header.is_for(is_grpc)) {
-            for value in headers.get_all(&header.name) {
-                match header.parse(value, self.clock) {
-                    Some(asked) => least = least.min(asked),
-                    None => counts.unparsable_headers.add_one(),
-                }
-            }
-        }
-        if least < Duration::MAX {
-            counts.deadlines.add_one();
-        }
-        least
-    }
-
-    /// Subtracts the reserve from a deadline that a header says.
-    #[inline]
-    pub(crate) fn reserved(&self, asked: Duration) -> Duration {
-        if asked == Duration::MAX { asked } else { asked.saturating_sub(self.reserve) }
-    }
-
-    #[inline]
-    pub(crate) fn cap_of(&self, method: &Method, path: &str, headers: &HeaderMap) -> Duration {
-        let own = self.cap_by.as_ref().and_then(|cap| (cap.0)(method, path, headers));
-        own.unwrap_or(self.cap)
-    }
-
-    #[inline]
-    pub(crate) fn refuses(&self, left: Duration) -> bool {
-        left.is_zero() || left < self.floor
-    }
-
-    /// Writes the time that is left into every header that the peer knows. Returns false if one
-    /// would say that none is.
-    pub(crate) fn write(&self, left: Duration, headers: &mut HeaderMap, is_grpc: bool) -> bool {
-        left == Duration::MAX
-            || self
-                .headers
-                .iter()
-                .filter(|header| header.is_for(is_grpc))
-                .all(|header| header.write(left, headers, self.clock))
-    }
-
-    /// Returns the budget of a body whose head is ready; `None` if nothing limits it.
-    #[inline]
-    pub(crate) fn of_body(&self, budget: Budget, whole: Duration, alarm: &Alarm) -> Option<Budget> {
-        let mut total = whole;
-        if self.body < Duration::MAX {
-            total = total.min(alarm.elapsed(&budget).saturating_add(self.body));
-        }
-        let is_limited = total < Duration::MAX || self.idle < Duration::MAX;
-        is_limited.then(|| budget.lasting(total))
-    }
-
-    /// Returns a server's response to a request whose budget is exhausted.
-    #[cold]
-    pub(crate) fn answer(&self, error: &Exhausted, is_grpc: bool) -> Response<Bytes> {
-        match &self.response {
-            _ if is_grpc => grpc::response(error),
-            Some(response) => (response.0)(error),
-            None => {
-                let mut response = Response::new(Bytes::new());
-                *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-                response
-            }
-        }
-    }
-}
-
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limits = [
-            ("default_time", self.default),
-            ("cap", self.cap),
-            ("head", self.head),
-            ("body", self.body),
-            ("idle", self.idle),
-        ];
+        let Self { headers, default, cap, .. } = self;
         let mut settings = f.debug_struct("Settings");
-        settings.field("headers", &self.headers);
-        for (name, limit) in limits.into_iter().filter(|(_, limit)| *limit < Duration::MAX) {
-            settings.field(name, &limit);
-        }
-        settings.field("reserve", &self.reserve).field("floor", &self.floor).finish_non_exhaustive()
+        settings.field("headers", headers).field("default_time", default).field("cap", cap);
+        settings.finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Shared {
     pub(crate) counts: Counts,
 }
 
-/// A request, which is counted when this is dropped.
+/// The count of one request, which is raised when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub(crate) shared: Arc<Shared>,

@@ -1,13 +1,22 @@
 //! The difference between servers and clients.
 
-use core::time::Duration;
+use bytes::Bytes;
+use http::Response;
 
+use crate::exhausted::Exhausted;
 use crate::settings::Settings;
 
-/// How a request is sent on, which differs between servers and clients. Sealed: the module is
-/// private.
-pub trait Side<R> {
-    /// Tells the inner service how much time is left for the response and its body. Returns false
-    /// if that can't be said, since it would be written as no time.
-    fn announce(settings: &Settings, left: Duration, request: &mut R, is_grpc: bool) -> bool;
+/// A side of the network, for services whose error is `E`. Sealed: the module is private.
+pub trait Side<E> {
+    /// The error of the service with budgets.
+    type Error;
+
+    /// Whether the inner service is told how much time is left.
+    const IS_CLIENT: bool;
+
+    /// Converts an error of the inner service.
+    fn error(error: E) -> Self::Error;
+
+    /// Returns the result of an exhausted request that does not speak gRPC.
+    fn ended(exhausted: Exhausted, settings: &Settings) -> Result<Response<Bytes>, Self::Error>;
 }

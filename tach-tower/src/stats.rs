@@ -23,6 +23,22 @@ use crate::shared::Shared;
 /// let stats = layer.stats();
 /// println!("{} of the requests ran out of time", stats.exhausted());
 /// ```
+///
+/// As a counter of OpenTelemetry, which is read when metrics are collected:
+///
+/// ```
+/// use opentelemetry::{KeyValue, global};
+/// use tach_tower::{BudgetLayer, Settings};
+///
+/// let layer = BudgetLayer::server(Settings::new());
+/// let stats = layer.stats();
+/// let counter = global::meter("service").u64_observable_counter("budget.outcomes");
+/// let counter = counter.with_callback(move |observer| {
+///     observer.observe(stats.answered(), &[KeyValue::new("outcome", "answered")]);
+///     observer.observe(stats.exhausted(), &[KeyValue::new("outcome", "exhausted")]);
+/// });
+/// counter.build();
+/// ```
 #[derive(Clone)]
 pub struct Stats(pub(crate) Arc<Shared>);
 
@@ -133,46 +149,6 @@ impl Stats {
 
     fn of(&self, outcome: Outcome) -> u64 {
         self.0.counts.outcomes[outcome as usize].get()
-    }
-
-    /// Creates a counter `tach.budget.outcomes` that reports the outcomes, with the attributes
-    /// `outcome` and `layer`, which is `server` or `client`. The counts are read when metrics are
-    /// collected; requests pay nothing.
-    ///
-    /// OpenTelemetry keeps one value of each set of attributes: observe several layers of a kind
-    /// with a meter each.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use opentelemetry::global;
-    /// use tach_tower::{BudgetLayer, Settings};
-    ///
-    /// let layer = BudgetLayer::server(Settings::new());
-    /// layer.stats().observe(&global::meter("service"));
-    /// ```
-    #[cfg(feature = "opentelemetry")]
-    pub fn observe(&self, meter: &opentelemetry::metrics::Meter) {
-        use opentelemetry::KeyValue;
-
-        let stats = self.clone();
-        // The meter keeps the callback. The instrument itself has nothing to do.
-        let _ = meter
-            .u64_observable_counter("tach.budget.outcomes")
-            .with_description("What became of requests with a budget")
-            .with_callback(move |observer| {
-                for (outcome, count) in [
-                    ("answered", stats.answered()),
-                    ("exhausted", stats.exhausted()),
-                    ("refused", stats.refused()),
-                    ("abandoned", stats.abandoned()),
-                    ("ended_body", stats.ended_bodies()),
-                ] {
-                    let layer = KeyValue::new("layer", stats.0.counts.layer);
-                    observer.observe(count, &[layer, KeyValue::new("outcome", outcome)]);
-                }
-            })
-            .build();
     }
 }
 

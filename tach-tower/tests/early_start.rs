@@ -1,30 +1,16 @@
 //! A budget that is older than the process's first use of tach, so this test has a process of its
 //! own.
 
-use core::convert::Infallible;
-use core::pin::Pin;
-use core::task::{Context, Poll};
+#[path = "it/silent.rs"]
+mod silent;
+
 use core::time::Duration;
 
-use bytes::Bytes;
-use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use tach_core::MonotonicInstant;
 use tach_tower::{Budget, BudgetBody};
 
-struct Silent;
-
-impl Body for Silent {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Pending
-    }
-}
+use crate::silent::Silent;
 
 #[tokio::test]
 async fn a_start_before_the_first_use_of_tach_counts() {

@@ -7,5 +7,5 @@ mod poison;
 mod span_timing;
 
 pub use self::close_times::CloseTimes;
-pub use self::event_time::EventTime;
+pub use self::event_time::EventTimeLayer;
 pub use self::span_timing::{SpanDurations, SpanTimes, SpanTiming};

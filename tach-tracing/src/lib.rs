@@ -1,49 +1,55 @@
 //! A better clock for tracing in one line.
 //!
-//! Change the argument of `with_timer`, and the timestamps of
-//! [`tracing-subscriber`](tracing_subscriber)'s `fmt` layer come from [`tach_core`]:
+//! [`init`] does what [`tracing_subscriber::fmt::init`] does, `RUST_LOG` included, and the timestamps
+//! come from [`tach_core`]:
 //!
 //! ```
-//! tracing_subscriber::fmt().with_timer(tach_tracing::Utc::<6>).init();
+//! tach_tracing::init();
+//! tracing::info!("ready");
+//! ```
+//!
+//! Where you build the subscriber yourself, change the argument of `with_timer`:
+//!
+//! ```
+//! tracing_subscriber::fmt().with_timer(tach_tracing::Uptime).init();
 //! ```
 //!
 //! | timer | prints | replaces tracing-subscriber's |
 //! |---|---|---|
-//! | [`Utc`] | `2026-11-21T09:30:00.123456Z` | `SystemTime`, `ChronoUtc`, `UtcTime` |
-//! | [`FixedOffset`] | `2026-11-21T10:30:00.123456+01:00` | `OffsetTime` |
+//! | [`Utc`](const@Utc) | `2026-11-21T09:30:00.123456Z` | `SystemTime`, `ChronoUtc`, `UtcTime` |
+//! | [`FixedOffset::new`] | `2026-11-21T10:30:00.123456+01:00` | `OffsetTime` |
 //! | `Local` (feature `jiff`) | the same, in the system's zone | `ChronoLocal`, `LocalTime` |
-//! | [`Uptime`] | `   0.000042000s` | `Uptime` |
-//! | [`UnixSeconds`], [`UnixMillis`], [`UnixMicros`], [`UnixNanos`] | `1795268926884` | |
+//! | [`Uptime`](const@Uptime) | `   0.000042000s` | `Uptime` |
+//! | [`UnixMillis`](const@UnixMillis), [`UnixNanos`](const@UnixNanos) | `1795268926884` | |
 //! | `Strftime` (feature `jiff`) | a pattern | timers with a format of their own |
+//!
+//! [`digits`](Timer::digits) sets the digits of a second: `Utc.digits(3)`.
 //!
 //! # Layers
 //!
 //! | layer | does |
 //! |---|---|
-//! | [`EventTime`] | gives each event one time in all layers inside it |
-//! | [`SpanTiming`] | measures busy and idle times of spans |
-//! | [`CloseTimes`] | prints these times when a span closes, like `FmtSpan::CLOSE` |
+//! | [`EventTimeLayer`] | gives each event one time in all layers inside it |
+//! | [`CloseTimes`] | prints the busy and idle times of a span when it closes, like `FmtSpan::CLOSE` |
+//! | [`SpanTiming`] | measures these times by any clock, and keeps them for other layers |
 //!
 //! ```
-//! use tach_tracing::{CloseTimes, EventTime, SpanTiming, Utc};
+//! use tach_tracing::{CloseTimes, EventTimeLayer, Utc};
 //! use tracing_subscriber::filter::LevelFilter;
 //! use tracing_subscriber::fmt;
 //! use tracing_subscriber::prelude::*;
 //!
-//! let text = CloseTimes::new(fmt::layer().with_timer(Utc::<6>));
-//! let json = CloseTimes::new(fmt::layer().json().with_timer(Utc::<6>));
+//! let text = CloseTimes::new(fmt::layer().with_timer(Utc));
+//! let json = CloseTimes::new(fmt::layer().json().with_timer(Utc));
 //! let layers = text.with_filter(LevelFilter::INFO).and_then(json);
-//! tracing_subscriber::registry()
-//!     .with(SpanTiming::new())
-//!     .with(EventTime::new(layers).with_span_events())
-//!     .init();
+//! tracing_subscriber::registry().with(EventTimeLayer::new(layers).with_span_events()).init();
 //! ```
 //!
 //! `fmt::Layer::json` needs the feature `json` of tracing-subscriber.
 //!
-//! Per-layer filters go around [`CloseTimes`] and inside [`EventTime`], or around everything. If
-//! each layer has a filter, `EventTime::new(vec![a.boxed(), b.boxed()])` loses no event, where
-//! `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTime`]).
+//! Per-layer filters go around [`CloseTimes`] and inside [`EventTimeLayer`], or around everything. If
+//! each layer has a filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event, where
+//! `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
 //!
 //! # Why
 //!
@@ -61,7 +67,10 @@
 //! - Events of two threads may be written in another order than their times: a timer reads the
 //!   clock before the writer's lock is taken. The crate `tach-pipeline` writes in the order of the
 //!   times.
-//! - Between two layers without an [`EventTime`] around them, one event has two times.
+//! - Between two layers without an [`EventTimeLayer`] around them, one event has two times.
+//! - tracing-subscriber's JSON format writes the text of every timer as a JSON string, so a timer can't
+//!   write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)). tach-log's
+//!   `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
 //! - `Local` prints UTC if the system's zone can't be found.
 //!
 //! # The time that a timer prints
@@ -73,6 +82,7 @@
 //!
 //! # Features
 //!
+//! - `env-filter`: [`init`] reads `RUST_LOG` as `EnvFilter` does.
 //! - `jiff`: `Local` and `Strftime`, with time zones from [jiff](https://docs.rs/jiff).
 //! - `tree`: `Tree`, which makes any timer one of
 //!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.
@@ -81,6 +91,7 @@
 
 #[cfg(feature = "jiff")]
 mod error;
+mod init;
 mod layers;
 mod thread_cell;
 mod timer;
@@ -88,11 +99,12 @@ mod timers;
 
 #[cfg(feature = "jiff")]
 pub use crate::error::Error;
-pub use crate::layers::{CloseTimes, EventTime, SpanDurations, SpanTimes, SpanTiming};
-pub use crate::timer::{Timer, WithClock};
+pub use crate::init::{init, try_init};
+pub use crate::layers::{CloseTimes, EventTimeLayer, SpanDurations, SpanTimes, SpanTiming};
+pub use crate::timer::Timer;
 #[cfg(feature = "tree")]
 pub use crate::timers::Tree;
-pub use crate::timers::{FixedOffset, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc};
+pub use crate::timers::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 #[cfg(feature = "jiff")]
 pub use crate::timers::{Local, Strftime};
 

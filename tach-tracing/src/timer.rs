@@ -1,79 +1,104 @@
-//! The trait of all timers.
+//! The type of all timers.
 
-pub(crate) mod increasing;
-mod with_clock;
+use core::fmt;
 
-use tach_core::{Clock, IncreasingClock};
+use tach_core::{Clock, SystemClock};
+use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-pub use self::with_clock::WithClock;
+use self::sealed::{Digits, Format};
 
-/// A timer of this crate, whose clock can be replaced.
+/// A timer for `tracing-subscriber`: a format of this crate, and a clock.
 ///
-/// The methods need `use tach_tracing::Timer as _`. The trait is sealed: only this crate implements
-/// it.
-pub trait Timer: FormatTime + sealed::Print + Sized {
-    /// Sets the clock of this timer.
+/// The constants [`Utc`](const@crate::Utc), `Local`, [`Uptime`](const@crate::Uptime),
+/// [`UnixMillis`](const@crate::UnixMillis) and [`UnixNanos`](const@crate::UnixNanos) are timers.
+/// [`FixedOffset::new`](crate::FixedOffset::new), [`Uptime::since`](struct@crate::Uptime::since)
+/// and the constructors of `Strftime` create others. The type of a timer names its format:
+/// `Timer<Utc>`.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use tach_core::ManualClock;
+/// use tach_tracing::{Timer, Utc};
+///
+/// fn timer(clock: Arc<ManualClock>) -> Timer<Utc, Arc<ManualClock>> {
+///     Utc.digits(3).with_clock(clock)
+/// }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Timer<F, C = SystemClock> {
+    format: F,
+    clock: C,
+}
+
+impl<F> Timer<F> {
+    pub(crate) const fn new(format: F) -> Self {
+        Self { format, clock: SystemClock }
+    }
+}
+
+impl<F: Format, C> Timer<F, C> {
+    /// Sets the clock: a [`ManualClock`](tach_core::ManualClock) in a test, or an
+    /// [`IncreasingClock`](tach_core::IncreasingClock) for timestamps that serve as keys.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_core::{ManualClock, UnixTime};
-    /// use tach_tracing::{Timer as _, Utc};
+    /// use tach_tracing::Utc;
     ///
     /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     ///
-    /// tracing_subscriber::fmt().with_timer(Utc::<3>.with_clock(&CLOCK)).init();
+    /// tracing_subscriber::fmt().with_timer(Utc.digits(3).with_clock(&CLOCK)).init();
     /// tracing::info!("1970-01-01T00:00:00.000Z, in a test");
     /// ```
+    ///
+    /// No two timestamps are equal, and the later one is greater, across all timers and layers with
+    /// one `IncreasingClock`, if its resolution is that of the last digit (`cargo run --example
+    /// timer_increasing`):
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{IncreasingClock, SystemClock};
+    /// use tach_tracing::Utc;
+    ///
+    /// static CLOCK: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
+    ///
+    /// tracing_subscriber::fmt().with_timer(Utc.with_clock(&CLOCK)).init();
+    /// tracing::info!("one");
+    /// tracing::info!("another, later");
+    /// ```
     #[must_use]
-    fn with_clock<C: Clock>(self, clock: C) -> WithClock<Self, C> {
-        WithClock::new(self, clock)
+    pub fn with_clock<D: Clock>(self, clock: D) -> Timer<F, D> {
+        Timer { format: self.format.begun_by(&clock), clock }
     }
+}
 
-    /// Sets a clock whose times never repeat, for programs that use timestamps as keys.
+impl<F: Digits, C> Timer<F, C> {
+    /// Prints so many digits of a second, at most nine: six by default.
     ///
-    /// [`Utc`], [`FixedOffset`], `Local` and the timers whose names begin with `Unix` have this
-    /// method.
-    ///
-    /// # Guarantees
-    ///
-    /// No two texts are equal, and the later text is the later time, across all such timers of the
-    /// process with the same number of digits: they share one [`IncreasingClock`]. A pinned event
-    /// time is printed in every line; use [`EventTime::strictly_increasing`] there.
-    ///
-    /// # Cost
-    ///
-    /// A write to memory that all threads share. A timer that prints more often than its last digit
-    /// changes runs ahead of the time: choose enough digits.
+    /// [`Utc`](const@crate::Utc), [`FixedOffset`](crate::FixedOffset) and `Local` have this method.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{Timer as _, Utc};
-    ///
-    /// tracing_subscriber::fmt().with_timer(Utc::<6>.strictly_increasing()).init();
-    /// tracing::info!("one");
-    /// tracing::info!("another, later");
+    /// tracing_subscriber::fmt().with_timer(tach_tracing::Utc.digits(3)).init();
+    /// tracing::info!("2026-11-21T09:30:00.123Z");
     /// ```
-    ///
-    /// `cargo run --example timer_increasing` prints among others
-    ///
-    /// ```text
-    /// 2026-11-21T13:48:46.896252Z  INFO timer_increasing: done worker=1 job=3
-    /// 2026-11-21T13:48:46.896348Z  INFO timer_increasing: done worker=2 job=1
-    /// ```
-    ///
-    /// [`Utc`]: crate::Utc
-    /// [`FixedOffset`]: crate::FixedOffset
-    /// [`EventTime::strictly_increasing`]: crate::EventTime::strictly_increasing
     #[must_use]
-    fn strictly_increasing(self) -> WithClock<Self, &'static IncreasingClock>
-    where
-        Self: sealed::Digits,
-    {
-        const { increasing::assert_digits(Self::DIGITS) };
-        WithClock::new(self, increasing::clock(Self::DIGITS))
+    pub fn digits(mut self, digits: usize) -> Self {
+        *self.format.digits() = digits;
+        self
+    }
+}
+
+impl<F: Format, C: Clock> FormatTime for Timer<F, C> {
+    #[inline]
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        self.format.print(&self.clock, writer);
+        Ok(())
     }
 }
 
@@ -83,38 +108,26 @@ pub(crate) mod sealed {
     use tracing_subscriber::fmt::format::Writer;
 
     /// The text of a timer.
-    pub trait Print {
+    pub trait Format: Sized {
         /// Writes the event time or, without one, the time of `clock`.
         ///
         /// Ignores errors of the writer: the JSON format drops an event whose timer fails.
         fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>);
-    }
 
-    /// The fixed number of digits of a second in that text.
-    #[diagnostic::on_unimplemented(
-        message = "`{Self}` can't be strictly increasing",
-        note = "it prints no fixed number of digits of the Unix time's second"
-    )]
-    pub trait Digits {
-        /// From 0 to 9.
-        const DIGITS: usize;
-    }
-}
-
-/// Implements `FormatTime` for a timer, with the system's clock.
-macro_rules! impl_format_time {
-    ([$($generics:tt)*] $Timer:ty) => {
-        impl<$($generics)*> tracing_subscriber::fmt::time::FormatTime for $Timer {
-            #[inline]
-            fn format_time(
-                &self,
-                writer: &mut tracing_subscriber::fmt::format::Writer<'_>,
-            ) -> core::fmt::Result {
-                $crate::timer::sealed::Print::print(self, &tach_core::SystemClock, writer);
-                Ok(())
-            }
+        /// Returns this format for a timer that begins now, by `clock`.
+        #[must_use]
+        fn begun_by(self, _clock: &impl Clock) -> Self {
+            self
         }
-    };
-}
+    }
 
-pub(crate) use impl_format_time;
+    /// The number of digits of a second in that text.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` has no choice of digits",
+        note = "`Utc`, `FixedOffset` and `Local` have one"
+    )]
+    pub trait Digits: Format {
+        /// Returns that number, for a change.
+        fn digits(&mut self) -> &mut usize;
+    }
+}

@@ -1,4 +1,4 @@
-//! The timers.
+//! The formats of timers, and the timers that need no arguments.
 
 mod current;
 #[cfg(feature = "jiff")]
@@ -21,11 +21,15 @@ pub use self::offset::FixedOffset;
 pub use self::strftime::Strftime;
 #[cfg(feature = "tree")]
 pub use self::tree::Tree;
-pub use self::unix::{UnixMicros, UnixMillis, UnixNanos, UnixSeconds};
+pub use self::unix::{UnixMillis, UnixNanos};
 pub use self::uptime::Uptime;
 pub use self::utc::Utc;
 
-/// Writes `text` and ignores errors, as [`Print::print`](crate::timer::sealed::Print::print) must.
+/// The number of digits of a second, unless [`Timer::digits`](crate::Timer::digits) sets another.
+const DIGITS: usize = 6;
+
+/// Writes `text` and ignores errors, as [`Format::print`](crate::timer::sealed::Format::print)
+/// must.
 fn write(writer: &mut Writer<'_>, text: &str) {
     let _ = writer.write_str(text);
 }

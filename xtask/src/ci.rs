@@ -27,9 +27,6 @@ const STEPS: &[Step] = &[
     ("records", bench::check),
     ("README's test command", readme_tests),
     ("tests without features", || {
-        // Without tokio, a budget is checked by polls alone.
-        let bare = ["test", "--package", "tach-tower", "--no-default-features", "--lib"];
-        run(&mut cargo(&bare))?;
         run(&mut cargo(&["test", "--package", "tach-tracing"]))?;
         // Nested values are texts.
         run(&mut cargo(&["test", "--package", "tach-log"]))?;

@@ -1,5 +1,7 @@
 //! The tests with the real OpenTelemetry Collector and Jaeger, and with Perfetto's engine.
 
+mod fresh;
+
 use crate::cache;
 use crate::run::{self, cargo, program, run};
 
@@ -7,12 +9,13 @@ use crate::run::{self, cargo, program, run};
 const PROGRAMS: [(&str, &str); 3] =
     [("OTELCOL_BIN", "otelcol"), ("JAEGER_BIN", "jaeger"), ("FAKETIME_LIB", "libfaketime.so")];
 
-/// Tests tach-otel and tach-pipeline with the oldest version of opentelemetry that they support.
-/// The workspace's tests have the newest.
+/// Tests tach-otel and tach-pipeline with the oldest version of opentelemetry that they support, and
+/// compiles new projects on each version. The workspace's tests have the newest.
 pub(crate) fn oldest() -> Result<(), String> {
     let package = ["--locked", "--manifest-path", "xtask/otel-versions/Cargo.toml"];
     let target = run::target().join("otel-versions");
-    run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", target))
+    run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", target))?;
+    fresh::check()
 }
 
 /// Runs a pipeline for minutes, and checks that nothing is lost and nothing grows.

@@ -11,6 +11,7 @@ mod results;
 mod rust_std;
 mod source;
 mod taken;
+mod tracing_opentelemetry;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ const MODES: [(&str, &[(&str, &str)]); 3] = [
     ("the OS's clock", &[("TACH_SOURCE", "os")]),
 ];
 
-const PEERS: [&Peer; 2] = [&quanta::PEER, &rust_std::PEER];
+const PEERS: [&Peer; 3] = [&quanta::PEER, &rust_std::PEER, &tracing_opentelemetry::PEER];
 
 /// The consequence of a peer whose files can't be had on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

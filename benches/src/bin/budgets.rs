@@ -16,17 +16,21 @@ use std::process::Command;
 use std::time::Instant;
 
 use bench_tables::{Report, Table, column};
-use http::{HeaderValue, Request, Response, StatusCode};
-use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Settings, Syntax};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use tach_tower::{BudgetLayer, Settings, Syntax};
 use tower::timeout::TimeoutLayer;
 use tower::{Layer, Service, service_fn};
 
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const TOTAL: Duration = Duration::from_secs(30);
+/// The waits of a request that its budget ends, and its time.
+const NEVER: u32 = u32::MAX;
+const SHORT: Duration = Duration::from_millis(1);
 const ROUNDS: usize = 1_001;
 /// So few that their requests stay in the cache.
 const CALLS: usize = 256;
 
-/// Ready after `waits` polls that wake the task at once.
+/// Ready after `waits` polls that wake the task at once, or never.
 struct Answer {
     waits: u32,
 }
@@ -37,6 +41,9 @@ impl Future for Answer {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if self.waits == 0 {
             return Poll::Ready(Ok(Response::new(String::new())));
+        }
+        if self.waits == NEVER {
+            return Poll::Pending;
         }
         self.waits -= 1;
         cx.waker().wake_by_ref();
@@ -71,10 +78,11 @@ where
 }
 
 /// The layers. The last ones read a header as well.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "no layer",
     "tower's `Timeout`",
     "tower-http's `TimeoutLayer`",
+    "tach `BudgetLayer`, without headers",
     "tach `BudgetLayer`",
     "tach `BudgetLayer`, with the extension",
     "tach `BudgetLayer`, with the header",
@@ -85,26 +93,34 @@ const TOWER: usize = 1;
 /// How many polls find a request pending, and the name of such requests.
 const WAITS: [(u32, &str); 3] =
     [(0, "ready at once"), (1, "pending once"), (10, "pending ten times")];
+/// Only instructions are counted of it: the kernel's part is a wait.
+const ENDED: (u32, &str) = (NEVER, "ended");
 
-/// Measures one layer.
+/// Measures one layer, in a task, as servers run their requests.
 async fn run(name: &str, waits: u32, calls: usize) -> f64 {
-    let bare = service_fn(move |_: Request<()>| Answer { waits });
-    let tach = Settings::new().cap(TOTAL);
-    let with_header = |settings: Settings| settings.header(GRPC_TIMEOUT, Syntax::Grpc);
     let at = NAMES.iter().position(|known| *known == name).expect("the name of a layer");
+    tokio::spawn(run_layer(at, waits, calls)).await.expect("no layer panics")
+}
+
+async fn run_layer(at: usize, waits: u32, calls: usize) -> f64 {
+    let bare = service_fn(move |_: Request<()>| Answer { waits });
+    let total = if waits == NEVER { SHORT } else { TOTAL };
+    let tach = Settings::new().cap(total);
+    let with_header = |settings: Settings| settings.header(GRPC_TIMEOUT, Syntax::Grpc);
     match at {
         0 => measure(&mut { bare }, calls).await,
-        TOWER => measure(&mut TimeoutLayer::new(TOTAL).layer(bare), calls).await,
+        TOWER => measure(&mut TimeoutLayer::new(total).layer(bare), calls).await,
         2 => {
             let status = StatusCode::GATEWAY_TIMEOUT;
-            let layer = tower_http::timeout::TimeoutLayer::with_status_code(status, TOTAL);
+            let layer = tower_http::timeout::TimeoutLayer::with_status_code(status, total);
             measure(&mut layer.layer(bare), calls).await
         }
         at => {
             let settings = match at {
-                3 => tach,
-                4 => tach.extension(),
-                5 => with_header(tach),
+                3 => tach.without_headers(),
+                4 => tach,
+                5 => tach.extension(),
+                6 => with_header(tach),
                 _ => with_header(tach).extension(),
             };
             measure(&mut BudgetLayer::server(settings).layer(bare), calls).await
@@ -159,29 +175,35 @@ async fn of_time() -> Table {
     table
 }
 
-/// Returns the instructions that each layer adds.
+/// Returns the instructions that each layer adds. Without a layer, no call is ended: that column is
+/// over a call that is ready.
 fn of_instructions() -> Table {
-    let all = WAITS.map(|(waits, _)| NAMES.map(|name| instructions(name, waits)));
-    let columns = WAITS.map(|(_, title)| column(title, "", 0));
+    let waits = [WAITS[0], WAITS[1], WAITS[2], ENDED];
+    let added = |name: &str, waits: u32| {
+        let bare = if waits == NEVER { 0 } else { waits };
+        instructions(name, waits) - instructions(NAMES[0], bare)
+    };
+    let columns = waits.map(|(_, title)| column(title, "", 0));
     let mut table = Table::new("instructions that a layer adds", columns);
-    for (at, name) in NAMES.iter().enumerate().skip(1) {
-        table.row(name, all.map(|counts| vec![counts[at] - counts[0]]));
+    for name in &NAMES[1..] {
+        table.row(name, waits.map(|(waits, _)| vec![added(name, waits)]));
     }
     table
 }
 
 /// Returns the instructions of a call, with those of its request and response.
 fn instructions(name: &str, waits: u32) -> f64 {
-    const CALLS: [u32; 2] = [1_000, 11_000];
-    let [few, many] = CALLS.map(|calls| {
+    // A call that is ended takes a millisecond or two.
+    let calls = if waits == NEVER { [50, 550] } else { [1_000, 11_000] };
+    let [few, many] = calls.map(|calls| {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         valgrind.arg(env::current_exe().expect("this program has a path"));
-        let output = valgrind.args([name, &calls.to_string(), &waits.to_string()]).output();
+        let output = valgrind.args([name, &u32::to_string(&calls), &waits.to_string()]).output();
         let report = output.expect("valgrind is installed").stderr;
         let report = String::from_utf8_lossy(&report);
         let count = report.lines().find_map(|line| line.split_once("Collected : "));
         count.and_then(|(_, count)| count.trim().parse::<f64>().ok()).expect("a count")
     });
-    (many - few) / f64::from(CALLS[1] - CALLS[0])
+    (many - few) / f64::from(calls[1] - calls[0])
 }

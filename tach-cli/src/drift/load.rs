@@ -15,10 +15,10 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
-use self::histogram::Histogram;
+use self::histogram::{Histogram, Percentile};
 use self::intervals::Intervals;
 use self::timelines::{Tally, Timelines, timelines};
 use crate::interrupt;
@@ -123,44 +123,27 @@ fn next(state: &mut u64) -> u64 {
 /// The findings as JSON: distances in ns.
 impl Serialize for Found {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Distances {
-            name: &'static str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            backward: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            wide: Option<u64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            syncs: Option<u32>,
-            measured: u64,
-            mean_ns: Option<f64>,
-            p50_ns: Option<u64>,
-            p99_9_ns: Option<u64>,
-            max_ns: Option<u64>,
-        }
-        let distances = |name, errors: &Histogram| Distances {
-            name,
-            backward: None,
-            wide: None,
-            syncs: None,
-            measured: errors.count(),
-            mean_ns: errors.mean(),
-            p50_ns: errors.per_mille(500).map(histogram::Percentile::at_most),
-            p99_9_ns: errors.per_mille(999).map(histogram::Percentile::at_most),
-            max_ns: errors.max(),
+        let distances = |name: &str, errors: &Histogram| {
+            json!({
+                "name": name,
+                "measured": errors.count(),
+                "mean_ns": errors.mean(),
+                "p50_ns": errors.per_mille(500).map(Percentile::at_most),
+                "p99_9_ns": errors.per_mille(999).map(Percentile::at_most),
+                "max_ns": errors.max(),
+            })
         };
-        let timelines = self.timelines.iter().map(|one| Distances {
-            backward: Some(one.tally.backward),
-            wide: Some(one.tally.wide),
-            syncs: Some(one.syncs),
-            ..distances(one.name, &one.tally.errors_ns)
+        let timelines = self.timelines.iter().map(|one| {
+            let mut found = distances(one.name, &one.tally.errors_ns);
+            found["backward"] = one.tally.backward.into();
+            found["wide"] = one.tally.wide.into();
+            found["syncs"] = one.syncs.into();
+            found
         });
         let intervals = self.intervals.errors().filter(|(_, errors)| errors.count() > 0);
         let intervals = intervals.map(|(name, errors)| distances(name, errors));
-        let mut map = serializer.serialize_struct("Found", 2)?;
-        map.serialize_field("timelines", &timelines.collect::<Vec<_>>())?;
-        map.serialize_field("intervals", &intervals.collect::<Vec<_>>())?;
-        map.end()
+        let [timelines, intervals]: [Vec<_>; 2] = [timelines.collect(), intervals.collect()];
+        json!({ "timelines": timelines, "intervals": intervals }).serialize(serializer)
     }
 }
 

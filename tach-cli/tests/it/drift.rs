@@ -18,9 +18,9 @@ const CLOCKS: [&str; 5] = ["tach", "tach Unix time", "quanta", "minstant", "anch
 #[test]
 fn each_clock_has_a_summary_a_column_and_a_line() {
     let folder = Folder::new("drift");
-    let [csv, svg, png] = ["d.csv", "d.svg", "d.png"].map(|name| folder.path().join(name));
+    let [csv, svg] = ["d.csv", "d.svg"].map(|name| folder.path().join(name));
     let mut command = tach(&["drift", "--json", "--for", "200ms", "--every", "10ms"]);
-    command.arg("--csv").arg(&csv).arg("--plot").arg(&svg).arg("--plot").arg(&png);
+    command.arg("--csv").arg(&csv).arg("--plot").arg(&svg);
     let found = run(&mut command);
     assert_eq!(found.status, Some(0), "{}", found.stderr);
     let json = found.json();
@@ -48,14 +48,8 @@ fn each_clock_has_a_summary_a_column_and_a_line() {
         assert!(svg.contains(text), "{text}");
     }
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-    let (pixels, info) = decoded(&fs::read(png).unwrap());
-    assert_eq!((info.width, info.height), (1400, 900));
-    // The letters of the caption stand above all lines.
-    assert!(pixels[..40 * 1400 * 3].contains(&0));
-    // White, black, and the colour of tach's line.
-    for color in [[255, 255, 255], [0, 0, 0], [0, 114, 178]] {
-        assert!(pixels.chunks(3).any(|pixel| pixel == color), "{color:?}");
-    }
+    // The colour of tach's line.
+    assert!(svg.contains("#0072B2"), "{svg}");
 }
 
 /// Ctrl-C ends the measurement, not the program.
@@ -80,18 +74,11 @@ fn an_interrupted_measurement_is_summarized_and_drawn() {
     assert!(fs::read_to_string(svg).unwrap().trim_end().ends_with("</svg>"));
 }
 
-fn decoded(png: &[u8]) -> (Vec<u8>, png::OutputInfo) {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
-    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut pixels).unwrap();
-    (pixels, info)
-}
-
 #[test]
 fn files_that_cannot_be_written_are_named_before_the_measurement() {
     let found = run(&mut tach(&["drift", "--for", "3s", "--plot", "drift.pdf"]));
     assert_eq!(found.status, Some(2));
-    assert!(found.stderr.contains(".svg or .png"), "{}", found.stderr);
+    assert!(found.stderr.contains("must end with .svg"), "{}", found.stderr);
     for option in ["--plot", "--csv"] {
         let found = run(&mut tach(&["drift", "--for", "3s", option, "/no/such/drift.svg"]));
         assert_eq!(found.status, Some(3));

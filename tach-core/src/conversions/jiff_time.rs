@@ -6,17 +6,17 @@ use crate::unix_time::UnixTime;
 /// Implements and tests the conversions for the version of jiff that is named `$jiff`.
 macro_rules! impl_jiff {
     ($jiff:ident) => {
-        #[doc = concat!("Converts to jiff's time. Every Unix time fits.
-
-# Examples
-
-```
-# use ", stringify!($jiff), " as jiff;
-use jiff::Timestamp;
-use tach_core::UnixTime;
-
-assert_eq!(Timestamp::from(UnixTime::EPOCH), Timestamp::UNIX_EPOCH);
-```")]
+        /// Converts to jiff's time. Every Unix time fits.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("# use ", stringify!($jiff), " as jiff;")]
+        /// use jiff::Timestamp;
+        /// use tach_core::UnixTime;
+        ///
+        /// assert_eq!(Timestamp::from(UnixTime::EPOCH), Timestamp::UNIX_EPOCH);
+        /// ```
         impl From<UnixTime> for ::$jiff::Timestamp {
             fn from(time: UnixTime) -> Self {
                 Self::from_nanosecond(time.as_nanos().into())
@@ -24,22 +24,22 @@ assert_eq!(Timestamp::from(UnixTime::EPOCH), Timestamp::UNIX_EPOCH);
             }
         }
 
-        #[doc = concat!("Converts from jiff's time.
-
-# Errors
-
-Fails if the time is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
-
-# Examples
-
-```
-# use ", stringify!($jiff), " as jiff;
-use jiff::Timestamp;
-use tach_core::UnixTime;
-
-assert_eq!(UnixTime::try_from(Timestamp::UNIX_EPOCH), Ok(UnixTime::EPOCH));
-assert!(UnixTime::try_from(Timestamp::MIN).unwrap_err().is_out_of_range());
-```")]
+        /// Converts from jiff's time.
+        ///
+        /// # Errors
+        ///
+        /// Fails if the time is before [`UnixTime::EPOCH`] or after [`UnixTime::MAX`].
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("# use ", stringify!($jiff), " as jiff;")]
+        /// use jiff::Timestamp;
+        /// use tach_core::UnixTime;
+        ///
+        /// assert_eq!(UnixTime::try_from(Timestamp::UNIX_EPOCH), Ok(UnixTime::EPOCH));
+        /// assert!(UnixTime::try_from(Timestamp::MIN).unwrap_err().is_out_of_range());
+        /// ```
         impl TryFrom<::$jiff::Timestamp> for UnixTime {
             type Error = Error;
 

@@ -8,9 +8,9 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// An [`Instant`] that threads read and write concurrently.
 ///
-/// It has the size and the alignment of an [`AtomicU64`], and five of its operations, with the same
-/// orderings: load, store, swap, `fetch_max` and `compare_exchange`.
-/// `compare_exchange` in a loop makes any other. Instants are compared by their ticks.
+/// It has the size and the alignment of an [`AtomicU64`], and four of its operations, with the same
+/// orderings: load, store, `fetch_max` and `compare_exchange`. `compare_exchange` in a loop makes any
+/// other. Instants are compared by their ticks.
 ///
 /// # Guarantees
 ///
@@ -115,24 +115,6 @@ impl AtomicInstant {
     pub fn store(&self, instant: Instant, order: Ordering) {
         // ORDERING: the caller's.
         self.shifted.store(to_shifted(instant), order);
-    }
-
-    /// Stores `instant` and returns the previous instant.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::atomic::Ordering;
-    /// use tach_core::{AtomicInstant, Instant};
-    ///
-    /// let last_report = AtomicInstant::new(Instant::now());
-    /// let now = Instant::now();
-    /// let since_last = now - last_report.swap(now, Ordering::Relaxed);
-    /// ```
-    #[inline]
-    pub fn swap(&self, instant: Instant, order: Ordering) -> Instant {
-        // ORDERING: the caller's.
-        from_shifted(self.shifted.swap(to_shifted(instant), order))
     }
 
     /// Stores the later of `instant` and the current one, and returns the previous instant.
@@ -245,8 +227,6 @@ mod tests {
             atomic.store(instant, order);
             assert_eq!(atomic.load(Relaxed), instant);
         }
-        assert_eq!(atomic.swap(C, AcqRel), A);
-        assert_eq!(atomic.load(Relaxed), C);
     }
 
     #[test]

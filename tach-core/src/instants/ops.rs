@@ -5,121 +5,121 @@
 macro_rules! impl_instant {
     ($Instant:ident, $Read:ident) => {
         impl $Instant {
-            #[doc = concat!("Returns the time from `earlier` to this instant; zero if `earlier` is later.
-
-# Examples
-
-```
-use std::time::Duration;
-use tach_core::", stringify!($Instant), ";
-
-let a = ", stringify!($Instant), "::now();
-let b = ", stringify!($Instant), "::now();
-assert_eq!(b.duration_since(a), b - a);
-assert_eq!((a - Duration::from_millis(1)).duration_since(a), Duration::ZERO);
-```")]
+            /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
+            ///
+            #[doc = concat!("let a = ", stringify!($Instant), "::now();")]
+            #[doc = concat!("let b = ", stringify!($Instant), "::now();")]
+            /// assert_eq!(b.duration_since(a), b - a);
+            /// assert_eq!((a - Duration::from_millis(1)).duration_since(a), Duration::ZERO);
+            /// ```
             #[must_use]
             #[inline]
             pub fn duration_since(&self, earlier: Self) -> core::time::Duration {
                 $crate::system::between(earlier.ticks, self.ticks)
             }
 
-            #[doc = concat!("Returns the time from `earlier` to this instant; `None` if `earlier` is later.
-
-# Examples
-
-```
-use std::time::Duration;
-use tach_core::", stringify!($Instant), ";
-
-let a = ", stringify!($Instant), "::now();
-let b = a + Duration::from_millis(1);
-assert!(b.checked_duration_since(a) > Some(Duration::ZERO));
-assert_eq!(a.checked_duration_since(b), None);
-```")]
+            /// Returns the time from `earlier` to this instant; `None` if `earlier` is later.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
+            ///
+            #[doc = concat!("let a = ", stringify!($Instant), "::now();")]
+            /// let b = a + Duration::from_millis(1);
+            /// assert!(b.checked_duration_since(a) > Some(Duration::ZERO));
+            /// assert_eq!(a.checked_duration_since(b), None);
+            /// ```
             #[must_use]
             #[inline]
             pub fn checked_duration_since(&self, earlier: Self) -> Option<core::time::Duration> {
                 (earlier <= *self).then(|| self.duration_since(earlier))
             }
 
-            #[doc = concat!("Returns the time from `earlier` to this instant; zero if `earlier` is later.
-
-# Examples
-
-```
-use std::time::Duration;
-use tach_core::", stringify!($Instant), ";
-
-let a = ", stringify!($Instant), "::now();
-let b = a + Duration::from_millis(1);
-assert_eq!(a.saturating_duration_since(b), Duration::ZERO);
-```")]
+            /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
+            ///
+            #[doc = concat!("let a = ", stringify!($Instant), "::now();")]
+            /// let b = a + Duration::from_millis(1);
+            /// assert_eq!(a.saturating_duration_since(b), Duration::ZERO);
+            /// ```
             #[must_use]
             #[inline]
             pub fn saturating_duration_since(&self, earlier: Self) -> core::time::Duration {
                 self.duration_since(earlier)
             }
 
-            #[doc = concat!("Returns the time from this instant to now.
-
-# Examples
-
-```
-let start = tach_core::", stringify!($Instant), "::now();
-println!(\"{:?}\", start.elapsed());
-```")]
+            /// Returns the time from this instant to now.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let start = tach_core::", stringify!($Instant), "::now();")]
+            /// println!("{:?}", start.elapsed());
+            /// ```
             #[must_use]
             #[inline]
             pub fn elapsed(&self) -> core::time::Duration {
                 $crate::system::elapsed::<$crate::system::$Read>(self.ticks)
             }
 
-            #[doc = concat!("Returns this instant plus `duration`; `None` if no tick can represent it.
-
-# Examples
-
-```
-use std::time::Duration;
-use tach_core::", stringify!($Instant), ";
-
-let now = ", stringify!($Instant), "::now();
-assert!(now.checked_add(Duration::from_secs(60)).is_some());
-assert_eq!(now.checked_add(Duration::MAX), None);
-```")]
+            /// Returns this instant plus `duration`; `None` if no tick can represent it.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
+            ///
+            #[doc = concat!("let now = ", stringify!($Instant), "::now();")]
+            /// assert!(now.checked_add(Duration::from_secs(60)).is_some());
+            /// assert_eq!(now.checked_add(Duration::MAX), None);
+            /// ```
             #[must_use]
             pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
                 $crate::system::after(self.ticks, duration).map(|ticks| Self { ticks })
             }
 
-            #[doc = concat!("Returns this instant minus `duration`; `None` if no tick can represent it.
-
-The instant may be before the machine's start, as on Linux with std's. Ticks are signed numbers:
-a counter of 3 GHz reaches 97 years in each direction.
-
-# Examples
-
-```
-use std::time::Duration;
-use tach_core::", stringify!($Instant), ";
-
-let now = ", stringify!($Instant), "::now();
-assert!(now.checked_sub(Duration::from_millis(1)).is_some());
-assert_eq!(now.checked_sub(Duration::MAX), None);
-```")]
+            /// Returns this instant minus `duration`; `None` if no tick can represent it.
+            ///
+            /// The instant may be before the machine's start, as on Linux with std's. Ticks are
+            /// signed numbers: a counter of 3 GHz reaches 97 years in each direction.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
+            ///
+            #[doc = concat!("let now = ", stringify!($Instant), "::now();")]
+            /// assert!(now.checked_sub(Duration::from_millis(1)).is_some());
+            /// assert_eq!(now.checked_sub(Duration::MAX), None);
+            /// ```
             #[must_use]
             pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
                 $crate::system::before(self.ticks, duration).map(|ticks| Self { ticks })
             }
 
-            #[doc = concat!("Returns the Unix time at this instant, converted now.
-
-# Examples
-
-```
-let start = tach_core::", stringify!($Instant), "::now();
-println!(\"started at {}\", start.unix_time());
-```")]
+            /// Returns the Unix time at this instant, converted now.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let start = tach_core::", stringify!($Instant), "::now();")]
+            /// println!("started at {}", start.unix_time());
+            /// ```
             #[must_use]
             #[inline]
             pub fn unix_time(&self) -> $crate::unix_time::UnixTime {

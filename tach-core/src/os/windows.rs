@@ -54,7 +54,7 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
 }
 
 /// The unit of file times, which a `SystemTime` counts in.
-pub(crate) const SYSTEM_TIME_STEP_NS: u64 = 100;
+const SYSTEM_TIME_STEP_NS: u64 = 100;
 
 pub(crate) fn realtime_ns() -> u64 {
     /// File times from 1601-01-01, their epoch, to 1970-01-01.

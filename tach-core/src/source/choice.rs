@@ -70,9 +70,9 @@ impl Chosen {
     }
 }
 
-/// The choice, as a [`Chosen`] word. Before it is made, the request, as an [`Undecided`] word: that
-/// reads as [`Mode::Undecided`]. The entries are the domains: the lines from readings to ticks once
-/// ticks have been moved or replaced.
+/// The choice, as a [`Chosen`] word. Before the choice is made, the request, as an [`Undecided`]
+/// word, whose mode is [`Mode::Undecided`]. The entries are the domains: the lines from readings to
+/// ticks, once ticks have been moved or replaced.
 static CHOICE: CachePadded<Succession<WORDS, DOMAINS>> = CachePadded::new(Succession::new());
 
 /// The requests of the program's [`Config`](crate::Config).
@@ -242,8 +242,8 @@ fn wish(program: Request, source: Option<Source>, order: Option<Order>) -> Wish 
     }
 }
 
-/// Returns the verdict on this machine's counter, under the kernel's statements, `stated` or
-/// its own. Asks nothing about a counter that is not wanted.
+/// Returns the verdict on this machine's counter. `stated`, if given, replaces the kernel's
+/// statements. Collects no evidence about a counter that is not wanted.
 fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -> Verdict {
     let access = Access {
         has_counter: counter::CLOCKSOURCES.has_counter(),
@@ -266,8 +266,8 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
 }
 
 /// A counter that has this value at the start is not read: ticks are signed numbers, and it could
-/// pass the greatest one. A counter of 3 GHz takes 48 years from zero to here, and as many from
-/// here to there. (A hypervisor may start it anywhere.)
+/// pass the greatest one. A counter of 3 GHz takes 48 years from zero to this value, and as many
+/// from this value to the greatest. (A hypervisor may start the counter at any value.)
 const LAST_START: u64 = 1 << 62;
 
 /// Makes the choice and returns `true`, unless another thread has made it or installed a

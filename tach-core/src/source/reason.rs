@@ -12,49 +12,56 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reason(pub(crate) Cause);
 
-/// The cases of a [`Reason`], whose codes [`Reason::as_str`] explains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Cause {
-    KernelUsesCounter,
-    KernelClockBuiltOnCounter,
-    KernelVerdictUnknown,
-    KernelAvoidsCounter,
-    CounterNotInvariant,
-    CounterDisabled,
-    NoCounter,
-    Environment,
-    Call,
-    Build,
-    KernelLeftCounter,
-    CounterRegressed,
-    CounterStopped,
-    NoMonotonicClock,
-    OsClockRegressed,
-    OsClockSlowed,
-    CounterNearEnd,
+/// Defines [`Cause`] from a table: each case, its code and its text.
+macro_rules! causes {
+    ($($Cause:ident, $code:literal, $text:literal;)*) => {
+        /// The cases of a [`Reason`], whose codes [`Reason::as_str`] explains.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Cause {
+            $($Cause),*
+        }
+
+        impl Cause {
+            /// Every cause, at the index of its discriminant.
+            pub(super) const ALL: [Self; [$($code),*].len()] = [$(Self::$Cause),*];
+
+            const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$Cause => $code),*
+                }
+            }
+
+            const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$Cause => $text),*
+                }
+            }
+        }
+    };
 }
 
-impl Cause {
-    /// Every cause, at the index of its discriminant.
-    pub(super) const ALL: [Self; 17] = [
-        Self::KernelUsesCounter,
-        Self::KernelClockBuiltOnCounter,
-        Self::KernelVerdictUnknown,
-        Self::KernelAvoidsCounter,
-        Self::CounterNotInvariant,
-        Self::CounterDisabled,
-        Self::NoCounter,
-        Self::Environment,
-        Self::Call,
-        Self::Build,
-        Self::KernelLeftCounter,
-        Self::CounterRegressed,
-        Self::CounterStopped,
-        Self::NoMonotonicClock,
-        Self::OsClockRegressed,
-        Self::OsClockSlowed,
-        Self::CounterNearEnd,
-    ];
+causes! {
+    KernelUsesCounter, "kernel-uses-counter", "the kernel keeps its own time with the counter";
+    KernelClockBuiltOnCounter, "kernel-clock-built-on-counter",
+        "the kernel's clock is built on the counter";
+    KernelVerdictUnknown, "kernel-verdict-unknown",
+        "the counter is invariant, but the kernel's clocksource is unknown";
+    KernelAvoidsCounter, "kernel-avoids-counter",
+        "the kernel does not keep its time with the counter";
+    CounterNotInvariant, "counter-not-invariant", "the CPU does not declare its counter invariant";
+    CounterDisabled, "counter-disabled", "this process is not allowed to read the counter";
+    NoCounter, "no-counter", "tach reads no counter on this target";
+    Environment, "environment", "forced by the environment variable TACH_SOURCE";
+    Call, "call", "forced by the program's Config";
+    Build, "build", "forced by the build's --cfg tach_source";
+    KernelLeftCounter, "kernel-left-counter",
+        "the kernel no longer keeps its time with the counter";
+    CounterRegressed, "counter-regressed", "the counter went back";
+    CounterStopped, "counter-stopped", "the counter stopped";
+    NoMonotonicClock, "no-monotonic-clock", "the host's only clock can be set";
+    OsClockRegressed, "os-clock-regressed", "the OS's monotonic clock went back";
+    OsClockSlowed, "os-clock-slowed", "reading the OS clock became as slow as a system call";
+    CounterNearEnd, "counter-near-end", "the counter is near its greatest value";
 }
 
 impl Reason {
@@ -93,51 +100,13 @@ impl Reason {
     /// ```
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        match self.0 {
-            Cause::KernelUsesCounter => "kernel-uses-counter",
-            Cause::KernelClockBuiltOnCounter => "kernel-clock-built-on-counter",
-            Cause::KernelVerdictUnknown => "kernel-verdict-unknown",
-            Cause::KernelAvoidsCounter => "kernel-avoids-counter",
-            Cause::CounterNotInvariant => "counter-not-invariant",
-            Cause::CounterDisabled => "counter-disabled",
-            Cause::NoCounter => "no-counter",
-            Cause::Environment => "environment",
-            Cause::Call => "call",
-            Cause::Build => "build",
-            Cause::KernelLeftCounter => "kernel-left-counter",
-            Cause::CounterRegressed => "counter-regressed",
-            Cause::CounterStopped => "counter-stopped",
-            Cause::NoMonotonicClock => "no-monotonic-clock",
-            Cause::OsClockRegressed => "os-clock-regressed",
-            Cause::OsClockSlowed => "os-clock-slowed",
-            Cause::CounterNearEnd => "counter-near-end",
-        }
+        self.0.code()
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Cause::KernelUsesCounter => "the kernel keeps its own time with the counter",
-            Cause::KernelClockBuiltOnCounter => "the kernel's clock is built on the counter",
-            Cause::KernelVerdictUnknown => {
-                "the counter is invariant, but the kernel's clocksource is unknown"
-            }
-            Cause::KernelAvoidsCounter => "the kernel does not keep its time with the counter",
-            Cause::CounterNotInvariant => "the CPU does not declare its counter invariant",
-            Cause::CounterDisabled => "this process is not allowed to read the counter",
-            Cause::NoCounter => "tach reads no counter on this target",
-            Cause::Environment => "forced by the environment variable TACH_SOURCE",
-            Cause::Call => "forced by the program's Config",
-            Cause::Build => "forced by the build's --cfg tach_source",
-            Cause::KernelLeftCounter => "the kernel no longer keeps its time with the counter",
-            Cause::CounterRegressed => "the counter went back",
-            Cause::CounterStopped => "the counter stopped",
-            Cause::NoMonotonicClock => "the host's only clock can be set",
-            Cause::OsClockRegressed => "the OS's monotonic clock went back",
-            Cause::OsClockSlowed => "reading the OS clock became as slow as a system call",
-            Cause::CounterNearEnd => "the counter is near its greatest value",
-        })
+        f.write_str(self.0.text())
     }
 }
 

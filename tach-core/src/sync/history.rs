@@ -98,7 +98,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
 
     /// Returns the first words of a record's piece, or `None` if its slot has been reused.
     pub(crate) fn read<const N: usize>(&self, id: Id) -> Option<[u64; N]> {
-        // An id is greater than every version that `read` refuses.
+        // `read_any` suffices: an id equals no version of a cell that is empty or being written.
         let (version, words) = self.slot(id)?.piece.read_any()?;
         (version == id).then_some(words)
     }
@@ -116,7 +116,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
                 return None;
             }
             // Nearly every record is in the slot before its successor's. A CPU that predicts this
-            // loads the words of one record before it has those of the other.
+            // loads a record's words before it has read the record's id in the successor.
             let found = match self.slots.get(index)?.piece.read() {
                 Some((version, words)) if version == id => Some(words),
                 _ => self.read(id),

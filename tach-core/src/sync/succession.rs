@@ -3,8 +3,9 @@
 use super::versioned::{FIRST_VERSION, Versioned};
 use crate::sync::{AtomicU32, Ordering, array_of, const_fn};
 
-/// A word, 0 at first, and `N` entries of `W` words, each written once. An entry's last word holds
-/// the word that it belongs to, in the lower half, and the word that this one replaces.
+/// A word, 0 at first, and `N` entries of `W` words, each written once. The lower half of an
+/// entry's last word is the word that the entry belongs to. The upper half is the word that this
+/// replaces.
 #[derive(Debug)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
     word: AtomicU32,

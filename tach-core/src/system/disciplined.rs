@@ -214,8 +214,8 @@ impl ClockPair for RealtimeClocks {
         os::realtime_ns()
     }
 
-    /// Ticks that stand in sleep don't show it, so that instants have the Unix time from before
-    /// until the next look.
+    /// If ticks stand still while the machine sleeps, they don't show a sleep: instants then
+    /// convert to a Unix time before the sleep until the next look, which must come soon.
     fn look_ns(&self) -> u64 {
         const SOON_NS: u64 = 1_000_000;
         if raw::stands_in_sleep() { SOON_NS } else { LOOK_NS }

@@ -12,17 +12,17 @@ use crate::sync::{AtomicBool, Ordering};
 const RANGE: Range<u64> = 1 << 63..(1 << 63) + (1 << 62);
 /// The tick at which every manual clock starts: 36 years above the least tick, so that tests can
 /// subtract durations from it.
-#[allow(dead_code, reason = "manual clocks need the feature `std`")]
+#[cfg(feature = "std")]
 pub(crate) const START: u64 = RANGE.start + (1 << 60);
 /// The tick at which every manual clock ends, 109 years after its start.
-#[allow(dead_code, reason = "manual clocks need the feature `std`")]
+#[cfg(feature = "std")]
 pub(crate) const END: u64 = RANGE.end - 1;
 
 /// Whether a manual clock has been read.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// Reserves the range. Every read of a manual clock calls this.
-#[allow(dead_code, reason = "manual clocks need the feature `std`")]
+#[cfg(feature = "std")]
 #[inline]
 pub(crate) fn reserve() {
     // ORDERING: Relaxed, since the flag publishes nothing. A thread that receives an instant by a

@@ -92,9 +92,9 @@ impl Read for Strict {
 }
 
 impl Read for Early {
-    /// Returns whether one instruction orders strict reads and no later store becomes visible
-    /// before a bare read has its value. Then a bare read is early. (LLVM treats the read as having
-    /// side effects, so it moves no later store before it.)
+    /// Returns whether a bare read is early: a strict read is one instruction, and a bare read has
+    /// its value before any later store is visible. (LLVM treats the read as having side effects,
+    /// so it moves no later store before the read.)
     #[inline]
     fn is_instruction() -> bool {
         counter::IS_READ_BEFORE_STORES && Strict::is_instruction()

@@ -56,3 +56,10 @@ pub fn disruptions() -> u64 {
     let events = |timeline: &Timeline| timeline.newest().map_or(0, |record| record.counts.events());
     [events(&MONOTONIC), events(&REALTIME), HOST.events(), source::moves().into()].iter().sum()
 }
+
+/// Returns the tick at which a look at the OS's real-time clock last found a step or a change of
+/// its rate.
+pub(crate) fn last_wall_step_tick() -> Option<u64> {
+    let found = REALTIME.newest().map_or(0, |record| record.last_event_tick);
+    (found != 0).then_some(found)
+}

@@ -8,9 +8,9 @@ use crate::sample::{ClockPair, Sample};
 const NARROW_NS: u64 = 250;
 
 impl Timeline {
-    /// Returns whether the OS clock is not ahead like another clock, which is ahead by `ahead_ns`:
-    /// it is within half of that of its expected time, and no event was found after the tick
-    /// `since`. Before the first conversion, `rate` gives the expected time.
+    /// Returns whether this timeline's OS clock is undisturbed while another OS clock is ahead by
+    /// `ahead_ns`: it is at most half as far from its expected time, and no event was found after
+    /// the tick `since`. Before the first conversion, the expected time is computed from `rate`.
     pub(crate) fn try_is_undisturbed(
         &self,
         since: u64,

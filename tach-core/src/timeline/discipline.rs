@@ -47,8 +47,8 @@ const WANDER_PPB_PER_S: u64 = 3;
 const MAX_WANDER_PPB: u64 = 1000;
 /// The fastest change that counts as a slew: twice the maximum of Linux's `adjtimex`.
 const MAX_SLEW_PPM: u64 = 1000;
-/// The largest error that is attributed to differing counters of two cores. It must also need a
-/// change of rate by more than one part in [`JITTER_DIVISOR`] (20 ppm).
+/// The largest error that is attributed to a difference between two cores' counters, unless a
+/// change of rate by at most one part in [`JITTER_DIVISOR`] (20 ppm) explains it.
 const MAX_JITTER_NS: u64 = 2_000;
 const JITTER_DIVISOR: u64 = 50_000;
 /// A shorter time can't distinguish a change of rate from a small step. A step mistaken for a
@@ -65,8 +65,8 @@ const UNCERTAIN_PPB: u32 = 100_000_000;
 const UNLIKELY_PPB: u32 = UNCERTAIN_PPB + 1;
 /// The smallest error that counts as a step. Smaller ones are slewed away.
 const MIN_STEP_NS: u64 = 1_000_000;
-/// An error that a look accepts: it comes from differing counters of two cores more often than from
-/// the OS clock.
+/// The largest error that every look accepts: it more often shows a difference between two cores'
+/// counters than a change of the OS clock.
 const MAX_AGREED_NS: u64 = 200;
 
 impl Estimate {

@@ -104,7 +104,8 @@ impl Timeline {
         let Some(reach) = self.reach(id, &record) else { return Ok(None) };
         let agreed_tick = self.current().floor();
         let sample = self.sample(&record, clocks, answers)?;
-        // A thread that has closed the horizon may never publish the successor.
+        // A closed horizon needs a successor even if the record agrees: the thread that closed it
+        // may be stopped before it publishes one.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
             self.current().raise_floor(sample.tick);
             self.history.raise(id, reach, record.next_look(sample.tick, clocks.look_ns()));
@@ -243,8 +244,8 @@ impl Motion {
         Self { greatest_ns: ns, reads: 0, most }
     }
 
-    /// Returns whether the clock, which now reads `ns`, has not risen for too many reads. One that
-    /// was set back does not rise until it has caught up.
+    /// Returns whether the clock, which now reads `ns`, has not risen for too many reads. A clock
+    /// that was set back does not rise until it passes its greatest time.
     fn stands(&mut self, ns: u64) -> bool {
         if ns > self.greatest_ns {
             (self.greatest_ns, self.reads) = (ns, 0);

@@ -3,15 +3,15 @@
 use crate::line::Rate;
 use crate::sample::CounterFailure;
 
-/// A further question about a jump has the last answer.
+/// The most questions about jumps in one attempt. After these, the last answer holds.
 const MOST_JUMP_QUESTIONS: u8 = 3;
 
 /// The reason why a conversion or a look stopped before it had a result.
 ///
-/// The caller adds its answer to [`Answers`] and repeats the attempt with all answers so far. A
-/// question that has its answer is not asked again, so the caller needs few attempts: it is asked
-/// once for a rate, once about each kind of failure, and about a jump once since the same tick and
-/// [`MOST_JUMP_QUESTIONS`] times in all. The next conversion or look begins without answers.
+/// The caller adds its answer to [`Answers`] and repeats the attempt with all answers so far. No
+/// question is asked twice, so few attempts suffice: there is one question for the rate, one about
+/// each kind of failure, and one about a jump since each tick, at most [`MOST_JUMP_QUESTIONS`]. The
+/// next conversion or look begins without answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
     /// The counter failed. Ticks can continue from another source, if the caller replaces it.
@@ -82,7 +82,7 @@ impl Answers {
         }
         match self.clock_jumped {
             Some((asked_since, jumped)) if asked_since == since => Ok(jumped),
-            // The OS clock has a coarse step, so the start of the lead differs in each attempt.
+            // If the OS clock has coarse steps, each attempt finds another tick `since`.
             Some((_, jumped)) if self.jump_questions == MOST_JUMP_QUESTIONS => Ok(jumped),
             _ => Err(Question::DidClockJump { ahead_ns, rate, since }),
         }

@@ -37,8 +37,8 @@ const SLOWER: u64 = 4;
 /// A shorter bracket may hold the user space's read on a CPU at its lowest frequency. One with a
 /// system call and a clock that is not the counter is longer.
 const MIN_SLOW_NS: u64 = 600;
-/// The first record's length. A sample's error of 5 ns over the start-up spin makes three times as
-/// much here.
+/// The first record's length: three times the start-up spin, so that a sample's error of 5 ns grows
+/// to 15 ns.
 const MIN_LENGTH_NS: u64 = 100_000;
 /// The longest record. Looks check it more often. It is shorter than a `FastRate` can serve,
 /// and so long that a minute takes a third of the history.
@@ -49,13 +49,12 @@ const SLEW_DIVISOR: u64 = 2000;
 const FAR_AHEAD_NS: u64 = 1_000_000;
 /// A timeline that is further ahead than this does not wait for the OS clock, but jumps back to it.
 pub(super) const MAX_HELD_NS: u64 = 60_000_000_000;
-/// A counter that is further back than this has gone back. A smaller difference is another core's
-/// counter.
+/// Up to this, a backward difference is skew between cores. Beyond, the counter went back.
 pub(crate) const MAX_SKEW_NS: u64 = 100_000;
-/// [`MAX_SKEW_NS`] in ticks of a counter whose rate is not known, and may be 10 GHz.
+/// [`MAX_SKEW_NS`] in ticks, while the counter's rate is unknown: enough for 10 GHz.
 const MAX_SKEW_TICKS: u64 = 1_000_000;
-/// A timeline that is further than this from the estimate of the OS clock jumps to it, if it may. A
-/// slew is always found earlier.
+/// If the timeline is further than this from the estimate of the OS clock, and its policy allows a
+/// jump, it jumps to the estimate. A slew is found before it leads so far.
 const MAX_STRAY_NS: u64 = 10_000_000;
 /// A change of rate by more than one part in this many (20 ppm) is counted. Temperature changes it
 /// by less.
@@ -361,8 +360,7 @@ fn gap(natural: Line, knee_tick: u64, truth_ns: u64, finding: Finding) -> (Rate,
     }
     // The slope from one known point to the other. A short gap may give a slope that is far off, so
     // the rate stays within limits that a measured interval can bear, and the main line corrects
-    // the rest. Only a clock that was stopped or set back (a suspend) may make the gap as slow as
-    // it needs.
+    // the rest. Only if the clock was stopped or set back (a suspend) is there no lower limit.
     let slope = Rate::from_slope(truth_ns.saturating_sub(natural.start_ns), ticks);
     let slowest = if finding == Finding::Stepped { 0 } else { natural.rate.q48() / 2 };
     let fastest = natural.rate.q48().saturating_mul(2);

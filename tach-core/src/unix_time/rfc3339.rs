@@ -58,18 +58,6 @@ impl Formatter {
         self.text::<DIGITS, 1>(time, 0, *b"Z")
     }
 
-    /// Returns the text of `time` in local time, `offset` ahead of UTC. `DIGITS` has the meaning
-    /// that it has for [`format`](Self::format).
-    #[inline]
-    #[cfg(any(test, feature = "std"))]
-    pub(crate) fn format_with_offset<const DIGITS: usize>(
-        &mut self,
-        time: UnixTime,
-        offset: Offset,
-    ) -> &str {
-        self.text::<DIGITS, 6>(time, offset.as_seconds(), offset.text())
-    }
-
     /// Writes `time` plus `offset_s`, followed by `zone`, and returns the text.
     #[inline]
     fn text<const DIGITS: usize, const ZONE_LEN: usize>(
@@ -103,17 +91,41 @@ impl Formatter {
     /// the precision in `{:.3}`. More than 9 digits count as 9.
     #[inline]
     pub(crate) fn format_digits(&mut self, time: UnixTime, digits: usize) -> &str {
+        self.text_digits(time, digits, 0, *b"Z")
+    }
+
+    /// Returns the text of `time` in local time, `offset` ahead of UTC, with a number of digits
+    /// like [`format_digits`](Self::format_digits).
+    #[inline]
+    #[cfg(any(test, feature = "std"))]
+    pub(crate) fn format_with_offset(
+        &mut self,
+        time: UnixTime,
+        digits: usize,
+        offset: Offset,
+    ) -> &str {
+        self.text_digits(time, digits, offset.as_seconds(), offset.text())
+    }
+
+    #[inline]
+    fn text_digits<const ZONE_LEN: usize>(
+        &mut self,
+        time: UnixTime,
+        digits: usize,
+        offset_s: i32,
+        zone: [u8; ZONE_LEN],
+    ) -> &str {
         match digits {
-            0 => self.format::<0>(time),
-            1 => self.format::<1>(time),
-            2 => self.format::<2>(time),
-            3 => self.format::<3>(time),
-            4 => self.format::<4>(time),
-            5 => self.format::<5>(time),
-            6 => self.format::<6>(time),
-            7 => self.format::<7>(time),
-            8 => self.format::<8>(time),
-            _ => self.format::<9>(time),
+            0 => self.text::<0, ZONE_LEN>(time, offset_s, zone),
+            1 => self.text::<1, ZONE_LEN>(time, offset_s, zone),
+            2 => self.text::<2, ZONE_LEN>(time, offset_s, zone),
+            3 => self.text::<3, ZONE_LEN>(time, offset_s, zone),
+            4 => self.text::<4, ZONE_LEN>(time, offset_s, zone),
+            5 => self.text::<5, ZONE_LEN>(time, offset_s, zone),
+            6 => self.text::<6, ZONE_LEN>(time, offset_s, zone),
+            7 => self.text::<7, ZONE_LEN>(time, offset_s, zone),
+            8 => self.text::<8, ZONE_LEN>(time, offset_s, zone),
+            _ => self.text::<9, ZONE_LEN>(time, offset_s, zone),
         }
     }
 
@@ -233,10 +245,10 @@ mod tests {
         let (behind, ahead) = (Offset::from_minutes(-1439), Offset::from_minutes(1439));
         let mut formatter = Formatter::new();
         assert_eq!(
-            formatter.format_with_offset::<9>(UnixTime::EPOCH, behind.unwrap()),
+            formatter.format_with_offset(UnixTime::EPOCH, 9, behind.unwrap()),
             "1969-12-31T00:01:00.000000000-23:59"
         );
-        let last = formatter.format_with_offset::<9>(UnixTime::MAX, ahead.unwrap());
+        let last = formatter.format_with_offset(UnixTime::MAX, 9, ahead.unwrap());
         assert_eq!(last, "2554-07-22T23:33:33.709551615+23:59");
         assert_eq!(last.len(), MAX_LEN);
     }
@@ -265,7 +277,7 @@ mod tests {
                 let theirs = jiff02::tz::Offset::from_seconds(minutes * 60).unwrap();
                 let theirs = format!("{:.9}", timestamp.display_with_offset(theirs));
                 let time = UnixTime::from_nanos(ns);
-                prop_assert_eq!(formatter.format_with_offset::<9>(time, offset), theirs);
+                prop_assert_eq!(formatter.format_with_offset(time, 9, offset), theirs);
                 prop_assert_eq!(formatter.format::<9>(time), format!("{timestamp:.9}"));
             }
         }

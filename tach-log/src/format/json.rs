@@ -1,15 +1,15 @@
 //! JSON: an object for each event.
 
-mod otlp;
 mod presets;
 
 use std::io;
 
+use super::ids::Ids;
 use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
 use super::keys::Names;
-use super::layout::{DEFAULT_KEYS, JsonSyntax, Layout, Syntax, What, is_default_key};
-use super::{escape, made_line, quoted, span_names, time};
+use super::layout::{DEFAULT_KEYS, JsonSyntax, What, is_default_key};
+use super::{escape, quoted, span_names, time};
 use crate::event::Event;
 use crate::value::Value;
 
@@ -29,11 +29,13 @@ use crate::value::Value;
 /// - An empty target or message is left out.
 /// - Within spans of `tracing`, `span` has their names from the outermost to the innermost, with
 ///   `:` between them, and the spans' fields follow the event's own.
+/// - Beside a sink of spans, `trace_id` and `span_id` are the ids of the span around the event. If
+///   a field has one of these keys, both are left out.
 ///
 /// The methods of [`Keyed`] change the layout: `Json::new().with("@timestamp", Part::Time)` names
 /// the time, and `Json::empty()` begins without parts, so that they stand in the order of the
 /// calls. [`ecs`](Keyed::ecs), [`google_cloud`](Keyed::google_cloud), [`datadog`](Keyed::datadog)
-/// and [`opentelemetry`](Keyed::opentelemetry) are ready layouts.
+/// and [`bunyan`](Keyed::bunyan) are ready layouts.
 ///
 /// # Guarantees
 ///
@@ -84,20 +86,9 @@ impl Json {
     }
 }
 
-/// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
-/// into one codegen unit, and inlines less there.
-pub(super) fn write(
-    layout: Option<&Layout>,
-    event: &Event<'_>,
-    to: &mut Vec<u8>,
-) -> io::Result<()> {
-    if event.is_line() {
-        made_line(to, event);
-        return Ok(());
-    }
-    if let Some(layout) = layout {
-        return custom(layout, to, event);
-    }
+/// Writes an event in the default layout. This is no method of [`Keyed`]: the compiler puts the
+/// methods of both formats into one codegen unit, and inlines less there.
+pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     default_head(to, event)?;
     let mut names = Names::default();
     event.fields(|key, value| {
@@ -131,22 +122,6 @@ fn write_free_key(to: &mut Vec<u8>, key: &str, names: &mut Names, event: &Event<
     escape::write::<true>(to, &name);
 }
 
-/// Writes an event in a layout of the user's.
-fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-    if layout.syntax == Syntax::Otlp {
-        return otlp::write(layout, to, event);
-    }
-    let start = to.len();
-    layout.write(to, event)?;
-    // Each member began with a comma.
-    match to.get_mut(start) {
-        Some(comma) => *comma = b'{',
-        None => to.push(b'{'),
-    }
-    to.extend_from_slice(b"}\n");
-    Ok(())
-}
-
 #[inline]
 fn default_head(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
     to.extend_from_slice(b"{\"ts\":\"");
@@ -166,6 +141,13 @@ fn default_head(to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
         to.extend_from_slice(b",\"span\":\"");
         span_names(to, event)?;
         to.push(b'"');
+    }
+    if let Some(ids) = Ids::of(event) {
+        ids.each(|key, id| {
+            for text in [b",\"", key.as_bytes(), b"\":\"", id, b"\""] {
+                to.extend_from_slice(text);
+            }
+        });
     }
     Ok(())
 }

@@ -69,6 +69,13 @@ pub(super) fn write_span_names(to: &mut Vec<u8>, event: &Event<'_>) -> io::Resul
     Ok(())
 }
 
+/// Writes an id, with a space before it.
+pub(super) fn write_id(to: &mut Vec<u8>, key: &str, id: &[u8]) {
+    for text in [b" ", key.as_bytes(), b"=", id] {
+        to.extend_from_slice(text);
+    }
+}
+
 /// Writes a value: a word as it is, any other text between quotes and escaped as in JSON.
 pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use tach_core::Offset;
 
+use super::ids::Id;
 use super::layout::{DEFAULT, Layout, Style, What};
 use crate::value::Value;
 
@@ -79,6 +80,13 @@ pub enum Part<'a> {
     ThreadName,
     /// The number of the thread, as [`ThreadId`](std::thread::ThreadId) prints it.
     ThreadId,
+    /// The id of the trace around the event, `trace_id` by default, in 32 hexadecimal digits. It is
+    /// known beside a sink of spans: see [`Event::trace_id`](crate::Event::trace_id). If a field
+    /// has this key, or that of the span's id, the field keeps it, and both ids are left out.
+    TraceId,
+    /// The id of the span around the event, `span_id` by default, in 16 hexadecimal digits. It is
+    /// known and left out as the [trace's id](Self::TraceId).
+    SpanId,
     /// A value that is the same for every event.
     Fixed(Value<'a>),
 }
@@ -90,7 +98,8 @@ impl<'a, V: Into<Value<'a>>> From<V> for Part<'a> {
 }
 
 impl<S> Keyed<S> {
-    /// Creates the format with the parts `ts`, `level`, `target`, `msg` and `span`.
+    /// Creates the format with the parts `ts`, `level`, `target`, `msg`, `span`, `trace_id` and
+    /// `span_id`.
     ///
     /// # Examples
     ///
@@ -161,6 +170,8 @@ impl<S: Style> Keyed<S> {
                 Part::Module => What::Module,
                 Part::ThreadName => What::ThreadName,
                 Part::ThreadId => What::ThreadId,
+                Part::TraceId => What::Id(Id::Trace),
+                Part::SpanId => What::Id(Id::Span),
                 Part::Fixed(value) => What::Fixed(layout.syntax.text_of(value)),
             };
             layout.set(key, &what);
@@ -173,6 +184,7 @@ impl<S: Style> Keyed<S> {
     ///
     /// ```
     /// let format = tach_log::Json::new().without("target");
+    /// let without_ids = tach_log::Json::new().without("trace_id").without("span_id");
     /// ```
     #[must_use]
     pub fn without(self, key: &str) -> Self {

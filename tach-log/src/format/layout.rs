@@ -10,6 +10,7 @@ use log::Level;
 
 pub(super) use self::own::{Kind, Own};
 pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Style, Syntax};
+use super::ids::{Id, SPAN_ID, TRACE_ID};
 use super::keys::Names;
 use super::time::Time;
 use super::{json_value, quoted};
@@ -23,15 +24,18 @@ pub(super) const LEVELS: usize = 6;
 const NAME: &str = "name";
 
 /// The parts of the default layouts, in order.
-pub(super) const DEFAULT: [(&str, What); 5] = [
+pub(super) const DEFAULT: [(&str, What); 7] = [
     ("ts", What::Time),
     ("level", What::Level),
     ("target", What::Target),
     ("msg", What::Message),
     ("span", What::SpanNames),
+    (TRACE_ID, What::Id(Id::Trace)),
+    (SPAN_ID, What::Id(Id::Span)),
 ];
 
-/// The keys of the default layouts. They are reserved also where an event has no such part.
+/// The keys of the default layouts, except for the ids, whose keys fields may have. They are
+/// reserved also where an event has no such part.
 pub(super) const DEFAULT_KEYS: [&str; 5] = ["ts", "level", "target", "msg", "span"];
 
 /// Returns whether the default layouts reserve a key. (A `match` takes fewer instructions than a
@@ -94,6 +98,8 @@ pub(super) enum What {
     Module,
     ThreadName,
     ThreadId,
+    /// An id of the span around the event, which gives way to a field with its key.
+    Id(Id),
     /// File and line as Google Cloud has them.
     SourceLocation,
     /// Google Cloud's type of an event that Error Reporting reads.
@@ -201,7 +207,7 @@ impl Layout {
                 }
                 return Kind::Scalar.pass(value, |value| each(key, &name, value));
             }
-            if self.syntax.may_stand(key) && !self.reserves(&|name| name == key) {
+            if self.syntax.may_stand(key) && !self.denies(key) {
                 return each(key, key, value);
             }
             each(key, &self.other_name(key, event, &mut names), value)
@@ -222,7 +228,7 @@ impl Layout {
 
     /// Returns whether the name of a field needs no change and no other key leads to the name.
     fn is_unchanged(&self, key: &str, name: &str) -> bool {
-        self.own.keeps(self.syntax, key) && !self.reserves(&|reserved| reserved == name)
+        self.own.keeps(self.syntax, key) && !self.denies(name)
     }
 
     /// Returns the other key of a field, unless another field has it or the value is of another
@@ -233,18 +239,17 @@ impl Layout {
         let is_before =
             |key: &str| before.iter().any(|other| other.field == key && other.key == renamed.key);
         let is_taken =
-            self.parts.iter().any(|part| part.key == renamed.key) || event.has_key(&is_before);
+            self.fixed_parts().any(|part| part.key == renamed.key) || event.has_key(&is_before);
         let may_have = renamed.kind.is_none_or(|kind| kind.may_have(value));
         (!is_taken && may_have).then_some(renamed)
     }
 
-    /// Writes all parts and fields, with a comma or a space before each of them.
+    /// Writes an event.
     pub(super) fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-        for part in &self.parts {
-            if part.what.is_in(event) {
-                self.syntax.begin(to, &part.key);
-                self.write_part(to, event, &part.what)?;
-            }
+        let start = to.len();
+        for part in self.parts_of(event) {
+            self.syntax.begin(to, &part.key);
+            self.write_part(to, event, &part.what)?;
         }
         let mut names = Names::default();
         self.fields(event, |_, name, value| {
@@ -258,14 +263,55 @@ impl Layout {
                 value => self.syntax.value(to, value),
             }
             Ok(())
-        })
+        })?;
+        self.syntax.finish(to, start);
+        Ok(())
+    }
+
+    /// Returns the parts that an event has. The ids give way together if a field has one of their
+    /// keys: an id of the program's and an id of tach's would name a span that does not exist.
+    pub(super) fn parts_of<'a>(&'a self, event: &Event<'_>) -> impl Iterator<Item = &'a Part> {
+        let are_taken = event.trace_id().is_some() && self.has_any_id() && self.takes_id(event);
+        self.parts
+            .iter()
+            .filter(move |part| part.what.is_in(event) && !(are_taken && part.what.is_id()))
+    }
+
+    fn has_any_id(&self) -> bool {
+        self.parts.iter().any(|part| part.what.is_id())
+    }
+
+    /// Returns whether a field of the event has the key of an id.
+    fn takes_id(&self, event: &Event<'_>) -> bool {
+        let mut is_taken = false;
+        let visited = self.fields(event, |_, name, _| {
+            is_taken |= self.parts.iter().any(|part| part.what.is_id() && part.key == name);
+            Ok(())
+        });
+        debug_assert!(visited.is_ok(), "nothing fails here");
+        is_taken
+    }
+
+    /// Returns the parts whose keys no field may have.
+    fn fixed_parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| !part.what.is_id())
+    }
+
+    /// Returns whether a field can't have this name.
+    fn denies(&self, name: &str) -> bool {
+        self.fixed_parts().any(|part| part.key == name) || self.is_defined(&|other| other == name)
     }
 
     /// Returns whether any name that own fields can't have is as `is` says: the keys of the parts
     /// and of renamed fields, and the names that a service's schema defines.
     fn reserves(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        self.parts.iter().any(|part| is(&part.key))
-            || self.renamed.iter().any(|renamed| is(&renamed.key))
+        self.parts.iter().any(|part| is(&part.key)) || self.is_defined(is)
+    }
+
+    /// Returns whether any key of renamed fields, or any name that a service's schema defines, is
+    /// as `is` says.
+    fn is_defined(&self, is: &dyn Fn(&str) -> bool) -> bool {
+        self.renamed.iter().any(|renamed| is(&renamed.key))
             || self.own.reserved.iter().any(|name| is(name))
     }
 
@@ -300,6 +346,7 @@ impl Layout {
             What::Module => self.syntax.text(to, event.module().unwrap_or_default()),
             What::ThreadName => self.syntax.text(to, event.thread_name().unwrap_or_default()),
             What::ThreadId => number(to, event.thread_id().unwrap_or_default()),
+            What::Id(id) => id.write(to, event, self.syntax.quotes()),
             What::SourceLocation => {
                 to.extend_from_slice(b"{\"file\":");
                 quoted(to, event.file().unwrap_or_default());
@@ -315,6 +362,10 @@ impl Layout {
 }
 
 impl What {
+    const fn is_id(&self) -> bool {
+        matches!(self, Self::Id(_))
+    }
+
     /// Returns whether an event has the part.
     pub(super) fn is_in(&self, event: &Event<'_>) -> bool {
         match self {
@@ -327,6 +378,7 @@ impl What {
             Self::Module => event.module().is_some(),
             Self::ThreadName => event.thread_name().is_some(),
             Self::ThreadId => event.thread_id().is_some(),
+            Self::Id(_) => event.trace_id().is_some(),
             Self::ErrorType => event.level() == Level::Error,
         }
     }

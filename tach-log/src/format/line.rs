@@ -7,6 +7,7 @@ use std::io;
 
 use tach_core::Offset;
 
+use super::ids::{Ids, SPAN_ID, TRACE_ID};
 use super::keys::Names;
 use super::time::Time;
 use super::{Format, escape, key_value, made_line, span_names};
@@ -30,7 +31,8 @@ const PLAIN: &[u8] = b"\x1b[0m";
 /// ```
 ///
 /// A value is bare if it is a word, a number, an object or a list, and otherwise quoted and escaped
-/// as in JSON. An error's sources follow it after `: `. The message has no quotes, so a program
+/// as in JSON. An error's sources follow it after `: `. Beside a sink of spans, the line ends with
+/// the [ids](Line::ids) of the span around the event. The message has no quotes, so a program
 /// can't find its end: for programs take [`Json`](crate::Json) or [`Logfmt`](crate::Logfmt).
 ///
 /// On a terminal, if it is a standard stream of `tach-pipeline`, the level has a color, and time,
@@ -61,6 +63,7 @@ pub struct Line {
     style: Style,
     has_level: bool,
     time: Option<Time>,
+    has_ids: bool,
     target_width: usize,
 }
 
@@ -84,7 +87,13 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { style: Style::Full, has_level: true, time: Some(Time::DEFAULT), target_width: 0 }
+        Self {
+            style: Style::Full,
+            has_level: true,
+            time: Some(Time::DEFAULT),
+            has_ids: true,
+            target_width: 0,
+        }
     }
 
     /// Creates a shorter line for developers: the time of day, then the level, the message and the
@@ -103,7 +112,7 @@ impl Line {
     #[must_use]
     pub const fn compact() -> Self {
         let time = Time::DEFAULT.with_digits(3);
-        Self { style: Style::Compact, time: Some(time), ..Self::new() }
+        Self { style: Style::Compact, time: Some(time), has_ids: false, ..Self::new() }
     }
 
     /// Creates the line of `tracing_subscriber::fmt`, so that a move changes no pattern that reads
@@ -125,7 +134,7 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn tracing() -> Self {
-        Self { style: Style::Tracing, ..Self::new() }
+        Self { style: Style::Tracing, has_ids: false, ..Self::new() }
     }
 
     /// Like [`tracing`](Self::tracing), in the format of its `compact()`: the spans' fields are
@@ -142,7 +151,7 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn tracing_compact() -> Self {
-        Self { style: Style::TracingCompact, ..Self::new() }
+        Self { style: Style::TracingCompact, ..Self::tracing() }
     }
 
     /// Leaves out the time, for a reader that adds one, as a terminal of `journalctl`.
@@ -168,6 +177,35 @@ impl Line {
     #[must_use]
     pub const fn without_level(mut self) -> Self {
         self.has_level = false;
+        self
+    }
+
+    /// Writes `trace_id` and `span_id` at the end of the line, for an event within a span whose
+    /// [ids](Event::trace_id) are known. If a field has one of these keys, both are left out.
+    ///
+    /// [`new`](Self::new) writes them by default, the compact lines and those of `tracing` do not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::tracing().ids();
+    /// ```
+    #[must_use]
+    pub const fn ids(mut self) -> Self {
+        self.has_ids = true;
+        self
+    }
+
+    /// Leaves out the [ids](Self::ids).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().without_ids();
+    /// ```
+    #[must_use]
+    pub const fn without_ids(mut self) -> Self {
+        self.has_ids = false;
         self
     }
 
@@ -252,6 +290,7 @@ impl Line {
             to.push(b' ');
             escape::write::<false>(to, event.message());
         }
+        let ids = self.ids_of(event);
         let names_spans = event.has_spans() && !is_compact;
         if names_spans {
             to.push(b' ');
@@ -265,7 +304,9 @@ impl Line {
                 if key_value::is_plain(key) && !(names_spans && key == SPAN) {
                     to.extend_from_slice(key.as_bytes());
                 } else {
-                    let head: &[&str] = if names_spans { &[SPAN] } else { &[] };
+                    let head = [SPAN, TRACE_ID, SPAN_ID];
+                    let head = if ids.is_some() { &head[..] } else { &head[..1] };
+                    let head = if names_spans { head } else { &head[1..] };
                     key_value::write_name(to, key, head, &mut names, event);
                 }
                 to.push(b'=');
@@ -277,6 +318,7 @@ impl Line {
             }
             Ok(())
         })?;
+        write_ids::<COLORS>(ids, to);
         if is_compact && (!event.target().is_empty() || event.has_spans()) {
             write_end::<COLORS>(event, to)?;
         }
@@ -310,6 +352,12 @@ impl Line {
             }
             to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
         }
+    }
+
+    /// Returns the ids that the line has.
+    #[inline]
+    fn ids_of(&self, event: &Event<'_>) -> Option<Ids> {
+        if self.has_ids { Ids::of(event) } else { None }
     }
 
     fn write_target<const COLORS: bool>(&self, event: &Event<'_>, to: &mut Vec<u8>) {
@@ -384,6 +432,14 @@ fn write_end<const COLORS: bool>(event: &Event<'_>, to: &mut Vec<u8>) -> io::Res
         to.extend_from_slice(PLAIN);
     }
     Ok(())
+}
+
+/// Writes the ids, with a space before each.
+#[inline]
+fn write_ids<const COLORS: bool>(ids: Option<Ids>, to: &mut Vec<u8>) {
+    if let Some(ids) = ids {
+        ids.each(|key, id| faint::<COLORS>(to, |to| key_value::write_id(to, key, id)));
+    }
 }
 
 #[inline]

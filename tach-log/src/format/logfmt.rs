@@ -2,10 +2,11 @@
 
 use std::io;
 
+use super::ids::{Ids, SPAN_ID, TRACE_ID};
 use super::keyed::Keyed;
 use super::keys::Names;
-use super::layout::{DEFAULT_KEYS, Layout, LogfmtSyntax, is_default_key};
-use super::{key_value, made_line, quoted, time};
+use super::layout::{DEFAULT_KEYS, LogfmtSyntax, is_default_key};
+use super::{key_value, quoted, time};
 use crate::event::Event;
 
 /// A line of logfmt for each event:
@@ -38,20 +39,9 @@ use crate::event::Event;
 /// ```
 pub type Logfmt = Keyed<LogfmtSyntax>;
 
-/// Writes an event. This is no method of [`Keyed`]: the compiler puts the methods of both formats
-/// into one codegen unit, and inlines less there.
-pub(super) fn write(
-    layout: Option<&Layout>,
-    event: &Event<'_>,
-    to: &mut Vec<u8>,
-) -> io::Result<()> {
-    if event.is_line() {
-        made_line(to, event);
-        return Ok(());
-    }
-    if let Some(layout) = layout {
-        return custom(layout, to, event);
-    }
+/// Writes an event in the default layout. This is no method of [`Keyed`]: the compiler puts the
+/// methods of both formats into one codegen unit, and inlines less there.
+pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     to.extend_from_slice(b"ts=");
     time(to, event.time());
     to.extend_from_slice(b" level=");
@@ -68,30 +58,26 @@ pub(super) fn write(
         to.extend_from_slice(b" span=");
         key_value::write_span_names(to, event)?;
     }
+    let ids = Ids::of(event);
+    if let Some(ids) = ids {
+        ids.each(|key, id| key_value::write_id(to, key, id));
+    }
     let mut names = Names::default();
     event.fields(|key, value| {
         to.push(b' ');
         if key_value::is_plain(key) && !is_default_key(key) {
             to.extend_from_slice(key.as_bytes());
         } else {
-            key_value::write_name(to, key, &DEFAULT_KEYS, &mut names, event);
+            let [ts, level, target, message, span] = DEFAULT_KEYS;
+            let head = [ts, level, target, message, span, TRACE_ID, SPAN_ID];
+            // Without ids, a field has these keys, or they are free.
+            let head = if ids.is_some() { &head } else { &DEFAULT_KEYS[..] };
+            key_value::write_name(to, key, head, &mut names, event);
         }
         to.push(b'=');
         key_value::write_value(to, value);
         Ok(())
     })?;
-    to.push(b'\n');
-    Ok(())
-}
-
-/// Writes an event in a layout of the user's.
-fn custom(layout: &Layout, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
-    let start = to.len();
-    layout.write(to, event)?;
-    // Each pair began with a space.
-    if to.len() > start {
-        to.remove(start);
-    }
     to.push(b'\n');
     Ok(())
 }

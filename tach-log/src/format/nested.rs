@@ -9,11 +9,6 @@ use super::quoted;
 /// Deeper values are not looked into.
 const DEEPEST: usize = 128;
 
-/// The deepest nesting that OTLP's messages represent. A deeper value is a text: each level is up
-/// to three messages of protobuf, whose readers accept 100 within each other, and four levels of
-/// its JSON, whose readers accept 128.
-pub const DEEPEST_OF_OTLP: usize = 24;
-
 /// Returns the items of an object or a list: values, in an object with their keys between quotes.
 pub fn items(json: &str) -> impl Iterator<Item = (Option<&str>, &str)> {
     let mut rest = json.get(1..).unwrap_or_default();

@@ -4,15 +4,19 @@ use std::io;
 
 use super::keyed::Keyed;
 use super::layout::{SITE, Style, Syntax, THREAD};
-use super::{Format, json, logfmt};
+use super::{Format, json, logfmt, made_line};
 use crate::event::Event;
 
 impl<S: Style> Format for Keyed<S> {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        let layout = self.layout.as_deref();
-        match S::SYNTAX {
-            Syntax::Logfmt => logfmt::write(layout, event, to),
-            Syntax::Json | Syntax::Otlp => json::write(layout, event, to),
+        if event.is_line() {
+            made_line(to, event);
+            return Ok(());
+        }
+        match (&self.layout, S::SYNTAX) {
+            (Some(layout), _) => layout.write(to, event),
+            (None, Syntax::Logfmt) => logfmt::write(event, to),
+            (None, Syntax::Json) => json::write(event, to),
         }
     }
 

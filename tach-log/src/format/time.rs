@@ -18,10 +18,6 @@ const OFFSET_WIDTH: usize = 6;
 /// The most digits of a second.
 const MOST_DIGITS: usize = 9;
 
-/// Nanoseconds in a unit of the last digit, by the number of digits.
-const UNITS_NS: [u64; MOST_DIGITS + 1] =
-    [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Time {
     digits: usize,
@@ -94,7 +90,7 @@ impl Time {
 
     /// Writes the time since the Unix epoch, a number in units of the last digit.
     pub(super) fn write_unix(self, to: &mut Vec<u8>, time: UnixTime) {
-        let unit_ns = UNITS_NS[self.digits.min(MOST_DIGITS)];
+        let unit_ns = (self.digits..MOST_DIGITS).fold(1, |unit_ns, _| unit_ns * 10);
         write_plain(to, Value::U64(time.as_nanos() / unit_ns));
     }
 
@@ -113,15 +109,6 @@ impl Time {
                 f(text, UTC_WIDTH);
             });
         };
-        let f = |text: &str| f(text, OFFSET_WIDTH);
-        macro_rules! by_digits {
-            ($($digits:literal)*) => {
-                match self.digits {
-                    $($digits => adapter::rfc3339::with_offset_text::<$digits, _>(time, offset, f),)*
-                    _ => adapter::rfc3339::with_offset_text::<9, _>(time, offset, f),
-                }
-            };
-        }
-        by_digits!(0 1 2 3 4 5 6 7 8);
+        adapter::rfc3339::with_offset_text(time, self.digits, offset, |text| f(text, OFFSET_WIDTH));
     }
 }

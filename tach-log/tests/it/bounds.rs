@@ -90,12 +90,6 @@ fn a_value_is_cut_below_64_levels() {
     assert_eq!((depth(&text), text.matches("\"…\"").count()), (64, 1), "{text}");
     let lost = nested(90 - 64).to_string().len();
     assert_eq!(event["truncated_bytes"], lost);
-    // Each level of a value is several levels of OTLP's JSON.
-    let fields = [("v", Value::from_serde(&value))];
-    let mut line = Vec::new();
-    let record = Record::builder().key_values(&fields).build();
-    tach_log::write(Json::opentelemetry())(&mut line, &record).unwrap();
-    serde_json::from_slice::<serde_json::Value>(&line).expect("a reader refuses 128 levels");
 }
 
 /// Returns the CPU time of `f`, or zero if the system does not measure it.
@@ -138,13 +132,12 @@ fn time_is_linear_in_the_keys() {
     for (set, key) in sets.into_iter().enumerate() {
         for (few, many) in [(90, 900), (2_000, 20_000)] {
             let [few, many] = [few, many].map(|count| (0..count).map(key).collect::<Vec<_>>());
-            let formats: [&dyn Format; 7] = [
+            let formats: [&dyn Format; 6] = [
                 &Json::new(),
                 &Logfmt::new(),
                 &Line::new(),
                 &Json::ecs(),
                 &Json::google_cloud(),
-                &Json::opentelemetry(),
                 &Logfmt::new().with("v", 1),
             ];
             for (at, format) in formats.iter().enumerate() {

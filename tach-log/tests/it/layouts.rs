@@ -306,77 +306,6 @@ fn datadog_has_reserved_and_standard_attributes() {
     }
 }
 
-/// As in `examples/logs.json` of open-telemetry/opentelemetry-proto, where a value has one member
-/// that names its type. Integers of 64 bits are strings, as protobuf's JSON writes them.
-#[test]
-fn opentelemetry_has_the_json_of_its_protocol() {
-    let json = Json::opentelemetry().with("service.name", "checkout").without("thread.id");
-    let trace = "5b8aa5a2d2c872e8321cf37308d69df2";
-    let fields = [
-        ("trace_id", log::kv::Value::from(trace)),
-        ("span_id", "051581bf3cb55c13".into()),
-        ("int", 7.into()),
-        ("big", u64::MAX.into()),
-        ("yes", true.into()),
-        ("float", 0.5.into()),
-        ("nan", f64::NAN.into()),
-        ("none", log::kv::Value::null()),
-        ("err", "failed".into()),
-    ];
-    let mut record = Record::builder();
-    record.level(Level::Warn).target("app::db").key_values(&fields);
-    record.file(Some("src/db.rs")).line(Some(42)).args(format_args!("two\nlines"));
-    let text = std::thread::Builder::new().name("main".to_owned());
-    let text = std::thread::scope(|scope| {
-        text.spawn_scoped(scope, || line(&json, &Record::builder().build()))
-            .unwrap()
-            .join()
-            .unwrap()
-    });
-    assert!(text.contains(r#"{"key":"thread.name","value":{"stringValue":"main"}}"#), "{text}");
-    let text = line(&json.without("thread.name"), &record.build());
-    let event: Value = serde_json::from_str(&text).unwrap();
-    let attribute =
-        |key: &str, kind: &str, value: Value| json!({ "key": key, "value": { kind: value } });
-    let record = json!({
-        "timeUnixNano": "1700000000123456789",
-        "observedTimeUnixNano": "1700000000123456789",
-        "severityNumber": 13,
-        "severityText": "WARN",
-        "body": { "stringValue": "two\nlines" },
-        "attributes": [
-            attribute("code.file.path", "stringValue", "src/db.rs".into()),
-            attribute("code.line.number", "intValue", "42".into()),
-            attribute("int", "intValue", "7".into()),
-            attribute("big", "stringValue", u64::MAX.to_string().into()),
-            attribute("yes", "boolValue", true.into()),
-            attribute("float", "doubleValue", 0.5.into()),
-            attribute("nan", "stringValue", "NaN".into()),
-            json!({ "key": "none", "value": {} }),
-            attribute("exception.message", "stringValue", "failed".into()),
-        ],
-        "traceId": trace,
-        "spanId": "051581bf3cb55c13",
-    });
-    let resource = [attribute("service.name", "stringValue", "checkout".into())];
-    let expected = json!({ "resourceLogs": [{
-        "resource": { "attributes": resource },
-        "scopeLogs": [{ "scope": { "name": "app::db" }, "logRecords": [record] }],
-    }] });
-    assert_eq!(event, expected);
-    assert_eq!(text.lines().count(), 1);
-}
-
-/// A reader of protobuf's JSON refuses a number in place of a text.
-#[test]
-fn opentelemetry_has_its_level_as_a_text() {
-    let text = line(
-        &Json::opentelemetry().levels([60, 50, 40, 30, 20, 10]),
-        &Record::builder().level(Level::Warn).build(),
-    );
-    assert!(text.contains(r#""severityNumber":13,"severityText":"40","#), "{text}");
-}
-
 #[test]
 fn logfmt_has_the_same_options() {
     let format = Logfmt::new()
@@ -427,7 +356,7 @@ fn the_default_of_logfmt_as_a_layout_writes_as_the_default() {
 #[test]
 fn a_format_reports_options_that_have_no_effect() {
     let offset = || "+01:00".parse().unwrap();
-    let cases: [(&dyn Format, &str); 17] = [
+    let cases: [(&dyn Format, &str); 15] = [
         (
             &Json::new().rename("ts", "time"),
             "Json::rename(\"ts\", \"time\"): \"ts\" is the key of a part, and rename is for \
@@ -465,7 +394,7 @@ fn a_format_reports_options_that_have_no_effect() {
         (
             &Json::new().without("time"),
             "Json::without(\"time\"): no part had this key; the parts are \"ts\", \"level\", \
-             \"target\", \"msg\", \"span\"",
+             \"target\", \"msg\", \"span\", \"trace_id\", \"span_id\"",
         ),
         (
             &Logfmt::empty().without("ts"),
@@ -476,16 +405,6 @@ fn a_format_reports_options_that_have_no_effect() {
             "Json::offset: Unix time has no zone; call either offset or unix",
         ),
         (&Json::new().digits(10), "Json::digits(10): at most 9 digits are known"),
-        (
-            &Json::opentelemetry().digits(3),
-            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, zone and \
-             unix; they are for a time that with(\"time\", Part::Time) adds",
-        ),
-        (
-            &Json::opentelemetry().unix(),
-            "Json::opentelemetry: the time is in nanoseconds, so leave out digits, zone and \
-             unix; they are for a time that with(\"time\", Part::Time) adds",
-        ),
         (&Line::new().digits(12), "Line::digits(12): at most 9 digits are known"),
         (
             &Line::compact().target_width(9),
@@ -505,7 +424,7 @@ fn a_format_reports_options_that_have_no_effect() {
 
 #[test]
 fn options_that_work_are_no_faults() {
-    let formats: [&dyn Format; 15] = [
+    let formats: [&dyn Format; 13] = [
         &Json::new(),
         &Json::new().offset("+01:00".parse().unwrap()),
         &Logfmt::new(),
@@ -517,13 +436,11 @@ fn options_that_work_are_no_faults() {
         // A fixed value's key may be a field's too.
         &Json::new().with("v", 1).rename("v", "other"),
         &Json::new().unix().digits(9),
-        &Json::opentelemetry().with("t", Part::Time).digits(3).without("thread.id"),
         // The user's part has the key that the service's layout would give or take.
         &Json::ecs().with("error", Part::Message).with("error.message", 1),
         &Json::google_cloud().with("trace_id", "none"),
         &Json::datadog(),
         &Json::ecs(),
-        &Json::opentelemetry(),
     ];
     for (at, format) in formats.into_iter().enumerate() {
         assert_eq!(format.faults(), [""; 0], "{at}");

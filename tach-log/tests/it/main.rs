@@ -10,6 +10,7 @@ mod env_logger;
 mod event_time;
 mod faults;
 mod formats;
+mod ids;
 mod layouts;
 mod manual;
 #[cfg(feature = "serde")]

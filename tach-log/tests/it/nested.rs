@@ -158,23 +158,3 @@ fn a_circle_of_sources_ends() {
     let line = written(&Logfmt::empty(), &[("e", Value::from_dyn_error(error))]);
     assert_eq!(line.matches("circle").count(), 64);
 }
-
-/// `KeyValueList`, `ArrayValue` and `AnyValue` of opentelemetry-proto's `common.proto`.
-#[test]
-fn opentelemetry_has_lists_and_objects_of_its_own() {
-    let value = json!({ "a": [1, "two", 0.5, null, true], "b\"": {}, "c": u64::MAX });
-    let line = written(&Json::opentelemetry(), &[("v", Value::from_serde(&value))]);
-    let event: serde_json::Value = serde_json::from_str(&line).unwrap();
-    let record = &event["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
-    let attributes = record["attributes"].as_array().unwrap();
-    let list = json!({ "arrayValue": { "values": [
-        { "intValue": "1" }, { "stringValue": "two" }, { "doubleValue": 0.5 }, {},
-        { "boolValue": true },
-    ] } });
-    let expected = json!({ "key": "v", "value": { "kvlistValue": { "values": [
-        { "key": "a", "value": list },
-        { "key": "b\"", "value": { "kvlistValue": { "values": [] } } },
-        { "key": "c", "value": { "stringValue": u64::MAX.to_string() } },
-    ] } } });
-    assert_eq!(*attributes.last().unwrap(), expected);
-}

@@ -11,7 +11,8 @@ use tach_core::{Clock, SystemClock};
 
 use super::event_time;
 
-/// A log processor that sets the missing times of records, for the processors after it.
+/// A log processor that sets the missing times of records, for the processors after it. Its default
+/// has the system's clock.
 ///
 /// It serves code that creates its own loggers. [`Clocked`](crate::Clocked) around the provider
 /// does the same, and saves the SDK's clock read.
@@ -35,11 +36,11 @@ use super::event_time;
 /// ```
 /// use opentelemetry::logs::{Logger, LoggerProvider};
 /// use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
-/// use tach_otel::EventTime;
+/// use tach_otel::EventTimeProcessor;
 ///
 /// let exporter = InMemoryLogExporter::default();
 /// let provider = SdkLoggerProvider::builder()
-///     .with_log_processor(EventTime::new())
+///     .with_log_processor(EventTimeProcessor::default())
 ///     .with_simple_exporter(exporter.clone())
 ///     .build();
 ///
@@ -49,24 +50,18 @@ use super::event_time;
 /// assert!(record.timestamp().is_some());
 /// assert_eq!(record.timestamp(), record.observed_timestamp());
 /// ```
-#[derive(Clone, Copy, Default)]
-pub struct EventTime<C = SystemClock> {
+#[derive(Clone, Copy)]
+pub struct EventTimeProcessor<C = SystemClock> {
     clock: C,
 }
 
-impl EventTime {
-    /// Creates a processor with the system clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let processor = tach_otel::EventTime::new();
-    /// ```
-    #[must_use]
-    pub const fn new() -> Self {
+impl Default for EventTimeProcessor {
+    fn default() -> Self {
         Self { clock: SystemClock }
     }
+}
 
+impl EventTimeProcessor {
     /// Uses `clock` instead of the system clock.
     ///
     /// # Examples
@@ -76,22 +71,22 @@ impl EventTime {
     /// use tach_core::{ManualClock, UnixTime};
     ///
     /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    /// let processor = tach_otel::EventTime::new().with_clock(clock);
+    /// let processor = tach_otel::EventTimeProcessor::default().with_clock(clock);
     /// ```
     #[must_use]
-    pub fn with_clock<D: Clock>(self, clock: D) -> EventTime<D> {
-        EventTime { clock }
+    pub fn with_clock<D: Clock>(self, clock: D) -> EventTimeProcessor<D> {
+        EventTimeProcessor { clock }
     }
 }
 
 /// Not derived: a `dyn Clock` has no `Debug`.
-impl<C> fmt::Debug for EventTime<C> {
+impl<C> fmt::Debug for EventTimeProcessor<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventTime").finish_non_exhaustive()
+        f.debug_struct("EventTimeProcessor").finish_non_exhaustive()
     }
 }
 
-impl<C: Clock> LogProcessor for EventTime<C> {
+impl<C: Clock> LogProcessor for EventTimeProcessor<C> {
     fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
         let was_clocked =
             record.timestamp().is_some() && record.timestamp() == record.observed_timestamp();

@@ -4,7 +4,7 @@ use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
 use tach_core::UnixTime;
 use tach_otel::Clocked;
-use tach_tracing::{EventTime, Utc};
+use tach_tracing::{EventTimeLayer, Utc};
 use test_support::Captured;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
@@ -20,8 +20,8 @@ fn times(
     let exporter = InMemoryLogExporter::default();
     let provider = SdkLoggerProvider::builder().with_simple_exporter(exporter.clone()).build();
     let layers = vec![
-        fmt::layer().with_ansi(false).with_timer(Utc::<9>).with_writer(text.clone()).boxed(),
-        fmt::layer().json().with_timer(Utc::<9>).with_writer(json.clone()).boxed(),
+        fmt::layer().with_ansi(false).with_timer(Utc.digits(9)).with_writer(text.clone()).boxed(),
+        fmt::layer().json().with_timer(Utc.digits(9)).with_writer(json.clone()).boxed(),
         OpenTelemetryTracingBridge::new(&Clocked::new(provider.clone())).boxed(),
     ];
     tracing::subscriber::with_default(registry().with(around(layers)), || {
@@ -50,14 +50,13 @@ fn times(
 
 #[test]
 fn an_event_has_one_time_in_text_in_json_and_in_the_record() {
-    let [text, json, records] = times(|layers| EventTime::new(layers).boxed());
+    let [text, json, records] = times(|layers| EventTimeLayer::new(layers).boxed());
     assert_eq!(text.len(), 100);
     assert_eq!(text, json);
     assert_eq!(text, records);
 }
 
 /// Returns the times of 100 events in lines of text and in an OpenTelemetry span.
-#[cfg(feature = "trace")]
 fn in_span(
     around: impl FnOnce(
         Vec<Box<dyn Layer<Registry> + Send + Sync>>,
@@ -65,7 +64,7 @@ fn in_span(
 ) -> [Vec<UnixTime>; 2] {
     let (sdk, text) = (crate::support::Sdk::new(), Captured::default());
     let layers = vec![
-        fmt::layer().with_ansi(false).with_timer(Utc::<9>).with_writer(text.clone()).boxed(),
+        fmt::layer().with_ansi(false).with_timer(Utc.digits(9)).with_writer(text.clone()).boxed(),
         tracing_opentelemetry::layer().with_tracer(sdk.clocked()).boxed(),
     ];
     tracing::subscriber::with_default(registry().with(around(layers)), || {
@@ -82,10 +81,9 @@ fn in_span(
     [text.text().lines().map(in_text).collect(), span.events.iter().map(in_span).collect()]
 }
 
-#[cfg(feature = "trace")]
 #[test]
 fn an_event_has_one_time_in_text_and_in_the_span() {
-    let [text, span] = in_span(|layers| EventTime::new(layers).boxed());
+    let [text, span] = in_span(|layers| EventTimeLayer::new(layers).boxed());
     assert_eq!((text.len(), text), (100, span));
     let [text, span] = in_span(Layer::boxed);
     assert_ne!(text, span, "the positive control");

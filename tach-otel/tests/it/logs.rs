@@ -45,8 +45,8 @@ impl Logs {
     }
 }
 
-fn manual() -> Arc<ManualClock> {
-    Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND)))
+fn manual() -> &'static ManualClock {
+    Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND))))
 }
 
 fn emit(provider: &impl LoggerProvider) {
@@ -72,7 +72,7 @@ fn both_times_of_a_record_are_tach_s() {
 #[test]
 fn a_record_has_the_event_time_of_its_thread() {
     let (logs, clock) = (Logs::new(), manual());
-    let clocked = Clocked::new(logs.provider.clone()).with_clock(clock.clone());
+    let clocked = Clocked::new(logs.provider.clone()).with_clock(clock);
     let anchor = clock.anchor();
     clock.advance(SECOND);
     event_time::during(anchor, || emit(&clocked));
@@ -96,7 +96,7 @@ fn whoever_sets_a_time_has_the_last_word() {
 #[test]
 fn the_appender_for_log_brings_the_clock_s_times() {
     let (logs, clock) = (Logs::new(), manual());
-    let clocked = Clocked::new(logs.provider.clone()).with_clock(clock.clone());
+    let clocked = Clocked::new(logs.provider.clone()).with_clock(clock);
     let bridge = OpenTelemetryLogBridge::new(&clocked);
     let mut expected = Vec::new();
     for level in [log::Level::Error, log::Level::Info] {
@@ -111,7 +111,7 @@ fn the_appender_for_log_brings_the_clock_s_times() {
 #[test]
 fn the_appender_for_tracing_brings_the_clock_s_times() {
     let (logs, clock) = (Logs::new(), manual());
-    let clocked = Clocked::new(logs.provider.clone()).with_clock(clock.clone());
+    let clocked = Clocked::new(logs.provider.clone()).with_clock(clock);
     let bridge = OpenTelemetryTracingBridge::new(&clocked);
     let mut expected = Vec::new();
     tracing::subscriber::with_default(tracing_subscriber::registry().with(bridge), || {
@@ -126,7 +126,6 @@ fn the_appender_for_tracing_brings_the_clock_s_times() {
     assert_eq!(logs.records()[0].attributes_iter().count(), 1);
 }
 
-#[cfg(feature = "trace")]
 #[test]
 fn a_record_in_a_span_has_its_context_and_a_time_within_it() {
     use crate::support::{Sdk, tolerance};
@@ -226,16 +225,15 @@ fn any_logger_can_be_wrapped() {
     assert!(!scoped.event_enabled(Severity::Warn, "target", None));
 }
 
-#[cfg(feature = "sdk")]
 mod processor {
     use super::*;
     use opentelemetry_sdk::logs::LogProcessor;
-    use tach_otel::EventTime;
+    use tach_otel::EventTimeProcessor;
 
-    fn stamped(clock: &Arc<ManualClock>) -> Logs {
+    fn stamped(clock: &'static ManualClock) -> Logs {
         let exporter = InMemoryLogExporter::default();
         let provider = SdkLoggerProvider::builder()
-            .with_log_processor(EventTime::new().with_clock(clock.clone()))
+            .with_log_processor(EventTimeProcessor::default().with_clock(clock))
             .with_simple_exporter(exporter.clone())
             .build();
         Logs { provider, exporter }
@@ -275,20 +273,22 @@ mod processor {
 
     #[test]
     fn any_clock_will_do() {
-        let clock: Arc<dyn Clock> = manual();
-        let processor = EventTime::new().with_clock(clock);
-        assert_eq!(format!("{processor:?}"), "EventTime { .. }");
+        let clock: &'static dyn Clock = manual();
+        let processor = EventTimeProcessor::default().with_clock(clock);
+        assert_eq!(format!("{processor:?}"), "EventTimeProcessor { .. }");
         drop(SdkLoggerProvider::builder().with_log_processor(processor).build());
     }
 
     #[test]
     fn it_makes_no_record_wanted() {
-        let alone =
-            SdkLoggerProvider::builder().with_log_processor(EventTime::new()).build().logger("it");
+        let alone = SdkLoggerProvider::builder()
+            .with_log_processor(EventTimeProcessor::default())
+            .build()
+            .logger("it");
         assert!(!alone.event_enabled(Severity::Error, "target", None));
         let logs = stamped(&manual());
         assert!(logs.provider.logger("it").event_enabled(Severity::Error, "target", None));
-        assert!(EventTime::new().force_flush().is_ok());
+        assert!(EventTimeProcessor::default().force_flush().is_ok());
         assert!(logs.provider.shutdown().is_ok());
     }
 }

@@ -1,7 +1,6 @@
 //! Exact times of exported spans with a clock that the test moves and steps.
 
 use core::time::Duration;
-use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use opentelemetry::Context;
@@ -16,9 +15,9 @@ const SECOND: Duration = Duration::from_secs(1);
 /// 2023-11-14T22:13:20Z.
 const START: Duration = Duration::from_secs(1_700_000_000);
 
-fn clock() -> Arc<ManualClock> {
+fn clock() -> &'static ManualClock {
     let start = UnixTime::EPOCH.saturating_add(START);
-    Arc::new(ManualClock::new(start))
+    Box::leak(Box::new(ManualClock::new(start)))
 }
 
 /// Returns the start and the end of a span since [`START`].
@@ -32,7 +31,7 @@ fn times(span: &SpanData) -> (Duration, Duration) {
 fn a_span_is_as_long_as_the_clock_went_on_whatever_the_wall_clock_did() {
     for step in [ManualClock::step_back, ManualClock::step_forward] {
         let (sdk, clock) = (Sdk::new(), clock());
-        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
         clock.advance(SECOND);
         let mut span = tracer.start("work");
         clock.advance(3 * SECOND);
@@ -50,7 +49,7 @@ fn a_span_is_as_long_as_the_clock_went_on_whatever_the_wall_clock_did() {
 fn an_event_has_the_event_time_if_that_is_in_the_span_and_just_before() {
     const MS: Duration = Duration::from_millis(1);
     let (sdk, clock) = (Sdk::new(), clock());
-    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
     let before = clock.anchor();
     clock.advance(3 * MS);
     let mut span = tracer.start("work");
@@ -70,7 +69,7 @@ fn an_event_has_the_event_time_if_that_is_in_the_span_and_just_before() {
 #[test]
 fn a_span_in_a_context_and_a_dropped_one_end_by_the_clock() {
     let (sdk, clock) = (Sdk::new(), clock());
-    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
     let parent = Context::new().with_span(tracer.start("parent"));
     clock.advance(SECOND);
     let child = tracer.start_with_context("child", &parent);

@@ -12,7 +12,6 @@ pub(crate) fn tach_now() -> SystemTime {
 
 /// Returns the largest difference of two times that were converted to Unix time this far apart:
 /// tach slews by less than a part in a thousand, and rounds to nanoseconds.
-#[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "only spans are compared"))]
 pub(crate) fn tolerance(apart: Duration) -> Duration {
     Duration::from_nanos(2) + apart / 1000
 }

@@ -1,7 +1,6 @@
 //! The spans of a trace during which the test steps the clock.
 
 use core::time::Duration;
-use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
@@ -21,9 +20,11 @@ use crate::support::Sdk;
 const SECOND: Duration = Duration::from_secs(1);
 const STEPS: [fn(&ManualClock, Duration); 2] = [ManualClock::step_back, ManualClock::step_forward];
 
-fn clocked(sdk: &Sdk) -> (Arc<ManualClock>, Clocked<SdkTracer, Arc<ManualClock>>) {
-    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND)));
-    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock.clone()).tracer("it");
+fn clocked(sdk: &Sdk) -> (&'static ManualClock, Clocked<SdkTracer, &'static ManualClock>) {
+    let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(
+        UnixTime::EPOCH.saturating_add(1_700_000_000 * SECOND),
+    )));
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
     (clock, tracer)
 }
 

@@ -1,5 +1,7 @@
 //! The specification's limits of spans and records.
 
+use super::metadata::Shown;
+
 /// The specification's default for all counts.
 const MOST: u32 = 128;
 
@@ -29,6 +31,8 @@ pub struct SpanLimits {
     pub has_events: bool,
     /// The most attributes of an event.
     pub event_attributes: u32,
+    /// Which metadata are attributes.
+    pub shown: Shown,
     /// The most links.
     pub links: u32,
     /// The most attributes of a link.
@@ -55,6 +59,7 @@ impl Default for SpanLimits {
             attributes: AttributeLimits::default(),
             events: MOST,
             has_events: true,
+            shown: Shown::default(),
             event_attributes: MOST,
             links: MOST,
             link_attributes: MOST,

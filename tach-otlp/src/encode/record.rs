@@ -9,6 +9,7 @@ use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
 use super::limits::AttributeLimits;
+use super::metadata::{Metadata, Shown};
 use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
 use super::value::{self, any_value, cut};
@@ -60,6 +61,7 @@ const SPANS: &str = "span";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogRecords {
     pub(crate) limits: AttributeLimits,
+    pub(crate) shown: Shown,
 }
 
 impl LogRecords {
@@ -79,7 +81,7 @@ impl LogRecords {
 
 impl Format for LogRecords {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-        in_scope(to, event.target(), |to| record(to, event, self.limits))
+        in_scope(to, event.target(), |to| record(to, event, *self))
     }
 
     fn wants_site(&self) -> bool {
@@ -91,7 +93,8 @@ impl Format for LogRecords {
     }
 }
 
-fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::Result<()> {
+fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result<()> {
+    let LogRecords { limits, shown } = format;
     let time = event.time().as_nanos();
     fixed_64(to, field::TIME, time);
     fixed_64(to, field::OBSERVED_TIME, time);
@@ -104,17 +107,21 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
         bytes(to, field::EVENT_NAME, name.as_bytes());
     }
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
-    if let Some(file) = event.file() {
-        attributes.add(to, FILE, Value::Str(file));
+    if shown.has(Metadata::Location) {
+        if let Some(file) = event.file() {
+            attributes.add(to, FILE, Value::Str(file));
+        }
+        if let Some(line) = event.line() {
+            attributes.add(to, LINE, line.into());
+        }
     }
-    if let Some(line) = event.line() {
-        attributes.add(to, LINE, line.into());
-    }
-    if let Some(name) = event.thread_name() {
-        attributes.add(to, THREAD_NAME, Value::Str(name));
-    }
-    if let Some(id) = event.thread_id() {
-        attributes.add(to, THREAD_ID, id.into());
+    if shown.has(Metadata::Thread) {
+        if let Some(name) = event.thread_name() {
+            attributes.add(to, THREAD_NAME, Value::Str(name));
+        }
+        if let Some(id) = event.thread_id() {
+            attributes.add(to, THREAD_ID, id.into());
+        }
     }
     if adapter::has_spans(event) {
         let longest = limits.length;
@@ -139,11 +146,11 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, limits: AttributeLimits) -> io::R
         }
         Ok(())
     })?;
-    match (adapter::trace_context(event), trace, span) {
+    match (event.trace_id().zip(event.span_id()), trace, span) {
         // Never combine an id from the fields with an id of the span: together they would name a
         // span that does not exist.
-        (Some((trace_id, span_id, flags)), trace, span) if trace.is_none() || span.is_none() => {
-            fixed_32(to, field::FLAGS, flags.into());
+        (Some((trace_id, span_id)), trace, span) if trace.is_none() || span.is_none() => {
+            fixed_32(to, field::FLAGS, event.is_sampled().into());
             bytes(to, field::TRACE_ID, &trace_id.to_be_bytes());
             bytes(to, field::SPAN_ID, &span_id.to_be_bytes());
             for (key, id) in [("trace_id", trace), ("span_id", span)] {
@@ -241,7 +248,7 @@ mod tests {
             shows_colors: false,
         });
         let mut to = Vec::new();
-        record(&mut to, &event, AttributeLimits::default()).unwrap();
+        record(&mut to, &event, LogRecords::default()).unwrap();
         let (mut keys, mut rest) = (Vec::new(), &*to);
         while let Some((number, field, after)) = split_field(rest) {
             rest = after;

@@ -1,5 +1,6 @@
-//! The messages around records and spans: requests for both have the same numbers
-//! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `trace.proto`).
+//! The messages around log records, spans and metrics. Their fields have the same numbers for all
+//! signals (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto`, `trace.proto`
+//! and `metrics.proto`).
 
 use super::protobuf::{Field, bytes, message, split_field};
 
@@ -33,14 +34,15 @@ pub fn in_scope<R>(to: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>
     })
 }
 
-/// Appends a `ResourceLogs` or a `ResourceSpans` with the items. `resource` is a field of it.
+/// Appends a `ResourceLogs`, `ResourceSpans` or `ResourceMetrics` with the items. `resource` is its
+/// field for the resource, encoded.
 pub(crate) fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
     let mut of_resource = resource.to_owned();
     merge(&mut of_resource, items);
     bytes(to, field::OF_RESOURCE, &of_resource);
 }
 
-/// Appends items to `to`, those of one scope in a row in one message.
+/// Appends items to `to`. Consecutive items of one scope become one message.
 fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
     let mut next = split(&mut items);
     while let Some((scope, first)) = next {
@@ -58,7 +60,7 @@ fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
     }
 }
 
-/// Splits the first scope off `items`, and returns the scope and its item, both as fields.
+/// Removes the first message from `items`, and returns its scope and its item, both encoded.
 fn split<'a>(items: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (_, Field::Bytes(of_scope), rest) = split_field(items)? else { return None };
     *items = rest;

@@ -19,6 +19,10 @@ pub(super) mod field {
     pub(in crate::encode) const VALUES: u32 = 1;
 }
 
+/// The deepest nesting of a value. A deeper part of it is a text: each level is up to three messages
+/// of protobuf, whose readers accept 100 within each other.
+const DEEPEST: usize = 24;
+
 /// Appends the fields of a `KeyValue`. No text of it has more than `longest` characters.
 pub fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) {
     bytes(to, field::KEY, key.as_bytes());
@@ -65,7 +69,7 @@ pub(super) fn any_value(to: &mut Vec<u8>, value: Value<'_>, longest: usize) {
         (Value::F64(value), _) => fixed_64(to, field::DOUBLE, value.to_bits()),
         (Value::Str(text), _) => string(to, text, longest),
         (Value::Error(chain), _) => string(to, &adapter::joined(chain), longest),
-        (Value::Json(json), _) => any_nested(to, json, nested::DEEPEST_OF_OTLP, longest),
+        (Value::Json(json), _) => any_nested(to, json, DEEPEST, longest),
         // A number is not cut to the limit, since its first digits would be another number.
         (value, _) => bytes(to, field::STRING, value.to_string().as_bytes()),
     }
@@ -144,9 +148,9 @@ mod tests {
             to
         };
         let text = |to: &[u8]| String::from_utf8_lossy(to).contains("{\"k\":");
-        assert!(!text(&written(nested::DEEPEST_OF_OTLP)));
-        assert!(text(&written(nested::DEEPEST_OF_OTLP + 1)), "the rest is a text");
-        const { assert!(6 + 3 * nested::DEEPEST_OF_OTLP < 100) };
+        assert!(!text(&written(DEEPEST)));
+        assert!(text(&written(DEEPEST + 1)), "the rest is a text");
+        const { assert!(6 + 3 * DEEPEST < 100) };
     }
 
     #[test]

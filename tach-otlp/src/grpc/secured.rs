@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use super::socket::Socket;
+use crate::socket::Socket;
 use crate::tls::explained;
 
 /// The TLS options and the name of the server for a secured connection.

@@ -1,11 +1,12 @@
 //! A connection to the collector, with TLS or without, whose operations end at a deadline.
 
 use std::io::{self, Read, Write};
+use std::net::ToSocketAddrs as _;
 use std::time::Instant;
 
 #[cfg(feature = "tls")]
 use super::secured::{Secured, Tls};
-use super::socket::Socket;
+use crate::socket::Socket;
 
 /// The address of the collector, and the TLS options if the connection is secured.
 pub(super) struct Place {
@@ -31,7 +32,8 @@ impl Stream {
     ///
     /// If the server can't be reached by the deadline, or its certificate is not valid.
     pub(super) fn open(server: &Place, deadline: Instant) -> io::Result<Self> {
-        let socket = Socket::open(&server.host, server.port, deadline)?;
+        let addresses: Vec<_> = (&*server.host, server.port).to_socket_addrs()?.collect();
+        let socket = Socket::open(&addresses, deadline)?;
         #[cfg(feature = "tls")]
         if let Some(tls) = &server.tls {
             return Secured::open(tls, socket).map(|secured| Self::Secured(Box::new(secured)));

@@ -19,8 +19,8 @@ use crate::tls::{File, Files};
 /// Sets an option to a variable's value, or returns why the value can't be used.
 type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
 
-/// Variables of the requests, after `OTEL_EXPORTER_OTLP_` or, with precedence, the same and the
-/// signal.
+/// Options of the requests, by the end of their variables' names. `OTEL_EXPORTER_OTLP_HEADERS`
+/// holds for all signals, and `OTEL_EXPORTER_OTLP_LOGS_HEADERS` overrides it for one.
 const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
     ("HEADERS", headers),
     ("COMPRESSION", compression),
@@ -33,11 +33,11 @@ const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
     }),
 ];
 
-/// Returns the place of one of the files.
+/// Returns the field for a file.
 #[cfg(feature = "tls")]
 type Place = fn(&mut Files) -> &mut Option<File>;
 
-/// Variables with the paths of files, named as those of the requests.
+/// Files of TLS, by the end of their variables' names, as in [`OF_REQUESTS`].
 #[cfg(feature = "tls")]
 const OF_FILES: [(&str, Place); 3] = [
     ("CERTIFICATE", |files| &mut files.roots),
@@ -45,7 +45,7 @@ const OF_FILES: [(&str, Place); 3] = [
     ("CLIENT_KEY", |files| &mut files.key),
 ];
 
-/// Variables of the resource. The later one takes precedence.
+/// Variables of the resource. A later variable overrides an earlier one.
 const OF_RESOURCE: [(&str, Set<Otlp>); 2] = [
     ("OTEL_RESOURCE_ATTRIBUTES", resource),
     (SERVICE_NAME, |options, name| {
@@ -54,7 +54,7 @@ const OF_RESOURCE: [(&str, Set<Otlp>); 2] = [
     }),
 ];
 
-/// Variables of the limits, each after the more general one.
+/// Variables of the limits. The general ones come first, so that the specific ones override them.
 const OF_LIMITS: [(&str, Set<Limits>); 10] = [
     ("OTEL_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
         let count = limit(number)?;
@@ -92,22 +92,23 @@ const OF_LIMITS: [(&str, Set<Limits>); 10] = [
 const TEMPORALITY: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
 
 impl Signal {
-    fn variable(self, name: &str) -> String {
-        let signal = match self {
+    /// Returns the signal's name within the names of variables.
+    fn in_variables(self) -> &'static str {
+        match self {
             Self::Logs => "LOGS",
             Self::Traces => "TRACES",
             Self::Metrics => "METRICS",
-        };
-        format!("OTEL_EXPORTER_OTLP_{signal}_{name}")
+        }
     }
 
-    /// Returns the variable of the exporters.
-    fn exporter(self) -> &'static str {
-        match self {
-            Self::Logs => "OTEL_LOGS_EXPORTER",
-            Self::Traces => "OTEL_TRACES_EXPORTER",
-            Self::Metrics => "OTEL_METRICS_EXPORTER",
-        }
+    /// Returns the variable of the signal for an option of the requests.
+    fn variable(self, name: &str) -> String {
+        format!("OTEL_EXPORTER_OTLP_{}_{name}", self.in_variables())
+    }
+
+    /// Returns the variable that names the signal's exporters.
+    fn exporter(self) -> String {
+        format!("OTEL_{}_EXPORTER", self.in_variables())
     }
 
     /// Returns the variable of the longest delay.
@@ -120,8 +121,8 @@ impl Signal {
     }
 }
 
-/// Sets the options that have variables, which `variable` looks up. Those that can't be used are
-/// ignored, and named by [`Otlp::ignored_variables`].
+/// Sets options to the values of the variables, which `variable` looks up. Ignores a variable whose
+/// value can't be used, and adds it to [`Otlp::ignored_variables`].
 pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsString>) -> Otlp {
     // An empty variable counts as unset.
     let find = |name: &str| {
@@ -155,7 +156,8 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
                 *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
             }
         }
-        for (name, set) in [(signal.delay(), delay as Set<Requests>), (signal.exporter(), sent)] {
+        let exporter = signal.exporter();
+        for (name, set) in [(signal.delay(), delay as Set<Requests>), (&exporter, sent)] {
             let fault = set_to(requests, set, find(name));
             requests.ignored.extend(fault);
         }
@@ -174,8 +176,8 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
     options
 }
 
-/// Sets an option to the value of a variable, if it is set. Returns the variable if it can't be
-/// used.
+/// Sets an option to the value of a variable, if the variable is set. Returns a fault if the value
+/// can't be used.
 fn set_to<O>(options: &mut O, set: Set<O>, found: Option<(String, OsString)>) -> Option<Fault> {
     let (name, value) = found?;
     let done = match value.to_str() {
@@ -213,7 +215,7 @@ fn truth(word: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// Leaves the signal out if no exporter is in a list.
+/// Leaves the signal out if its list of exporters is `none`.
 fn sent(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
     let mut names = list.split(',').map(str::trim);
     if names.clone().any(|name| name == "otlp") {

@@ -4,17 +4,17 @@ use std::ffi::OsString;
 
 use http::Uri;
 use http::uri::Scheme;
-use ureq::Proxy;
+use ureq::{Proxy, ProxyProtocol};
 
 use crate::error::Fault;
 use crate::secret::Secret;
 
-/// The variables, and the hosts that are reached without a proxy.
+/// The proxies for each scheme with the names of their variables, and the hosts that need no proxy.
 #[derive(Clone, Default)]
 pub(super) struct Proxies {
     http: Option<(String, Secret)>,
     https: Option<(String, Secret)>,
-    /// Names of hosts with commas between them, of which each covers its subdomains, or `*`.
+    /// A list of hosts, separated by commas. A host includes its subdomains, and `*` is every host.
     except: String,
 }
 
@@ -42,11 +42,11 @@ impl Proxies {
         }
     }
 
-    /// Returns the proxy between this process and the collector.
+    /// Returns the proxy for requests to `uri`; `None` if they need none.
     ///
     /// # Errors
     ///
-    /// If the variable has no address of a proxy.
+    /// If the variable's value is not the URL of a proxy.
     pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, Fault> {
         let is_secure = uri.scheme() == Some(&Scheme::HTTPS);
         let chosen = if is_secure { &self.https } else { &self.http };
@@ -54,8 +54,21 @@ impl Proxies {
         if is_local(host) || self.is_excepted(host) {
             return Ok(None);
         }
-        Proxy::new(url.expose()).map(Some).map_err(|_| {
-            let reason = "it must be the URL of a proxy, such as http://proxy:3128";
+        // For a proxy that its features don't cover, `ureq` panics or leaves out TLS.
+        let is_known = |proxy: &Proxy| {
+            let protocol = proxy.protocol();
+            protocol == ProxyProtocol::Http
+                || protocol == ProxyProtocol::Https && cfg!(feature = "tls")
+        };
+        let proxy = Proxy::new(url.expose()).ok().filter(is_known);
+        proxy.map(Some).ok_or_else(|| {
+            let reason = if cfg!(feature = "tls") {
+                "it must be the URL of a proxy for HTTP, such as http://proxy:3128; SOCKS is not \
+                 spoken"
+            } else {
+                "it must be the URL of a proxy for HTTP, such as http://proxy:3128; SOCKS is not \
+                 spoken, and TLS needs the feature tls of tach-otlp"
+            };
             Fault::new(name, url.expose(), reason)
         })
     }
@@ -130,6 +143,19 @@ mod tests {
             let found = proxy(&variables, &format!("http://{host}:4318"));
             assert_eq!(found.is_none(), is_excepted, "{except:?} {host:?}");
         }
+    }
+
+    /// `ALL_PROXY` often names such a proxy.
+    #[test]
+    fn a_proxy_that_is_not_spoken_to_is_refused() {
+        for url in ["socks5://127.0.0.1:1080", "socks4://one", "socks5h://one:1", "socks://one"] {
+            let proxies = Proxies::of_variables(|name| (name == "ALL_PROXY").then(|| url.into()));
+            let error = proxies.proxy_for(&"http://collector".parse().unwrap()).err().unwrap();
+            assert!(error.to_string().contains("SOCKS is not spoken"), "{url}: {error}");
+        }
+        let secure = |name: &str| (name == "ALL_PROXY").then(|| "https://one:1".into());
+        let proxy = Proxies::of_variables(secure).proxy_for(&"http://collector".parse().unwrap());
+        assert_eq!(proxy.is_ok(), cfg!(feature = "tls"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Spans {
 
     pub(super) fn end_round(&mut self, _: UnixTime, _: &mut Sinks) {}
 
-    pub(super) fn finish(&mut self, _: bool, _: &mut Sinks) {}
+    pub(super) fn finish(&mut self, _: bool, _: bool, _: &mut Sinks) {}
 
     pub(super) fn begin_dump(&self) -> bool {
         false

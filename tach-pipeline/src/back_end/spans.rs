@@ -93,16 +93,21 @@ impl Spans {
     }
 
     /// Passes on all spans that have ended, except for spans in traces that are not kept. Call
-    /// after every record was taken. If the process ends and the pipeline sends unfinished spans,
-    /// passes on the open spans too.
-    pub(super) fn finish(&mut self, process_ends: bool, sinks: &mut Sinks) {
+    /// after every record was taken. Spans of open traces wait for the decision at the tail, unless
+    /// the process or the pipeline ends. If the process ends and the pipeline sends unfinished
+    /// spans, passes on the open spans too.
+    pub(super) fn finish(&mut self, process_ends: bool, is_ending: bool, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
         traces.finish(&round(shared), |span| pass_on(span, recorder, sent, sinks));
         if process_ends && shared.spans.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
             traces.unfinished(time, wall, |span| pass_on(span, recorder, sent, sinks));
         }
-        sent.finish(&shared.channel.progress.counts, sinks);
+        if process_ends || is_ending {
+            sent.finish(&shared.channel.progress.counts, sinks);
+        } else {
+            sent.flush(sinks);
+        }
     }
 
     /// Begins a round for the flight recorder. Returns whether there are requests for dumps.

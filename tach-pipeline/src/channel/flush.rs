@@ -135,7 +135,6 @@ impl Flush {
                 }
                 let late = late.map(|(counts, _)| counts);
                 let late: Vec<_> = late.map(|counts| counts.shown()).collect();
-                let late: Vec<_> = late.iter().map(String::as_str).collect();
                 return Err(Error::timed_out(timeout, &late));
             }
             let pause = if is_end { left.min(BETWEEN_LOOKS) } else { left };

@@ -24,15 +24,15 @@ impl Channel {
 }
 
 fn print_left(sink: &SinkCounts) {
-    let name = &sink.name;
+    let (name, items) = (&sink.name, sink.items.as_str());
     match (sink.waiting(), sink.dropped.get()) {
         (0, 0) => {}
-        (0, dropped) => to_stderr(format_args!("{dropped} records for {name} were dropped")),
+        (0, dropped) => to_stderr(format_args!("{dropped} {items} for {name} were dropped")),
         (waiting, 0) => {
-            to_stderr(format_args!("{waiting} records for {name} were not written in time"));
+            to_stderr(format_args!("{waiting} {items} for {name} were not written in time"));
         }
         (waiting, dropped) => to_stderr(format_args!(
-            "{waiting} records for {name} were not written in time, and {dropped} were dropped before"
+            "{waiting} {items} for {name} were not written in time, and {dropped} were dropped before"
         )),
     }
 }

@@ -9,7 +9,7 @@ mod packet;
 
 use core::cmp::Reverse;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use self::lanes::{Lane, Lanes, Owner, Slice};
 use self::packet::Packets;
 use super::format::FlightFormat;
 use super::ring::Item;
-use super::snapshot::Snapshot;
-use crate::frame::{Frame, SpanPart, What};
+use super::snapshot::{Index, Place, Snapshot};
+use crate::frame::{self, SpanPart, What};
 use crate::spans::span::{Item as Part, Span};
 
 /// The time that stands for the end of an open span.
@@ -46,6 +46,9 @@ impl FlightFormat {
     }
 }
 
+/// The track of events whose thread was ending, so that its number was not known any more.
+const THREADLESS: Lane = Lane::MAX;
+
 /// Writes a dump.
 ///
 /// # Errors
@@ -64,84 +67,81 @@ fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
             Owner::Tasks => packets.tasks(track(lane))?,
         }
     }
-    for (lane, content) in trace.contents.iter().enumerate() {
-        trace.write_lane(track(lane), content, &mut packets)?;
+    for lane in (0..trace.lanes.owners().len()).chain([THREADLESS]) {
+        trace.write_lane(lane, &mut packets)?;
     }
-    trace.write_lane(packet::PROCESS, &trace.threadless, &mut packets)?;
     packets.end()
 }
 
 /// Returns the number of a track in the file. The track of the process comes before all others.
 fn track(lane: Lane) -> u64 {
-    packet::PROCESS + 1 + lane as u64
+    if lane == THREADLESS { packet::PROCESS } else { packet::PROCESS + 1 + lane as u64 }
 }
 
+/// The order in which a dump is written. Keeps a few words for each item: the dump itself may have
+/// hundreds of thousands, and the process may be short of memory.
 struct Trace<'a> {
-    spans: Vec<Shown<'a>>,
-    events: Vec<Event<'a>>,
+    index: Index<'a>,
+    /// The spans in the order of their starts.
+    spans: Vec<Shown>,
+    /// The spans' ids, sorted, with the indices of the spans.
+    ids: Vec<(u64, usize)>,
+    /// The indices of the spans, by their tracks.
+    by_lane: Vec<usize>,
+    /// The events, by their tracks and then by their times.
+    events: Vec<Event>,
     lanes: Lanes,
-    /// The content of each track.
-    contents: Vec<Content>,
-    /// Events of threads that were ending, whose number was not known any more.
-    threadless: Content,
+    /// The arrows between tracks, by the spans where they begin.
+    arrows: Vec<Arrow>,
+    /// The indices of the arrows, by the spans where they end.
+    arriving: Vec<usize>,
     /// The threads' names.
     threads: BTreeMap<u64, &'a str>,
     first: u64,
 }
 
-/// A span with its arrows from and to other tracks.
-struct Shown<'a> {
-    span: Span<'a>,
-    slice: Slice,
-    /// Arrows that begin here.
-    to: Vec<u64>,
-    /// Arrows that end here.
-    from: Vec<u64>,
+#[derive(Clone, Copy)]
+struct Shown {
+    id: u64,
+    /// The parent's id. Zero if there is no parent.
+    parent: u64,
+    start: u64,
+    end: u64,
+    place: Place,
+    lane: Lane,
 }
 
-struct Event<'a> {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    lane: Lane,
     time: u64,
-    record: Frame<'a>,
+    place: Place,
 }
 
-/// The indices of the spans and the events on a track, in the order of their times.
-#[derive(Default)]
-struct Content {
-    spans: Vec<usize>,
-    events: Vec<usize>,
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Arrow {
+    from: usize,
+    to: usize,
+    number: u64,
 }
 
 impl<'a> Trace<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
-        let (mut spans, mut events) = (Vec::new(), Vec::new());
-        for item in snapshot.items() {
-            match item {
-                Item::Span(span) => {
-                    // Events that were added to the span by its methods.
-                    events.extend(span.items().filter_map(|item| match item {
-                        Part::Event(record, time) => Some(Event { time: time.as_nanos(), record }),
-                        Part::Part(_) => None,
-                    }));
-                    spans.push(Shown::new(span));
-                }
-                Item::Event(time, record) => {
-                    let record = Frame::read(record).map(|it| it.redacted(&snapshot.redacted));
-                    events.extend(record.map(|record| Event { time: time.as_nanos(), record }));
-                }
-            }
-        }
-        // Spans were added when they ended, so children before parents. Parents must come first.
-        spans.reverse();
-        spans.sort_by_key(|shown| (shown.slice.start, Reverse(shown.slice.end)));
-        events.sort_by_key(|event| event.time);
-        let starts = spans.first().map(|shown| shown.slice.start);
-        let first = starts.into_iter().chain(events.first().map(|event| event.time)).min();
+        let index = snapshot.index();
+        let (spans, events) = items(snapshot, &index);
+        let starts = spans.first().map(|shown| shown.start);
+        let first = starts.into_iter().chain(events.iter().map(|event| event.time).min()).min();
+        let mut ids: Vec<_> = spans.iter().enumerate().map(|(at, shown)| (shown.id, at)).collect();
+        ids.sort_unstable();
         let mut trace = Self {
+            index,
             spans,
+            ids,
+            by_lane: Vec::new(),
             events,
             lanes: Lanes::default(),
-            contents: Vec::new(),
-            threadless: Content::default(),
+            arrows: Vec::new(),
+            arriving: Vec::new(),
             threads: BTreeMap::new(),
             first: first.unwrap_or(0),
         };
@@ -151,84 +151,100 @@ impl<'a> Trace<'a> {
         trace
     }
 
+    /// Returns the index of the span with an id.
+    fn find(&self, id: u64) -> Option<usize> {
+        let at = self.ids.partition_point(|(known, _)| *known < id);
+        self.ids.get(at).filter(|(known, _)| *known == id).map(|(_, at)| *at)
+    }
+
+    /// Returns the track of the span with an id, if it was placed.
+    fn lane_of(&self, id: u64) -> Option<Lane> {
+        self.find(id).map(|at| self.spans[at].lane).filter(|lane| *lane != THREADLESS)
+    }
+
     fn place_spans(&mut self) {
-        for (at, shown) in self.spans.iter_mut().enumerate() {
-            let site = shown.site();
+        for at in 0..self.spans.len() {
+            let Shown { id, parent, start, end, place, .. } = self.spans[at];
+            let Some(span) = self.index.span(place) else { continue };
+            let site = site(&span);
             name_thread(&mut self.threads, &site);
-            if shown.span.is_on_one_thread {
-                shown.slice.thread = site.thread_id;
-            }
-            let lane = self.lanes.place(shown.slice);
-            content(&mut self.contents, lane).spans.push(at);
+            let thread = site.thread_id.filter(|_| span.is_on_one_thread);
+            let of_parent = self.lane_of(parent);
+            let lane = self.lanes.place(Slice { id, parent, start, end, thread }, of_parent);
+            self.spans[at].lane = lane;
         }
+        self.by_lane = (0..self.spans.len()).collect();
+        let spans = &self.spans;
+        self.by_lane.sort_unstable_by_key(|&at| (spans[at].lane, at));
     }
 
     /// Places each event on the track of its span. If that is the track of another thread, places
     /// the event on its own thread's track.
     fn place_events(&mut self) {
-        for (at, event) in self.events.iter().enumerate() {
-            let site = &event.record.site;
+        for at in 0..self.events.len() {
+            let Some(record) = self.index.event(self.events[at].place) else { continue };
+            let site = &record.site;
             name_thread(&mut self.threads, site);
-            let of_span = event.record.context().and_then(|it| self.lanes.of_span(it.span));
+            let of_span = record.context().and_then(|it| self.lane_of(it.span));
             let is_here = |lane: &Lane| match (self.lanes.owners()[*lane], site.thread_id) {
                 (Owner::Thread(owner), Some(thread)) => owner == thread,
                 _ => true,
             };
-            let lane = match (of_span.filter(is_here), site.thread_id) {
+            self.events[at].lane = match (of_span.filter(is_here), site.thread_id) {
                 (Some(lane), _) => lane,
                 (None, Some(thread)) => self.lanes.of_thread(thread),
-                (None, None) => {
-                    self.threadless.events.push(at);
-                    continue;
-                }
+                (None, None) => THREADLESS,
             };
-            content(&mut self.contents, lane).events.push(at);
         }
+        self.events.sort_unstable();
     }
 
     /// Draws arrows from spans to their children on other tracks, and to spans that follow from
     /// them.
     fn draw_arrows(&mut self) {
-        let ids: HashMap<u64, usize> =
-            self.spans.iter().enumerate().map(|(at, shown)| (shown.slice.id, at)).collect();
-        for to in 0..self.spans.len() {
-            let slice = self.spans[to].slice;
-            let is_apart = self.lanes.of_span(slice.parent) != self.lanes.of_span(slice.id);
-            let parent = is_apart.then_some((slice.parent, slice.id));
-            let links = self.spans[to].span.items().filter_map(|item| match item {
-                Part::Part(SpanPart { what: What::Link(linked), .. }) => {
-                    let from = linked.context.span;
-                    // An arrow from a parent uses the child's id, so this arrow needs another id.
-                    Some((from, from.rotate_left(32) ^ slice.id))
-                }
-                _ => None,
-            });
-            let arrows: Vec<_> = parent.into_iter().chain(links).collect();
-            for (from, arrow) in arrows {
-                let Some(&from) = ids.get(&from) else { continue };
-                // Perfetto takes the earlier end of an arrow for its beginning.
-                if self.spans[from].slice.start < slice.start {
-                    self.spans[from].to.push(arrow);
-                    self.spans[to].from.push(arrow);
-                }
+        let count = (0..self.spans.len()).map(|to| self.arrows_to(to).count()).sum();
+        let mut arrows = Vec::with_capacity(count);
+        arrows.extend((0..self.spans.len()).flat_map(|to| self.arrows_to(to)));
+        arrows.sort_unstable();
+        self.arriving = (0..arrows.len()).collect();
+        self.arriving.sort_unstable_by_key(|&at| (arrows[at].to, at));
+        self.arrows = arrows;
+    }
+
+    fn arrows_to(&self, to: usize) -> impl Iterator<Item = Arrow> {
+        let Shown { id, parent, start, lane, place, .. } = self.spans[to];
+        let is_apart = self.lane_of(parent).is_some_and(|of_parent| of_parent != lane);
+        let parent = is_apart.then_some((parent, id));
+        let items = self.index.span(place).into_iter().flat_map(|span| span.items());
+        let links = items.filter_map(move |item| match item {
+            Part::Part(SpanPart { what: What::Link(linked), .. }) => {
+                let from = linked.context.span;
+                // An arrow from a parent uses the child's id, so this arrow needs another id.
+                Some((from, from.rotate_left(32) ^ id))
             }
-        }
+            _ => None,
+        });
+        parent.into_iter().chain(links).filter_map(move |(from, number)| {
+            let from = self.find(from)?;
+            // Perfetto takes the earlier end of an arrow for its beginning.
+            (self.spans[from].start < start).then_some(Arrow { from, to, number })
+        })
     }
 
     /// Writes a track. Its spans nest, and each event is written within the spans that are open.
-    fn write_lane(
-        &self,
-        track: u64,
-        content: &Content,
-        packets: &mut Packets<'_>,
-    ) -> io::Result<()> {
-        let mut spans = content.spans.iter().map(|&at| &self.spans[at]).peekable();
-        let mut events = content.events.iter().map(|&at| &self.events[at]).peekable();
+    fn write_lane(&self, lane: Lane, packets: &mut Packets<'_>) -> io::Result<()> {
+        let track = track(lane);
+        let of_lane = self.by_lane.partition_point(|&at| self.spans[at].lane < lane);
+        let spans = self.by_lane[of_lane..].iter().copied();
+        let mut spans = spans.take_while(|&at| self.spans[at].lane == lane).peekable();
+        let of_lane = self.events.partition_point(|event| event.lane < lane);
+        let events = self.events[of_lane..].iter();
+        let mut events = events.take_while(|event| event.lane == lane).peekable();
         // The ends of the spans that have begun and not ended yet.
         let mut ends: Vec<u64> = Vec::new();
         loop {
             let end = ends.last().copied();
-            let start = spans.peek().map(|shown| shown.slice.start);
+            let start = spans.peek().map(|&at| self.spans[at].start);
             let event = events.peek().map(|event| event.time);
             // If an event happens at the time of a span's start or end, write it within the span.
             let begins = start.filter(|start| {
@@ -236,12 +252,12 @@ impl<'a> Trace<'a> {
             });
             let happens = event.filter(|event| end.is_none_or(|end| *event <= end));
             if begins.is_some() {
-                let Some(shown) = spans.next() else { break };
-                ends.push(shown.slice.end);
-                shown.write(track, packets)?;
+                let Some(at) = spans.next() else { break };
+                ends.push(self.spans[at].end);
+                self.write_span(at, track, packets)?;
             } else if happens.is_some() {
                 let Some(event) = events.next() else { break };
-                event.write(track, packets)?;
+                self.write_event(event, track, packets)?;
             } else if let Some(end) = ends.pop() {
                 if end != OPEN {
                     packets.slice_end(track, end)?;
@@ -252,48 +268,17 @@ impl<'a> Trace<'a> {
         }
         Ok(())
     }
-}
 
-/// Returns the content of a track.
-fn content(contents: &mut Vec<Content>, lane: Lane) -> &mut Content {
-    if lane >= contents.len() {
-        contents.resize_with(lane + 1, Content::default);
-    }
-    &mut contents[lane]
-}
-
-fn name_thread<'a>(threads: &mut BTreeMap<u64, &'a str>, site: &Site<'a>) {
-    if let (Some(id), Some(name)) = (site.thread_id, site.thread_name) {
-        threads.entry(id).or_insert(name);
-    }
-}
-
-impl<'a> Shown<'a> {
-    fn new(span: Span<'a>) -> Self {
-        let parent = span.parent();
-        let start = span.start.as_nanos();
-        let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
-        let slice = Slice { id: span.context.span, parent, start, end, thread: None };
-        Self { span, slice, to: Vec::new(), from: Vec::new() }
-    }
-
-    /// Returns the place in the program and the thread where the span started.
-    fn site(&self) -> Site<'a> {
-        match self.span.items().next() {
-            Some(Part::Part(part)) => part.site(),
-            _ => Site::default(),
-        }
-    }
-
-    fn write(&self, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
-        let Self { span, slice, to, from } = self;
+    fn write_span(&self, at: usize, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
+        let shown = &self.spans[at];
+        let Some(span) = self.index.span(shown.place) else { return Ok(()) };
         let Some(start) = span.begin() else { return Ok(()) };
-        packets.slice_begin(track, slice.start, |to_packet| {
+        packets.slice_begin(track, shown.start, |to_packet| {
             to_packet.category(start.target);
-            to_packet.place(&self.site());
+            to_packet.place(&site(&span));
             to_packet.annotation("level", Value::Str(start.level.name()));
             to_packet.annotation("trace_id", Value::Str(&format!("{:032x}", span.context.trace)));
-            to_packet.annotation("span_id", Value::Str(&format!("{:016x}", slice.id)));
+            to_packet.annotation("span_id", Value::Str(&format!("{:016x}", shown.id)));
             if span.is_unfinished {
                 to_packet.annotation("tach.unfinished", Value::Bool(true));
             }
@@ -315,20 +300,21 @@ impl<'a> Shown<'a> {
                 debug_assert!(visited.is_ok(), "nothing fails here");
             }
             to_packet.name(&name);
-            for &arrow in to {
-                to_packet.arrow_from(arrow);
+            let first = self.arrows.partition_point(|arrow| arrow.from < at);
+            for arrow in self.arrows[first..].iter().take_while(|arrow| arrow.from == at) {
+                to_packet.arrow_from(arrow.number);
             }
-            for &arrow in from {
-                to_packet.arrow_to(arrow);
+            let first = self.arriving.partition_point(|&arrow| self.arrows[arrow].to < at);
+            let arriving = self.arriving[first..].iter().map(|&arrow| self.arrows[arrow]);
+            for arrow in arriving.take_while(|arrow| arrow.to == at) {
+                to_packet.arrow_to(arrow.number);
             }
         })
     }
-}
 
-impl Event<'_> {
-    fn write(&self, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
-        let Self { time, record } = self;
-        packets.instant(track, *time, |to| {
+    fn write_event(&self, event: &Event, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
+        let Some(record) = self.index.event(event.place) else { return Ok(()) };
+        packets.instant(track, event.time, |to| {
             let message = if record.message.is_empty() { "event" } else { record.message };
             to.name(message);
             to.category(record.target);
@@ -343,5 +329,61 @@ impl Event<'_> {
             });
             debug_assert!(visited.is_ok(), "nothing fails here");
         })
+    }
+}
+
+/// Returns the spans in the order of their starts, and the events. They are counted first: a vector
+/// that grows takes up to three times as much memory.
+fn items(snapshot: &Snapshot, index: &Index<'_>) -> (Vec<Shown>, Vec<Event>) {
+    let (mut count_of_spans, mut count_of_events) = (0, 0);
+    for (place, item) in snapshot.items() {
+        match item {
+            Item::Span(_) => {
+                count_of_spans += 1;
+                count_of_events += index.added(place).count();
+            }
+            Item::Event(..) => count_of_events += 1,
+        }
+    }
+    let mut spans = Vec::with_capacity(count_of_spans);
+    let mut events = Vec::with_capacity(count_of_events);
+    for (place, item) in snapshot.items() {
+        match item {
+            Item::Span(span) => {
+                // Events that were added to the span by its methods.
+                events.extend(index.added(place).filter_map(|(place, record)| {
+                    let time = frame::time(record)?.unix_time().as_nanos();
+                    Some(Event { lane: THREADLESS, time, place })
+                }));
+                spans.push(Shown {
+                    id: span.context.span,
+                    parent: span.parent(),
+                    start: span.start.as_nanos(),
+                    end: if span.is_unfinished { OPEN } else { span.end.as_nanos() },
+                    place,
+                    lane: THREADLESS,
+                });
+            }
+            Item::Event(time, _) => {
+                events.push(Event { lane: THREADLESS, time: time.as_nanos(), place });
+            }
+        }
+    }
+    // Spans were added when they ended, so children before parents. Parents must come first.
+    spans.sort_unstable_by_key(|shown| (shown.start, Reverse(shown.end), Reverse(shown.place)));
+    (spans, events)
+}
+
+fn name_thread<'a>(threads: &mut BTreeMap<u64, &'a str>, site: &Site<'a>) {
+    if let (Some(id), Some(name)) = (site.thread_id, site.thread_name) {
+        threads.entry(id).or_insert(name);
+    }
+}
+
+/// Returns the place in the program and the thread where a span started.
+fn site<'a>(span: &Span<'a>) -> Site<'a> {
+    match span.items().next() {
+        Some(Part::Part(part)) => part.site(),
+        _ => Site::default(),
     }
 }

@@ -3,13 +3,14 @@
 
 use core::iter;
 use core::mem;
+use core::ops::Range;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use crate::frame;
+use crate::frame::{self, RecordKind};
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 
@@ -56,19 +57,48 @@ impl Block {
         self.last = Some(span.end);
     }
 
-    /// Returns first all events and then all spans, each in the order in which they were added.
-    pub(super) fn items<'a>(&'a self, redacted: &'a [String]) -> impl Iterator<Item = Item<'a>> {
-        let mut rest = &self.bytes[..];
-        let records = iter::from_fn(move || {
-            let (record, after) = frame::split(rest)?;
-            rest = after;
-            Some(record)
-        });
-        let events = records.filter(|record| !frame::is_of_span(record)).filter_map(|record| {
+    /// Returns first all events and then all spans, each in the order in which they were added,
+    /// with their places in the block: for [`record`](Self::record) and [`span`](Self::span).
+    pub(super) fn items<'a>(
+        &'a self,
+        redacted: &'a [String],
+    ) -> impl Iterator<Item = (usize, Item<'a>)> {
+        let events = self.records(0..self.bytes.len());
+        let events = events.filter(|(_, record)| !frame::is_of_span(record));
+        let events = events.filter_map(|(at, record)| {
             let time = frame::time(record)?.unix_time();
-            Some(Item::Event(time, record))
+            Some((at, Item::Event(time, record)))
         });
-        events.chain(self.spans.iter().map(|kept| Item::Span(kept.span(&self.bytes, redacted))))
+        let spans = self.spans.iter().map(|kept| Item::Span(kept.span(&self.bytes, redacted)));
+        events.chain(spans.enumerate())
+    }
+
+    /// Returns the events that methods of a span added to it, with their places. `at` is the place
+    /// of the span.
+    pub(super) fn added(&self, at: usize) -> impl Iterator<Item = (usize, &[u8])> {
+        let records = self.spans.get(at).map_or(0..0, Kept::records);
+        self.records(records).filter(|(_, record)| frame::is_part(record, RecordKind::Added))
+    }
+
+    /// Returns the record of the event at a place.
+    pub(super) fn record(&self, at: usize) -> Option<&[u8]> {
+        self.records(at..self.bytes.len()).next().map(|(_, record)| record)
+    }
+
+    /// Returns the span at a place.
+    pub(super) fn span<'a>(&'a self, at: usize, redacted: &'a [String]) -> Option<Span<'a>> {
+        Some(self.spans.get(at)?.span(&self.bytes, redacted))
+    }
+
+    /// Returns the records in a range of the bytes, with their places.
+    fn records(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &[u8])> {
+        let (mut at, mut rest) = (range.start, self.bytes.get(range).unwrap_or_default());
+        iter::from_fn(move || {
+            let (record, after) = frame::split(rest)?;
+            let place = at;
+            (at, rest) = (at + record.len(), after);
+            Some((place, record))
+        })
     }
 
     fn has_room(&self, bytes: usize) -> bool {
@@ -237,7 +267,7 @@ mod tests {
     fn times(ring: &Ring) -> Vec<u64> {
         let (full, current) = ring.blocks();
         let all = full.iter().map(|block| &**block).chain([&current]);
-        let items = all.flat_map(|block| block.items(&[]));
+        let items = all.flat_map(|block| block.items(&[])).map(|(_, item)| item);
         let time = |item| match item {
             Item::Event(time, record) => {
                 let frame = Frame::read(record).unwrap();
@@ -287,7 +317,7 @@ mod tests {
             let (full, current) = ring.blocks();
             let all = full.iter().map(|block| &**block).chain([&current]);
             let (mut times, mut spans) = (Vec::new(), Vec::new());
-            for item in all.flat_map(|block| block.items(&[])) {
+            for (_, item) in all.flat_map(|block| block.items(&[])) {
                 match item {
                     Item::Event(time, _) => times.push(time.as_nanos()),
                     Item::Span(span) => spans.push(span.end.as_nanos()),
@@ -350,7 +380,7 @@ mod tests {
         assert_eq!(times(&ring).len(), 100);
         let dump = Snapshot::new(&ring, now, Arc::default());
         let (mut events, mut spans) = (Vec::new(), Vec::new());
-        for item in dump.items() {
+        for (_, item) in dump.items() {
             match item {
                 Item::Event(time, _) => events.push(time.as_nanos()),
                 Item::Span(span) => spans.push(span.end.as_nanos()),

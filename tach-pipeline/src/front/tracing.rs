@@ -4,9 +4,9 @@ mod kept;
 mod layer;
 mod lines;
 mod metadata;
-#[cfg(feature = "opentelemetry")]
+#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
 pub(crate) mod otel;
-#[cfg(not(feature = "opentelemetry"))]
+#[cfg(not(any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
 #[path = "tracing/no_otel.rs"]
 mod otel;
 pub(crate) mod span_ext;

@@ -17,6 +17,10 @@ impl Pipeline {
     /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
     /// end the process as the signal does.
     ///
+    /// The flush writes the records in the queues, and sends what is gathered for a collector at
+    /// once: records, spans that have ended, and durations. `Tail` decides about the traces that it
+    /// holds. A collector that can't be reached is tried again until `timeout`.
+    ///
     /// For a program that handles these signals itself, this is not needed: it ends by an exit,
     /// which [flushes](crate::Builder::flush_at_exit). A child that was forked without `exec`
     /// ignores the signals, since `fork` does not copy the thread that waits for them. The handlers

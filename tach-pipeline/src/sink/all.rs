@@ -26,7 +26,7 @@ use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::report;
-use crate::stats::{Counts, Dropped, SinkCounts};
+use crate::stats::{Counts, Dropped, Items, SinkCounts};
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -72,7 +72,7 @@ impl Opened {
             let Some((levels, lanes)) = levels.zip(lanes) else { continue };
             let levels = levels.only(sink.only);
             let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
-                counts: Arc::new(SinkCounts::new(name, writer.is_remote())),
+                counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
                 writer,
                 formatter: Formatter { content, is_colored: sink.is_colored, most },
             });
@@ -126,7 +126,7 @@ pub(crate) struct Sinks {
     reporter: Reporter,
     progress: Arc<Progress>,
     /// The number of records that were added, but not yet counted in the statistics.
-    queued: u64,
+    records: u64,
     /// Records that the queues dropped and that were not reported yet.
     dropped: Option<Dropped>,
     /// When records that the queues dropped were last reported.
@@ -190,13 +190,13 @@ impl Sinks {
             }
         }
         let progress = Arc::clone(progress);
-        Ok(Self { layouts, threads, reporter, progress, queued: 0, dropped: None, reported: None })
+        Ok(Self { layouts, threads, reporter, progress, records: 0, dropped: None, reported: None })
     }
 
     /// Adds a record, which happened at `time`.
     #[inline]
     pub(crate) fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.queued += 1;
+        self.records += 1;
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
     }
 
@@ -220,7 +220,8 @@ impl Sinks {
     fn report_queue_drops_now(&mut self, now: UnixTime) {
         let Some(dropped) = self.dropped.take() else { return };
         self.reported = Some(Instant::now());
-        self.reporter.report(&Incident::Dropped { sink: None, count: dropped.count });
+        let (items, count) = (Items::RECORDS.as_str(), dropped.count);
+        self.reporter.report(&Incident::Dropped { sink: None, items, count });
         let bytes = report::dropped(&dropped, now, "records dropped");
         if let Some(record) = Frame::read(&bytes) {
             self.layouts.iter_mut().for_each(|layout| layout.record(&record, now));
@@ -231,7 +232,10 @@ impl Sinks {
     fn report_dropped_spans(&mut self, is_asked: bool) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
-            let Some(what) = formatter.content.others() else { continue };
+            if formatter.takes_events() {
+                continue;
+            }
+            let what = formatter.content.items().as_str();
             for stream in streams {
                 stream.take_dropped(is_asked, |sink, dropped| {
                     let message = format!("{what} dropped while {sink} failed");
@@ -269,7 +273,7 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        self.progress.counts.queued.add(core::mem::take(&mut self.queued));
+        self.progress.counts.records.add(core::mem::take(&mut self.records));
     }
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The

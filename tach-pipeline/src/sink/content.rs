@@ -9,8 +9,10 @@ use tach_otlp::adapter::SpanLimits;
 
 use super::any_format::{self, AnyFormat};
 use crate::durations::Collected;
+use crate::filter::Levels;
 use crate::frame::{Start, Wanted};
 use crate::spans::span::Span;
+use crate::stats::Items;
 
 pub(super) enum Content {
     Events(Box<dyn AnyFormat>),
@@ -21,7 +23,8 @@ pub(super) enum Content {
     Durations(WriteDurations, Temporality, Duration),
 }
 
-pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>, &SpanLimits);
+/// Appends a span with the events that the levels accept.
+pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>, &SpanLimits, &Levels);
 
 pub(super) type WriteDurations = fn(&mut Vec<u8>, &Collected, Temporality, UnixTime);
 
@@ -44,12 +47,11 @@ impl Content {
         !matches!(self, Self::Durations(..))
     }
 
-    /// Returns the name of the content for messages, or `None` for events.
-    pub(super) fn others(&self) -> Option<&'static str> {
+    pub(super) fn items(&self) -> Items {
         match self {
-            Self::Events(_) => None,
-            Self::Spans(..) => Some("spans"),
-            Self::Durations(..) => Some("durations"),
+            Self::Events(_) => Items::RECORDS,
+            Self::Spans(..) => Items("spans"),
+            Self::Durations(..) => Items("durations"),
         }
     }
 
@@ -89,7 +91,7 @@ mod tests {
 
     #[test]
     fn spans_are_the_same_within_the_same_limits() {
-        let content = |limits| Content::Spans(|_, _, _, _| (), limits);
+        let content = |limits| Content::Spans(|_, _, _, _, _| (), limits);
         let limits = SpanLimits::default();
         assert!(content(limits).is_same(&content(limits)));
         let others = SpanLimits { events: 3, ..limits };

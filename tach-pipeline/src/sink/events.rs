@@ -7,6 +7,7 @@
 
 use super::any_format::{self, AnyFormat};
 use crate::frame::Wanted;
+use crate::stats::Items;
 
 pub(super) struct Content(Box<dyn AnyFormat>);
 
@@ -24,8 +25,8 @@ impl Content {
         true
     }
 
-    pub(super) fn others(&self) -> Option<&'static str> {
-        None
+    pub(super) fn items(&self) -> Items {
+        Items::RECORDS
     }
 
     pub(super) fn add_to(&self, wanted: &mut Wanted) {

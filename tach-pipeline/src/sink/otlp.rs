@@ -64,13 +64,14 @@ impl Sink {
     /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
     /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
     /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
-    /// `thread.name` and `thread.id`. A span ends when its last handle is dropped. An event within
-    /// a span is an event of the span, unless [`Otlp::without_span_events`] says
-    /// otherwise; one of the level `ERROR` sets the status to an error. A span that [follows from]
-    /// another one links to it.
+    /// `thread.name` and `thread.id`, unless [`Otlp::metadata`] chooses others. A span ends when its
+    /// last handle is dropped. An event within a span is an event of the span, unless
+    /// [`Otlp::without_span_events`] says otherwise; one of the level `ERROR` sets the status to an
+    /// error. A span that [follows from] another one links to it.
     ///
-    /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too. Their children have a
-    /// parent that the collector does not know.
+    /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too, and the events within
+    /// spans. The children of such a span have a parent that the collector does not know. To filter
+    /// records otherwise, add a sink for each signal.
     ///
     /// # Durations
     ///

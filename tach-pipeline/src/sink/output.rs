@@ -90,7 +90,7 @@ impl Output {
     /// Returns the reason why the receiver is not tried now.
     pub(super) fn waits(&self) -> String {
         let error = self.counts.last_error().unwrap_or_default();
-        format!("can't write the log to {}: {error}", self.counts.name)
+        self.counts.cannot_write(&error)
     }
 
     /// Returns how long to wait until events can be tried, or `None` if no events wait.
@@ -169,7 +169,8 @@ impl Output {
     }
 
     fn recovered(&mut self, task: Task) {
-        self.reporter.report(&Incident::Recovered { sink: &self.counts.name, task });
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Recovered { sink, items, task });
     }
 
     /// Records that the writer works. Returns whether it had failed before.
@@ -276,17 +277,17 @@ impl Output {
     fn failed(&mut self, error: &io::Error, waiting: usize) -> String {
         let retry_after = self.failure.happened().max(self.receiver_pause());
         self.counts.failed(error);
-        let (sink, task) = (&*self.counts.name, Task::Write);
-        self.reporter.report(&Incident::Failed { sink, task, error, waiting, retry_after });
-        format!("can't write the log to {sink}: {error}")
+        let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
+        self.counts.cannot_write(error)
     }
 
     /// Records and reports a failure that does not keep events from being written.
     #[cold]
     fn failed_at(&mut self, task: Task, error: &io::Error, retry_after: Duration) {
         self.counts.failed(error);
-        let (sink, waiting) = (&*self.counts.name, 0);
-        self.reporter.report(&Incident::Failed { sink, task, error, waiting, retry_after });
+        let (sink, items, waiting) = (&*self.counts.name, self.counts.items.as_str(), 0);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
     }
 }
 

@@ -31,8 +31,9 @@ const LEAST_BYTES: u64 = BATCH as u64;
 ///
 /// # Guarantees
 ///
-/// A file holds whole records. If a rotation fails, the records are written to the old file and the
-/// rotation is tried again; the failure is reported like a failure to write. A compressed file
+/// A file holds whole records. If a rotation fails, the records are written to the old file, and the
+/// rotation is tried again after one second, two and so on up to a minute: see
+/// [`Task::Rotate`](crate::Task::Rotate). A compressed file
 /// takes the place of an old one only when it is complete and on the disk.
 ///
 /// A new file, and a compressed one, keep the mode and the owner of the file before.

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::worker::{BETWEEN_REPORTS, Worker};
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter, Task};
-use crate::stats::{Dropped, SinkCounts};
+use crate::stats::{Dropped, Items, SinkCounts};
 
 pub(super) struct Stream {
     pub(super) levels: Levels,
@@ -92,14 +92,20 @@ impl Stream {
         }
     }
 
+    /// Returns what the sinks of the stream take.
+    fn items(&self) -> &'static str {
+        self.counts.first().map_or(Items::RECORDS, |counts| counts.items).as_str()
+    }
+
     /// Counts and reports a record that can't be formatted.
     #[cold]
     pub(super) fn not_formatted(&mut self, error: &io::Error, time: UnixTime) {
         for counts in &self.counts {
             counts.failed(error);
         }
-        let (sink, task, retry_after) = (&*self.names, Task::Format, Duration::ZERO);
-        self.reporter.report(&Incident::Failed { sink, task, error, waiting: 0, retry_after });
+        let (sink, items) = (&*self.names, self.items());
+        let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
         self.is_not_formatted = true;
         self.drop_one(time);
     }
@@ -108,8 +114,8 @@ impl Stream {
     #[cold]
     pub(super) fn formatted_again(&mut self) {
         self.is_not_formatted = false;
-        let (sink, task) = (&*self.names, Task::Format);
-        self.reporter.report(&Incident::Recovered { sink, task });
+        let (sink, items, task) = (&*self.names, self.items(), Task::Format);
+        self.reporter.report(&Incident::Recovered { sink, items, task });
     }
 
     pub(super) fn drop_one(&mut self, time: UnixTime) {
@@ -140,8 +146,9 @@ impl Stream {
         self.reported = Some(Instant::now());
         self.added += (self.batch.events_left() - before) as u64;
         for counts in &self.counts {
-            let (sink, count) = (Some(&*counts.name), dropped.count);
-            self.reporter.report(&Incident::Dropped { sink, count });
+            let (sink, items) = (Some(&*counts.name), counts.items.as_str());
+            let count = dropped.count;
+            self.reporter.report(&Incident::Dropped { sink, items, count });
         }
     }
 

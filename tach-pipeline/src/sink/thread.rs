@@ -21,6 +21,9 @@ use crate::sync::{Changed, Lock};
 /// some platforms can't add it to a time.
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The reason after a panic of the pipeline's own code.
+const PANICKED: &str = "the sink's thread panicked";
+
 /// The back end's control of the thread.
 pub(super) struct Thread {
     pub(super) link: Arc<Link>,
@@ -225,7 +228,7 @@ impl Writing {
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
                 let failure = match panic::catch_unwind(work) {
                     Ok(done) => done.err(),
-                    Err(_) => Some(panicked(&self.progress.counts.sinks[lane.index].name)),
+                    Err(_) => Some(self.progress.counts.sinks[lane.index].cannot_write(&PANICKED)),
                 };
                 if is_flush && !job.is_ending {
                     self.progress.flush.done(lane.index, job.flush, failure);
@@ -255,10 +258,6 @@ impl Writing {
             state = self.link.wait(state, due);
         }
     }
-}
-
-fn panicked(sink: &str) -> String {
-    format!("can't write the log to {sink}: the thread that writes it panicked")
 }
 
 /// One output of the thread, and the events that are being written to the output.

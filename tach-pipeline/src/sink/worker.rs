@@ -106,8 +106,8 @@ impl Worker {
         }
         let has_room = self.link.add(self.lane, batch, 0);
         if has_room && mem::take(&mut self.is_stalled) {
-            let (sink, task) = (&*self.counts.name, Task::Write);
-            self.reporter.report(&Incident::Recovered { sink, task });
+            let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
+            self.reporter.report(&Incident::Recovered { sink, items, task });
         }
         has_room
     }
@@ -163,7 +163,8 @@ impl Worker {
     fn dropped_is_reported(&mut self, count: u64) {
         self.dropped = None;
         self.reported = Some(Instant::now());
-        self.reporter.report(&Incident::Dropped { sink: Some(&*self.counts.name), count });
+        let (sink, items) = (Some(&*self.counts.name), self.counts.items.as_str());
+        self.reporter.report(&Incident::Dropped { sink, items, count });
     }
 
     /// Waits until there is room for the events, and adds them. If the sink fails, or is waited for
@@ -194,7 +195,8 @@ impl Worker {
         batch.drop_into(&mut self.dropped);
         self.written = self.counts.written.get();
         if stalls && !mem::replace(&mut self.is_stalled, true) {
-            self.reporter.report(&Incident::Stalled { sink: &self.counts.name });
+            let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+            self.reporter.report(&Incident::Stalled { sink, items });
         }
     }
 }

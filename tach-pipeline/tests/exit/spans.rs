@@ -14,7 +14,52 @@ use crate::{FOREVER, WAY, leave};
 pub(crate) const ENDPOINT: &str = "TACH_PIPELINE_AT_EXIT_ENDPOINT";
 const SPANS: u32 = 10_000;
 
+/// The spans of three requests, whose gathering has begun when the signal comes.
+#[cfg(feature = "signal")]
+fn terminated() {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::thread;
+    use std::time::Duration;
+    for (way, signal) in [("terminated/default", "TERM"), ("terminated/forever", "INT")] {
+        let (endpoint, requests) = serve();
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.env(WAY, way).env(ENDPOINT, &endpoint).stdout(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        assert_eq!(ready, "ready\n");
+        thread::sleep(Duration::from_millis(800));
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        let number = if signal == "TERM" { libc::SIGTERM } else { libc::SIGINT };
+        assert_eq!(child.wait().unwrap().signal(), Some(number), "{way}");
+        let mut names = names(&requests);
+        names.sort_unstable();
+        assert_eq!(names, ["query", "query", "query", "request", "request", "request"], "{way}");
+    }
+}
+
+/// A service as the guide has it.
+#[cfg(feature = "signal")]
+fn serve_requests(way: &str, endpoint: &str) {
+    let mut otlp = Otlp::new().endpoint(endpoint).signals([Signal::Traces]);
+    if way == "terminated/forever" {
+        otlp = otlp.max_delay(FOREVER);
+    }
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).init().unwrap();
+    pipeline.flush_on_signals(FOREVER).unwrap();
+    for number in 0..3 {
+        let _request = tracing::info_span!("request", number).entered();
+        drop(tracing::info_span!("query"));
+    }
+    println!("ready");
+    std::thread::sleep(FOREVER);
+}
+
 pub(crate) fn parent() {
+    #[cfg(feature = "signal")]
+    terminated();
     for exit in ["return", "exit", "exit in a thread", "panic", "panic in a thread"] {
         for guard in ["living", "dropped"] {
             let (endpoint, requests) = serve();
@@ -43,6 +88,10 @@ fn names(requests: &Requests) -> Vec<String> {
 }
 
 pub(crate) fn child(way: &str, endpoint: &str) {
+    #[cfg(feature = "signal")]
+    if way.starts_with("terminated") {
+        return serve_requests(way, endpoint);
+    }
     let (exit, guard) = way.split_once('/').unwrap();
     // Only a flush sends the last spans.
     let otlp = Otlp::new().endpoint(endpoint).max_delay(FOREVER).signals([Signal::Traces]);

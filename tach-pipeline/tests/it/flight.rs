@@ -94,6 +94,56 @@ fn the_bounds_hold() {
     assert!((500..10_000).contains(&count), "{count}");
 }
 
+/// A dump is often written when memory is short.
+#[test]
+fn a_dump_takes_a_part_of_the_recorder_s_memory() {
+    const MOST: usize = 1024 * 1024;
+    let (_memory, pipeline) = build(FlightRecorder::new().max_bytes(MOST));
+    within(&pipeline, || {
+        // The smallest spans and events there are, on several threads and within each other.
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    within(&pipeline, || {
+                        for _ in 0..2_500 {
+                            let span = tracing::trace_span!("s");
+                            let _other = tracing::trace_span!("t").entered();
+                            span.in_scope(|| tracing::trace!("e"));
+                        }
+                    });
+                });
+            }
+        });
+    });
+    let mut formats = vec![("perfetto", FlightFormat::perfetto())];
+    #[cfg(feature = "otlp")]
+    formats.push(("otlp", FlightFormat::otlp(&tach_pipeline::Otlp::new())));
+    for (name, format) in formats {
+        let mut written = Count(0);
+        let dump = allocation_counter::measure(|| {
+            pipeline.write_flight(&mut written, &format, LONG).unwrap();
+        });
+        assert!(written.0 > MOST / 2, "{name}: {} bytes", written.0);
+        // Half of it, and the bytes that are gathered for one write.
+        let most = MOST as u64 / 2 + 128 * 1024;
+        assert!(dump.bytes_max <= most, "{name}: {dump:?}");
+    }
+}
+
+/// Counts the bytes, and keeps none.
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 #[test]
 fn what_is_old_is_left_out() {
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));

@@ -53,7 +53,7 @@ fn a_format_that_fails_on_each_record_is_reported_seldom() {
         }
         let told = told.lock().unwrap();
         assert!((1..FEW).contains(&told.len()), "{told:?}");
-        let message = "can't format a record for first: on purpose; it is dropped";
+        let message = "can't format records for first: on purpose; what fails is dropped";
         assert_eq!(told[0], (Some(Task::Format), true, message.to_owned()));
         // Each record is counted, and so are those of the incidents.
         let dropped = pipeline.stats().sinks()[0].dropped();

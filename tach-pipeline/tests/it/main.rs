@@ -19,6 +19,8 @@ mod front;
 mod full;
 mod globals;
 mod incidents;
+#[cfg(target_os = "linux")]
+mod injected;
 mod journal;
 mod lost;
 mod nested;

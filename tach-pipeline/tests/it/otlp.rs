@@ -8,7 +8,9 @@ mod ends;
 mod faults;
 #[cfg(feature = "perfetto")]
 mod flight;
+mod ids;
 mod limits;
+mod metadata;
 mod one_sink;
 mod parents;
 mod propagation;
@@ -21,6 +23,7 @@ mod slow;
 mod spans;
 mod status;
 mod tail;
+mod texts;
 mod unfinished;
 
 use core::fmt;

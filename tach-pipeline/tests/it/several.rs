@@ -79,7 +79,7 @@ fn a_sink_that_stalls_holds_up_no_other() {
         let stats = pipeline.stats();
         let counts = stats.sinks().iter().map(SinkStats::dropped).collect::<Vec<_>>();
         assert_eq!((counts, stats.dropped()), (vec![dropped, 0], 0));
-        assert_eq!(stats.queued(), COUNT as u64 + 1);
+        assert_eq!(stats.records(), COUNT as u64 + 1);
     }
 }
 
@@ -232,7 +232,7 @@ fn a_flush_names_the_sinks_that_failed_or_were_late() {
     info(&pipeline, "one");
     let error = pipeline.flush(SHORT).unwrap_err();
     assert!(error.is_timeout(), "{error}");
-    assert_eq!(error.to_string(), "some records were not written to stalling within 50ms");
+    assert_eq!(error.to_string(), "not everything was written within 50ms: records to stalling");
     drop(go_on);
     let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
@@ -367,8 +367,8 @@ fn records_that_a_queue_drops_are_counted() {
     pipeline.flush(LONG).unwrap();
     let stats = pipeline.stats();
     assert!(stats.dropped() > 0);
-    assert_eq!(stats.queued() + stats.dropped(), 1_001);
+    assert_eq!(stats.records() + stats.dropped(), 1_001);
     assert_eq!(u64::from(count.load(Ordering::SeqCst)), stats.dropped());
     // With a report.
-    assert_eq!(stats.sinks()[0].written(), stats.queued() + 1);
+    assert_eq!(stats.sinks()[0].written(), stats.records() + 1);
 }

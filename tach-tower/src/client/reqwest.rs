@@ -9,12 +9,11 @@ use tower_service::Service;
 
 use super::Client;
 use crate::body::BoxError;
+use crate::call::Announce;
 use crate::counts::Outcome;
 use crate::current::current;
 use crate::future::ResponseFuture;
-use crate::layer::BudgetService;
-use crate::settings::Settings;
-use crate::side::Side;
+use crate::service::BudgetService;
 
 /// The request finds its budget by [`current`](crate::current()), since reqwest hides extensions,
 /// and its own timeout is a limit, too. The response's body ends with that timeout, which is set to
@@ -35,23 +34,19 @@ where
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, mut request: Request) -> Self::Future {
+    fn call(&mut self, request: Request) -> Self::Future {
         let settings = &self.shared.settings;
         let asked = settings.asked(request.headers(), false, &self.shared.counts);
         let asked = request.timeout().map_or(asked, |own| asked.min(*own));
-        let cap = settings.cap_of(request.method(), request.url().path(), request.headers());
+        let cap = settings.cap_of(request.method(), || request.url().path(), request.headers());
         let limits = settings.start(asked, cap, current());
-        let is_sent = Client::announce(settings, limits.whole, &mut request, false);
-        self.send(request, limits, false, is_sent)
-    }
-}
-
-impl Side<Request> for Client {
-    fn announce(settings: &Settings, left: Duration, request: &mut Request, _: bool) -> bool {
-        if left < Duration::MAX {
-            *request.timeout_mut() = Some(left);
-        }
-        settings.write(left, request.headers_mut(), false)
+        let announce: Announce<Request> = |settings, left, request, _| {
+            if left < Duration::MAX {
+                *request.timeout_mut() = Some(left);
+            }
+            settings.write(left, request.headers_mut(), false)
+        };
+        self.send(request, limits, false, Some(announce))
     }
 }
 
@@ -63,13 +58,14 @@ where
     type Output = Result<Response, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Poll::Ready(match ready!(self.as_mut().poll_result(cx)) {
+        let failed = match ready!(self.as_mut().poll_result(cx)) {
             Some(Ok(response)) => {
-                drop(self.counted(Some(Outcome::Answered)));
-                Ok(response)
+                drop(self.counted(Outcome::Answered));
+                return Poll::Ready(Ok(response));
             }
-            Some(Err(error)) => Err(self.failed(error).map_or_else(Into::into, Into::into)),
-            None => Err(self.exhausted().0.into()),
-        })
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
+        Poll::Ready(Err(self.ended(failed).unwrap_or_else(|(exhausted, _)| exhausted.into())))
     }
 }

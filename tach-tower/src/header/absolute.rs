@@ -1,17 +1,14 @@
 //! Points in time, and the time until them.
 
-use core::fmt::Write as _;
 use core::time::Duration;
 
 use tach_core::UnixTime;
 
-use super::text::Text;
-
-/// Parses a time. One before 1970 is 1970, and one that is too late is the latest.
+/// Parses a time. A time before 1970 becomes 1970, and one beyond `UnixTime` the latest.
 pub(super) fn rfc3339(value: &[u8]) -> Option<UnixTime> {
     match core::str::from_utf8(value).ok()?.parse() {
         Ok(time) => Some(time),
-        // Every year up to 1970 begins with these digits, and none that is too late.
+        // Years before 1970 begin with 0 or 1, and years beyond `UnixTime` with 2 or more.
         Err(error) if error.is_out_of_range() => match value.first() {
             Some(b'0' | b'1') => Some(UnixTime::EPOCH),
             _ => Some(UnixTime::MAX),
@@ -35,9 +32,9 @@ pub(super) fn end(left: Duration, now: UnixTime) -> Duration {
     Duration::from_nanos(now.as_nanos()).saturating_add(left)
 }
 
-pub(super) fn write_rfc3339(left: Duration, now: UnixTime, text: &mut Text) {
+pub(super) fn write_rfc3339(left: Duration, now: UnixTime) -> String {
     let end_ns = u64::try_from(end(left, now).as_nanos()).unwrap_or(u64::MAX);
-    let _ = write!(text, "{:.3}", UnixTime::from_nanos(end_ns));
+    format!("{:.3}", UnixTime::from_nanos(end_ns))
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! Decimal numbers: whole milliseconds, and seconds with or without a fraction.
 
-use core::fmt::Write as _;
 use core::time::Duration;
-
-use super::text::Text;
 
 /// Digits of a second that a `Duration` keeps.
 const NS_DIGITS: usize = 9;
@@ -12,7 +9,7 @@ pub(super) fn millis(value: &[u8]) -> Option<Duration> {
     whole(value).map(Duration::from_millis)
 }
 
-/// Parses digits, and a fraction after a point: both sides of the point need a digit.
+/// Parses digits, with or without a fraction. Both sides of the point need a digit.
 pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     let mut parts = value.splitn(2, |&byte| byte == b'.');
     let seconds = whole(parts.next()?)?;
@@ -20,7 +17,7 @@ pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
     Some(Duration::new(seconds, ns))
 }
 
-/// Parses one digit or more. A number that is too large is the largest.
+/// Parses one digit or more. A number beyond `u64` becomes the largest.
 fn whole(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -38,24 +35,14 @@ fn fraction_ns(digits: &[u8]) -> Option<u32> {
     Some(padded.fold(0, |ns, digit| ns * 10 + u32::from(digit - b'0')))
 }
 
-pub(super) fn write_millis(left: Duration, text: &mut Text) {
-    let ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let _ = write!(text, "{ms}");
+pub(super) fn write_millis(left: Duration) -> String {
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX).to_string()
 }
 
 /// Writes milliseconds, without zeros at the end of the fraction.
-pub(super) fn write_seconds(left: Duration, text: &mut Text) {
-    let _ = write!(text, "{}", left.as_secs());
-    let mut fraction = left.subsec_millis();
-    if fraction == 0 {
-        return;
-    }
-    let mut digits = 3;
-    while fraction % 10 == 0 {
-        fraction /= 10;
-        digits -= 1;
-    }
-    let _ = write!(text, ".{fraction:0digits$}");
+pub(super) fn write_seconds(left: Duration) -> String {
+    let text = format!("{}.{:03}", left.as_secs(), left.subsec_millis());
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
 //! gRPC's syntax (`PROTOCOL-HTTP2.md`): one to eight digits and a unit.
 
-use core::fmt::Write as _;
 use core::time::Duration;
 
-use super::text::Text;
-
-/// The most digits that gRPC allows. So many hours fit into a `Duration`.
+/// The most digits that gRPC allows. As hours, they still fit into a `Duration`.
 const MAX_DIGITS: usize = 8;
 const MAX_COUNT: u128 = 99_999_999;
 
@@ -27,7 +24,7 @@ pub(super) fn parse(value: &[u8]) -> Option<Duration> {
 }
 
 /// Writes the finest unit whose count has at most eight digits.
-pub(super) fn write(left: Duration, text: &mut Text) {
+pub(super) fn write(left: Duration) -> String {
     let ns = left.as_nanos();
     let units = [
         (1, 'n'),
@@ -39,7 +36,7 @@ pub(super) fn write(left: Duration, text: &mut Text) {
     ];
     let fitting = units.into_iter().find(|&(unit_ns, _)| ns / unit_ns <= MAX_COUNT);
     let (count, unit) = fitting.map_or((MAX_COUNT, 'H'), |(unit_ns, unit)| (ns / unit_ns, unit));
-    let _ = write!(text, "{count}{unit}");
+    format!("{count}{unit}")
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use core::pin::pin;
 use core::task::{Context, Poll};
 
 use http::{HeaderValue, Request, Response};
-use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT, Syntax};
+use tach_tower::{Budget, BudgetLayer, Syntax};
 use tower::{Layer, Service, service_fn};
 
-use crate::kit::{PLENTY, cap};
+use crate::kit::{GRPC_TIMEOUT, PLENTY, cap};
 
 /// Ready at the second poll.
 fn answer(_: Request<()>) -> impl Future<Output = Result<Response<String>, Infallible>> {

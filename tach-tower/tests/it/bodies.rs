@@ -17,6 +17,7 @@ use tokio::time::{Interval, interval};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{PLENTY, SHORT, cap, request, server, text};
+use crate::silent::Silent;
 
 /// A body without end, with a byte each millisecond.
 struct Trickle {
@@ -79,23 +80,13 @@ async fn a_response_s_body_ends_with_the_budget() {
 
 #[tokio::test]
 async fn a_body_that_nothing_wakes_ends_too_and_is_dropped() {
-    struct Silent {
-        _held: Arc<()>,
-    }
-    impl Body for Silent {
-        type Data = Bytes;
-        type Error = Infallible;
-
-        fn poll_frame(
-            self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-            Poll::Pending
-        }
-    }
     let held = Arc::new(());
     let watched = Arc::downgrade(&held);
-    let mut body = BudgetBody::new(Silent { _held: held }, Budget::new(SHORT));
+    let silent = Silent.map_frame(move |frame: Frame<Bytes>| {
+        let _ = &held;
+        frame
+    });
+    let mut body = BudgetBody::new(silent, Budget::new(SHORT));
     let error = body.frame().await.unwrap().unwrap_err();
     assert!(error.is::<Exhausted>());
     assert!(watched.upgrade().is_none(), "the inner body is dropped with the error");

@@ -11,13 +11,12 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, Request, Response, Version};
 use http_body_util::BodyExt as _;
 use tach_core::{ManualClock, MonotonicInstant, UnixTime};
-use tach_tower::{
-    Budget, BudgetLayer, Client, Exhausted, GRPC_TIMEOUT, Settings, Syntax, current, scope,
-};
+use tach_tower::{Budget, BudgetLayer, Client, Exhausted, Settings, Syntax, current, scope};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, Silent, cap, never, request, request_with, server};
+use crate::kit::{GRPC_TIMEOUT, PLENTY, SHORT, cap, never, request, request_with, server};
+use crate::silent::Silent;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -9,7 +9,8 @@ use http_body_util::BodyExt as _;
 use tach_tower::{Budget, BudgetLayer, Settings, Stats, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, Silent, cap, never, request, server};
+use crate::kit::{PLENTY, SHORT, cap, never, request, server};
+use crate::silent::Silent;
 
 /// Returns the outcomes: answered, exhausted, refused, abandoned, ended bodies.
 fn outcomes(stats: &Stats) -> [u64; 5] {

@@ -5,9 +5,11 @@ use core::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use proptest::prelude::*;
 use tach_core::{ManualClock, MonotonicInstant, UnixTime};
-use tach_tower::{BudgetLayer, GRPC_TIMEOUT, Syntax};
+use tach_tower::{BudgetLayer, Syntax};
 
-use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, cap, request_with, server};
+use crate::kit::{
+    GRPC_TIMEOUT, PLENTY, SHORT, assert_times_out, budget_seen, cap, request_with, server,
+};
 
 const CUSTOM: HeaderName = HeaderName::from_static("x-request-budget");
 

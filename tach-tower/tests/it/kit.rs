@@ -2,17 +2,20 @@
 
 use core::convert::Infallible;
 use core::future::{pending, ready};
-use core::pin::Pin;
-use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use http::{HeaderName, Request, Response, StatusCode};
-use http_body::{Body, Frame};
+use http_body::Body;
 use http_body_util::BodyExt as _;
 use tach_tower::{Budget, BudgetLayer, Server, Settings, current};
 use tower::{Layer, Service, ServiceExt, service_fn};
+
+/// The header of gRPC requests.
+pub(crate) const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+
+/// The header of other requests.
+pub(crate) const REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("request-timeout");
 
 /// Longer than any test.
 pub(crate) const PLENTY: Duration = Duration::from_secs(3600);
@@ -82,19 +85,4 @@ pub(crate) async fn assert_times_out(
     assert!(start.elapsed() >= at_least, "after {:?}", start.elapsed());
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(text(response).await, "");
-}
-
-/// A body that never has a frame.
-pub(crate) struct Silent;
-
-impl Body for Silent {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Pending
-    }
 }

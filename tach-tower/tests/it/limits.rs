@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
 use tach_core::ManualClock;
-use tach_tower::{
-    Budget, BudgetLayer, Exhausted, GRPC_TIMEOUT, REQUEST_TIMEOUT, Settings, Syntax, current,
-    enforce, scope,
-};
+use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Syntax, current, enforce, scope};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, budget_seen, cap, never, request, request_with, server};
+use crate::kit::{
+    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SHORT, budget_seen, cap, never, request, request_with,
+    server,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLIS: HeaderName = HeaderName::from_static("x-envoy-upstream-rq-timeout-ms");

@@ -17,10 +17,10 @@ mod in_time;
 mod kit;
 mod limits;
 mod manual;
-#[cfg(feature = "tokio")]
 mod paused;
+mod peers;
 mod permits;
 mod queues;
 mod retry;
 mod runtimes;
-mod spans;
+mod silent;

@@ -3,18 +3,18 @@
 use core::convert::Infallible;
 use core::future::pending;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
-use tach_tower::{Budget, BudgetLayer, Exhausted, REQUEST_TIMEOUT, Settings, enforce};
-use tokio::time::{Instant, Interval, interval, sleep};
+use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce};
+use tokio::time::{Instant, Interval, interval, sleep, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{cap, never, request, request_with, server};
+use crate::kit::{REQUEST_TIMEOUT, cap, never, request, request_with, server};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -142,4 +142,57 @@ async fn a_pause_ends_a_body_and_events_do_not() {
     while let Some(Ok(_)) = body.frame().await {}
     assert!(start.elapsed() <= 60 * SECOND, "late events come at once, and then one is missing");
     assert_eq!(layer.stats().ended_bodies(), 1);
+}
+
+/// The timer wakes the task that polled last.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_moves_to_another_task_ends_there() {
+    let mut call = Box::pin(server(SECOND).layer(never()).oneshot(request()));
+    let nobody = Waker::noop();
+    assert!(call.as_mut().poll(&mut Context::from_waker(nobody)).is_pending());
+    let moved = tokio::spawn(call);
+    let response = timeout(60 * SECOND, moved).await.expect("it ends").unwrap().unwrap();
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+}
+
+/// Three events, and then none.
+struct Three(Interval, u32);
+
+impl Body for Three {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.1 == 3 {
+            return Poll::Pending;
+        }
+        self.0.poll_tick(cx).map(|_| {
+            self.1 += 1;
+            Some(Ok(Frame::data(Bytes::from_static(b"."))))
+        })
+    }
+}
+
+/// The first pause is short, but the reader sleeps beyond the end that the timer had then.
+#[tokio::test(start_paused = true)]
+async fn a_pause_after_a_slow_reader_ends_a_body() {
+    let inner = service_fn(|_: Request<()>| async {
+        Ok::<_, Infallible>(Response::new(Three(interval(SECOND / 4), 0)))
+    });
+    let layer = BudgetLayer::server(Settings::new().idle(SECOND / 2));
+    let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
+    let reader = tokio::spawn(async move {
+        body.frame().await.unwrap().unwrap();
+        body.frame().await.unwrap().unwrap();
+        sleep(SECOND).await;
+        body.frame().await.unwrap().unwrap();
+        let start = Instant::now();
+        assert!(body.frame().await.unwrap().unwrap_err().is::<Exhausted>());
+        start.elapsed()
+    });
+    let took = timeout(60 * SECOND, reader).await.expect("it ends").unwrap();
+    assert!(took >= SECOND / 2 && took < SECOND, "{took:?}");
 }

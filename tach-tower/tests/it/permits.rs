@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
-use tach_tower::{BudgetBody, BudgetLayer, BudgetService, GRPC_TIMEOUT, Server, Syntax};
+use tach_tower::{BudgetBody, BudgetLayer, BudgetService, Server, Syntax};
 use tokio::time::{sleep, timeout};
 use tower::balance::p2c::Balance;
 use tower::buffer::Buffer;
@@ -16,7 +16,7 @@ use tower::load::Constant;
 use tower::load_shed::LoadShed;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{cap, request, request_with};
+use crate::kit::{GRPC_TIMEOUT, cap, request, request_with};
 
 const SECOND: Duration = Duration::from_secs(1);
 

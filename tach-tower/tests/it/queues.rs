@@ -6,12 +6,12 @@ use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use tach_core::{ManualClock, MonotonicInstant};
-use tach_tower::{Budget, BudgetLayer, GRPC_TIMEOUT, Syntax, current};
+use tach_tower::{Budget, BudgetLayer, Syntax, current};
 use tokio::time::sleep;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, cap, never, request, request_with, server};
+use crate::kit::{GRPC_TIMEOUT, PLENTY, SHORT, cap, never, request, request_with, server};
 
 async fn at_once(_: Request<()>) -> Result<Response<String>, Infallible> {
     Ok(Response::new(String::new()))

@@ -10,16 +10,14 @@ use std::sync::{Arc, Mutex};
 use http::{Request, Response};
 use tach_core::MonotonicInstant;
 use tach_core::UnixTime;
-use tach_tower::{
-    Budget, BudgetLayer, Client, Exhausted, GRPC_TIMEOUT, Settings, Syntax, current, scope,
-};
+use tach_tower::{Budget, BudgetLayer, Client, Exhausted, Settings, Syntax, current, scope};
 use tokio::time::sleep;
 use tower::hedge;
 use tower::retry::budget::{Budget as _, TpsBudget};
 use tower::retry::{Policy, RetryLayer};
 use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, request};
+use crate::kit::{GRPC_TIMEOUT, PLENTY, SHORT, request};
 
 /// Retries each failure after a wait, if the budget of retries allows it.
 #[derive(Clone)]

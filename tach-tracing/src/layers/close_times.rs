@@ -12,16 +12,19 @@ use tracing_subscriber::registry::LookupSpan;
 use self::rounded::Rounded;
 use super::forward::forward_to;
 use super::poison::unless_poisoned;
-use super::span_timing::SpanTimes;
+use super::span_timing::{SpanClock, SpanTimes, begin, change};
 
-/// A layer that makes the `fmt` layers inside it print a line when a span closes, with the
-/// durations that [`SpanTiming`](crate::SpanTiming) measured.
+/// A layer that makes the `fmt` layers inside it print a line when a span closes, with the time that
+/// the span was busy and idle.
 ///
 /// The line is the one that [`FmtSpan::CLOSE`] prints, in every format: an event of the span's
 /// level and target with the message `close` and the fields `time.busy` and `time.idle`. The
-/// durations are printed even if lines have no timestamp. A span without measured times has the
-/// message alone. A span with [poisoned extensions](crate::SpanTiming#guarantees) has no line,
+/// durations are printed even if lines have no timestamp. A span that is older than this layer has
+/// the message alone. A span with [poisoned extensions](crate::SpanTiming#guarantees) has no line,
 /// because the `fmt` layer would panic.
+///
+/// A [`SpanTiming`](crate::SpanTiming) in the same subscriber measures the spans, by its clock.
+/// Without one, this layer measures them, by the system's clock.
 ///
 /// # Order of layers
 ///
@@ -32,18 +35,15 @@ use super::span_timing::SpanTimes;
 /// inside forgets its answer for that event, which may be printed although it is hidden.
 ///
 /// ```
-/// use tach_tracing::{CloseTimes, SpanTiming, Utc};
+/// use tach_tracing::{CloseTimes, Utc};
 /// use tracing_subscriber::filter::LevelFilter;
 /// use tracing_subscriber::prelude::*;
 ///
-/// let lines = CloseTimes::new(tracing_subscriber::fmt::layer().with_timer(Utc::<6>));
-/// tracing_subscriber::registry()
-///     .with(SpanTiming::new())
-///     .with(lines.with_filter(LevelFilter::INFO))
-///     .init();
+/// let lines = CloseTimes::new(tracing_subscriber::fmt::layer().with_timer(Utc));
+/// tracing_subscriber::registry().with(lines.with_filter(LevelFilter::INFO)).init();
 /// ```
 ///
-/// For one timestamp in all lines of a closed span, put an [`EventTime`](crate::EventTime) with
+/// For one timestamp in all lines of a closed span, put an [`EventTimeLayer`](crate::EventTimeLayer) with
 /// span events around the layers, as in the example of the [crate](crate#layers).
 ///
 /// [`FmtSpan::CLOSE`]: tracing_subscriber::fmt::format::FmtSpan::CLOSE
@@ -58,11 +58,11 @@ impl<L> CloseTimes<L> {
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{CloseTimes, SpanTiming, Uptime};
+    /// use tach_tracing::{CloseTimes, Uptime};
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let lines = CloseTimes::new(tracing_subscriber::fmt::layer().with_timer(Uptime::default()));
-    /// tracing_subscriber::registry().with(SpanTiming::new()).with(lines).init();
+    /// let lines = CloseTimes::new(tracing_subscriber::fmt::layer().with_timer(Uptime));
+    /// tracing_subscriber::registry().with(lines).init();
     /// ```
     pub const fn new(layer: L) -> Self {
         Self { layer }
@@ -107,16 +107,25 @@ where
 
     #[inline]
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        begin(id, &context, |extensions| {
+            if extensions.get_mut::<SpanTimes>().is_none() {
+                extensions.insert(SpanTimes::new(SpanClock::SYSTEM));
+            }
+        });
         self.layer.on_new_span(attributes, id, context);
     }
 
+    /// A `SpanTiming` may have counted this enter already. Then the thread is inside twice, and only
+    /// its last exit counts.
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        change(id, &context, SpanTimes::enter);
         self.layer.on_enter(id, context);
     }
 
     #[inline]
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        change(id, &context, SpanTimes::exit);
         self.layer.on_exit(id, context);
     }
 
@@ -130,12 +139,15 @@ where
         match closed {
             None => {}
             Some((metadata, None)) => {
-                self.emit(id.clone(), metadata, &["message"], [&"close"], context.clone());
+                let message = [&format_args!("close") as &dyn Value];
+                self.emit(id.clone(), metadata, &["message"], message, context.clone());
             }
             Some((metadata, Some(times))) => {
-                let (busy, idle) = (display(Rounded(times.busy())), display(Rounded(times.idle())));
+                let (busy, idle) = (display(Rounded(times.busy)), display(Rounded(times.idle)));
                 let names = &["message", "time.busy", "time.idle"];
-                self.emit(id.clone(), metadata, names, [&"close", &busy, &idle], context.clone());
+                // No `&str`, which tracing-tree prints in quotes.
+                let values = [&format_args!("close") as &dyn Value, &busy, &idle];
+                self.emit(id.clone(), metadata, names, values, context.clone());
             }
         }
         self.layer.on_close(id, context);

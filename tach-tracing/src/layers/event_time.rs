@@ -2,7 +2,7 @@
 
 mod callback;
 
-use tach_core::{Clock, IncreasingClock, SystemClock};
+use tach_core::{Clock, SystemClock};
 use tracing_core::span::{Attributes, Id};
 use tracing_core::{Event, Subscriber};
 use tracing_subscriber::Layer;
@@ -10,7 +10,6 @@ use tracing_subscriber::layer::Context;
 
 use self::callback::Callback;
 use super::forward::forward_to;
-use crate::timer::increasing;
 
 /// A layer that gives each event one time, which all layers inside it print.
 ///
@@ -33,7 +32,7 @@ use crate::timer::increasing;
 /// - A time that the program set with [`during`](tach_core::event_time::during) is kept.
 /// - After a panic of an inner layer, no time stays pinned.
 ///
-/// Put all layers that print inside one `EventTime`: a layer outside it receives nested events
+/// Put all layers that print inside one `EventTimeLayer`: a layer outside it receives nested events
 /// while the time of the outer event is pinned.
 ///
 /// # Two layers of text
@@ -52,13 +51,13 @@ use crate::timer::increasing;
 /// Text for people and JSON for machines, with the same time (`cargo run --example event_time`):
 ///
 /// ```
-/// use tach_tracing::{EventTime, Utc};
+/// use tach_tracing::{EventTimeLayer, Utc};
 /// use tracing_subscriber::fmt;
 /// use tracing_subscriber::prelude::*;
 ///
-/// let text = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
-/// let json = fmt::layer().json().with_target(false).with_timer(Utc::<6>);
-/// tracing_subscriber::registry().with(EventTime::new(text.and_then(json))).init();
+/// let text = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc);
+/// let json = fmt::layer().json().with_target(false).with_timer(Utc);
+/// tracing_subscriber::registry().with(EventTimeLayer::new(text.and_then(json))).init();
 ///
 /// tracing::info!("ready");
 /// tracing::warn!("slow request");
@@ -73,77 +72,51 @@ use crate::timer::increasing;
 /// {"timestamp":"2026-11-21T14:05:01.539157Z","level":"WARN","fields":{"message":"slow request"}}
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EventTime<L, C = SystemClock> {
+pub struct EventTimeLayer<L, C = SystemClock> {
     layer: L,
     clock: C,
     span_events: bool,
 }
 
-impl<L> EventTime<L> {
+impl<L> EventTimeLayer<L> {
     /// Wraps `layer`, with the system's clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{EventTime, Utc};
+    /// use tach_tracing::{EventTimeLayer, Utc};
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc::<6>);
-    /// tracing_subscriber::registry().with(EventTime::new(layer)).init();
+    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc);
+    /// tracing_subscriber::registry().with(EventTimeLayer::new(layer)).init();
     /// ```
     pub const fn new(layer: L) -> Self {
         Self { layer, clock: SystemClock, span_events: false }
     }
 }
 
-impl<L, C> EventTime<L, C> {
-    /// Sets the clock, which an inner [`Uptime`](crate::Uptime) must share.
+impl<L, C> EventTimeLayer<L, C> {
+    /// Sets the clock, which an inner [`Uptime`](const@crate::Uptime) must share.
+    ///
+    /// With an [`IncreasingClock`](tach_core::IncreasingClock) no two events have one time. Its
+    /// resolution is that of the fewest digits that an inner timer prints.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_core::{ManualClock, UnixTime};
-    /// use tach_tracing::{EventTime, Utc};
+    /// use tach_tracing::{EventTimeLayer, Utc};
     /// use tracing_subscriber::prelude::*;
     ///
     /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     ///
-    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc::<3>);
-    /// tracing_subscriber::registry().with(EventTime::new(layer).with_clock(&CLOCK)).init();
+    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc.digits(3));
+    /// tracing_subscriber::registry().with(EventTimeLayer::new(layer).with_clock(&CLOCK)).init();
     /// tracing::info!("1970-01-01T00:00:00.000Z, in a test");
     /// ```
     #[must_use]
-    pub fn with_clock<D: Clock>(self, clock: D) -> EventTime<L, D> {
-        EventTime { layer: self.layer, clock, span_events: self.span_events }
-    }
-
-    /// Sets a clock whose times never repeat, for programs that use timestamps as keys.
-    ///
-    /// `DIGITS` is the smallest number of digits of a second (0 to 9) that an inner timer prints.
-    /// The clock is shared with [`Timer::strictly_increasing`](crate::Timer::strictly_increasing).
-    ///
-    /// # Cost
-    ///
-    /// A write that all threads share, once an event.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_tracing::{EventTime, Utc};
-    /// use tracing_subscriber::fmt;
-    /// use tracing_subscriber::prelude::*;
-    ///
-    /// let text = fmt::layer().with_timer(Utc::<6>);
-    /// let json = fmt::layer().json().with_timer(Utc::<6>);
-    /// let layers = EventTime::new(text.and_then(json)).strictly_increasing::<6>();
-    /// tracing_subscriber::registry().with(layers).init();
-    /// ```
-    #[must_use]
-    pub fn strictly_increasing<const DIGITS: usize>(
-        self,
-    ) -> EventTime<L, &'static IncreasingClock> {
-        const { increasing::assert_digits(DIGITS) };
-        self.with_clock(increasing::clock(DIGITS))
+    pub fn with_clock<D: Clock>(self, clock: D) -> EventTimeLayer<L, D> {
+        EventTimeLayer { layer: self.layer, clock, span_events: self.span_events }
     }
 
     /// Gives one time to each span event as well: new, enter, exit and close.
@@ -158,13 +131,13 @@ impl<L, C> EventTime<L, C> {
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{EventTime, Utc};
+    /// use tach_tracing::{EventTimeLayer, Utc};
     /// use tracing_subscriber::fmt::format::FmtSpan;
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc::<6>);
+    /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc);
     /// let layer = layer.with_span_events(FmtSpan::NEW);
-    /// tracing_subscriber::registry().with(EventTime::new(layer).with_span_events()).init();
+    /// tracing_subscriber::registry().with(EventTimeLayer::new(layer).with_span_events()).init();
     /// ```
     #[must_use]
     pub fn with_span_events(mut self) -> Self {
@@ -173,7 +146,7 @@ impl<L, C> EventTime<L, C> {
     }
 }
 
-impl<L, C: Clock> EventTime<L, C> {
+impl<L, C: Clock> EventTimeLayer<L, C> {
     #[inline]
     fn at_span_event(&self, callback: Callback, f: impl FnOnce()) {
         if self.span_events {
@@ -184,7 +157,7 @@ impl<L, C: Clock> EventTime<L, C> {
     }
 }
 
-impl<S, L, C> Layer<S> for EventTime<L, C>
+impl<S, L, C> Layer<S> for EventTimeLayer<L, C>
 where
     S: Subscriber,
     L: Layer<S>,

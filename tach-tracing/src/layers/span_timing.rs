@@ -9,17 +9,18 @@ use tracing_core::Subscriber;
 use tracing_core::span::{Attributes, Id};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{ExtensionsMut, LookupSpan};
 
-use self::clock::SpanClock;
+pub(super) use self::clock::SpanClock;
 pub use self::times::{SpanDurations, SpanTimes};
 use super::poison::unless_poisoned;
 
 /// A layer that measures spans: when each was created, how long it was busy, how long idle.
 ///
-/// It keeps [`SpanTimes`] in the extensions of the span, for layers before and after it.
-/// [`CloseTimes`](crate::CloseTimes) prints them. tracing-subscriber's
-/// [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE) measures for itself only.
+/// It keeps [`SpanTimes`] in the extensions of the span, where layers before and after it find
+/// them. [`CloseTimes`](crate::CloseTimes) prints them, and measures by itself without this layer.
+/// tracing-subscriber's [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE) keeps
+/// what it measures to itself.
 ///
 /// # Guarantees
 ///
@@ -50,7 +51,7 @@ use super::poison::unless_poisoned;
 /// use tracing_subscriber::fmt;
 /// use tracing_subscriber::prelude::*;
 ///
-/// let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc::<6>);
+/// let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc);
 /// tracing_subscriber::registry().with(SpanTiming::new()).with(CloseTimes::new(lines)).init();
 ///
 /// let shared = tracing::info_span!("shared");
@@ -84,11 +85,10 @@ impl SpanTiming {
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{CloseTimes, SpanTiming, Utc};
+    /// use tach_tracing::SpanTiming;
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let lines = tracing_subscriber::fmt::layer().with_timer(Utc::<6>);
-    /// tracing_subscriber::registry().with(SpanTiming::new()).with(CloseTimes::new(lines)).init();
+    /// tracing_subscriber::registry().with(SpanTiming::new()).init();
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -114,9 +114,23 @@ impl SpanTiming {
     }
 }
 
+/// Adds times to a new span.
+#[inline]
+pub(super) fn begin<S>(
+    id: &Id,
+    context: &Context<'_, S>,
+    begin: impl FnOnce(&mut ExtensionsMut<'_>),
+) where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let Some(span) = context.span(id) else { return };
+    let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
+    begin(&mut extensions);
+}
+
 /// Calls `change` with the times of a span, if it has any.
 #[inline]
-fn change<S>(id: &Id, context: &Context<'_, S>, change: impl FnOnce(&mut SpanTimes))
+pub(super) fn change<S>(id: &Id, context: &Context<'_, S>, change: impl FnOnce(&mut SpanTimes))
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -133,9 +147,9 @@ where
 {
     #[inline]
     fn on_new_span(&self, _: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else { return };
-        let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
-        extensions.replace(SpanTimes::new(self.clock.clone()));
+        begin(id, &context, |extensions| {
+            extensions.replace(SpanTimes::new(self.clock.clone()));
+        });
     }
 
     #[inline]

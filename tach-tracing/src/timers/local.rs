@@ -3,12 +3,20 @@
 use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
-use super::{current, write};
-use crate::timer::sealed::{Digits, Print};
-use crate::timer::{Timer, impl_format_time};
+use super::{DIGITS, current, write};
+use crate::timer::Timer;
+use crate::timer::sealed::{Digits, Format};
 
-/// A timer that prints the time in the system's zone as RFC 3339 with `DIGITS` digits of a second
-/// (0 to 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
+/// The format of the timer [`Local`](const@Local), whose type is `Timer<Local>`.
+#[derive(Debug, Clone, Copy)]
+pub struct Local {
+    digits: usize,
+}
+
+/// A timer that prints the time in the system's zone as RFC 3339:
+/// `2026-11-21T10:30:00.123456+01:00`.
+///
+/// [`digits`](Timer::digits) sets the number of digits of a second, six by default.
 ///
 /// [jiff](jiff::tz::TimeZone::system) finds the zone from the variable `TZ`, or else from the OS's
 /// setting. If it finds none, the timer prints UTC. In a process with privileges that its caller
@@ -27,7 +35,7 @@ use crate::timer::{Timer, impl_format_time};
 ///
 /// # Cost
 ///
-/// The same as [`Utc`](crate::Utc), and a comparison: each thread keeps the offset for the minute.
+/// The same as [`Utc`](const@crate::Utc), and a comparison: each thread keeps the offset for the minute.
 /// The first text of a minute takes jiff's lock, and every five minutes one thread reads the zone
 /// from files, which allocates. If the zone can't be found, each thread looks for it every minute.
 ///
@@ -36,7 +44,7 @@ use crate::timer::{Timer, impl_format_time};
 /// # Examples
 ///
 /// ```
-/// tracing_subscriber::fmt().with_timer(tach_tracing::Local::<6>).init();
+/// tracing_subscriber::fmt().with_timer(tach_tracing::Local).init();
 /// tracing::info!("ready");
 /// ```
 ///
@@ -45,22 +53,20 @@ use crate::timer::{Timer, impl_format_time};
 /// ```text
 /// 2026-11-21T19:18:46.904041+05:30  INFO timer_local: ready
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Local<const DIGITS: usize = 6>;
+#[expect(non_upper_case_globals, reason = "a timer reads like a unit struct")]
+pub const Local: Timer<Local> = Timer::new(Local { digits: DIGITS });
 
-impl_format_time!([const DIGITS: usize] Local<DIGITS>);
-
-impl<const DIGITS: usize> Timer for Local<DIGITS> {}
-
-impl<const DIGITS: usize> Digits for Local<DIGITS> {
-    const DIGITS: usize = DIGITS;
+impl Digits for Local {
+    fn digits(&mut self) -> &mut usize {
+        &mut self.digits
+    }
 }
 
-impl<const DIGITS: usize> Print for Local<DIGITS> {
+impl Format for Local {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
         let offset = adapter::local_time::offset_at(time);
-        adapter::rfc3339::with_offset_text::<DIGITS, _>(time, offset, |text| write(writer, text));
+        adapter::rfc3339::with_offset_text(time, self.digits, offset, |text| write(writer, text));
     }
 }

@@ -1,19 +1,20 @@
 //! Local time at an offset that never changes.
 
-use tach_core::Offset;
-use tach_core::{Clock, adapter};
+use tach_core::{Clock, Offset, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
-use super::{current, write};
-use crate::timer::sealed::{Digits, Print};
-use crate::timer::{Timer, impl_format_time};
+use super::{DIGITS, current, write};
+use crate::timer::Timer;
+use crate::timer::sealed::{Digits, Format};
 
-/// A timer that prints the time at a fixed offset from UTC as RFC 3339 with `DIGITS` digits of a
-/// second (0 to 9, six by default): `2026-11-21T10:30:00.123456+01:00`.
+/// The format of a timer that prints the time at a fixed offset from UTC as RFC 3339:
+/// `2026-11-21T10:30:00.123456+01:00`.
+///
+/// [`digits`](Timer::digits) sets the number of digits of a second, six by default.
 ///
 /// # Cost
 ///
-/// The same as [`Utc`](crate::Utc).
+/// The same as [`Utc`](const@crate::Utc).
 ///
 /// # Examples
 ///
@@ -22,7 +23,7 @@ use crate::timer::{Timer, impl_format_time};
 /// ```
 /// use tach_tracing::FixedOffset;
 ///
-/// let timer = FixedOffset::<6>::new("+01:00".parse()?);
+/// let timer = FixedOffset::new("+01:00".parse()?);
 /// tracing_subscriber::fmt().with_timer(timer).init();
 /// tracing::info!("ready");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -33,12 +34,13 @@ use crate::timer::{Timer, impl_format_time};
 /// ```text
 /// 2026-11-21T14:48:46.867859+01:00  INFO timer_fixed_offset: ready
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FixedOffset<const DIGITS: usize = 6> {
+#[derive(Debug, Clone, Copy)]
+pub struct FixedOffset {
     offset: Offset,
+    digits: usize,
 }
 
-impl<const DIGITS: usize> FixedOffset<DIGITS> {
+impl FixedOffset {
     /// Creates a timer for `offset`, from [minutes](Offset::from_minutes) or
     /// [text](Offset#impl-FromStr-for-Offset).
     ///
@@ -46,31 +48,28 @@ impl<const DIGITS: usize> FixedOffset<DIGITS> {
     ///
     /// ```
     /// use tach_core::Offset;
-    /// use tach_tracing::FixedOffset;
+    /// use tach_tracing::{FixedOffset, Timer};
     ///
-    /// let timer: FixedOffset = FixedOffset::new(Offset::from_minutes(-210)?);
+    /// let timer: Timer<FixedOffset> = FixedOffset::new(Offset::from_minutes(-210)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub const fn new(offset: Offset) -> Self {
-        Self { offset }
+    pub const fn new(offset: Offset) -> Timer<Self> {
+        Timer::new(Self { offset, digits: DIGITS })
     }
 }
 
-impl_format_time!([const DIGITS: usize] FixedOffset<DIGITS>);
-
-impl<const DIGITS: usize> Timer for FixedOffset<DIGITS> {}
-
-impl<const DIGITS: usize> Digits for FixedOffset<DIGITS> {
-    const DIGITS: usize = DIGITS;
+impl Digits for FixedOffset {
+    fn digits(&mut self) -> &mut usize {
+        &mut self.digits
+    }
 }
 
-impl<const DIGITS: usize> Print for FixedOffset<DIGITS> {
+impl Format for FixedOffset {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
+        let Self { offset, digits } = *self;
         let time = current::unix_time(clock);
-        adapter::rfc3339::with_offset_text::<DIGITS, _>(time, self.offset, |text| {
-            write(writer, text);
-        });
+        adapter::rfc3339::with_offset_text(time, digits, offset, |text| write(writer, text));
     }
 }

@@ -11,19 +11,29 @@ use tracing_subscriber::fmt::format::Writer;
 
 use super::current;
 use crate::error::Error;
-use crate::timer::sealed::Print;
-use crate::timer::{Timer, impl_format_time};
+use crate::timer::Timer;
+use crate::timer::sealed::Format;
 
-/// A timer that prints the time by a pattern of `strftime`, such as `%d %b %H:%M:%S%.3f`.
+/// The format of a timer that prints the time by a pattern of `strftime`, such as `%d %b %H:%M:%S%.3f`.
 ///
 /// [jiff's documentation](jiff::fmt::strtime) lists the directives. The constructors check the
-/// pattern, so that printing can't fail.
+/// pattern, so that printing can't fail. Directives that depend on the locale print what the C
+/// locale and chrono print:
+///
+/// | chrono's | here |
+/// |---|---|
+/// | `%c`, `%x`, `%r` | the same: `Sun Jul  8 00:34:59 2001`, `07/08/01`, `12:34:59 AM` |
+/// | `%Z`, an offset in `ChronoLocal` | the zone's abbreviation, such as `CEST`; `%:z` is the offset |
+/// | `%f`, nine digits | as many digits as are needed; `%9f` prints nine |
+/// | `%.f`, three, six or nine digits | as many digits as are needed; `%.6f` prints six |
+/// | `%+` | an error: use [`Utc`](const@crate::Utc) or its like, or `%FT%T%.6f%:z` |
+/// | `%v` | an error: use `%e-%b-%Y` |
 ///
 /// # Cost
 ///
-/// Each text interprets the pattern: for RFC 3339 [`Utc`](crate::Utc),
-/// [`FixedOffset`](crate::FixedOffset) and [`Local`](crate::Local) are faster. No allocation, no
-/// lock, except that [`local`](Self::local) looks for the zone as [`Local`](crate::Local#cost)
+/// Each text interprets the pattern: for RFC 3339 [`Utc`](const@crate::Utc),
+/// [`FixedOffset`](crate::FixedOffset) and [`Local`](const@crate::Local) are faster. No allocation, no
+/// lock, except that [`local`](Self::local) looks for the zone as [`Local`](const@crate::Local#cost)
 /// does.
 ///
 /// # Examples
@@ -78,7 +88,7 @@ impl Strftime {
     /// assert_eq!(Strftime::utc("%H:%M:%!").unwrap_err().position(), 6);
     /// # Ok::<(), tach_tracing::Error>(())
     /// ```
-    pub fn utc(pattern: &str) -> Result<Self, Error> {
+    pub fn utc(pattern: &str) -> Result<Timer<Self>, Error> {
         Self::new(pattern, Zone::Fixed(TimeZone::UTC))
     }
 
@@ -96,14 +106,14 @@ impl Strftime {
     /// let timer = Strftime::fixed_offset("%H:%M:%S %:z", "+01:00".parse()?)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fixed_offset(pattern: &str, offset: Offset) -> Result<Self, Error> {
+    pub fn fixed_offset(pattern: &str, offset: Offset) -> Result<Timer<Self>, Error> {
         // jiff has every offset of RFC 3339.
         let offset = jiff::tz::Offset::from_seconds(offset.as_minutes() * 60);
         let zone = offset.map_or(TimeZone::UTC, TimeZone::fixed);
         Self::new(pattern, Zone::Fixed(zone))
     }
 
-    /// Creates a timer that prints the time in the system's zone, like [`Local`](crate::Local).
+    /// Creates a timer that prints the time in the system's zone, like [`Local`](const@crate::Local).
     ///
     /// # Errors
     ///
@@ -117,23 +127,18 @@ impl Strftime {
     /// let timer = Strftime::local("%a %H:%M:%S %Z")?;
     /// # Ok::<(), tach_tracing::Error>(())
     /// ```
-    pub fn local(pattern: &str) -> Result<Self, Error> {
+    pub fn local(pattern: &str) -> Result<Timer<Self>, Error> {
         Self::new(pattern, Zone::System)
     }
 
-    fn new(pattern: &str, zone: Zone) -> Result<Self, Error> {
+    fn new(pattern: &str, zone: Zone) -> Result<Timer<Self>, Error> {
         let sample =
             BrokenDownTime::from(&Timestamp::UNIX_EPOCH.to_zoned(zone.at(UnixTime::now())));
-        pattern::check(pattern, &sample)?;
-        Ok(Self { pattern: pattern.into(), zone })
+        Ok(Timer::new(Self { pattern: pattern::checked(pattern, &sample)?, zone }))
     }
 }
 
-impl_format_time!([] Strftime);
-
-impl Timer for Strftime {}
-
-impl Print for Strftime {
+impl Format for Strftime {
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
         let time = Timestamp::from(time).to_zoned(self.zone.at(time));

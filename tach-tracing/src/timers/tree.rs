@@ -14,7 +14,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// use tach_tracing::{Tree, Utc};
 /// use tracing_subscriber::prelude::*;
 ///
-/// let layer = tracing_tree::HierarchicalLayer::new(2).with_timer(Tree(Utc::<6>));
+/// let layer = tracing_tree::HierarchicalLayer::new(2).with_timer(Tree(Utc));
 /// tracing_subscriber::registry().with(layer).init();
 /// tracing::info!("ready");
 /// ```

@@ -1,57 +1,70 @@
 //! Unix time as a number.
 
-use tach_core::{Clock, UnixTime, adapter};
+use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
-use crate::timer::sealed::{Digits, Print};
-use crate::timer::{Timer, impl_format_time};
+use crate::timer::Timer;
+use crate::timer::sealed::Format;
 
-/// Defines a timer that prints the number from a method of `UnixTime`.
-macro_rules! unix_timer {
-    ($Timer:ident, $as_number:ident, $digits:literal, $unit:literal, $text:literal) => {
-        #[doc = concat!("A timer that prints the Unix time in ", $unit, ", rounded down: `", $text, "`.
+/// The format of the timer [`UnixMillis`](const@UnixMillis), whose type is `Timer<UnixMillis>`.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct UnixMillis {}
 
-JSON has it as a string, like the text of every timer.
+/// A timer that prints the Unix time in milliseconds, rounded down: `1795268926884`.
+///
+/// JSON has it [as a text](crate#what-can-go-wrong).
+///
+/// # Cost
+///
+/// A counter read and the digits. No allocation, no lock, no shared write.
+///
+/// # Examples
+///
+/// ```
+/// tracing_subscriber::fmt().with_timer(tach_tracing::UnixMillis).init();
+/// tracing::info!("ready");
+/// ```
+///
+/// `cargo run --example timer_unix` prints among others
+///
+/// ```text
+/// 1795268926884  INFO timer_unix: ready
+/// ```
+#[expect(non_upper_case_globals, reason = "a timer reads like a unit struct")]
+pub const UnixMillis: Timer<UnixMillis> = Timer::new(UnixMillis {});
 
-# Cost
-
-A counter read and the digits. No allocation, no lock, no shared write.
-
-# Examples
-
-```
-tracing_subscriber::fmt().with_timer(tach_tracing::", stringify!($Timer), ").init();
-tracing::info!(\"ready\");
-```
-
-`cargo run --example timer_unix` prints among others
-
-```text
-", $text, "  INFO timer_unix: ready
-```")]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        pub struct $Timer;
-
-        impl_format_time!([] $Timer);
-
-        impl Timer for $Timer {}
-
-        impl Digits for $Timer {
-            const DIGITS: usize = $digits;
-        }
-
-        impl Print for $Timer {
-            #[inline]
-            fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
-                let time: UnixTime = current::unix_time(clock);
-                adapter::decimal::with_text(time.$as_number(), |text| write(writer, text));
-            }
-        }
-    };
+impl Format for UnixMillis {
+    #[inline]
+    fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
+        let time = current::unix_time(clock);
+        adapter::decimal::with_text(time.as_millis(), |text| write(writer, text));
+    }
 }
 
-unix_timer!(UnixSeconds, as_secs, 0, "seconds", "1795268926");
-unix_timer!(UnixMillis, as_millis, 3, "milliseconds", "1795268926884");
-unix_timer!(UnixMicros, as_micros, 6, "microseconds", "1795268926884466");
-unix_timer!(UnixNanos, as_nanos, 9, "nanoseconds", "1795268926884625034");
+/// The format of the timer [`UnixNanos`](const@UnixNanos), whose type is `Timer<UnixNanos>`.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct UnixNanos {}
+
+/// A timer that prints the Unix time in nanoseconds: `1795268926884625034`.
+///
+/// It has the cost of [`UnixMillis`](const@UnixMillis), and is a text in JSON too.
+///
+/// # Examples
+///
+/// ```
+/// tracing_subscriber::fmt().with_timer(tach_tracing::UnixNanos).init();
+/// tracing::info!("ready");
+/// ```
+#[expect(non_upper_case_globals, reason = "a timer reads like a unit struct")]
+pub const UnixNanos: Timer<UnixNanos> = Timer::new(UnixNanos {});
+
+impl Format for UnixNanos {
+    #[inline]
+    fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
+        let time = current::unix_time(clock);
+        adapter::decimal::with_text(time.as_nanos(), |text| write(writer, text));
+    }
+}

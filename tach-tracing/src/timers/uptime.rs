@@ -4,8 +4,14 @@ use tach_core::{Clock, Instant, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
 use super::{current, write};
-use crate::timer::sealed::Print;
-use crate::timer::{Timer, WithClock, impl_format_time};
+use crate::timer::Timer;
+use crate::timer::sealed::Format;
+
+/// The format of the timer [`Uptime`](const@Uptime), whose type is `Timer<Uptime>`.
+#[derive(Debug, Clone, Copy)]
+pub struct Uptime {
+    start: Option<Instant>,
+}
 
 /// A timer that prints the time since a start: `   0.000042000s`.
 ///
@@ -23,7 +29,7 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 /// use tach_tracing::Uptime;
 ///
 /// tach_core::uptime();
-/// tracing_subscriber::fmt().with_timer(Uptime::default()).init();
+/// tracing_subscriber::fmt().with_timer(Uptime).init();
 /// tracing::info!("starting");
 /// std::thread::sleep(std::time::Duration::from_millis(42));
 /// tracing::info!("ready");
@@ -35,10 +41,8 @@ use crate::timer::{Timer, WithClock, impl_format_time};
 ///    0.000317344s  INFO timer_uptime: starting
 ///    0.042454886s  INFO timer_uptime: ready
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Uptime {
-    start: Option<Instant>,
-}
+#[expect(non_upper_case_globals, reason = "a timer reads like a unit struct")]
+pub const Uptime: Timer<Uptime> = Timer::new(Uptime { start: None });
 
 impl Uptime {
     /// Creates a timer that prints the time since `start`, or zero before it.
@@ -56,21 +60,16 @@ impl Uptime {
     /// tracing::info!("ready");
     /// ```
     #[must_use]
-    pub fn since(start: impl Into<Instant>) -> Self {
-        Self { start: Some(start.into()) }
+    pub fn since(start: impl Into<Instant>) -> Timer<Self> {
+        Timer::new(Self { start: Some(start.into()) })
     }
 }
 
-impl_format_time!([] Uptime);
-
-impl Timer for Uptime {
-    fn with_clock<C: Clock>(self, clock: C) -> WithClock<Self, C> {
-        let start = self.start.unwrap_or_else(|| clock.now());
-        WithClock::new(Self::since(start), clock)
+impl Format for Uptime {
+    fn begun_by(self, clock: &impl Clock) -> Self {
+        Self { start: Some(self.start.unwrap_or_else(|| clock.now())) }
     }
-}
 
-impl Print for Uptime {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let now = current::instant(clock);

@@ -3,14 +3,20 @@
 use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
-use super::{current, write};
-use crate::timer::sealed::{Digits, Print};
-use crate::timer::{Timer, impl_format_time};
+use super::{DIGITS, current, write};
+use crate::timer::Timer;
+use crate::timer::sealed::{Digits, Format};
 
-/// A timer that prints UTC as RFC 3339 with `DIGITS` digits of a second (0 to 9, six by default):
-/// `2026-11-21T09:30:00.123456Z`.
+/// The format of the timer [`Utc`](const@Utc), whose type is `Timer<Utc>`.
+#[derive(Debug, Clone, Copy)]
+pub struct Utc {
+    digits: usize,
+}
+
+/// A timer that prints UTC as RFC 3339: `2026-11-21T09:30:00.123456Z`.
 ///
-/// With six digits the text has the form of tracing-subscriber's `SystemTime`.
+/// [`digits`](Timer::digits) sets the number of digits of a second. With six, the default, the text
+/// has the form of tracing-subscriber's `SystemTime`.
 ///
 /// # Cost
 ///
@@ -20,15 +26,8 @@ use crate::timer::{Timer, impl_format_time};
 /// # Examples
 ///
 /// ```
-/// tracing_subscriber::fmt().with_timer(tach_tracing::Utc::<3>).init();
+/// tracing_subscriber::fmt().with_timer(tach_tracing::Utc).init();
 /// tracing::info!("ready");
-/// ```
-///
-/// To use the default number of digits, write the type:
-///
-/// ```
-/// let timer: tach_tracing::Utc = tach_tracing::Utc;
-/// tracing_subscriber::fmt().with_timer(timer).init();
 /// ```
 ///
 /// `cargo run --example timer_utc` prints
@@ -36,21 +35,19 @@ use crate::timer::{Timer, impl_format_time};
 /// ```text
 /// 2026-11-21T13:48:46.863Z  INFO timer_utc: ready
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Utc<const DIGITS: usize = 6>;
+#[expect(non_upper_case_globals, reason = "a timer reads like a unit struct")]
+pub const Utc: Timer<Utc> = Timer::new(Utc { digits: DIGITS });
 
-impl_format_time!([const DIGITS: usize] Utc<DIGITS>);
-
-impl<const DIGITS: usize> Timer for Utc<DIGITS> {}
-
-impl<const DIGITS: usize> Digits for Utc<DIGITS> {
-    const DIGITS: usize = DIGITS;
+impl Digits for Utc {
+    fn digits(&mut self) -> &mut usize {
+        &mut self.digits
+    }
 }
 
-impl<const DIGITS: usize> Print for Utc<DIGITS> {
+impl Format for Utc {
     #[inline]
     fn print(&self, clock: &impl Clock, writer: &mut Writer<'_>) {
         let time = current::unix_time(clock);
-        adapter::rfc3339::with_text::<DIGITS, _>(time, |text| write(writer, text));
+        adapter::rfc3339::with_text_digits(time, self.digits, |text| write(writer, text));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    CloseTimes, EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming, UnixMicros,
-    UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc, WithClock,
+    CloseTimes, EventTimeLayer, FixedOffset, SpanDurations, SpanTimes, SpanTiming, Timer,
+    UnixMillis, UnixNanos, Uptime, Utc,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
@@ -15,42 +15,39 @@ use tracing_subscriber::{Layer, Registry, fmt};
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
     CloseTimes<()>,
-    EventTime<()>,
-    FixedOffset,
+    EventTimeLayer<()>,
     SpanDurations,
-    UnixMicros,
-    UnixMillis,
-    UnixNanos,
-    UnixSeconds,
-    Uptime,
-    Utc,
-    WithClock<Utc, &'static IncreasingClock>,
+    Timer<FixedOffset>,
+    Timer<UnixMillis>,
+    Timer<UnixNanos>,
+    Timer<Uptime>,
+    Timer<Utc, &'static IncreasingClock>,
 );
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
-    EventTime<fmt::Layer<Registry>, Arc<ManualClock>>,
+    EventTimeLayer<fmt::Layer<Registry>, Arc<ManualClock>>,
     SpanTimes,
     SpanTiming,
 );
 #[cfg(feature = "tree")]
-assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Tree<Utc>);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Tree<Timer<Utc>>);
 #[cfg(feature = "jiff")]
-assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Local);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] Timer<tach_tracing::Local>);
 #[cfg(feature = "jiff")]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
-    tach_tracing::Error, tach_tracing::Strftime,
+    tach_tracing::Error, Timer<tach_tracing::Strftime>,
 );
 assert_implements!(
     [Layer<Registry> + Send + Sync + 'static]
-    CloseTimes<EventTime<Option<fmt::Layer<Registry>>>>,
-    EventTime<fmt::Layer<Registry>, Arc<dyn Clock>>,
+    CloseTimes<EventTimeLayer<Option<fmt::Layer<Registry>>>>,
+    EventTimeLayer<fmt::Layer<Registry>, Arc<dyn Clock>>,
     SpanTiming,
 );
 
 #[test]
-fn utc_is_empty() {
-    assert_eq!(size_of::<Utc>(), 0);
+fn a_timer_is_as_large_as_its_number_of_digits() {
+    assert_eq!(size_of::<Timer<Utc>>(), size_of::<usize>());
 }
 
 #[test]

@@ -4,14 +4,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_tracing::{CloseTimes, EventTime, SpanTiming, Timer as _, Utc};
+use tach_tracing::{CloseTimes, EventTimeLayer, SpanTiming, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::fmt::time::FormatTime;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::{Layer, Registry, fmt, registry};
+use tracing_subscriber::layer::{Identity, SubscriberExt as _};
+use tracing_subscriber::{Layer, Registry, fmt, registry, reload};
 
 type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
 
@@ -103,17 +103,21 @@ fn other_span_events_are_printed_as_before() {
     assert_eq!(printed(&captured, ours), theirs);
 }
 
+/// The layer is added while the span is open.
 #[test]
-fn without_span_timing_only_the_message_is_printed() {
-    let layer = |captured: &Captured| fmt::layer().with_ansi(false).with_writer(captured.clone());
+fn a_span_that_is_older_than_the_layer_has_only_the_message() {
     let captured = Captured::default();
-    let theirs = layer(&captured).with_span_events(FmtSpan::CLOSE).without_time();
-    with_default(registry().with(theirs), spans);
-    let theirs = captured.text();
-    let captured = Captured::default();
-    with_default(registry().with(CloseTimes::new(layer(&captured).without_time())), spans);
-    assert_eq!(captured.text(), theirs);
-    assert_eq!(theirs.matches(": close").count(), 4, "{theirs}");
+    let lines = || {
+        let layer = fmt::layer().with_ansi(false).without_time().with_target(false);
+        Some(CloseTimes::new(layer.with_writer(captured.clone())))
+    };
+    let (layer, handle) = reload::Layer::new(lines().filter(|_| false));
+    with_default(registry().with(layer).with(Identity::new()), || {
+        let span = tracing::info_span!("old");
+        handle.reload(lines()).unwrap();
+        span.in_scope(|| ());
+    });
+    assert_eq!(captured.text(), " INFO old: close\n");
 }
 
 fn clock() -> Arc<ManualClock> {
@@ -126,7 +130,7 @@ fn span_timing_measures_the_printed_durations() {
     let layer = fmt::layer().with_ansi(false).with_target(false).with_writer(captured.clone());
     let subscriber = registry()
         .with(SpanTiming::new().with_clock(clock.clone()))
-        .with(CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone()))));
+        .with(CloseTimes::new(layer.with_timer(Utc.digits(3).with_clock(clock.clone()))));
     with_default(subscriber, || {
         let span = tracing::info_span!("work", id = 7);
         span.in_scope(|| clock.advance(Duration::from_nanos(12_345)));
@@ -144,7 +148,7 @@ fn json_has_the_times_as_fields() {
     let layer = fmt::layer().json().with_writer(captured.clone());
     let subscriber = registry()
         .with(SpanTiming::new().with_clock(clock.clone()))
-        .with(CloseTimes::new(layer.with_timer(Utc::<3>.with_clock(clock.clone()))));
+        .with(CloseTimes::new(layer.with_timer(Utc.digits(3).with_clock(clock.clone()))));
     with_default(subscriber, || {
         tracing::info_span!("work").in_scope(|| clock.advance(Duration::from_secs(90)));
     });
@@ -160,17 +164,17 @@ fn json_has_the_times_as_fields() {
 fn with_event_time_all_lines_of_a_closed_span_have_one_time() {
     type Stack = fn(Boxed, Boxed) -> Boxed;
     let stacks: [Stack; 2] = [
-        |one, other| CloseTimes::new(EventTime::new(one.and_then(other))).boxed(),
+        |one, other| CloseTimes::new(EventTimeLayer::new(one.and_then(other))).boxed(),
         |one, other| {
             let layers = CloseTimes::new(one).and_then(CloseTimes::new(other));
-            EventTime::new(layers).with_span_events().boxed()
+            EventTimeLayer::new(layers).with_span_events().boxed()
         },
     ];
     for stack in stacks {
         let captured = <[Captured; 2]>::default();
         let [one, other] = captured.each_ref().map(|captured| {
             let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
-            layer.with_timer(Utc::<9>).boxed()
+            layer.with_timer(Utc.digits(9)).boxed()
         });
         let layers = vec![SpanTiming::new().boxed(), stack(one, other)];
         with_default(registry().with(layers), spans);
@@ -186,10 +190,10 @@ fn each_layer_has_a_filter_of_its_own_within_event_time() {
     let captured = <[Captured; 2]>::default();
     let [one, other] = captured.each_ref().map(|captured| {
         let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
-        CloseTimes::new(layer.with_timer(Utc::<9>))
+        CloseTimes::new(layer.with_timer(Utc.digits(9)))
     });
     let layers = one.with_filter(LevelFilter::INFO).and_then(other);
-    let layers = EventTime::new(layers).with_span_events();
+    let layers = EventTimeLayer::new(layers).with_span_events();
     with_default(registry().with(SpanTiming::new()).with(layers), spans);
     let [one, other] = captured.map(|captured| captured.text());
     // Every other line has a hidden span, or a hidden level.
@@ -224,4 +228,51 @@ fn filters_go_around_it() {
     with_default(registry().with(SpanTiming::new()).with(lines), spans);
     let text = captured.text();
     assert_eq!(text.matches(": close").count(), 2, "{text}");
+}
+
+/// Short lines in `captured`, as a layer of any subscriber.
+macro_rules! short_lines {
+    ($captured:ident) => {
+        CloseTimes::new(
+            fmt::layer()
+                .with_ansi(false)
+                .without_time()
+                .with_target(false)
+                .with_writer($captured.clone()),
+        )
+    };
+}
+
+/// Without a `SpanTiming`, beside two layers of which each would measure.
+#[test]
+fn spans_are_measured_without_span_timing() {
+    let captured = Captured::default();
+    with_default(registry().with(short_lines!(captured)).with(short_lines!(captured)), || {
+        let span = tracing::info_span!("work");
+        std::thread::sleep(Duration::from_millis(5));
+        span.in_scope(|| std::thread::sleep(Duration::from_millis(20)));
+    });
+    let text = captured.text();
+    let times: Vec<_> = text.lines().map(|line| line.split_once("time.busy=").unwrap().1).collect();
+    assert_eq!((times.len(), times[0]), (2, times[1]), "{text}");
+    let (busy, idle) = times[0].split_once(" time.idle=").unwrap();
+    let is_short = |text: &str| text.ends_with("ns") || text.ends_with("µs");
+    assert!(!is_short(busy) && !is_short(idle), "{text}");
+}
+
+/// The layer's clock counts, wherever it stands.
+#[test]
+fn the_clock_of_span_timing_counts_in_any_order() {
+    let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
+    let captured = Captured::default();
+    let timing = || SpanTiming::new().with_clock(clock.clone());
+    let work = || {
+        let span = tracing::info_span!("work");
+        clock.advance(Duration::from_secs(2));
+        span.in_scope(|| clock.advance(Duration::from_secs(3)));
+    };
+    with_default(registry().with(timing()).with(short_lines!(captured)), work);
+    with_default(registry().with(short_lines!(captured)).with(timing()), work);
+    let line = " INFO work: close time.busy=3.00s time.idle=2.00s\n";
+    assert_eq!(captured.text(), line.repeat(2));
 }

@@ -24,11 +24,11 @@ struct Pair {
 impl Pair {
     fn text_layer(&self) -> Boxed {
         let layer = fmt::layer().with_ansi(false).with_writer(self.text.clone());
-        layer.with_timer(Utc::<9>).boxed()
+        layer.with_timer(Utc.digits(9)).boxed()
     }
 
     fn json_layer(&self) -> Boxed {
-        fmt::layer().json().with_writer(self.json.clone()).with_timer(Utc::<9>).boxed()
+        fmt::layer().json().with_writer(self.json.clone()).with_timer(Utc.digits(9)).boxed()
     }
 
     fn text_times(&self) -> Times {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tach_tracing::{CloseTimes, EventTime};
+use tach_tracing::{CloseTimes, EventTimeLayer};
 use tracing::dispatcher::with_default;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -110,8 +110,8 @@ fn every_call_is_forwarded() {
     for method in ["on_register_dispatch", "on_layer", "on_record", "on_follows_from", "on_exit"] {
         assert!(directly.contains(&method), "{method}");
     }
-    assert_eq!(calls(EventTime::new), directly);
-    assert_eq!(calls(|recorder| EventTime::new(recorder).with_span_events()), directly);
+    assert_eq!(calls(EventTimeLayer::new), directly);
+    assert_eq!(calls(|recorder| EventTimeLayer::new(recorder).with_span_events()), directly);
 
     // In addition, an event for each closed span, for which filters are asked.
     let mut with_events = directly;
@@ -142,6 +142,6 @@ fn a_change_of_a_span_s_number_is_forwarded() {
         with_default(&dispatch, || tracing::info!("event"));
         assert_eq!(*recorder.0.lock().unwrap(), ["on_id_change"]);
     }
-    assert_forwarded(EventTime::new);
+    assert_forwarded(EventTimeLayer::new);
     assert_forwarded(CloseTimes::new);
 }

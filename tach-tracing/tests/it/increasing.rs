@@ -4,10 +4,8 @@ use core::time::Duration;
 use std::collections::HashSet;
 use std::thread;
 
-use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime, event_time};
-use tach_tracing::{
-    EventTime, FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Utc,
-};
+use tach_core::{Clock, IncreasingClock, ManualClock, SystemClock, UnixTime, event_time};
+use tach_tracing::{EventTimeLayer, FixedOffset, UnixMillis, UnixNanos, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, dispatcher};
@@ -46,9 +44,13 @@ fn different(times: &[String]) -> usize {
     times.iter().collect::<HashSet<_>>().len()
 }
 
+/// Of a resolution of six digits, and of three.
+static MICROS: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_micros(1));
+static MILLIS: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_millis(1));
+
 #[test]
 fn no_two_lines_of_any_thread_and_layer_have_the_same_time() {
-    let times = times(Utc::<6>.strictly_increasing(), Utc::<6>.strictly_increasing());
+    let times = times(Utc.with_clock(&MICROS), Utc.with_clock(&MICROS));
     assert_eq!(times.len(), 2 * THREADS * EVENTS);
     assert_eq!(different(&times), times.len());
 }
@@ -62,43 +64,35 @@ fn texts(timer: &impl FormatTime) -> Vec<String> {
 }
 
 #[test]
-fn every_timer_knows_its_resolution() {
+fn every_timer_of_unix_time_increases() {
     fn assert_different(timer: &impl FormatTime) {
         let texts = texts(timer);
         assert_eq!(different(&texts), texts.len(), "{texts:?}");
+        assert!(texts.is_sorted());
     }
     let offset = "+01:00".parse().unwrap();
-    assert_different(&Utc::<0>.strictly_increasing());
-    assert_different(&Utc::<1>.strictly_increasing());
-    assert_different(&Utc::<2>.strictly_increasing());
-    assert_different(&Utc::<3>.strictly_increasing());
-    assert_different(&Utc::<4>.strictly_increasing());
-    assert_different(&Utc::<5>.strictly_increasing());
-    assert_different(&Utc::<6>.strictly_increasing());
-    assert_different(&Utc::<9>.strictly_increasing());
-    assert!(texts(&Utc::<6>.strictly_increasing()).is_sorted());
-    assert_different(&FixedOffset::<3>::new(offset).strictly_increasing());
+    assert_different(&Utc.with_clock(&MICROS));
+    assert_different(&Utc.digits(3).with_clock(&MILLIS));
+    assert_different(&FixedOffset::new(offset).digits(3).with_clock(&MILLIS));
     #[cfg(feature = "jiff")]
-    assert_different(&tach_tracing::Local::<3>.strictly_increasing());
-    assert_different(&UnixSeconds.strictly_increasing());
-    assert_different(&UnixMillis.strictly_increasing());
-    assert_different(&UnixMicros.strictly_increasing());
-    assert_different(&UnixNanos.strictly_increasing());
+    assert_different(&tach_tracing::Local.digits(3).with_clock(&MILLIS));
+    assert_different(&UnixMillis.with_clock(&MILLIS));
+    assert_different(&UnixNanos.with_clock(&MICROS));
 }
 
-/// Inside `EventTime`, timers print its time, so it must increase.
+/// Inside `EventTimeLayer`, timers print its time, so it must increase.
 #[test]
 fn event_times_are_strictly_increasing_if_asked_for() {
     let captured = Captured::default();
     let layer = || {
         let layer = fmt::layer().with_ansi(false).with_writer(captured.clone());
-        layer.with_timer(Utc::<3>.strictly_increasing())
+        layer.with_timer(Utc.digits(3).with_clock(&MILLIS))
     };
     let printed = |subscriber: Dispatch| {
         dispatcher::with_default(&subscriber, || (0..EVENTS).for_each(|i| tracing::info!(i)));
     };
     printed(Dispatch::new(
-        registry().with(EventTime::new(layer().and_then(layer())).strictly_increasing::<3>()),
+        registry().with(EventTimeLayer::new(layer().and_then(layer())).with_clock(&MILLIS)),
     ));
     // Without an event time, the timers use the same clock.
     printed(Dispatch::new(registry().with(layer())));
@@ -113,26 +107,14 @@ fn event_times_are_strictly_increasing_if_asked_for() {
 /// The positive control: a thousand texts take less than a second.
 #[test]
 fn other_timers_repeat_a_time() {
-    assert!(different(&texts(&Utc::<0>)) < 1000);
-    assert!(different(&texts(&UnixSeconds)) < 1000);
-}
-
-#[test]
-fn timers_of_as_many_digits_share_one_clock() {
-    let times = times(Utc::<6>.strictly_increasing(), UnixMicros.strictly_increasing());
-    let micros = |time: &String| match time.parse() {
-        Ok(micros) => micros,
-        Err(_) => time.parse::<UnixTime>().unwrap().as_micros(),
-    };
-    let different: HashSet<u64> = times.iter().map(micros).collect();
-    assert_eq!(different.len(), 2 * THREADS * EVENTS);
+    assert!(different(&texts(&Utc.digits(0))) < 1000);
 }
 
 /// The positive control.
 #[test]
 fn with_a_clock_that_stands_still_other_timers_print_one_time() {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-    let times = times(Utc::<6>.with_clock(&CLOCK), Utc::<6>.with_clock(&CLOCK));
+    let times = times(Utc.with_clock(&CLOCK), Utc.with_clock(&CLOCK));
     assert_eq!(different(&times), 1);
 }
 
@@ -146,7 +128,7 @@ fn lines_and_event_times_are_a_unit_apart() {
         .with_ansi(false)
         .with_target(false)
         .with_writer(captured.clone())
-        .with_timer(Utc::<3>.with_clock(clock))
+        .with_timer(Utc.digits(3).with_clock(clock))
         .finish();
     with_default(subscriber, || {
         tracing::info!("one");

@@ -13,6 +13,7 @@ mod layer_allocation;
 mod manual;
 #[cfg(all(feature = "jiff", unix))]
 mod privileged;
+mod shown;
 mod span_timing;
 mod support;
 mod texts;

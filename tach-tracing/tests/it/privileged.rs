@@ -4,7 +4,6 @@ use core::time::Duration;
 use std::process::Command;
 
 use tach_core::{ManualClock, UnixTime};
-use tach_tracing::Timer as _;
 use test_support::users::{Copy, STRANGER, can_be_others};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime as _;
@@ -16,7 +15,11 @@ use tracing_subscriber::fmt::time::FormatTime as _;
 fn child() {
     let clock = ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_800_000_000));
     let mut text = String::new();
-    tach_tracing::Local::<0>.with_clock(clock).format_time(&mut Writer::new(&mut text)).unwrap();
+    tach_tracing::Local
+        .digits(0)
+        .with_clock(clock)
+        .format_time(&mut Writer::new(&mut text))
+        .unwrap();
     println!("local time: {text}");
 }
 

@@ -59,7 +59,7 @@ fn timed(clock: impl Clock + 'static) -> (impl Subscriber + for<'a> LookupSpan<'
 #[track_caller]
 fn assert_durations(durations: SpanDurations, age: u64, busy: u64, thread_time: u64) {
     assert_eq!(
-        (durations.age(), durations.busy(), durations.idle(), durations.thread_time()),
+        (durations.age, durations.busy, durations.idle, durations.thread_time),
         (ns(age), ns(busy), ns(age - busy), ns(thread_time))
     );
 }
@@ -214,9 +214,9 @@ fn busy_and_idle_agree_with_another_clock() {
         most = start.elapsed();
     });
     let durations = reader.only();
-    assert_within(durations.busy(), busy, most_busy);
-    assert_within(durations.idle(), pause, most.saturating_sub(busy));
-    assert_eq!(durations.thread_time(), durations.busy());
+    assert_within(durations.busy, busy, most_busy);
+    assert_within(durations.idle, pause, most.saturating_sub(busy));
+    assert_eq!(durations.thread_time, durations.busy);
 }
 
 /// Asserts that a duration lies between those that the standard library's clock measured inside and

@@ -1,11 +1,10 @@
 //! Every timer.
 
 use core::fmt;
+use core::time::Duration;
 
-use tach_core::{Clock as _, ManualClock, UnixTime};
-use tach_tracing::{
-    FixedOffset, Timer as _, UnixMicros, UnixMillis, UnixNanos, UnixSeconds, Uptime, Utc,
-};
+use tach_core::{Clock as _, IncreasingClock, ManualClock, SystemClock, UnixTime};
+use tach_tracing::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 #[cfg(feature = "jiff")]
 use tach_tracing::{Local, Strftime};
 use tracing_subscriber::fmt::format::Writer;
@@ -16,6 +15,9 @@ pub(crate) const NOW: UnixTime = UnixTime::from_nanos(1_700_000_000_123_456_789)
 
 /// The clock of the timers of [`still`].
 pub(crate) static CLOCK: ManualClock = ManualClock::new(NOW);
+
+/// A clock for timestamps of nine digits.
+static INCREASING: IncreasingClock = IncreasingClock::new(SystemClock, Duration::from_nanos(1));
 
 /// Any timer. tracing-subscriber does not implement `FormatTime` for boxes.
 pub(crate) struct Boxed(pub(crate) Box<dyn FormatTime + Send + Sync>);
@@ -37,20 +39,15 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
     let offset = || "-03:30".parse().unwrap();
     #[allow(unused_mut, reason = "a feature adds some")]
     let mut timers = vec![
-        entry(Uptime::default().with_clock(&CLOCK), "   0.000000000s"),
+        entry(Uptime.with_clock(&CLOCK), "   0.000000000s"),
         entry(Uptime::since(CLOCK.now()).with_clock(&CLOCK), "   0.000000000s"),
-        entry(Utc::<0>.with_clock(&CLOCK), "2023-11-14T22:13:20Z"),
-        entry(Utc::<3>.with_clock(&CLOCK), "2023-11-14T22:13:20.123Z"),
-        entry(Utc::<6>.with_clock(&CLOCK), "2023-11-14T22:13:20.123456Z"),
-        entry(Utc::<9>.with_clock(&CLOCK), "2023-11-14T22:13:20.123456789Z"),
-        entry(FixedOffset::<0>::new(offset()).with_clock(&CLOCK), "2023-11-14T18:43:20-03:30"),
-        entry(
-            FixedOffset::<6>::new(offset()).with_clock(&CLOCK),
-            "2023-11-14T18:43:20.123456-03:30",
-        ),
-        entry(UnixSeconds.with_clock(&CLOCK), "1700000000"),
+        entry(Utc.digits(0).with_clock(&CLOCK), "2023-11-14T22:13:20Z"),
+        entry(Utc.digits(3).with_clock(&CLOCK), "2023-11-14T22:13:20.123Z"),
+        entry(Utc.with_clock(&CLOCK), "2023-11-14T22:13:20.123456Z"),
+        entry(Utc.digits(9).with_clock(&CLOCK), "2023-11-14T22:13:20.123456789Z"),
+        entry(FixedOffset::new(offset()).digits(0).with_clock(&CLOCK), "2023-11-14T18:43:20-03:30"),
+        entry(FixedOffset::new(offset()).with_clock(&CLOCK), "2023-11-14T18:43:20.123456-03:30"),
         entry(UnixMillis.with_clock(&CLOCK), "1700000000123"),
-        entry(UnixMicros.with_clock(&CLOCK), "1700000000123456"),
         entry(UnixNanos.with_clock(&CLOCK), "1700000000123456789"),
     ];
     #[cfg(feature = "jiff")]
@@ -62,7 +59,7 @@ pub(crate) fn still() -> Vec<(Boxed, String)> {
         let zoned = timestamp.to_zoned(jiff::tz::TimeZone::system());
         let here = format!("{:.6}", timestamp.display_with_offset(zoned.offset()));
         timers.extend([
-            entry(Local::<6>.with_clock(&CLOCK), here.clone()),
+            entry(Local.with_clock(&CLOCK), here.clone()),
             entry(utc.with_clock(&CLOCK), "14 Nov 2023, 22:13:20.123"),
             entry(fixed.with_clock(&CLOCK), "Tue 18:43:20 -03:30 -0330"),
             entry(local.with_clock(&CLOCK), here),
@@ -78,23 +75,21 @@ pub(crate) fn system() -> Vec<Boxed> {
     let offset = || "-03:30".parse().unwrap();
     #[allow(unused_mut, reason = "a feature adds some")]
     let mut timers = vec![
-        boxed(Uptime::default()),
+        boxed(Uptime),
         boxed(Uptime::since(std::time::Instant::now())),
-        boxed(Utc::<0>),
-        boxed(Utc::<6>),
-        boxed(Utc::<9>.strictly_increasing()),
-        boxed(FixedOffset::<6>::new(offset())),
-        boxed(FixedOffset::<9>::new(offset()).strictly_increasing()),
-        boxed(UnixSeconds),
+        boxed(Utc.digits(0)),
+        boxed(Utc),
+        boxed(Utc.digits(9).with_clock(&INCREASING)),
+        boxed(FixedOffset::new(offset())),
+        boxed(FixedOffset::new(offset()).digits(9).with_clock(&INCREASING)),
         boxed(UnixMillis),
-        boxed(UnixMicros),
         boxed(UnixNanos),
-        boxed(UnixSeconds.strictly_increasing()),
+        boxed(UnixNanos.with_clock(&INCREASING)),
     ];
     #[cfg(feature = "jiff")]
     timers.extend([
-        boxed(Local::<6>),
-        boxed(Local::<9>.strictly_increasing()),
+        boxed(Local),
+        boxed(Local.digits(9).with_clock(&INCREASING)),
         boxed(Strftime::utc("%d %b %Y, %H:%M:%S%.3f %Q").unwrap()),
         boxed(Strftime::fixed_offset("%a %T %:z", offset()).unwrap()),
         boxed(Strftime::local("%A %FT%T%.6f%:z %Z %Q").unwrap()),

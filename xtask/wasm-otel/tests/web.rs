@@ -9,7 +9,7 @@ use opentelemetry::logs::{LogRecord, Logger, LoggerProvider};
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
-use tach_otel::{Align, Clocked, EventTime};
+use tach_otel::{Align, Clocked, EventTimeProcessor};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// The coarseness of a host's clocks, and the drift of a new page's.
@@ -71,7 +71,7 @@ fn spans_of_others_are_repaired() {
 #[test]
 fn log_records_have_one_time() {
     let exporter = InMemoryLogExporter::default();
-    let builder = SdkLoggerProvider::builder().with_log_processor(EventTime::new());
+    let builder = SdkLoggerProvider::builder().with_log_processor(EventTimeProcessor::default());
     let provider = builder.with_simple_exporter(exporter.clone()).build();
     emit(&provider.logger("plain"));
     emit(&Clocked::new(provider.clone()).logger("clocked"));

@@ -18,7 +18,7 @@ fn printed<const N: usize>(zone: &TimeZone, times: [&str; N]) -> [String; N] {
     let known = Cell::new(Known::NOTHING);
     times.map(|time| {
         let offset = offset_with(&known, at(time), || zone.clone());
-        adapter::rfc3339::with_offset_text::<9, _>(at(time), offset, str::to_owned)
+        adapter::rfc3339::with_offset_text(at(time), 9, offset, str::to_owned)
     })
 }
 
@@ -159,7 +159,7 @@ proptest! {
                 let offset = offset_with(&known, time, || zone.clone());
                 let timestamp = Timestamp::from(time);
                 let theirs = timestamp.display_with_offset(zone.to_offset(timestamp));
-                let ours = adapter::rfc3339::with_offset_text::<9, _>(time, offset, str::to_owned);
+                let ours = adapter::rfc3339::with_offset_text(time, 9, offset, str::to_owned);
                 prop_assert_eq!(ours, format!("{theirs:.9}"));
             }
         }

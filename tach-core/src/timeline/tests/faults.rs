@@ -387,7 +387,7 @@ fn the_identity_never_syncs() {
     let timeline = timeline(BackwardStep::Hold);
     let machine = OsClock;
     for tick in [0, 1, 77, 1 << 32, (1 << 40) + 5, (1 << 40) + (1 << 32), u64::MAX / 2, 3] {
-        // Once by the record, once by the line in use that the record left.
+        // The first conversion uses the record and installs its line, which the second one uses.
         assert_eq!(timeline.ns_at(tick, &machine), tick);
         assert_eq!(timeline.ns_at(tick, &machine), tick);
         assert_eq!(timeline.ns_between(1, tick, &machine), tick.saturating_sub(1));

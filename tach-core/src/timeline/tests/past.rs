@@ -1,4 +1,4 @@
-//! The past, of which some records are kept and the others are chords.
+//! Times in the past: some records are kept, and chords replace the others.
 
 use std::collections::BTreeMap;
 

@@ -78,8 +78,8 @@ impl Scenario {
         ]);
         let rate = Rate::from_slope(1000 * NS_PER_S, 1000 * hz);
         let mut machine = Machine::with_rate(seed, rate);
-        // No frequency, the true one, or one that is off by so many ppm: a little, as by another
-        // crystal, by much.
+        // The machine declares no frequency, the true one, or one that is off by so many ppm: from
+        // the difference between two crystals to nearly the whole.
         let lies = [0, 500, 800, 1200, 2000, 4000, 10_000, 41_667, 960_000];
         let lie_hz = hz / 1_000_000 * random.pick(&lies);
         machine.declared_hz = random.pick(&[None, Some(hz), Some(hz + lie_hz), Some(hz - lie_hz)]);
@@ -147,7 +147,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Lets the counter fail as often as the start has it.
+    /// Makes the counter fail as many times as [`Start`] says.
     fn begin(&self) -> Result<(), String> {
         let Start::AfterFailures(count) = self.start else { return Ok(()) };
         let machine = &self.process.machine;
@@ -160,7 +160,7 @@ impl Scenario {
         };
         // The rate is known by then, also by an OS clock of long steps.
         use_for_two_minutes();
-        // A failure right after another one may be taken for a part of that one.
+        // Two failures close together may be found as one, so this tries more often.
         for _ in 0..4 * count {
             if failures() < count {
                 machine.pass_ns(NS_PER_S);
@@ -169,7 +169,7 @@ impl Scenario {
                 self.process.read();
             }
         }
-        // What follows finds room for the bends of a minute.
+        // Afterwards the history again has room for all bends of a minute.
         use_for_two_minutes();
         let wanted = if count == 1 { Mode::Moved } else { Mode::Replaced };
         let (failures, mode) = (failures(), self.process.mode.get());

@@ -46,7 +46,7 @@ pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -
     with_formatter(&UTC, |formatter| f(formatter.format_digits(time, digits)))
 }
 
-/// Calls `f` with the text of `time` like [`with_text`], in local time `offset` ahead of
+/// Calls `f` with the text of `time` like [`with_text_digits`], in local time `offset` ahead of
 /// UTC.
 ///
 /// # Examples
@@ -57,17 +57,18 @@ pub fn with_text_digits<R>(time: UnixTime, digits: usize, f: impl FnOnce(&str) -
 /// use tach_core::Offset;
 ///
 /// let offset = Offset::from_minutes(60)?;
-/// let text = rfc3339::with_offset_text::<0, _>(UnixTime::EPOCH, offset, str::to_owned);
+/// let text = rfc3339::with_offset_text(UnixTime::EPOCH, 0, offset, str::to_owned);
 /// assert_eq!(text, "1970-01-01T01:00:00+01:00");
 /// # Ok::<(), tach_core::Error>(())
 /// ```
 #[inline]
-pub fn with_offset_text<const DIGITS: usize, R>(
+pub fn with_offset_text<R>(
     time: UnixTime,
+    digits: usize,
     offset: Offset,
     f: impl FnOnce(&str) -> R,
 ) -> R {
-    with_formatter(&LOCAL, |formatter| f(formatter.format_with_offset::<DIGITS>(time, offset)))
+    with_formatter(&LOCAL, |formatter| f(formatter.format_with_offset(time, digits, offset)))
 }
 
 /// Calls `f` with a copy of the thread's formatter, and stores the copy afterwards.

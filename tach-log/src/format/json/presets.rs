@@ -3,6 +3,7 @@
 use std::process;
 
 use super::Json;
+use crate::format::ids::{Id, SPAN_ID, TRACE_ID};
 use crate::format::layout::{Kind, Layout, Own, Syntax, What};
 
 impl Json {
@@ -15,6 +16,8 @@ impl Json {
     ///   and `exception.type` are `error.type`; `error.stack_trace`, `exception.stacktrace` and
     ///   `backtrace` are `error.stack_trace`; `trace_id` is `trace.id`, and `span_id` is `span.id`.
     ///   Each is a text, whatever the event's value was.
+    /// - Beside a sink of spans, `trace.id` and `span.id` are the ids of the span around the event,
+    ///   unless a field is one of them.
     /// - All other fields are [`labels`][labels]: `user` is `labels.user`. `_` stands for each `.`,
     ///   `*` and `\` in their keys, and an object or a list is written as its text. The names of
     ///   the spans are `labels.span`.
@@ -35,7 +38,6 @@ impl Json {
     #[must_use]
     pub fn ecs() -> Self {
         preset(
-            Syntax::Json,
             &[
                 ("@timestamp", What::Time),
                 ("log.level", What::Level),
@@ -47,6 +49,8 @@ impl Json {
                 ("process.thread.name", What::ThreadName),
                 ("process.thread.id", What::ThreadId),
                 ("labels.span", What::SpanNames),
+                ("trace.id", What::Id(Id::Trace)),
+                ("span.id", What::Id(Id::Span)),
             ],
             &[
                 ("trace_id", "trace.id"),
@@ -69,9 +73,10 @@ impl Json {
     /// Creates the layout of [structured logs of Google Cloud][google], which its agents and
     /// runtimes parse.
     ///
-    /// The fields `trace_id` and `span_id` lead to the trace, if the log's agent knows the project.
-    /// Otherwise [a trace has the text][trace] `projects/PROJECT_ID/traces/TRACE_ID`, which the
-    /// field `trace_id` then must hold.
+    /// Beside a sink of spans, the ids of the span around the event lead to the trace, with whether
+    /// it is sampled. [The trace is its bare id][trace]: an agent that reads only the older text
+    /// `projects/PROJECT_ID/traces/TRACE_ID` needs a field `trace_id` with that text. Such a field,
+    /// or one named `span_id`, replaces them all.
     ///
     /// Errors have the `@type` of Error Reporting. `labels` is the entry's labels if it is an
     /// object of texts; `exception.stacktrace` or `backtrace` is `stack_trace`. `_` follows the key
@@ -90,7 +95,6 @@ impl Json {
     #[must_use]
     pub fn google_cloud() -> Self {
         preset(
-            Syntax::Json,
             &[
                 ("severity", What::Level),
                 ("message", What::Message),
@@ -99,6 +103,9 @@ impl Json {
                 ("@type", What::ErrorType),
                 ("target", What::Target),
                 ("span", What::SpanNames),
+                ("logging.googleapis.com/trace", What::Id(Id::Trace)),
+                ("logging.googleapis.com/spanId", What::Id(Id::Span)),
+                ("logging.googleapis.com/trace_sampled", What::Id(Id::IsSampled)),
             ],
             &[
                 ("trace_id", "logging.googleapis.com/trace"),
@@ -119,9 +126,13 @@ impl Json {
     /// `error.type` and `exception.type` are `error.kind`; `error.stack`, `exception.stacktrace`
     /// and `backtrace` are `error.stack`. `_` follows the key of a field that Datadog would read as
     /// the log's host, service, status, time or message, as `host_`. Add `service`, `host` and
-    /// others by [`with`](Self::with). A field `trace_id` keeps its name: `dd.trace_id` would be a
-    /// decimal number of Datadog's tracers.
+    /// others by [`with`](Self::with).
     ///
+    /// Beside a sink of spans, `dd.trace_id` and `dd.span_id` are the ids of the span around the
+    /// event in [Datadog's form][ids]: decimal numbers of 64 bits as texts, the lower half of the
+    /// trace's id. A field `trace_id` keeps its name.
+    ///
+    /// [ids]: https://docs.datadoghq.com/tracing/connect_logs_and_traces/opentelemetry/
     /// [datadog]: https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
     ///
     /// # Examples
@@ -132,7 +143,6 @@ impl Json {
     #[must_use]
     pub fn datadog() -> Self {
         preset(
-            Syntax::Json,
             &[
                 ("timestamp", What::Time),
                 ("status", What::Level),
@@ -140,6 +150,8 @@ impl Json {
                 ("logger.name", What::Target),
                 ("logger.thread_name", What::ThreadName),
                 ("span", What::SpanNames),
+                ("dd.trace_id", What::Id(Id::DecimalTrace)),
+                ("dd.span_id", What::Id(Id::DecimalSpan)),
             ],
             &[
                 ("err", "error.message"),
@@ -178,55 +190,22 @@ impl Json {
             ("level", What::Level),
             ("time", What::Time),
             ("span", What::SpanNames),
+            (TRACE_ID, What::Id(Id::Trace)),
+            (SPAN_ID, What::Id(Id::Span)),
         ];
-        preset(Syntax::Json, &parts, &[], Own { object: "", reserved: &[] })
+        preset(&parts, &[], Own { object: "", reserved: &[] })
             .with("v", 0)
             .with("name", name)
             .with("hostname", host_name)
             .with("pid", process::id())
             .levels([60, 50, 40, 30, 20, 10])
     }
-
-    /// Creates the layout of [OpenTelemetry's files of JSON][file]: a line is a request of OTLP
-    /// with one record, which the Collector's receiver `otlpjsonfile` reads.
-    ///
-    /// The target is the scope. Values that [`with`](Self::with) adds are attributes of the
-    /// resource, other parts are attributes of the record, as are fields. The fields `trace_id` and
-    /// `span_id` are the record's ids if they are 32 and 16 hexadecimal digits. `err` or else
-    /// `error` is `exception.message`. The time is in nanoseconds, whatever is chosen.
-    ///
-    /// [file]: https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let json = tach_log::Json::opentelemetry().with("service.name", "checkout");
-    /// ```
-    #[must_use]
-    pub fn opentelemetry() -> Self {
-        preset(
-            Syntax::Otlp,
-            &[
-                ("code.file.path", What::File),
-                ("code.line.number", What::Line),
-                ("thread.name", What::ThreadName),
-                ("thread.id", What::ThreadId),
-                ("span", What::SpanNames),
-            ],
-            &[
-                ("err", "exception.message"),
-                ("error", "exception.message"),
-                ("exception.message", "exception.message"),
-            ],
-            Own { object: "", reserved: &[] },
-        )
-    }
 }
 
 /// Creates a layout of parts, with the names that fields get as texts, and of the rest of the
 /// service's schema.
-fn preset(syntax: Syntax, parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
-    let mut layout = Layout::new(syntax, parts);
+fn preset(parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
+    let mut layout = Layout::new(Syntax::Json, parts);
     layout.add_renaming(renamed, Kind::Text);
     layout.own = own;
     Json::of(layout)

@@ -1,7 +1,6 @@
 //! Options of a layout that have no effect.
 
-use super::{Layout, Syntax, What};
-use crate::format::time::Time;
+use super::{Layout, What};
 
 impl Layout {
     /// Returns a sentence for each option that has no effect: the call, and what would be right.
@@ -19,20 +18,13 @@ impl Layout {
         if let Some(call) = self.time.zone_call().filter(|_| self.is_unix) {
             faults.push(format!("{call}: Unix time has no zone; call either {call} or unix"));
         }
-        let is_time_changed = self.is_unix || self.time != Time::DEFAULT;
-        if self.syntax == Syntax::Otlp && is_time_changed && !self.has(&[What::Time]) {
-            faults.push(
-                "opentelemetry: the time is in nanoseconds, so leave out digits, zone and unix; \
-                 they are for a time that with(\"time\", Part::Time) adds"
-                    .to_owned(),
-            );
-        }
         faults.extend(self.time.fault());
         faults.iter().map(|fault| format!("{format}::{fault}")).collect()
     }
 
     fn fault_of_rename(&self, field: &str, key: &str) -> Option<String> {
-        let part = |key: &str| self.parts.iter().find(|part| part.key == key);
+        // A field may have the key of an id, and so be renamed to it or from it.
+        let part = |key: &str| self.fixed_parts().find(|part| part.key == key);
         let call = format!("rename({field:?}, {key:?})");
         // A fixed value and a field may have one key, and then `rename` separates them.
         if let Some(right) = part(field).and_then(|part| part.what.right(key)) {
@@ -48,22 +40,14 @@ impl Layout {
 impl What {
     /// Returns what writes a built-in part with another key.
     fn right(&self, key: &str) -> Option<String> {
-        let part = match self {
-            Self::Time => "Time",
-            Self::Level => "Level",
-            Self::Target => "Target",
-            Self::Message | Self::RequiredMessage => "Message",
-            Self::SpanNames => "SpanNames",
-            Self::File => "File",
-            Self::Line => "Line",
-            Self::Module => "Module",
-            Self::ThreadName => "ThreadName",
-            Self::ThreadId => "ThreadId",
-            Self::Spans => return Some(format!("spans({key:?})")),
+        Some(match self {
+            Self::Fixed(_) | Self::ErrorType | Self::Id(_) => return None,
+            Self::Spans => format!("spans({key:?})"),
             // Google Cloud reads the two together, by one key.
-            Self::SourceLocation => return Some("Part::File and Part::Line".to_owned()),
-            Self::Fixed(_) | Self::ErrorType => return None,
-        };
-        Some(format!("with({key:?}, Part::{part})"))
+            Self::SourceLocation => "Part::File and Part::Line".to_owned(),
+            Self::RequiredMessage => format!("with({key:?}, Part::Message)"),
+            // The other parts have the names that they have in `Part`.
+            part => format!("with({key:?}, Part::{part:?})"),
+        })
     }
 }

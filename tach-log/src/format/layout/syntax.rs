@@ -15,15 +15,13 @@ use crate::value::Value;
 pub enum Syntax {
     /// Members of an object.
     Json,
-    /// JSON of OpenTelemetry's protocol.
-    Otlp,
     /// `key=value`.
     Logfmt,
 }
 
 /// The syntax of a [`Keyed`](crate::Keyed) format, as a type.
 pub trait Style {
-    /// The syntax, unless a layout has another.
+    /// The syntax.
     const SYNTAX: Syntax;
 }
 
@@ -45,7 +43,7 @@ impl Style for LogfmtSyntax {
 
 impl Syntax {
     const fn is_json(self) -> bool {
-        !matches!(self, Self::Logfmt)
+        matches!(self, Self::Json)
     }
 
     /// Returns the name of the format.
@@ -77,6 +75,17 @@ impl Syntax {
         }
     }
 
+    /// Ends a line that begins at `start`, where a comma or a space is before the first part.
+    pub(super) fn finish(self, to: &mut Vec<u8>, start: usize) {
+        match (self.is_json(), to.get_mut(start)) {
+            (true, Some(comma)) => *comma = b'{',
+            (true, None) => to.push(b'{'),
+            (false, Some(_)) => _ = to.remove(start),
+            (false, None) => {}
+        }
+        to.extend_from_slice(if self.is_json() { b"}\n" } else { b"\n" });
+    }
+
     pub(super) fn value(self, to: &mut Vec<u8>, value: Value<'_>) {
         if self.is_json() {
             json_value::write_value(to, value);
@@ -101,10 +110,14 @@ impl Syntax {
     }
 
     pub(super) fn time(self, to: &mut Vec<u8>, time: Time, of: UnixTime) {
-        let quotes: &[u8] = if self.is_json() { b"\"" } else { b"" };
-        to.extend_from_slice(quotes);
+        to.extend_from_slice(self.quotes());
         time.write(to, of);
-        to.extend_from_slice(quotes);
+        to.extend_from_slice(self.quotes());
+    }
+
+    /// Returns what stands before and after a text that needs no escapes.
+    pub(super) fn quotes(self) -> &'static [u8] {
+        if self.is_json() { b"\"" } else { b"" }
     }
 
     pub(super) fn span_names(self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {

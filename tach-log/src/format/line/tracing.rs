@@ -2,8 +2,9 @@
 
 use std::io::{self, Write as _};
 
-use super::{Line, PLAIN, Style, color, faint};
+use super::{Line, PLAIN, Style, color, faint, write_ids};
 use crate::event::{Event, Span};
+use crate::format::ids::{SPAN_ID, TRACE_ID};
 use crate::format::keys::Names;
 use crate::format::{escape, key_value};
 use crate::value::{Value, write_plain};
@@ -51,6 +52,8 @@ pub(super) fn write<const COLORS: bool>(
     }
     let start = to.len();
     escape::write::<false>(to, event.message());
+    let ids = line.ids_of(event);
+    let head: &[&str] = if ids.is_some() { &[TRACE_ID, SPAN_ID] } else { &[] };
     let mut names = Names::default();
     event.own_fields(|key, value| {
         let is_printed = event.is_printed();
@@ -61,7 +64,7 @@ pub(super) fn write<const COLORS: bool>(
             field::<COLORS>(to, key, value, is_printed)
         } else {
             let mut name = Vec::new();
-            key_value::write_name(&mut name, key, &[], &mut names, event);
+            key_value::write_name(&mut name, key, head, &mut names, event);
             field::<COLORS>(to, &String::from_utf8_lossy(&name), value, is_printed)
         }
     })?;
@@ -75,6 +78,7 @@ pub(super) fn write<const COLORS: bool>(
             Ok(())
         })?;
     }
+    write_ids::<COLORS>(ids, to);
     to.push(b'\n');
     Ok(())
 }

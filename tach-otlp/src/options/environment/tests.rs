@@ -115,6 +115,7 @@ fn the_more_specific_limit_takes_precedence() {
         attributes: AttributeLimits { count: 3, length: 4 },
         events: 5,
         has_events: true,
+        shown: Shown::default(),
         links: 6,
         event_attributes: 7,
         link_attributes: 8,

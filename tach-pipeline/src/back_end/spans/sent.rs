@@ -42,6 +42,14 @@ impl Sent {
         }
     }
 
+    /// Decides about all traces that have ended.
+    pub(super) fn flush(&mut self, sinks: &mut Sinks) {
+        if let Some(tail) = &mut self.tail {
+            tail.flush(Instant::now(), |span| sinks.span(span));
+        }
+    }
+
+    /// Decides about all traces, since no more spans come.
     pub(super) fn finish(&mut self, counts: &Counts, sinks: &mut Sinks) {
         if let Some(tail) = &mut self.tail {
             tail.finish(Instant::now(), &counts.early, |span| sinks.span(span));

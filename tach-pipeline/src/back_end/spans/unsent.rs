@@ -17,6 +17,8 @@ impl Sent {
 
     pub(super) fn end_round(&mut self, _: &Counts, _: &mut Sinks) {}
 
+    pub(super) fn flush(&mut self, _: &mut Sinks) {}
+
     pub(super) fn finish(&mut self, _: &Counts, _: &mut Sinks) {}
 
     pub(super) fn is_waiting(&self) -> bool {

@@ -40,7 +40,6 @@ pub(super) struct Lanes {
     /// was last placed there.
     stacks: Vec<Vec<(u64, u64)>>,
     threads: HashMap<u64, Lane>,
-    places: HashMap<u64, Lane>,
     /// The time from which each track without a thread is free.
     ends: BinaryHeap<Reverse<(u64, Lane)>>,
 }
@@ -49,11 +48,6 @@ impl Lanes {
     /// Returns the tracks' owners.
     pub(super) fn owners(&self) -> &[Owner] {
         &self.owners
-    }
-
-    /// Returns the track of a span that was placed.
-    pub(super) fn of_span(&self, id: u64) -> Option<Lane> {
-        self.places.get(&id).copied()
     }
 
     /// Returns the track of a thread.
@@ -66,22 +60,22 @@ impl Lanes {
         lane
     }
 
-    /// Places a span. Spans must be placed in the order of their starts.
-    pub(super) fn place(&mut self, slice: Slice) -> Lane {
-        let lane = self.find(slice);
+    /// Places a span, whose parent is on the track `of_parent`. Spans must be placed in the order of
+    /// their starts.
+    pub(super) fn place(&mut self, slice: Slice, of_parent: Option<Lane>) -> Lane {
+        let lane = self.find(slice, of_parent);
         self.stacks[lane].push((slice.id, slice.end));
-        self.places.insert(slice.id, lane);
         lane
     }
 
-    fn find(&mut self, slice: Slice) -> Lane {
+    fn find(&mut self, slice: Slice, of_parent: Option<Lane>) -> Lane {
         if let Some(thread) = slice.thread {
             let lane = self.of_thread(thread);
             if self.has_place(lane, slice) {
                 return lane;
             }
         }
-        let beside = self.of_span(slice.parent).filter(|&lane| self.owners[lane] == Owner::Tasks);
+        let beside = of_parent.filter(|&lane| self.owners[lane] == Owner::Tasks);
         if let Some(lane) = beside.filter(|&lane| self.has_place(lane, slice)) {
             return lane;
         }
@@ -133,8 +127,18 @@ mod tests {
 
     fn owners(slices: &[Slice]) -> Vec<Owner> {
         let mut lanes = Lanes::default();
-        let placed: Vec<_> = slices.iter().map(|&slice| lanes.place(slice)).collect();
+        let placed = place_all(&mut lanes, slices);
         placed.into_iter().map(|lane| lanes.owners()[lane]).collect()
+    }
+
+    fn place_all(lanes: &mut Lanes, slices: &[Slice]) -> Vec<Lane> {
+        let mut places = HashMap::new();
+        let mut place = |slice: &Slice| {
+            let lane = lanes.place(*slice, places.get(&slice.parent).copied());
+            places.insert(slice.id, lane);
+            lane
+        };
+        slices.iter().map(&mut place).collect()
     }
 
     #[test]
@@ -187,7 +191,8 @@ mod tests {
                 .collect();
             slices.sort_by_key(|slice| (slice.start, Reverse(slice.end)));
             let mut lanes = Lanes::default();
-            let placed: Vec<_> = slices.iter().map(|&slice| (lanes.place(slice), slice)).collect();
+            let placed = place_all(&mut lanes, &slices);
+            let placed: Vec<_> = placed.into_iter().zip(slices.iter().copied()).collect();
             for (at, &(lane, slice)) in placed.iter().enumerate() {
                 let before = placed[..at].iter().filter(|(other, _)| *other == lane);
                 let around: Vec<_> = before.filter(|(_, other)| other.end > slice.start).collect();

@@ -58,7 +58,9 @@ impl Writer<'_> {
     #[inline(never)]
     pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<Around>) {
         self.mark(SITE);
-        if let Some(around) = around {
+        // Ids that only find a duration lead nowhere.
+        let is_known = |around: &Around| wanted.spans || wanted.recorder || !around.is_own;
+        if let Some(around) = around.filter(is_known) {
             self.context(around.context);
             if !around.is_own {
                 self.mark(FOREIGN);

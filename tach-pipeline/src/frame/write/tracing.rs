@@ -1,6 +1,6 @@
 //! Methods for the front end of `tracing`.
 
-#[cfg(feature = "opentelemetry")]
+#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
 mod otel;
 mod span;
 

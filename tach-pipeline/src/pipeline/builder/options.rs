@@ -313,11 +313,12 @@ impl Builder {
         self
     }
 
-    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a
+    /// Calls `f` when a sink begins to fail or stall and when it recovers, when records are dropped, and when a
     /// variable of the environment can't be used, instead of printing a message on stderr.
     ///
-    /// The threads that write the log call it, so it should return soon. It may log, and a flush in
-    /// it fails at once. If it panics, the panic is caught.
+    /// The threads that write the log call it, so it should return soon. It may log: a failure that
+    /// its records meet is not reported for each of them, see [`Incident`]. A flush in it fails at
+    /// once. If it panics, the panic is caught.
     ///
     /// # Examples
     ///

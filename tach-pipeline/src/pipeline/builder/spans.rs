@@ -1,6 +1,6 @@
 //! The options of a pipeline for spans, and what becomes of them.
 
-#[cfg(feature = "opentelemetry")]
+#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
 mod active;
 #[cfg(feature = "otlp")]
 mod sent;

@@ -12,6 +12,7 @@ use crate::filter::OWN_TARGET;
 use crate::level::Level;
 use crate::sink::batch::Batch;
 use crate::sink::content::Content;
+use crate::sink::stream::Stream;
 use crate::spans::span::Span;
 
 impl Sinks {
@@ -62,9 +63,19 @@ impl Layout {
         let Self { formatter, streams } = self;
         let Content::Spans(append, limits) = &formatter.content else { return };
         let Some(start) = span.begin() else { return };
-        write(streams, formatter, (start.level, start.target), span.end, |batch| {
-            add(batch, span.end, |bytes| append(bytes, span, &start, limits))
-        });
+        // Each stream has a filter of its own, which applies to the events within the span too.
+        for stream in streams {
+            if !stream.levels.enabled(start.level, start.target)
+                || !stream.make_room(formatter, span.end)
+            {
+                continue;
+            }
+            let Stream { batch, levels, .. } = stream;
+            let added = add(batch, span.end, |bytes| append(bytes, span, &start, limits, levels));
+            if let Err(error) = added {
+                stream.not_formatted(&error, span.end);
+            }
+        }
     }
 }
 

@@ -11,9 +11,10 @@ use tach_core::UnixTime;
 use tach_log::adapter::{Fields, Site};
 use tach_log::{Chain, Value};
 
+use crate::filter::Levels;
 use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
 use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
-use tach_otlp::adapter::{AttributeLimits, Attributes, SpanLimits};
+use tach_otlp::adapter::{AttributeLimits, Attributes, Metadata, Shown, SpanLimits};
 use tach_otlp::encode::in_scope;
 
 use crate::ids::{SAMPLED, SpanContext};
@@ -63,18 +64,20 @@ const EXCEPTION: &str = "exception";
 const EXCEPTION_MESSAGE: &str = "exception.message";
 const EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
 
-/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`.
+/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events that
+/// `levels` accept.
 pub(crate) fn write_span(
     to: &mut Vec<u8>,
     span: &Span<'_>,
     start: &Start<'_>,
     limits: &SpanLimits,
+    levels: &Levels,
 ) {
     in_scope(to, start.target, |to| {
         ids(to, span.context);
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
-        let mut own = Own::new(start, limits);
+        let mut own = Own::new(start, limits, levels);
         own.items(to, span);
         own.end(to, span);
     });
@@ -85,14 +88,29 @@ fn ids(to: &mut Vec<u8>, context: SpanContext) {
     bytes(to, field::SPAN_ID, &context.span.to_be_bytes());
 }
 
-/// Passes the place and the thread as attributes.
-fn site(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
-    place(site, each);
-    if let Some(id) = site.thread_id {
-        each("thread.id", id.into());
+/// Passes the metadata of a span as attributes.
+fn metadata(
+    start: &Start<'_>,
+    site: &Site<'_>,
+    shown: Shown,
+    each: &mut dyn FnMut(&str, Value<'_>),
+) {
+    if shown.has(Metadata::Location) {
+        place(site, each);
     }
-    if let Some(name) = site.thread_name {
-        each("thread.name", Value::Str(name));
+    if shown.has(Metadata::Thread) {
+        if let Some(id) = site.thread_id {
+            each("thread.id", id.into());
+        }
+        if let Some(name) = site.thread_name {
+            each("thread.name", Value::Str(name));
+        }
+    }
+    if shown.has(Metadata::Level) {
+        each("level", Value::Str(start.level.name()));
+    }
+    if shown.has(Metadata::Target) {
+        each("target", Value::Str(start.target));
     }
 }
 
@@ -111,6 +129,7 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
 /// The properties of a span that are only known after all of its records were read.
 struct Own<'a> {
     limits: &'a SpanLimits,
+    levels: &'a Levels,
     name: Cow<'a, str>,
     parent: u64,
     is_parent_remote: bool,
@@ -124,9 +143,10 @@ struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    fn new(start: &Start<'a>, limits: &'a SpanLimits) -> Self {
+    fn new(start: &Start<'a>, limits: &'a SpanLimits, levels: &'a Levels) -> Self {
         Self {
             limits,
+            levels,
             name: start.name.into(),
             parent: start.parent,
             is_parent_remote: false,
@@ -147,11 +167,11 @@ impl<'a> Own<'a> {
                 Item::Event(event, time) => self.event(to, &event, time),
                 Item::Part(part) => {
                     match part.what {
-                        What::Start(_) => {
+                        What::Start(ref start) => {
                             if span.is_unfinished {
                                 self.attributes.add(to, UNFINISHED, Value::Bool(true));
                             }
-                            site(&part.site(), &mut |key, value| {
+                            metadata(start, &part.site(), self.limits.shown, &mut |key, value| {
                                 self.attributes.add(to, key, value);
                             });
                         }
@@ -256,11 +276,17 @@ impl<'a> Own<'a> {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
             let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
             // An event that was added by a method of `SpanExt` has no level and no target.
-            if !event.target.is_empty() {
+            let shown = self.limits.shown;
+            let is_logged = !event.target.is_empty();
+            if is_logged && shown.event_has(Metadata::Level) {
                 attributes.add(to, "level", Value::Str(event.level.name()));
+            }
+            if is_logged && shown.event_has(Metadata::Target) {
                 attributes.add(to, "target", Value::Str(event.target));
             }
-            place(&event.site, &mut |key, value| attributes.add(to, key, value));
+            if shown.event_has(Metadata::Location) {
+                place(&event.site, &mut |key, value| attributes.add(to, key, value));
+            }
             let visited = event.fields.visit_own(&mut |key, value| {
                 match (key, value) {
                     (key, value) if self.status.event_field(event, key, value) => {
@@ -291,7 +317,8 @@ impl<'a> Own<'a> {
             bytes(to, field::EVENT_NAME, name.as_bytes());
         });
         // An event that was added by a method is not sent as a log record, so it stays in the span.
-        let is_in_span = self.limits.has_events || event.target.is_empty();
+        let is_in_span = event.target.is_empty()
+            || self.limits.has_events && self.levels.enabled(event.level, event.target);
         self.events += u32::from(is_in_span);
         if !is_in_span || self.events > self.limits.events {
             to.truncate(start);
@@ -317,7 +344,13 @@ fn error(to: &mut Vec<u8>, attributes: &mut Attributes, key: &str, chain: Chain<
         key => [key.to_owned(), format!("{key}.chain")],
     };
     attributes.add(to, &of_message, Value::Str(text));
-    attributes.add_texts(to, &of_sources, messages);
+    if key == EXCEPTION {
+        // The conventions have one text here, as the language prints an error.
+        let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
+        attributes.add(to, &of_sources, Value::Str(&all));
+    } else {
+        attributes.add_texts(to, &of_sources, messages);
+    }
 }
 
 fn flags(is_sampled: bool, is_remote: bool) -> u32 {
@@ -389,7 +422,8 @@ mod tests {
         let limits = SpanLimits::default();
         let mut written = Vec::new();
         READ.set(0);
-        write_span(&mut written, &span, &span.begin().unwrap(), &limits);
+        let levels = Levels::all(log::LevelFilter::Trace);
+        write_span(&mut written, &span, &span.begin().unwrap(), &limits, &levels);
         assert!(READ.get() <= 3 * (VALUES + 1), "{}", READ.get());
         let text = String::from_utf8_lossy(&written);
         assert_eq!(text.matches("key-").count(), VALUES / 2, "each key once");

@@ -156,8 +156,9 @@ impl Output {
             Some(Which::Whole) => return Sent::Whole(error),
             Some(Which::All) => None,
             Some(Which::Some(0)) => {
-                let (sink, warning) = (&*self.counts.name, &*error.to_string());
-                self.reporter.report(&Incident::Warned { sink, warning });
+                let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+                let warning = &*error.to_string();
+                self.reporter.report(&Incident::Warned { sink, items, warning });
                 self.wrote(length, batch);
                 self.has_accepted();
                 return Sent::Accepted;
@@ -195,14 +196,15 @@ impl Output {
         let (dropped, accepted) = batch.refused(length, count);
         self.counts.written.add(accepted);
         self.counts.failed(error);
-        let sink = &*self.counts.name;
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
         if let Some(dropped) = dropped {
             self.counts.dropped.add(dropped.count);
             dropped.add_to(&mut self.dropped);
             let count = self.aside.refused + dropped.count;
-            let is_reported = self.reporter.report(&Incident::Refused { sink, error, count });
+            let is_reported =
+                self.reporter.report(&Incident::Refused { sink, items, error, count });
             self.aside.refused = if is_reported { 0 } else { count };
         }
-        format!("can't write the log to {sink}: {error}")
+        self.counts.cannot_write(error)
     }
 }

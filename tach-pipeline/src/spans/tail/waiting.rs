@@ -125,11 +125,7 @@ impl Waiting {
         early: &Count,
         mut pass_on: impl FnMut(&Span<'_>),
     ) {
-        let mut due = mem::take(&mut self.due);
-        for trace in due.drain(..) {
-            self.decide(trace, now, &mut pass_on);
-        }
-        self.due = due;
+        self.decide_due(now, &mut pass_on);
         while let Some(&(trace, number)) = self.order.front() {
             if let Some(oldest) = self.waiting(trace).filter(|trace| trace.number == number) {
                 let is_old = now.saturating_duration_since(oldest.since) >= self.options.max_delay;
@@ -153,6 +149,21 @@ impl Waiting {
         while self.kept.front().is_some_and(|(at, _)| is_old(*at)) {
             self.forget_first();
         }
+    }
+
+    /// Decides about the traces whose root has come. Call after every record was taken, since then
+    /// no span of these traces is on its way.
+    pub(crate) fn flush(&mut self, now: Instant, mut pass_on: impl FnMut(&Span<'_>)) {
+        self.due.append(&mut self.ended);
+        self.decide_due(now, &mut pass_on);
+    }
+
+    fn decide_due(&mut self, now: Instant, pass_on: &mut impl FnMut(&Span<'_>)) {
+        let mut due = mem::take(&mut self.due);
+        for trace in due.drain(..) {
+            self.decide(trace, now, pass_on);
+        }
+        self.due = due;
     }
 
     /// Decides about all waiting traces.

@@ -47,7 +47,7 @@ pub(super) fn logs(pipeline: &Pipeline) {
     pipeline.flush(LONG).unwrap();
     let stats = pipeline.stats();
     let handled = HANDLED.load(Ordering::SeqCst);
-    assert_eq!(stats.queued() + stats.dropped(), before + COUNT + handled, "{stats:?}");
+    assert_eq!(stats.records() + stats.dropped(), before + COUNT + handled, "{stats:?}");
 }
 
 /// Logs a value, which is printed within the call.

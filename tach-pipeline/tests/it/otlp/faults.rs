@@ -222,7 +222,9 @@ fn a_warning_is_reported_and_refuses_nothing() {
         assert_eq!((counts(&pipeline).dropped(), counts(&pipeline).written()), (0, 10), "{kind:?}");
         let incidents: Vec<_> = incidents.try_iter().collect();
         let [incident] = &incidents[..] else { panic!("{incidents:?}") };
-        assert!(incident.ends_with(" accepts the log, and warns: the quota is near"), "{incident}");
+        let items = if let Kind::Records = kind { "records" } else { "spans" };
+        let expected = format!(" accepts {items}, and warns: the quota is near");
+        assert!(incident.ends_with(&expected), "{incident}");
     }
 }
 

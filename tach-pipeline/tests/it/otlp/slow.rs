@@ -96,7 +96,7 @@ fn each_request_has_the_whole_time() {
         Kind::Records.log(&pipeline, ["first"]);
         assert_eq!(Kind::Records.next(&requests), ["first"]);
         log_long(&pipeline, 100);
-        wait_until(|| pipeline.stats().queued() == 101);
+        wait_until(|| pipeline.stats().records() == 101);
         drop(go_on);
         wait_for(&pipeline, 101);
         let sent: Vec<_> = requests.try_iter().map(|(_, body)| records_in(&body).len()).collect();
@@ -131,7 +131,7 @@ fn a_collector_that_catches_up_is_waited_for() {
     Kind::Records.log(&pipeline, ["first"]);
     assert_eq!(Kind::Records.next(&requests), ["first"]);
     log_long(&pipeline, 120);
-    wait_until(|| pipeline.stats().queued() == 121);
+    wait_until(|| pipeline.stats().records() == 121);
     go_on.send(()).unwrap();
     let sent: Vec<_> = (0..3).map(|_| Kind::Records.next(&requests).len()).collect();
     // The records that failed are tried after the others.

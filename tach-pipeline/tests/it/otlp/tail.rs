@@ -8,6 +8,7 @@ use std::thread;
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SpanExt as _, Tail};
 use test_support::receiver::{Requests, serve};
+use tracing::subscriber::with_default;
 use tracing::{Dispatch, Span, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
@@ -114,22 +115,35 @@ fn kept_traces_are_whole() {
     assert_eq!(pipeline.stats().early_traces(), 0);
 }
 
+/// A test or a checkpoint that flushes changes no decision: the error comes after the flush.
 #[test]
-fn a_flush_decides_about_traces_that_have_not_ended() {
+fn a_flush_leaves_open_traces_whole() {
     let (requests, pipeline) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
     run(&pipeline, || {
+        let open = tracing::info_span!("open");
+        open.in_scope(|| drop(tracing::info_span!("child")));
+        tracing::info_span!("ended").in_scope(|| tracing::error!("failed"));
+        pipeline.flush(LONG).unwrap();
+        assert_eq!(names(&received::spans(&requests)), ["ended"]);
+        open.in_scope(|| tracing::error!("failed"));
+    });
+    assert_eq!(names(&received::spans(&requests)), ["child", "open"]);
+    assert_eq!(pipeline.stats().early_traces(), 0);
+}
+
+#[test]
+fn the_end_decides_about_traces_that_have_not_ended() {
+    let (requests, pipeline) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
+    let handle = Pipeline::clone(&pipeline);
+    with_default(registry().with(handle.clone()), || {
         let failed = tracing::info_span!("failed");
         let fine = tracing::info_span!("fine");
         failed.in_scope(|| tracing::info_span!("child").in_scope(|| tracing::error!("failed")));
         fine.in_scope(|| drop(tracing::info_span!("fine child")));
-        pipeline.flush(LONG).unwrap();
-        let spans = received::spans(&requests);
-        assert_eq!(names(&spans), ["child"]);
-        assert_eq!(pipeline.stats().early_traces(), 2);
+        drop(pipeline);
     });
-    let spans = received::spans(&requests);
-    assert_eq!(names(&spans), ["failed"]);
-    assert_eq!(pipeline.stats().early_traces(), 2);
+    assert_eq!(names(&received::spans(&requests)), ["child"]);
+    assert_eq!(handle.stats().early_traces(), 2);
 }
 
 /// A span that has moved to a trace of another process is the root of its part of that trace.

@@ -8,12 +8,12 @@ use tach_core::{Clock, Instant, SystemClock};
 
 /// The system's clock or another one. Each span keeps it, to measure its durations.
 #[derive(Clone, Default)]
-pub(super) struct SpanClock {
+pub(in crate::layers) struct SpanClock {
     other: Option<Arc<dyn Clock>>,
 }
 
 impl SpanClock {
-    pub(super) const SYSTEM: Self = Self { other: None };
+    pub(in crate::layers) const SYSTEM: Self = Self { other: None };
 
     pub(super) fn new(clock: impl Clock + 'static) -> Self {
         Self { other: Some(Arc::new(clock)) }

@@ -25,7 +25,7 @@ use super::inside::{Inside, Thread};
 ///     fn on_close(&self, id: Id, context: Context<'_, S>) {
 ///         let Some(span) = context.span(&id) else { return };
 ///         if let Some(times) = span.extensions().get::<SpanTimes>() {
-///             println!("{} was busy for {:?}", span.name(), times.durations().busy());
+///             println!("{} was busy for {:?}", span.name(), times.durations().busy);
 ///         }
 ///     }
 /// }
@@ -49,7 +49,7 @@ pub struct SpanTimes {
 
 impl SpanTimes {
     #[inline]
-    pub(super) fn new(clock: SpanClock) -> Self {
+    pub(in crate::layers) fn new(clock: SpanClock) -> Self {
         let now = clock.monotonic_now();
         Self {
             clock,
@@ -63,7 +63,7 @@ impl SpanTimes {
     }
 
     #[inline]
-    pub(super) fn enter(&mut self) {
+    pub(in crate::layers) fn enter(&mut self) {
         let threads = self.inside.count();
         if self.inside.enter(Thread::current()) {
             self.count(threads);
@@ -71,7 +71,7 @@ impl SpanTimes {
     }
 
     #[inline]
-    pub(super) fn exit(&mut self) {
+    pub(in crate::layers) fn exit(&mut self) {
         let threads = self.inside.count();
         if self.inside.exit(Thread::current()) {
             self.count(threads);
@@ -155,7 +155,7 @@ impl SpanTimes {
     /// use tach_tracing::SpanTimes;
     ///
     /// fn is_slow(times: &SpanTimes) -> bool {
-    ///     times.durations().age() > Duration::from_secs(1)
+    ///     times.durations().age > Duration::from_secs(1)
     /// }
     /// ```
     #[must_use]
@@ -165,15 +165,12 @@ impl SpanTimes {
         let (busy, beside) = self.counted_until(now, self.inside.count());
         // The parts were rounded one by one, and may exceed the age.
         let busy = busy.min(age);
-        SpanDurations { age, busy, thread_time: busy.saturating_add(beside) }
+        let idle = age.saturating_sub(busy);
+        SpanDurations { age, busy, idle, thread_time: busy.saturating_add(beside) }
     }
 }
 
 /// The durations of a span.
-///
-/// # Guarantees
-///
-/// [`busy`](Self::busy) and [`idle`](Self::idle) add up to [`age`](Self::age) exactly.
 ///
 /// # Examples
 ///
@@ -182,75 +179,19 @@ impl SpanTimes {
 ///
 /// fn line(times: &SpanTimes) -> String {
 ///     let durations = times.durations();
-///     format!("busy for {:?} of {:?}", durations.busy(), durations.age())
+///     format!("busy for {:?} of {:?}", durations.busy, durations.age)
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct SpanDurations {
-    age: Duration,
-    busy: Duration,
-    thread_time: Duration,
-}
-
-impl SpanDurations {
-    /// Returns the time since the span was created.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_tracing::SpanDurations;
-    ///
-    /// fn busy_share(durations: SpanDurations) -> f64 {
-    ///     durations.busy().as_secs_f64() / durations.age().as_secs_f64()
-    /// }
-    /// ```
-    #[must_use]
-    pub const fn age(&self) -> Duration {
-        self.age
-    }
-
-    /// Returns the time with at least one thread inside.
-    ///
-    /// # Examples
-    ///
-    /// See [`age`](Self::age).
-    #[must_use]
-    pub const fn busy(&self) -> Duration {
-        self.busy
-    }
-
-    /// Returns the time with no thread inside.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tach_tracing::SpanDurations;
-    ///
-    /// fn waits_for_long(durations: SpanDurations) -> bool {
-    ///     durations.idle() > Duration::from_secs(1)
-    /// }
-    /// ```
-    #[must_use]
-    pub const fn idle(&self) -> Duration {
-        self.age.saturating_sub(self.busy)
-    }
-
-    /// Returns the time inside, added up over the threads.
-    ///
-    /// This is twice [`busy`](Self::busy) if two threads were inside all the time.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_tracing::SpanDurations;
-    ///
-    /// fn threads_at_once(durations: SpanDurations) -> f64 {
-    ///     durations.thread_time().as_secs_f64() / durations.busy().as_secs_f64()
-    /// }
-    /// ```
-    #[must_use]
-    pub const fn thread_time(&self) -> Duration {
-        self.thread_time
-    }
+    /// The time since the span was created: `busy` plus `idle`, exactly.
+    pub age: Duration,
+    /// The time with at least one thread inside.
+    pub busy: Duration,
+    /// The time with no thread inside.
+    pub idle: Duration,
+    /// The time inside, added up over the threads: twice `busy` if two threads were inside all the
+    /// time.
+    pub thread_time: Duration,
 }

@@ -4,8 +4,32 @@ use jiff::fmt::strtime::BrokenDownTime;
 
 use crate::error::Error;
 
-/// Checks that `sample` can be printed by `pattern`.
-pub(super) fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Error> {
+/// Directives whose text depends on the locale, with their meaning in the C locale, which chrono and
+/// the C library give them too. jiff's own texts for them are made for no locale.
+const OF_C_LOCALE: [(char, &str); 3] =
+    [('c', "%a %b %e %H:%M:%S %Y"), ('r', "%I:%M:%S %p"), ('x', "%m/%d/%y")];
+
+/// The reason that `%+` is refused: its number of digits varies, so that lines would not align.
+const NO_PLUS: &str = "for RFC 3339 use the timers `Utc`, `Local` or `FixedOffset`, or \
+                       \"%FT%T%.6f%:z\"";
+
+/// Checks that `sample` can be printed by `pattern`, and returns the pattern for jiff.
+pub(super) fn checked(pattern: &str, sample: &BrokenDownTime) -> Result<Box<str>, Error> {
+    let mut ours = String::with_capacity(pattern.len());
+    let mut rest = pattern.char_indices();
+    while let Some((start, c)) = rest.next() {
+        let directive = if c == '%' { rest.next().map(|(_, letter)| letter) } else { None };
+        match (directive, OF_C_LOCALE.iter().find(|(letter, _)| Some(*letter) == directive)) {
+            (_, Some((_, text))) => ours.push_str(text),
+            (Some('+'), None) => return Err(Error::new("%+", NO_PLUS, start)),
+            (letter, None) => ours.extend([c].into_iter().chain(letter)),
+        }
+    }
+    check(pattern, sample)?;
+    Ok(ours.into())
+}
+
+fn check(pattern: &str, sample: &BrokenDownTime) -> Result<(), Error> {
     let Err(error) = sample.to_string(pattern) else { return Ok(()) };
     // The text before a directive is printable, unless it contains the faulty one.
     let printable = |end: usize| sample.to_string(&pattern[..end]).is_ok();
@@ -24,6 +48,25 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+
+    /// chrono prints these texts.
+    #[test]
+    fn directives_of_a_locale_are_those_of_the_c_locale() {
+        let time = "2001-07-08T00:34:59.026490Z".parse::<Timestamp>().unwrap();
+        let time = BrokenDownTime::from(&time.to_zoned(TimeZone::UTC));
+        for (pattern, text) in [
+            ("%c", "Sun Jul  8 00:34:59 2001"),
+            ("%x|%r", "07/08/01|12:34:59 AM"),
+            ("%%c %%%c", "%c %Sun Jul  8 00:34:59 2001"),
+            ("%Y é%x", "2001 é07/08/01"),
+        ] {
+            let ours = checked(pattern, &time).unwrap();
+            assert_eq!(time.to_string(&*ours).unwrap(), text);
+        }
+        let error = checked("at %+", &time).unwrap_err();
+        assert_eq!(error.position(), 3);
+        assert!(error.to_string().contains("`Local`"), "{error}");
+    }
 
     #[test]
     fn the_faulty_directive_is_found() {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::{env, process};
 
-use tach_tracing::{EventTime, Utc};
+use tach_tracing::{EventTimeLayer, Utc};
 use tracing::{Dispatch, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
@@ -19,8 +19,8 @@ fn logged(name: &str, around: impl FnOnce(Boxed) -> Boxed) -> (Times, Times) {
     let paths = ["log", "json"]
         .map(|kind| env::temp_dir().join(format!("tach-{}-{name}.{kind}", process::id())));
     let [text, json] = paths.each_ref().map(|path| Mutex::new(File::create(path).unwrap()));
-    let text = fmt::layer().with_ansi(false).with_writer(text).with_timer(Utc::<9>);
-    let json = fmt::layer().json().with_writer(json).with_timer(Utc::<9>);
+    let text = fmt::layer().with_ansi(false).with_writer(text).with_timer(Utc.digits(9));
+    let json = fmt::layer().json().with_writer(json).with_timer(Utc.digits(9));
     let dispatch = Dispatch::new(registry().with(around(text.and_then(json).boxed())));
     thread::scope(|scope| {
         for number in 0..THREADS {
@@ -46,7 +46,7 @@ fn log_from(thread: u64) {
 
 #[test]
 fn every_event_of_every_thread_has_one_time_in_both_files() {
-    let (text, json) = logged("one-time", |layers| EventTime::new(layers).boxed());
+    let (text, json) = logged("one-time", |layers| EventTimeLayer::new(layers).boxed());
     assert_eq!(text.len() as u64, THREADS * EVENTS_OF_A_THREAD);
     assert_eq!(text, json);
     for thread in 0..THREADS {

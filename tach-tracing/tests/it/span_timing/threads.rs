@@ -127,7 +127,7 @@ fn any_order_of_enters_and_exits_adds_up() {
         });
         drop(span);
         let durations = reader.only();
-        let counted = [durations.age(), durations.busy(), durations.thread_time()];
+        let counted = [durations.age, durations.busy, durations.thread_time];
         assert_eq!(counted, [age, busy, thread_time].map(ns), "seed {first}");
     }
 }
@@ -162,14 +162,14 @@ fn racing_threads_agree_with_their_own_measurements() {
     let durations = reader.only();
     let inside: Vec<_> = visits.iter().map(|visit| visit.0).collect();
     assert_within(
-        durations.thread_time(),
+        durations.thread_time,
         inside.iter().sum(),
         visits.iter().map(|visit| visit.1).sum(),
     );
     // At least the longest time of a thread, and at most the time of all threads.
     let least = *inside.iter().max().unwrap();
     assert_within(
-        durations.busy(),
+        durations.busy,
         least,
         visits.iter().map(|visit| visit.1).sum::<Duration>().min(whole),
     );

@@ -1,35 +1,39 @@
 //! A socket whose operations end at a deadline.
 
+mod connect;
+
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::TcpStream;
 use std::time::Instant;
 
 /// A socket. What TLS reads and writes in one operation of its own ends at the deadline too.
-pub(super) struct Socket {
+#[derive(Debug)]
+pub(crate) struct Socket {
     stream: TcpStream,
-    pub(super) deadline: Instant,
-    pub(super) reads_wait: bool,
+    pub(crate) deadline: Instant,
+    /// Whether a read waits for bytes.
+    pub(crate) reads_wait: bool,
 }
 
 impl Socket {
-    pub(super) fn open(host: &str, port: u16, deadline: Instant) -> io::Result<Self> {
-        let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
-        let (mut last, mut untried) = (None, u32::try_from(addresses.len()).unwrap_or(u32::MAX));
-        for address in addresses {
-            // Divide the time, so that an address that does not answer leaves time for the others.
-            let time = left(deadline)? / untried;
-            untried -= 1;
-            match TcpStream::connect_timeout(&address, time) {
-                Ok(stream) => {
-                    // The whole request is ready, so the system need not wait for more bytes.
-                    stream.set_nodelay(true)?;
-                    return Ok(Self { stream, deadline, reads_wait: true });
-                }
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| io::Error::other("the host has no address")))
+    /// Connects to the first of a host's addresses that answers.
+    ///
+    /// # Errors
+    ///
+    /// Returns the last address's error if none answers by the deadline.
+    pub(crate) fn open(addresses: &[SocketAddr], deadline: Instant) -> io::Result<Self> {
+        let stream = connect::first(addresses, deadline)?;
+        // The whole request is ready, so the system need not wait for more bytes.
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, deadline, reads_wait: true })
+    }
+
+    /// Returns whether the connection is open and silent, as a connection between two requests is.
+    pub(crate) fn is_idle(&self) -> bool {
+        let byte = self.at_once(|stream| stream.peek(&mut [0]));
+        byte.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Performs one operation without blocking. All other operations of the socket block.
@@ -45,7 +49,8 @@ impl Socket {
         done
     }
 
-    pub(super) fn wait_for_bytes(&self) -> io::Result<()> {
+    #[cfg(feature = "grpc")]
+    pub(crate) fn wait_for_bytes(&self) -> io::Result<()> {
         uninterrupted(|| {
             self.stream.set_read_timeout(Some(left(self.deadline)?))?;
             self.stream.peek(&mut [0]).map(drop)

@@ -1,0 +1,86 @@
+//! The connections of `ureq`, over the same socket as those of gRPC.
+
+use std::io::{self, Read as _, Write as _};
+use std::time::Instant;
+
+#[cfg(feature = "tls")]
+use ureq::unversioned::transport::RustlsConnector;
+use ureq::unversioned::transport::{
+    Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
+    Transport,
+};
+use ureq::{Error, Timeout};
+
+use crate::socket::Socket;
+
+/// Returns what makes connections: by a proxy or directly, with TLS or without.
+pub(super) fn connector() -> impl Connector {
+    let connector = ().chain(ConnectProxyConnector::default()).chain(Direct);
+    #[cfg(feature = "tls")]
+    let connector = connector.chain(RustlsConnector::default());
+    connector
+}
+
+/// Makes a connection unless a proxy's stands already.
+#[derive(Debug)]
+struct Direct;
+
+impl<In: Transport> Connector<In> for Direct {
+    type Out = Either<In, Plain>;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<In>,
+    ) -> Result<Option<Self::Out>, Error> {
+        if let Some(chained) = chained {
+            return Ok(Some(Either::A(chained)));
+        }
+        let deadline = deadline(details.timeout)?;
+        let socket = Socket::open(&details.addrs, deadline)
+            .map_err(|error| explained(error, details.timeout.reason))?;
+        let (input, output) =
+            (details.config.input_buffer_size(), details.config.output_buffer_size());
+        Ok(Some(Either::B(Plain { socket, buffers: LazyBuffers::new(input, output) })))
+    }
+}
+
+#[derive(Debug)]
+struct Plain {
+    socket: Socket,
+    buffers: LazyBuffers,
+}
+
+impl Transport for Plain {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        self.socket.deadline = deadline(timeout)?;
+        let written = self.socket.write_all(&self.buffers.output()[..amount]);
+        written.map_err(|error| explained(error, timeout.reason))
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        self.socket.deadline = deadline(timeout)?;
+        let count = self.socket.read(self.buffers.input_append_buf());
+        let count = count.map_err(|error| explained(error, timeout.reason))?;
+        self.buffers.input_appended(count);
+        Ok(count > 0)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.socket.is_idle()
+    }
+}
+
+/// Returns the end of a timeout, which each request has.
+fn deadline(timeout: NextTimeout) -> Result<Instant, Error> {
+    let end = Instant::now().checked_add(*timeout.after);
+    end.filter(|_| !timeout.after.is_zero()).ok_or(Error::Timeout(timeout.reason))
+}
+
+fn explained(error: io::Error, reason: Timeout) -> Error {
+    if error.kind() == io::ErrorKind::TimedOut { Error::Timeout(reason) } else { error.into() }
+}

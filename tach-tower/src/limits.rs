@@ -1,0 +1,106 @@
+//! The budget of a request, by the settings of its layer.
+
+use core::time::Duration;
+
+use http::{HeaderMap, Method};
+use tach_core::{Budget, Instant};
+
+use crate::alarm::Alarm;
+use crate::counts::Counts;
+use crate::settings::Settings;
+
+/// The budget of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Ends with the head of the response.
+    pub(crate) budget: Budget,
+    /// The total for the response with its body, from the same start.
+    pub(crate) whole: Duration,
+    /// The start of the outer budget, if this one has no earlier end of its own.
+    pub(crate) parent: Option<Instant>,
+}
+
+impl Settings {
+    /// Starts the budget of a request. `asked` is the time that its headers allow, and `outer` the
+    /// budget that it came with.
+    #[inline]
+    pub(crate) fn start(&self, asked: Duration, cap: Duration, outer: Option<Budget>) -> Limits {
+        let outer = outer.filter(|outer| outer.total() < Duration::MAX);
+        let limit = if asked == Duration::MAX && outer.is_none() { self.default } else { asked };
+        let limit = limit.min(cap);
+        let (budget, parent) = match (outer, self.clock) {
+            (None, None) => (Budget::new(limit), None),
+            (None, Some(clock)) => (Budget::new(limit).with_clock(clock), None),
+            (Some(outer), _) => {
+                let budget = outer.child(limit, self.reserve);
+                let is_outers_end = self.reserve.is_zero() && budget.total() < limit.min(self.head);
+                (budget, is_outers_end.then_some(outer.start().0))
+            }
+        };
+        let whole = budget.total();
+        Limits { budget: budget.lasting(whole.min(self.head)), whole, parent }
+    }
+
+    /// Returns the least time that the headers of a request allow.
+    #[inline]
+    pub(crate) fn asked(&self, headers: &HeaderMap, is_grpc: bool, counts: &Counts) -> Duration {
+        let mut least = Duration::MAX;
+        for header in self.headers.iter().filter(|header| header.is_for(is_grpc)) {
+            for value in headers.get_all(&header.name) {
+                match header.parse(value, self.clock) {
+                    Some(asked) => least = least.min(asked),
+                    None => counts.unparsable_headers.add_one(),
+                }
+            }
+        }
+        if least < Duration::MAX {
+            counts.deadlines.add_one();
+        }
+        least
+    }
+
+    /// Subtracts the reserve from the time that the headers allow.
+    #[inline]
+    pub(crate) fn reserved(&self, asked: Duration) -> Duration {
+        if asked == Duration::MAX { asked } else { asked.saturating_sub(self.reserve) }
+    }
+
+    /// Returns the cap of a request. `path` is a function, because few layers need the path.
+    #[inline]
+    pub(crate) fn cap_of<'a>(
+        &self,
+        method: &Method,
+        path: impl FnOnce() -> &'a str,
+        headers: &HeaderMap,
+    ) -> Duration {
+        let own = self.cap_by.as_ref().and_then(|cap| (cap.0)(method, path(), headers));
+        own.unwrap_or(self.cap)
+    }
+
+    #[inline]
+    pub(crate) fn refuses(&self, left: Duration) -> bool {
+        left.is_zero() || left < self.floor
+    }
+
+    /// Writes the time `left` into every header that the peer knows. Returns `false` if one would
+    /// say zero.
+    pub(crate) fn write(&self, left: Duration, headers: &mut HeaderMap, is_grpc: bool) -> bool {
+        left == Duration::MAX
+            || self
+                .headers
+                .iter()
+                .filter(|header| header.is_for(is_grpc))
+                .all(|header| header.write(left, headers, self.clock))
+    }
+
+    /// Returns the budget of a body whose head is ready; `None` if nothing limits it.
+    #[inline]
+    pub(crate) fn of_body(&self, budget: Budget, whole: Duration, alarm: &Alarm) -> Option<Budget> {
+        let mut total = whole;
+        if self.body < Duration::MAX {
+            total = total.min(alarm.elapsed(&budget).saturating_add(self.body));
+        }
+        let is_limited = total < Duration::MAX || self.idle < Duration::MAX;
+        is_limited.then(|| budget.lasting(total))
+    }
+}

@@ -1,0 +1,82 @@
+//! `init` does what `tracing_subscriber::fmt::init` does. Each call is in a process of its own,
+//! because it installs the global subscriber.
+
+use std::env;
+use std::process::Command;
+
+/// Not tests: each prints by one of the two subscribers.
+#[test]
+#[ignore = "a child of the next test"]
+fn ours() {
+    tach_tracing::init();
+    log();
+}
+
+#[test]
+#[ignore = "a child of the next test"]
+fn theirs() {
+    tracing_subscriber::fmt::init();
+    log();
+}
+
+fn log() {
+    let span = tracing::info_span!("span", number = 7);
+    let _entered = span.enter();
+    tracing::error!("an error");
+    tracing::info!(port = 3000, "ready");
+    tracing::debug!("a detail");
+    tracing::info!(target: "elsewhere", "not here");
+}
+
+/// Returns the lines of a child with `RUST_LOG`, and its complaints.
+fn lines(child: &str, directives: Option<&str>) -> (Vec<String>, Vec<String>) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env_remove("RUST_LOG").env_remove("NO_COLOR");
+    if let Some(directives) = directives {
+        command.env("RUST_LOG", directives);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let complaints = String::from_utf8(output.stderr).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // The lines with a level, after the time. libtest prints others.
+    let logged = text.lines().filter(|line| line.contains("init") && line.contains("span"));
+    let without_time = |line: &str| {
+        let (time, rest) = line.split_once("Z").expect(line);
+        assert!(time.ends_with(|c: char| c.is_ascii_digit()), "{line}");
+        rest.to_owned()
+    };
+    (logged.map(without_time).collect(), complaints.lines().map(str::to_owned).collect())
+}
+
+const DIRECTIVES: [Option<&str>; 8] = [
+    None,
+    Some(""),
+    Some("off"),
+    Some("info"),
+    Some("init=debug"),
+    Some("warn,elsewhere=trace"),
+    Some("init=debug,elsewhere=off"),
+    Some("no level=7"),
+];
+
+/// The tests' tracing-subscriber has `EnvFilter`.
+#[cfg(feature = "env-filter")]
+#[test]
+fn lines_and_complaints_are_theirs() {
+    for directives in DIRECTIVES {
+        assert_eq!(lines("ours", directives), lines("theirs", directives), "{directives:?}");
+    }
+    // The positive control.
+    assert_eq!(lines("ours", Some("init=debug")).0.len(), 3);
+    assert_eq!(lines("ours", Some("off")).0.len(), 0);
+}
+
+#[cfg(not(feature = "env-filter"))]
+#[test]
+fn lines_are_those_of_targets() {
+    let counts = DIRECTIVES.map(|directives| lines("ours", directives).0.len());
+    // Directives that can't be parsed turn everything off, as in tracing-subscriber.
+    assert_eq!(counts, [2, 0, 0, 2, 3, 1, 3, 0]);
+}

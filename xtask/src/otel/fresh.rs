@@ -1,0 +1,54 @@
+//! New projects, without a lock file, on each version of opentelemetry.
+
+use std::fs;
+
+use crate::run::{self, cargo, run};
+
+/// A version of opentelemetry, that of tracing-opentelemetry which goes with it, and the feature of
+/// tach-otel and tach-pipeline for it.
+const VERSIONS: [(&str, &str, &str); 2] =
+    [("0.33", "0.34", "opentelemetry"), ("0.32", "0.33", "opentelemetry_0_32")];
+
+/// Compiles a program on each version, and checks that its lock file names no other one.
+pub(crate) fn check() -> Result<(), String> {
+    for (version, tracing_version, feature) in VERSIONS {
+        let root = run::root();
+        let folder = run::target().join("otel-fresh").join(version);
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let manifest = folder.join("Cargo.toml");
+        let text = format!(
+            r#"[package]
+name = "otel-fresh"
+version = "0.0.0"
+edition = "2024"
+
+[workspace]
+
+[[bin]]
+name = "otel-fresh"
+path = '{root}/xtask/otel-fresh/main.rs'
+
+[dependencies]
+opentelemetry = "{version}"
+opentelemetry_sdk = "{version}"
+tach-otel = {{ path = '{root}/tach-otel', default-features = false, features = ["{feature}"] }}
+tach-pipeline = {{ path = '{root}/tach-pipeline', features = ["{feature}"] }}
+tracing = "0.1"
+tracing-opentelemetry = "{tracing_version}"
+tracing-subscriber = "0.3"
+"#,
+            root = root.display()
+        );
+        fs::write(&manifest, text).map_err(|e| format!("{}: {e}", manifest.display()))?;
+        let lock = folder.join("Cargo.lock");
+        let _ = fs::remove_file(&lock);
+        let mut check = cargo(&["check", "--manifest-path"]);
+        run(check.arg(&manifest).env("CARGO_TARGET_DIR", run::target().join("otel-versions")))?;
+        let locked = fs::read_to_string(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
+        let versions = locked.matches("name = \"opentelemetry\"\n").count();
+        if versions != 1 {
+            return Err(format!("a project on opentelemetry {version} locks {versions} versions"));
+        }
+    }
+    Ok(())
+}
