@@ -9,7 +9,10 @@ mod faults;
 #[cfg(feature = "perfetto")]
 mod flight;
 mod ids;
+mod keys;
+mod last_exit;
 mod limits;
+mod long_texts;
 mod metadata;
 mod one_sink;
 mod parents;
@@ -24,6 +27,7 @@ mod spans;
 mod status;
 mod tail;
 mod texts;
+mod unclosed;
 mod unfinished;
 
 use core::fmt;
