@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::encode::limits::{AttributeLimits, SpanLimits};
+use crate::encode::metadata::Shown;
 use crate::rejection::Rejection;
 
 fn options(variables: &[(&str, &str)]) -> Otlp {
