@@ -77,26 +77,30 @@ impl<L> EventTime<L> {
     }
 }
 
-impl<L, C> EventTime<L, C> {
+impl<L: Log + 'static, C> EventTime<L, C> {
     /// Adds another logger, which receives every record last.
     ///
-    /// Each logger keeps its own filter. Pass [`log::set_max_level`] their most verbose level.
+    /// Each logger keeps its own filter. Pass [`log::set_max_level`] their most verbose level. Both
+    /// are in a box, so that a struct can name the type.
     ///
     /// # Examples
     ///
     /// ```
     /// use env_logger::Builder;
+    /// use log::Log;
     /// use tach_log::EventTime;
     ///
     /// let quiet = Builder::new().filter_level(log::LevelFilter::Error).build();
     /// let verbose = Builder::new().filter_level(log::LevelFilter::Trace).build();
-    /// let logger = EventTime::new(quiet).and(verbose);
+    /// let logger: EventTime<Box<dyn Log>> = EventTime::new(quiet).and(verbose);
     /// ```
     #[must_use]
-    pub fn and<M: Log>(self, other: M) -> EventTime<Both<L, M>, C> {
-        EventTime { inner: Both { first: self.inner, second: other }, clock: self.clock }
+    pub fn and(self, other: impl Log + 'static) -> EventTime<Box<dyn Log>, C> {
+        EventTime { inner: Box::new(Both { first: self.inner, second: other }), clock: self.clock }
     }
+}
 
+impl<L, C> EventTime<L, C> {
     /// Uses `clock` instead of the system's.
     ///
     /// A test can compare whole lines that way, whatever the format.
@@ -140,8 +144,7 @@ impl<L, C: fmt::Debug> fmt::Debug for EventTime<L, C> {
 }
 
 /// Two loggers; the first receives each record first.
-#[derive(Clone, Copy)]
-pub struct Both<L, M> {
+struct Both<L, M> {
     first: L,
     second: M,
 }
@@ -159,12 +162,5 @@ impl<L: Log, M: Log> Log for Both<L, M> {
     fn flush(&self) {
         self.first.flush();
         self.second.flush();
-    }
-}
-
-/// Loggers need not be `Debug`.
-impl<L, M> fmt::Debug for Both<L, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Both").finish_non_exhaustive()
     }
 }

@@ -43,8 +43,8 @@ const TRIES: usize = 4;
 ///
 /// # Cost
 ///
-/// Two reads of tach's clock, one of the wall clock, and a lock that all threads share, at the start
-/// and at the end of a span. An entry of a hundred bytes for each open span.
+/// Two reads of tach's clock, one of the wall clock, and a lock that all threads share, at the
+/// start and at the end of a span. An entry of a hundred bytes for each open span.
 ///
 /// # Examples
 ///

@@ -32,11 +32,11 @@
 //! # Which road
 //!
 //! This crate is for OpenTelemetry's API, with its exporters, samplers and processors. Spans of
-//! `tracing` that go to a collector need no SDK: [tach-pipeline](https://docs.rs/tach-pipeline) sends
-//! them. Programs that do both take tach-pipeline's feature `opentelemetry`, a bridge to
+//! `tracing` that go to a collector need no SDK: [tach-pipeline](https://docs.rs/tach-pipeline)
+//! sends them. Programs that do both take tach-pipeline's feature `opentelemetry`, a bridge to
 //! OpenTelemetry's contexts. After a step of the wall clock both keep open spans on the line from
-//! before the step. New children follow their parents for ten seconds after the step here, and until
-//! their trace is ten seconds old there. This crate moves given times after a step and adds
+//! before the step. New children follow their parents for ten seconds after the step here, and
+//! until their trace is ten seconds old there. This crate moves given times after a step and adds
 //! `tach.clock.step_ns`; the pipeline reads all times itself and adds no attribute.
 //!
 //! # Appenders and layers
@@ -75,8 +75,8 @@
 //! # Given times
 //!
 //! A time that your code gives with a start, an event or an end is kept to the nanosecond, unless
-//! the wall clock was stepped since the span's line began. `global::tracer`, `SpanRef` (the span in a
-//! `Context`) and tracing-opentelemetry read the wall clock and give its time: after a step, such
+//! the wall clock was stepped since the span's line began. `global::tracer`, `SpanRef` (the span in
+//! a `Context`) and tracing-opentelemetry read the wall clock and give its time: after a step, such
 //! times are moved onto the span's line. [`ClockedSpan`] has the rule.
 //!
 //! # Steps of the wall clock
@@ -88,7 +88,8 @@
 //! # Code that can't be wrapped
 //!
 //! Two processors serve tracers and loggers that other code creates. [`Align`] repairs the times of
-//! spans during which the wall clock was set. [`EventTimeProcessor`] sets both times of log records.
+//! spans during which the wall clock was set. [`EventTimeProcessor`] sets both times of log
+//! records.
 //!
 //! # Comparing hosts
 //!
@@ -109,9 +110,9 @@
 //! ```
 //!
 //! The version must be the one that your program names. Otherwise the types differ ("the trait
-//! `TracerProvider` is not implemented", "two different versions of crate `opentelemetry`"). If both
-//! features are on, 0.33 counts. CI compiles and tests both, also in new projects without a lock
-//! file. A new version of `opentelemetry` gets a feature of its own, in a minor release.
+//! `TracerProvider` is not implemented", "two different versions of crate `opentelemetry`"). If
+//! both features are on, 0.33 counts. CI compiles and tests both, also in new projects without a
+//! lock file. A new version of `opentelemetry` gets a feature of its own, in a minor release.
 //!
 //! # What can go wrong
 //!

@@ -35,8 +35,8 @@ impl Lines {
         Self(&SYSTEM)
     }
 
-    /// Creates lines for `clock`, apart from the system's. They are as static as the clock: an `Arc`
-    /// in a span would make the compiler copy the span's 300 bytes once more (25 ns).
+    /// Creates lines for `clock`, apart from the system's. They are as static as the clock: an
+    /// `Arc` in a span would make the compiler copy the span's 300 bytes once more (25 ns).
     pub(crate) fn new(clock: &'static (impl Clock + ?Sized)) -> Self {
         Self(Box::leak(Box::new(CachePadded::new(State::new(Some(clock.now()))))))
     }
@@ -219,7 +219,8 @@ impl State {
     }
 }
 
-/// Returns the elapsed time of the step that `moment` finds, if tach-core last saw one at `seen_ns`.
+/// Returns the elapsed time of the step that `moment` finds, if tach-core last saw one at
+/// `seen_ns`.
 fn stepped_at(line: Line, moment: Moment, seen_ns: Option<u64>) -> u64 {
     let distance_ns = line.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns);
     let is_sure = distance_ns >= SURE_STEP_NS;

@@ -34,9 +34,9 @@ use crate::listed::Entry;
 /// If the wall clock is stepped, by a millisecond or more, another line begins. Roots and children
 /// of remote parents use it at once. All spans that start ten seconds after the step or later use
 /// it. Until then children follow their local parents, so that requests are whole. A span keeps its
-/// line as long as it lasts. If that is no longer the current line when it ends, it has the attribute
-/// `tach.clock.step_ns`: the nanoseconds that later spans are ahead of it. (Tach notices a step
-/// at most a tenth of a second after the clock was next read.)
+/// line as long as it lasts. If that is no longer the current line when it ends, it has the
+/// attribute `tach.clock.step_ns`: the nanoseconds that later spans are ahead of it. (Tach notices
+/// a step at most a tenth of a second late, or at its next use. The ten seconds count from there.)
 ///
 /// A span from before the step needs no memory to be found by its children, however many there are:
 /// a million open spans take 48 bytes each more than the SDK's own. The spans of these ten seconds
@@ -49,7 +49,8 @@ use crate::listed::Entry;
 /// span's line began. So an event that you give may lie outside the span, and an end before the
 /// start that you gave, as in the SDK. The times that tach reads afterwards are raised to a given
 /// time that is ahead of them by less than a millisecond: a child does not start before the start
-/// that its parent was given. An end that is given before a start that tach read becomes that start.
+/// that its parent was given. An end that is given before a start that tach read becomes that
+/// start.
 ///
 /// After a step, a time that the wall clock showed at most 10 ms before it is given, or while the
 /// span was open and after the step, is moved onto the span's line. It keeps its age, to a
@@ -307,8 +308,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         self.inner.add_event_with_timestamp(name, time, attributes);
     }
 
-    /// Returns an end that is kept, but not one before a start that tach read: the clocks' error, or
-    /// two steps before tach saw one, would make a negative duration, which breaks back ends.
+    /// Returns an end that is kept, but not one before a start that tach read: the clocks' error,
+    /// or two steps before tach saw one, would make a negative duration, which breaks back ends.
     fn kept_end(&self, given: SystemTime) -> SystemTime {
         if self.is_start_given { given } else { given.max(self.start) }
     }

@@ -12,8 +12,8 @@ use crate::timers::Utc;
 ///
 /// Lines have the same form. The variable `RUST_LOG` has the same meaning: directives of
 /// `EnvFilter` if the feature `env-filter` is on, and otherwise of
-/// [`Targets`](tracing_subscriber::filter::Targets). Turn the feature on if your program turns that of
-/// tracing-subscriber on. Without the variable, `EnvFilter` enables errors and `Targets` enables
+/// [`Targets`](tracing_subscriber::filter::Targets). Turn the feature on if your program turns that
+/// of tracing-subscriber on. Without the variable, `EnvFilter` enables errors and `Targets` enables
 /// the level `INFO`. In a process with privileges that its caller lacks, the variable counts as
 /// not set: see [`tach_core::Config::trust_environment`].
 ///
@@ -67,8 +67,8 @@ fn env_filter(directives: Option<std::ffi::OsString>) -> tracing_subscriber::Env
         .parse_lossy(directives)
 }
 
-/// Returns the filter that `tracing_subscriber::fmt::try_init` reads without `EnvFilter`: everything
-/// is off if the text can't be parsed.
+/// Returns the filter that `tracing_subscriber::fmt::try_init` reads without `EnvFilter`:
+/// everything is off if the text can't be parsed.
 #[cfg(not(feature = "env-filter"))]
 fn targets(directives: Option<std::ffi::OsString>) -> tracing_subscriber::filter::Targets {
     use tracing_subscriber::filter::Targets;

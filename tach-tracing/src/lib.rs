@@ -1,7 +1,7 @@
 //! A better clock for tracing in one line.
 //!
-//! [`init`] does what [`tracing_subscriber::fmt::init`] does, `RUST_LOG` included, and the timestamps
-//! come from [`tach_core`]:
+//! [`init`] does what [`tracing_subscriber::fmt::init`] does, `RUST_LOG` included, and the
+//! timestamps come from [`tach_core`]:
 //!
 //! ```
 //! tach_tracing::init();
@@ -47,9 +47,9 @@
 //!
 //! `fmt::Layer::json` needs the feature `json` of tracing-subscriber.
 //!
-//! Per-layer filters go around [`CloseTimes`] and inside [`EventTimeLayer`], or around everything. If
-//! each layer has a filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event, where
-//! `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
+//! Per-layer filters go around [`CloseTimes`] and inside [`EventTimeLayer`], or around everything.
+//! If each layer has a filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event,
+//! where `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
 //!
 //! # Why
 //!
@@ -68,9 +68,9 @@
 //!   clock before the writer's lock is taken. The crate `tach-pipeline` writes in the order of the
 //!   times.
 //! - Between two layers without an [`EventTimeLayer`] around them, one event has two times.
-//! - tracing-subscriber's JSON format writes the text of every timer as a JSON string, so a timer can't
-//!   write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)). tach-log's
-//!   `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
+//! - tracing-subscriber's JSON format writes the text of every timer as a JSON string, so a timer
+//!   can't write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)).
+//!   tach-log's `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
 //! - `Local` prints UTC if the system's zone can't be found.
 //!
 //! # The time that a timer prints

@@ -14,8 +14,8 @@ use super::forward::forward_to;
 use super::poison::unless_poisoned;
 use super::span_timing::{SpanClock, SpanTimes, begin, change};
 
-/// A layer that makes the `fmt` layers inside it print a line when a span closes, with the time that
-/// the span was busy and idle.
+/// A layer that makes the `fmt` layers inside it print a line when a span closes, with the time
+/// that the span was busy and idle.
 ///
 /// The line is the one that [`FmtSpan::CLOSE`] prints, in every format: an event of the span's
 /// level and target with the message `close` and the fields `time.busy` and `time.idle`. The
@@ -43,8 +43,9 @@ use super::span_timing::{SpanClock, SpanTimes, begin, change};
 /// tracing_subscriber::registry().with(lines.with_filter(LevelFilter::INFO)).init();
 /// ```
 ///
-/// For one timestamp in all lines of a closed span, put an [`EventTimeLayer`](crate::EventTimeLayer) with
-/// span events around the layers, as in the example of the [crate](crate#layers).
+/// For one timestamp in all lines of a closed span, put an
+/// [`EventTimeLayer`](crate::EventTimeLayer) with span events around the layers, as in the example
+/// of the [crate](crate#layers).
 ///
 /// [`FmtSpan::CLOSE`]: tracing_subscriber::fmt::format::FmtSpan::CLOSE
 #[derive(Debug, Clone, Copy, Default)]
@@ -115,8 +116,8 @@ where
         self.layer.on_new_span(attributes, id, context);
     }
 
-    /// A `SpanTiming` may have counted this enter already. Then the thread is inside twice, and only
-    /// its last exit counts.
+    /// A `SpanTiming` may have counted this enter already. Then the thread is inside twice, and
+    /// only its last exit counts.
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         change(id, &context, SpanTimes::enter);

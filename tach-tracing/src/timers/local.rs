@@ -35,9 +35,10 @@ pub struct Local {
 ///
 /// # Cost
 ///
-/// The same as [`Utc`](const@crate::Utc), and a comparison: each thread keeps the offset for the minute.
-/// The first text of a minute takes jiff's lock, and every five minutes one thread reads the zone
-/// from files, which allocates. If the zone can't be found, each thread looks for it every minute.
+/// The same as [`Utc`](const@crate::Utc), and a comparison: each thread keeps the offset for the
+/// minute. The first text of a minute takes jiff's lock, and every five minutes one thread reads
+/// the zone from files, which allocates. If the zone can't be found, each thread looks for it every
+/// minute.
 ///
 /// With its feature `logging`, jiff logs that search, in lines that have the previous offset.
 ///

@@ -14,27 +14,25 @@ use crate::error::Error;
 use crate::timer::Timer;
 use crate::timer::sealed::Format;
 
-/// The format of a timer that prints the time by a pattern of `strftime`, such as `%d %b %H:%M:%S%.3f`.
+/// The format of a timer that prints the time by a pattern of `strftime`, such as `%d %b
+/// %H:%M:%S%.3f`.
 ///
 /// [jiff's documentation](jiff::fmt::strtime) lists the directives. The constructors check the
-/// pattern, so that printing can't fail. Directives that depend on the locale print what the C
-/// locale and chrono print:
+/// pattern, so that printing can't fail. Each directive prints what chrono prints for it (in the C
+/// locale, if it depends on the locale), except these:
 ///
 /// | chrono's | here |
 /// |---|---|
-/// | `%c`, `%x`, `%r` | the same: `Sun Jul  8 00:34:59 2001`, `07/08/01`, `12:34:59 AM` |
 /// | `%Z`, an offset in `ChronoLocal` | the zone's abbreviation, such as `CEST`; `%:z` is the offset |
-/// | `%f`, nine digits | as many digits as are needed; `%9f` prints nine |
 /// | `%.f`, three, six or nine digits | as many digits as are needed; `%.6f` prints six |
 /// | `%+` | an error: use [`Utc`](const@crate::Utc) or its like, or `%FT%T%.6f%:z` |
-/// | `%v` | an error: use `%e-%b-%Y` |
 ///
 /// # Cost
 ///
 /// Each text interprets the pattern: for RFC 3339 [`Utc`](const@crate::Utc),
-/// [`FixedOffset`](crate::FixedOffset) and [`Local`](const@crate::Local) are faster. No allocation, no
-/// lock, except that [`local`](Self::local) looks for the zone as [`Local`](const@crate::Local#cost)
-/// does.
+/// [`FixedOffset`](crate::FixedOffset) and [`Local`](const@crate::Local) are faster. No allocation,
+/// no lock, except that [`local`](Self::local) looks for the zone as
+/// [`Local`](const@crate::Local#cost) does.
 ///
 /// # Examples
 ///
@@ -113,7 +111,8 @@ impl Strftime {
         Self::new(pattern, Zone::Fixed(zone))
     }
 
-    /// Creates a timer that prints the time in the system's zone, like [`Local`](const@crate::Local).
+    /// Creates a timer that prints the time in the system's zone, like
+    /// [`Local`](const@crate::Local).
     ///
     /// # Errors
     ///

@@ -4,10 +4,15 @@ use jiff::fmt::strtime::BrokenDownTime;
 
 use crate::error::Error;
 
-/// Directives whose text depends on the locale, with their meaning in the C locale, which chrono and
-/// the C library give them too. jiff's own texts for them are made for no locale.
-const OF_C_LOCALE: [(char, &str); 3] =
-    [('c', "%a %b %e %H:%M:%S %Y"), ('r', "%I:%M:%S %p"), ('x', "%m/%d/%y")];
+/// Directives that jiff lacks, or prints in another form, each with a pattern for chrono's form.
+/// The first three depend on the locale: chrono and the C library print those of the C locale.
+const AS_CHRONO: [(char, &str); 5] = [
+    ('c', "%a %b %e %H:%M:%S %Y"),
+    ('r', "%I:%M:%S %p"),
+    ('x', "%m/%d/%y"),
+    ('f', "%9f"),
+    ('v', "%e-%b-%Y"),
+];
 
 /// The reason that `%+` is refused: its number of digits varies, so that lines would not align.
 const NO_PLUS: &str = "for RFC 3339 use the timers `Utc`, `Local` or `FixedOffset`, or \
@@ -16,16 +21,23 @@ const NO_PLUS: &str = "for RFC 3339 use the timers `Utc`, `Local` or `FixedOffse
 /// Checks that `sample` can be printed by `pattern`, and returns the pattern for jiff.
 pub(super) fn checked(pattern: &str, sample: &BrokenDownTime) -> Result<Box<str>, Error> {
     let mut ours = String::with_capacity(pattern.len());
+    // As long as the pattern, with a directive of jiff's in place of each of chrono's.
+    let mut for_check = String::with_capacity(pattern.len());
     let mut rest = pattern.char_indices();
     while let Some((start, c)) = rest.next() {
         let directive = if c == '%' { rest.next().map(|(_, letter)| letter) } else { None };
-        match (directive, OF_C_LOCALE.iter().find(|(letter, _)| Some(*letter) == directive)) {
-            (_, Some((_, text))) => ours.push_str(text),
-            (Some('+'), None) => return Err(Error::new("%+", NO_PLUS, start)),
-            (letter, None) => ours.extend([c].into_iter().chain(letter)),
+        if let Some((_, text)) = AS_CHRONO.iter().find(|(letter, _)| Some(*letter) == directive) {
+            ours.push_str(text);
+            for_check.push_str("%d");
+        } else if directive == Some('+') {
+            return Err(Error::new("%+", NO_PLUS, start));
+        } else {
+            for text in [&mut ours, &mut for_check] {
+                text.extend([c].into_iter().chain(directive));
+            }
         }
     }
-    check(pattern, sample)?;
+    check(&for_check, sample)?;
     Ok(ours.into())
 }
 
@@ -51,18 +63,20 @@ mod tests {
 
     /// chrono prints these texts.
     #[test]
-    fn directives_of_a_locale_are_those_of_the_c_locale() {
+    fn directives_of_chrono_print_chrono_s_text() {
         let time = "2001-07-08T00:34:59.026490Z".parse::<Timestamp>().unwrap();
         let time = BrokenDownTime::from(&time.to_zoned(TimeZone::UTC));
         for (pattern, text) in [
             ("%c", "Sun Jul  8 00:34:59 2001"),
             ("%x|%r", "07/08/01|12:34:59 AM"),
+            ("%f|%v", "026490000| 8-Jul-2001"),
             ("%%c %%%c", "%c %Sun Jul  8 00:34:59 2001"),
             ("%Y é%x", "2001 é07/08/01"),
         ] {
             let ours = checked(pattern, &time).unwrap();
             assert_eq!(time.to_string(&*ours).unwrap(), text);
         }
+        assert_eq!(checked("%v %c %!", &time).unwrap_err().position(), 6);
         let error = checked("at %+", &time).unwrap_err();
         assert_eq!(error.position(), 3);
         assert!(error.to_string().contains("`Local`"), "{error}");
