@@ -23,6 +23,7 @@ pub struct Entry {
     /// The numbers of the device and of the file on it, where files have them.
     pub(crate) id: Option<(u64, u64)>,
     pub(crate) links: u64,
+    pub(crate) length: u64,
     pub(crate) modified: Option<SystemTime>,
     pub(crate) mode: u32,
     pub(crate) user: u32,
@@ -106,6 +107,20 @@ impl Entry {
         self.links
     }
 
+    /// Returns the file's length in bytes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let file = std::fs::File::open("Cargo.toml")?;
+    /// assert!(tach_files::Entry::of(&file)?.length() > 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Returns when the file was written last, or `None` where files have no such time.
     ///
     /// # Examples
@@ -127,6 +142,7 @@ impl Entry {
             kind: Kind::by(metadata),
             id: Some((metadata.dev(), metadata.ino())),
             links: metadata.nlink(),
+            length: metadata.len(),
             modified: metadata.modified().ok(),
             mode: metadata.mode() & 0o777,
             user: metadata.uid(),
@@ -137,7 +153,8 @@ impl Entry {
     #[cfg(not(unix))]
     fn by(metadata: &Metadata) -> Self {
         let (kind, modified) = (Kind::by(metadata), metadata.modified().ok());
-        Self { kind, id: None, links: 1, modified, mode: 0, user: user(), group: 0 }
+        let length = metadata.len();
+        Self { kind, id: None, links: 1, length, modified, mode: 0, user: user(), group: 0 }
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct BackEnd {
     spans: Spans,
     sinks: Sinks,
     interval: Duration,
+    /// How many events were taken out of the queues and not passed to the sinks yet.
+    in_hand: u64,
     /// When records over the rate limit were last reported.
     refusals_reported: UnixTime,
     flushed: u64,
@@ -67,16 +69,17 @@ impl BackEnd {
     ) -> Self {
         let refusals_reported = shared.now();
         Self {
-            shared,
-            inboxes: Inboxes::new(),
+            inboxes: Inboxes::new(Some(shared.channel.common())),
             merge: Merge::default(),
             spans,
             selection,
             sinks,
             interval,
+            in_hand: 0,
             refusals_reported,
             flushed: 0,
             reopened: 0,
+            shared,
         }
     }
 
@@ -139,6 +142,7 @@ impl BackEnd {
         let now = shared.now();
         spans.end_dump(now);
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
+        sinks.report_queue_drops(is_asked, now);
         self.report_refusals(now, is_asked);
         self.spans.export_durations(now, is_asked, &mut self.sinks);
         let reopens = reopenings != self.reopened;
@@ -155,13 +159,20 @@ impl BackEnd {
     /// taken.
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
-        let found = self.inboxes.fill(&self.shared.channel.queues, is_asked);
+        let channel = Arc::clone(&self.shared.channel);
+        channel.progress.pressure.off();
+        let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
+        self.in_hand += events as u64;
         self.spans.begin_round();
-        let Self { shared, inboxes, merge, selection, spans, sinks, .. } = self;
+        let Self { shared, inboxes, merge, selection, spans, sinks, in_hand, .. } = self;
+        let counts = &channel.progress.counts;
+        counts.in_hand.set(*in_hand);
         merge.records(inboxes.awake(), start, |record, time, queue| {
             if spans.part(record, time, queue) {
                 return;
             }
+            *in_hand = in_hand.saturating_sub(1);
+            counts.in_hand.set(*in_hand);
             spans.recorded(record, time);
             selection.record(record, time, &shared.filters, |record, time, selected| {
                 match selected {
@@ -177,7 +188,7 @@ impl BackEnd {
         spans.end_round(start, sinks);
         for inbox in inboxes.awake() {
             if let Some(dropped) = inbox.take_dropped() {
-                sinks.queue_dropped(&dropped, shared.now());
+                sinks.queue_dropped(dropped);
                 spans.suspect_lost_ends();
             }
         }

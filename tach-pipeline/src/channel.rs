@@ -2,13 +2,14 @@
 //! flush.
 
 pub(crate) mod flush;
+mod last_words;
 mod progress;
 pub(crate) mod thread;
 pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tach_core::Instant;
 
@@ -18,9 +19,9 @@ use crate::error::Error;
 use crate::frame::Buffer;
 use crate::host::process::Process;
 use crate::queue::all::Queues;
-use crate::queue::{Sender, WhenFull};
+use crate::queue::{Queue, Sender, WhenFull};
 use crate::stats::Counts;
-use crate::sync::Lock;
+use crate::sync::{Lock, Switch};
 
 /// How long a call waits for room in a queue if the calling thread is the back end of another
 /// pipeline.
@@ -31,10 +32,15 @@ pub(crate) struct Channel {
     pub(crate) progress: Arc<Progress>,
     when_full: WhenFull,
     process: Process,
-    /// The queue for calls of threads that are ending, whose thread-local memory is gone.
+    /// The queue for calls of threads that are ending, whose thread-local memory is gone, and of
+    /// signal handlers that interrupt a call. The back end reads it in each round.
     common: Lock<Sender>,
     reopenings: AtomicU64,
     is_ending: AtomicBool,
+    /// How long to wait for the sinks when the last handle is dropped, as the guard was told.
+    pub(crate) leave_timeout: OnceLock<Duration>,
+    /// Whether a flush at the end has failed. Another one would only delay the exit.
+    pub(crate) is_given_up: Switch,
 }
 
 impl Channel {
@@ -49,6 +55,8 @@ impl Channel {
             common,
             reopenings: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
+            leave_timeout: OnceLock::new(),
+            is_given_up: Switch::default(),
         }
     }
 
@@ -72,6 +80,7 @@ impl Channel {
         }
         let is_pushed = sender.push_beyond(record, false);
         if sender.is_half_full() {
+            self.progress.pressure.on();
             self.wake();
         }
         is_pushed || self.push_when_full(sender, record)
@@ -118,7 +127,29 @@ impl Channel {
             return false;
         }
         let mut common = self.common.lock();
-        self.push(&mut common, record)
+        let is_pushed = common.push(record.written()) || self.push_beyond(&mut common, record);
+        self.wake();
+        is_pushed
+    }
+
+    /// Adds a record of a signal handler that interrupts a call. Waits for no lock, since the
+    /// interrupted call may hold it. Drops and counts a record for which there is no room.
+    #[cold]
+    fn push_nested(&self, record: &mut Buffer) -> bool {
+        if self.is_forked() {
+            return false;
+        }
+        let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
+        if !is_pushed {
+            self.progress.counts.dropped.add(1);
+        }
+        self.wake();
+        is_pushed
+    }
+
+    /// Returns the queue that the back end reads in each round.
+    pub(crate) fn common(&self) -> Arc<Queue> {
+        Arc::clone(self.common.lock().queue())
     }
 
     /// Wakes the back end, even from a nap.

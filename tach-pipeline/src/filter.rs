@@ -1,6 +1,10 @@
 //! Levels by target, which may change at run time.
 
+use core::fmt;
+use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicU8, Ordering};
+use std::panic;
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use env_filter::{Builder, Filter};
@@ -23,7 +27,36 @@ pub(crate) struct Levels {
     filter: Filter,
     /// The most verbose level, for any target.
     most: LevelFilter,
+    /// Whether more than the most verbose level decides.
     is_by_target: bool,
+    only: Option<Only>,
+}
+
+/// A function of the program's that decides about records too. A panic of the function is caught.
+#[derive(Clone)]
+pub(crate) struct Only(Arc<IsWritten>);
+
+type IsWritten = dyn Fn(&Metadata<'_>) -> bool + Send + Sync;
+
+impl Only {
+    pub(crate) fn new(is_written: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_written))
+    }
+
+    /// Returns `true` also if the function panics, so that the record is written.
+    fn accepts(&self, metadata: &Metadata<'_>) -> bool {
+        panic::catch_unwind(AssertUnwindSafe(|| (self.0)(metadata))).unwrap_or(true)
+    }
+}
+
+/// A panic of the function leaves nothing of the pipeline's half done.
+impl UnwindSafe for Only {}
+impl RefUnwindSafe for Only {}
+
+impl fmt::Debug for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Only")
+    }
 }
 
 impl Levels {
@@ -54,7 +87,7 @@ impl Levels {
             .map_err(|error| Error::filter(directives, &error.to_string()))?
             .build();
         let is_by_target = directives.trim().parse::<LevelFilter>().is_err();
-        Ok(Self { most: filter.filter(), filter, is_by_target })
+        Ok(Self { most: filter.filter(), filter, is_by_target, only: None })
     }
 
     /// Returns the directives of an environment's variable that can be used, if there are any, and
@@ -74,7 +107,12 @@ impl Levels {
     /// Returns `level` for all targets.
     pub(crate) fn all(level: LevelFilter) -> Self {
         let filter = Builder::new().filter_level(level).build();
-        Self { filter, most: level, is_by_target: false }
+        Self { filter, most: level, is_by_target: false, only: None }
+    }
+
+    /// Returns the same levels, with a function that decides too.
+    pub(crate) fn only(self, only: Option<Only>) -> Self {
+        Self { is_by_target: self.is_by_target || only.is_some(), only, ..self }
     }
 
     pub(crate) const fn most(&self) -> LevelFilter {
@@ -98,6 +136,7 @@ impl Levels {
     fn enabled_by_target(&self, level: Level, target: &str) -> bool {
         let metadata = Metadata::builder().level(level.of_log()).target(target).build();
         self.filter.enabled(&metadata)
+            && self.only.as_ref().is_none_or(|only| only.accepts(&metadata))
     }
 }
 

@@ -37,7 +37,7 @@ mod time;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
-pub(crate) use self::read::{Frame, is_reference, length, references, split, time};
+pub(crate) use self::read::{Frame, events, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]
 pub(crate) use self::spans::*;

@@ -1,22 +1,25 @@
 //! Failures of sinks and losses of records, for the owner of a pipeline.
 
+mod reporter;
+mod state;
+
 use core::fmt;
-use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
-use std::panic;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Instant;
 
+pub(crate) use self::reporter::{OnIncident, Reporter};
 use crate::error::Error;
-use crate::host::unlocked;
-
-/// The least time between two messages about one sink on stderr.
-const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
+use crate::stats::Items;
 
 /// A failure of a sink, the loss of records, or a recovery: see
 /// [`Builder::on_incident`](crate::Builder::on_incident).
+///
+/// A failure that lasts is a state. It is reported when it begins, when it ends
+/// ([`Recovered`](Self::Recovered)), and meanwhile after pauses of one second, two, four, and so on
+/// up to a minute. Each sink and each [`Task`] has a state of its own. A failure that comes and goes
+/// keeps its pause. So a function that logs each incident does not keep an idle process busy, even
+/// if its own records meet the failure.
 ///
 /// # Examples
 ///
@@ -34,18 +37,23 @@ const BETWEEN_MESSAGES: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Incident<'a> {
-    /// A sink can't be written to. It is tried again, with pauses of 10 ms to 1 s, or as
-    /// `Otlp::retry_for` has them for a collector.
+    /// A sink fails at a task.
     #[non_exhaustive]
     Failed {
-        /// The sink's name or path.
+        /// The sink's name or path. For [`Task::Format`], the names of all sinks with that format,
+        /// separated by commas.
         sink: &'a str,
+        /// What fails.
+        task: Task,
         /// What the sink takes: `records`, `spans` or `durations`.
         items: &'a str,
         /// The reason.
         error: &'a io::Error,
         /// How many bytes wait.
         waiting: usize,
+        /// The pause before the task is tried again. Zero if the next record, request or rotation
+        /// tries it.
+        retry_after: Duration,
     },
     /// A receiver refused records for good, or they were too old before it could be reached. They
     /// are dropped.
@@ -57,7 +65,7 @@ pub enum Incident<'a> {
         items: &'a str,
         /// The reason.
         error: &'a io::Error,
-        /// How many.
+        /// How many since the last such incident.
         count: u64,
     },
     /// A collector accepted all records, and warns: a limit of its own may be near.
@@ -70,14 +78,6 @@ pub enum Incident<'a> {
         /// The collector's words.
         warning: &'a str,
     },
-    /// A format failed or panicked, so that a record is dropped.
-    #[non_exhaustive]
-    NotFormatted {
-        /// The names or paths of the sinks with that format, separated by commas.
-        sink: &'a str,
-        /// The reason.
-        error: &'a io::Error,
-    },
     /// The buffer of a sink is full, and the sink made no progress for as long as
     /// [`Sink::stall_timeout`](crate::Sink::stall_timeout) allows. Its records are dropped from now
     /// on.
@@ -88,23 +88,26 @@ pub enum Incident<'a> {
         /// What the sink takes: `records`, `spans` or `durations`.
         items: &'a str,
     },
-    /// Records were dropped. They are counted in the log too, as soon as that is possible.
+    /// Records were dropped. They are counted in the log too, as soon as that is possible, and once
+    /// a second at most.
     #[non_exhaustive]
     Dropped {
         /// The name or path of the sink that dropped them, or `None` if a queue was full.
         sink: Option<&'a str>,
         /// What was dropped: `records`, `spans` or `durations`.
         items: &'a str,
-        /// How many.
+        /// How many since the last such incident.
         count: u64,
     },
-    /// A sink that failed or stalled works again.
+    /// A task at which a sink failed succeeds again. A sink that stalled is written again.
     #[non_exhaustive]
     Recovered {
         /// The sink's name or path.
         sink: &'a str,
         /// What the sink takes: `records`, `spans` or `durations`.
         items: &'a str,
+        /// What succeeds again.
+        task: Task,
     },
     /// A span was slow, and the flight recorder wrote a file. A thread of its own reports that, so
     /// the function may take long, for instance to upload the file. No flush waits for it.
@@ -129,25 +132,71 @@ pub enum Incident<'a> {
     },
 }
 
+/// The tasks of a sink, each of which may fail apart from the others: see [`Incident::Failed`].
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Incident, Pipeline, Task};
+///
+/// let builder = Pipeline::builder().on_incident(|incident| match incident {
+///     Incident::Failed { task: Task::Write, .. } => eprintln!("page somebody: {incident}"),
+///     other => eprintln!("{other}"),
+/// });
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Task {
+    /// Writing to the sink, or flushing it. The records wait, up to
+    /// [`Sink::buffer_bytes`](crate::Sink::buffer_bytes).
+    Write,
+    /// Renaming the file for a rotation. Records are written to the old file meanwhile. The rotation
+    /// is tried again after one second, two, four, and so on up to a minute.
+    Rotate,
+    /// Opening a file again that was moved, rotated or asked for. Records are written to the old
+    /// file meanwhile.
+    Reopen,
+    /// Compressing or deleting old files. The next rotation tries it again.
+    Tidy,
+    /// Formatting a record. The record is dropped.
+    Format,
+}
+
 impl fmt::Display for Incident<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { sink, items: "records", error, waiting } => write!(
-                f,
-                "can't write the log to {sink}: {error}; {waiting} bytes wait, trying again"
-            ),
-            Self::Failed { sink, items, error, waiting } => write!(
-                f,
-                "can't send {items} to {sink}: {error}; {waiting} bytes wait, trying again"
-            ),
+            Self::Failed { sink, items, task, error, waiting, retry_after } => match task {
+                Task::Write if *items == Items::RECORDS.as_str() => write!(
+                    f,
+                    "can't write the log to {sink}: {error}; {waiting} bytes wait, trying again"
+                ),
+                Task::Write => write!(
+                    f,
+                    "can't send {items} to {sink}: {error}; {waiting} bytes wait, trying again"
+                ),
+                Task::Rotate => write!(
+                    f,
+                    "can't rotate {sink}: {error}; the log goes on in the old file, and the rotation \
+                     is tried again after {retry_after:?}"
+                ),
+                Task::Reopen => write!(
+                    f,
+                    "can't open {sink} again: {error}; the log goes on in the old file, trying again"
+                ),
+                Task::Tidy => write!(
+                    f,
+                    "can't compress or delete old files of {sink}: {error}; the next rotation tries \
+                     again"
+                ),
+                Task::Format => {
+                    write!(f, "can't format {items} for {sink}: {error}; what fails is dropped")
+                }
+            },
             Self::Refused { sink, items, error, count } => {
                 write!(f, "{count} {items} for {sink} were dropped: {error}")
             }
             Self::Warned { sink, items, warning } => {
                 write!(f, "{sink} accepts {items}, and warns: {warning}")
-            }
-            Self::NotFormatted { sink, error } => {
-                write!(f, "can't format a record for {sink}: {error}")
             }
             Self::Stalled { sink, items } => {
                 write!(f, "{items} for {sink} are dropped: it makes no progress")
@@ -158,10 +207,16 @@ impl fmt::Display for Incident<'_> {
             Self::Dropped { sink: None, items, count } => {
                 write!(f, "{count} {items} were dropped, since a queue was full")
             }
-            Self::Recovered { sink, items: "records" } => {
-                write!(f, "the log to {sink} is written again")
-            }
-            Self::Recovered { sink, items } => write!(f, "{items} are sent to {sink} again"),
+            Self::Recovered { sink, items, task } => match task {
+                Task::Write if *items == Items::RECORDS.as_str() => {
+                    write!(f, "the log to {sink} is written again")
+                }
+                Task::Write => write!(f, "{items} are sent to {sink} again"),
+                Task::Rotate => write!(f, "{sink} was rotated"),
+                Task::Reopen => write!(f, "{sink} was opened again"),
+                Task::Tidy => write!(f, "old files of {sink} were compressed and deleted"),
+                Task::Format => write!(f, "{items} for {sink} are formatted again"),
+            },
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())
             }
@@ -172,49 +227,6 @@ impl fmt::Display for Incident<'_> {
                     "a span was slow, but the last spans and events can't be written: {error}"
                 )
             }
-        }
-    }
-}
-
-/// The owner's function.
-pub(crate) type OnIncident = Arc<dyn Fn(&Incident<'_>) + Send + Sync>;
-
-/// Reports incidents to the owner's function, or else on stderr.
-#[derive(Clone, Default)]
-pub(crate) struct Reporter {
-    pub(crate) on_incident: Option<OnIncident>,
-    /// Whether stderr is itself the sink.
-    is_stderr: bool,
-    /// When the last message was printed.
-    reported: Option<Instant>,
-}
-
-impl Reporter {
-    pub(crate) fn new(on_incident: Option<OnIncident>) -> Self {
-        Self { on_incident, is_stderr: false, reported: None }
-    }
-
-    /// Returns a copy for the sink with that name.
-    pub(crate) fn of_sink(&self, name: &str) -> Self {
-        Self { is_stderr: name == "stderr", ..self.clone() }
-    }
-
-    /// Reports an incident: to the owner's function, which may panic, or on stderr unless something
-    /// was printed lately.
-    #[cold]
-    pub(crate) fn report(&mut self, incident: &Incident<'_>) {
-        if let Some(on_incident) = &self.on_incident {
-            let _panic = panic::catch_unwind(AssertUnwindSafe(|| on_incident(incident)));
-            return;
-        }
-        // A record in the log reports these.
-        if matches!(incident, Incident::Dropped { .. } | Incident::Recovered { .. }) {
-            return;
-        }
-        let is_due = self.reported.is_none_or(|reported| reported.elapsed() >= BETWEEN_MESSAGES);
-        if is_due && !self.is_stderr {
-            self.reported = Some(Instant::now());
-            unlocked::to_stderr(format_args!("{incident}"));
         }
     }
 }

@@ -191,13 +191,16 @@
 //!   [`Sink::keep_open`].
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
 //!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
-//!   the timeout. Then stderr has the number of records that each sink lacks, as does
-//!   [`SinkStats::waiting`]. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
+//!   the timeout. Then stderr has the numbers of records that wait in the queues and for each sink,
+//!   and of those that were dropped. No sink waits for another one that stalls. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
 //!   platforms. Elsewhere the guard flushes at the end of `main`; before
 //!   `std::process::exit` call [`Pipeline::flush`].
 //! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose the contents
 //!   of the queues, and what is gathered for a collector: a second of records and spans, and the
-//!   traces that `Tail` holds. Before `exec` call [`Pipeline::flush`].
+//!   traces that `Tail` holds. Before `exec` call [`Pipeline::flush`]. [`Builder::flush_on`] makes
+//!   the calls of a level wait until their records are written.
+//! - When the last handle of a pipeline is dropped, the pipeline is flushed, within the time of its
+//!   guard.
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this
@@ -209,8 +212,9 @@
 //! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
 //! panic, or while a thread ends. A record that is logged within a call is written before the
 //! call's own record, which has the earlier time. A call on the back end's own thread never waits:
-//! if its queue is full, the record is dropped and counted. A signal handler must not log. A span
-//! that starts in the destructor of a thread-local value aborts the process, in
+//! if its queue is full, the record is dropped and counted. A signal handler must not
+//! log, since a call may allocate; a handler that logs nevertheless never waits for a call that it
+//! interrupts, and loses and counts a record instead. A span that starts in the destructor of a thread-local value aborts the process, in
 //! tracing-subscriber's registry.
 //!
 //! # Signals
@@ -295,7 +299,7 @@ mod sync;
 mod trace;
 
 pub use crate::error::Error;
-pub use crate::incident::Incident;
+pub use crate::incident::{Incident, Task};
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;

@@ -30,9 +30,6 @@ use crate::shared::spans::Keys;
 use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
 
-/// The limit of a flush without a timeout of its own: of `log`, slog, and the guard.
-pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// A handle to a pipeline: a logger of `log`, a drain of slog, a layer of tracing. Clones share the
 /// pipeline.
 ///
@@ -165,6 +162,24 @@ impl Pipeline {
         self.shared().channel.reopen();
     }
 
+    /// Rotates all files that have a [`Rotation`](crate::Rotation) and are not empty, and opens the
+    /// others again, like [`reopen`](Self::reopen).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().build()?;
+    /// pipeline.rotate();
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn rotate(&self) {
+        let channel = &self.shared().channel;
+        channel.progress.counts.sinks.iter().for_each(|sink| sink.rotations.add(1));
+        channel.reopen();
+    }
+
     /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
     /// `timeout`, even if the panic is caught.
     ///
@@ -198,9 +213,8 @@ impl Pipeline {
             write(&mut record);
             record.end();
         });
-        if level.of_log() == log::Level::Error {
-            // The process may be about to end.
-            shared.channel.wake();
+        if level.passes(shared.urgent.wakes) {
+            shared.logged_urgent(level);
         }
     }
 }
@@ -240,6 +254,8 @@ mod tests {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
         let counts = Counts::default();
         let channel = Channel::new(4096, when_full, counts);
+        // Nothing is flushed when the last handle is dropped.
+        channel.is_given_up.on();
         let shared = Shared::new(filters, None, wanted, channel, None);
         Pipeline::new(Arc::new(shared))
     }

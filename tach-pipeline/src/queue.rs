@@ -81,6 +81,14 @@ pub(crate) struct Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QueueId(pub(crate) usize);
 
+/// The events of queues that the back end has not taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Queued {
+    pub(crate) waiting: u64,
+    /// Records that were dropped, and that the back end does not know of yet.
+    pub(crate) dropped: u64,
+}
+
 struct Reader {
     /// The reading end of the oldest ring. `None` if the thread has ended and all records were
     /// read.
@@ -245,6 +253,21 @@ impl Queue {
             self.follow(link, reader);
         }
         false
+    }
+
+    /// Returns how many events the queue holds, and how many records it dropped that were not
+    /// reported yet.
+    fn count(&self) -> Queued {
+        let mut bytes = Vec::new();
+        let reader = self.reader.lock();
+        if let Some(consumer) = &reader.consumer {
+            consumer.copy(&mut bytes);
+            self.links.change(|links| {
+                let rings = links.iter().filter_map(|link| link.next.as_ref());
+                rings.for_each(|ring| ring.copy(&mut bytes));
+            });
+        }
+        Queued { waiting: frame::events(&bytes) as u64, dropped: self.drops.count() }
     }
 
     /// Keeps the memory of a long record for the thread's next long record.

@@ -8,17 +8,23 @@ pub(crate) mod spans;
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
+use log::LevelFilter;
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::spans::Spans;
 use crate::channel::flush::Why;
-use crate::channel::{Channel, Progress};
+use crate::channel::{Channel, Progress, thread};
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::{Time, Wanted};
+use crate::host::unlocked::to_stderr;
+use crate::level::Level;
 use crate::limits::{Callsite, Limits};
+
+/// How long a flush without a timeout of its own waits: of `log`, slog, the guard and the exit. As
+/// long the back end waits for a full sink that makes no progress, under `WhenFull::Block`.
+pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pauses between tries when the process ends.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -29,11 +35,27 @@ pub(crate) struct Shared {
     pub(crate) filters: Filters,
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
+    pub(crate) urgent: Urgent,
     pub(crate) spans: Spans,
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
     /// In a forked child, the pipeline to which handles of this pipeline log.
     pub(crate) successor: OnceLock<Handle>,
+}
+
+/// What a call does after a record of a severe level.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Urgent {
+    /// The level from which on records wake the back end: the process may be about to end.
+    pub(crate) wakes: LevelFilter,
+    /// The level from which on a call returns after its record is written, and how long it waits.
+    pub(crate) flushes: Option<(LevelFilter, Duration)>,
+}
+
+impl Default for Urgent {
+    fn default() -> Self {
+        Self { wakes: LevelFilter::Error, flushes: None }
+    }
 }
 
 impl Shared {
@@ -49,6 +71,7 @@ impl Shared {
             filters,
             limits,
             wanted,
+            urgent: Urgent::default(),
             spans: Spans::new(wanted),
             clock,
             successor: OnceLock::new(),
@@ -97,9 +120,41 @@ impl Shared {
         self.flush_because(Why::Asked, timeout)
     }
 
+    /// Wakes the back end after a record of a severe level, and waits for it if the level is one
+    /// from which on calls wait.
+    #[cold]
+    pub(crate) fn logged_urgent(&self, level: Level) {
+        match self.urgent.flushes {
+            Some((least, timeout)) if level.passes(least) => {
+                let flush = || self.flush_because(Why::Urgent, timeout);
+                let _reported_by_the_sinks = self.channel.progress.flush.at_end(flush);
+            }
+            _ => self.channel.wake(),
+        }
+    }
+
     /// Flushes before the process ends. Unlike [`flush`](Self::flush), tries a collector that fails
     /// again until the timeout, since the collector may be starting.
     pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
+        self.channel.progress.flush.at_end(|| self.flush_repeatedly(timeout))
+    }
+
+    /// Flushes when a guard or the last handle is dropped. If the flush fails, prints the reason
+    /// and the numbers of records that are lost if the process ends now.
+    pub(crate) fn leave(&self, timeout: Duration) {
+        // The back end and the sinks' threads can't wait for themselves. The exit still flushes.
+        if self.channel.progress.waker.is_back_end() || self.channel.is_given_up.is_on() {
+            return;
+        }
+        let Err(error) = self.flush_at_end(timeout) else { return };
+        self.channel.is_given_up.on();
+        if !error.is_reported() {
+            to_stderr(format_args!("{error}"));
+            self.channel.print_left();
+        }
+    }
+
+    fn flush_repeatedly(&self, timeout: Duration) -> Result<(), Error> {
         let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
             let left = timeout.saturating_sub(start.elapsed());
@@ -108,7 +163,7 @@ impl Shared {
             if flushed.is_ok() || !self.channel.waits_for_collector() || left <= pause {
                 return flushed;
             }
-            thread::sleep(pause);
+            std::thread::sleep(pause);
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
@@ -117,7 +172,9 @@ impl Shared {
         let number = self.channel.request_flush(why)?;
         let start = Instant::now();
         let Progress { flush, counts, .. } = &*self.channel.progress;
-        let flushed = flush.wait(number, timeout, counts);
+        let flushed = thread::waiting(|| flush.wait(number, why, timeout, counts));
+        // A signal handler that interrupts a wait does not wait itself.
+        let flushed = flushed.unwrap_or_else(|| Err(Error::timed_out(Duration::ZERO, &[])));
         // After a failure too: the process may be about to end.
         let left = timeout.saturating_sub(start.elapsed());
         if self.spans.wait_for_files(left) {
@@ -152,12 +209,16 @@ impl Handle {
     }
 }
 
-/// Ends the back end when the last handle is dropped.
+/// Flushes and ends the back end when the last handle is dropped.
 pub(crate) struct Alive(pub(crate) Arc<Shared>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.channel.end();
+        let channel = &self.0.channel;
+        if channel.is_in_its_process() {
+            self.0.leave(channel.leave_timeout.get().copied().unwrap_or(FLUSH_TIMEOUT));
+        }
+        channel.end();
     }
 }
 

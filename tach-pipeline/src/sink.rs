@@ -3,6 +3,7 @@
 pub(crate) mod all;
 mod any_format;
 mod batch;
+mod colors;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod content;
 #[cfg(not(all(feature = "otlp", feature = "tracing")))]
@@ -21,6 +22,7 @@ pub mod kind;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+mod printed;
 #[cfg(feature = "otlp")]
 mod refused;
 mod rotation;
@@ -37,7 +39,7 @@ use core::time::Duration;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use log::LevelFilter;
+use log::{LevelFilter, Metadata};
 use tach_log::{Format, Line};
 
 use self::any_format::AnyFormat;
@@ -50,9 +52,10 @@ pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
+pub(crate) use self::worker::Patience;
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::filter::Levels;
+use crate::filter::{Levels, Only};
 use crate::host::terminal;
 use crate::host::unlocked::Unlocked;
 
@@ -70,8 +73,9 @@ const MOST_WAITING: usize = 1024 * 1024;
 /// A writer receives whole events, many at a time: if it rotates files between two writes, it cuts
 /// no event in two.
 ///
-/// If writing fails or panics, stderr reports it, at most every ten seconds, or
-/// [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink tries again. A
+/// If writing fails or panics, stderr reports it when it begins and when it ends, and meanwhile
+/// ever more seldom, or [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink
+/// tries again. A
 /// buffer of [`buffer_bytes`](Self::buffer_bytes) waits meanwhile; records beyond are dropped, and
 /// counted in a record later.
 ///
@@ -101,6 +105,7 @@ pub struct Sink<K = kind::Any> {
     to: K,
     format: Box<dyn AnyFormat>,
     filter: Result<Levels, Error>,
+    only: Option<Only>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
     /// The parts of a message that the receiver's protocol puts around each event.
@@ -192,6 +197,7 @@ impl<K> Sink<K> {
             to,
             format: Box::new(Line::new()),
             filter: Ok(Levels::all(LevelFilter::Trace)),
+            only: None,
             is_colored: false,
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
@@ -206,6 +212,7 @@ impl<K> Sink<K> {
             to: to(self.to),
             format: self.format,
             filter: self.filter,
+            only: self.only,
             is_colored: self.is_colored,
             stall_timeout: self.stall_timeout,
             envelope: self.envelope,
@@ -217,9 +224,13 @@ impl<K> Sink<K> {
     /// Sets how long the pipeline waits for this sink while its buffer is full and it makes no
     /// progress. Afterwards the sink's records are dropped until it has room again.
     ///
-    /// By default that is five seconds under [`WhenFull::Block`](crate::WhenFull::Block), and zero
-    /// under the other policies. Zero drops as soon as the sink is slower than the records come.
+    /// By default that is five seconds under [`WhenFull::Block`](crate::WhenFull::Block). Under the
+    /// other policies it is one second, and ends as soon as a queue is half full: so the wait costs
+    /// no other sink a record. Zero drops as soon as the sink is slower than the records come.
     /// [`Duration::MAX`] drops nothing, and may stop all calls.
+    ///
+    /// When the process ends, the other sinks are not waited for: the rest of the queues is passed to
+    /// all sinks at once.
     ///
     /// A sink whose last try failed is not waited for: what its buffer has no room for is dropped
     /// until something is written again.
@@ -347,6 +358,33 @@ impl<K> Sink<K> {
     #[must_use]
     pub fn filter(mut self, directives: &str) -> Self {
         self.filter = Levels::parse(directives);
+        self
+    }
+
+    /// Drops records, by level and target, for which `is_written` returns `false`, besides those that
+    /// [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the log
+    /// calls it, so it should return soon. The pipeline's own counts of dropped records pass.
+    ///
+    /// # Examples
+    ///
+    /// Errors and warnings to stderr, everything else to stdout:
+    ///
+    /// ```
+    /// use log::{Level, LevelFilter};
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::stderr().level(LevelFilter::Warn))
+    ///     .sink(Sink::stdout().only(|metadata| metadata.level() >= Level::Info))
+    ///     .build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn only(
+        mut self,
+        is_written: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.only = Some(Only::new(is_written));
         self
     }
 }

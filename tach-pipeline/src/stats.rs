@@ -215,6 +215,11 @@ impl Count {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
+    pub(crate) fn set(&self, count: u64) {
+        // ORDERING: Relaxed, as in `add`.
+        self.0.store(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         // ORDERING: Relaxed, as in `add`.
         self.0.load(Ordering::Relaxed)
@@ -243,6 +248,8 @@ pub(crate) struct Counts {
     /// Records that were passed to the sinks.
     pub(crate) records: Count,
     pub(crate) dropped: Count,
+    /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
+    pub(crate) in_hand: Count,
     /// Traces that were decided about before their end.
     pub(crate) early: Count,
     /// Records whose span was not known.
@@ -265,6 +272,10 @@ pub(crate) struct SinkCounts {
     pub(crate) dropped: Count,
     /// Whether the last try to write failed, and nothing was written since.
     pub(crate) is_failing: Flag,
+    /// Whether the back end has waited for the sink in vain, and nothing was written since.
+    pub(crate) is_stalled: Flag,
+    /// How many times the program has asked for a rotation of the file.
+    pub(crate) rotations: Count,
     failures: Count,
     /// Without a lock: after a fork nobody would release one.
     last_error: ArcSwapOption<String>,

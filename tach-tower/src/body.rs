@@ -76,13 +76,13 @@ pin_project! {
 /// The end of a body.
 #[derive(Debug)]
 pub(crate) struct End {
-    budget: Budget,
+    pub(crate) budget: Budget,
     /// The start of the outer budget, if this one has no earlier end of its own.
-    parent: Option<Instant>,
-    alarm: BodyAlarm,
-    has_begun: bool,
-    is_grpc: bool,
-    counted: Option<Counted>,
+    pub(crate) parent: Option<Instant>,
+    pub(crate) alarm: BodyAlarm,
+    pub(crate) has_begun: bool,
+    pub(crate) is_grpc: bool,
+    pub(crate) counted: Option<Counted>,
 }
 
 impl<B> BudgetBody<B> {
@@ -99,7 +99,9 @@ impl<B> BudgetBody<B> {
     /// ```
     #[must_use]
     pub fn new(body: B, budget: Budget) -> Self {
-        let end = End::new(budget, None, BodyAlarm::new(None), false, None);
+        let alarm = BodyAlarm::new(None);
+        let (parent, counted) = (None, None);
+        let end = End { budget, parent, alarm, has_begun: false, is_grpc: false, counted };
         Self::with_end(body, Some(end))
     }
 
@@ -159,17 +161,17 @@ where
                 return Poll::Ready(Some(Ok(Frame::data(core::mem::take(bytes).into()))));
             }
         };
-        let Some(end) = this.end else { return poll_inner(body, cx) };
+        let Some(end) = this.end else { return body.poll_frame(cx).map_err(Into::into) };
         // The budget is checked before each frame but the first, so a body that is always ready
         // ends, too. The first frame is exempt: it is often the whole body, and without it a server
         // would abort the connection.
         let mut is_pause = false;
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
             let entered = Entered::new(end.budget, true);
-            if let Poll::Ready(frame) = poll_inner(body, cx) {
+            if let Poll::Ready(frame) = body.poll_frame(cx).map_err(Into::into) {
                 end.has_begun = true;
                 end.alarm.resume();
-                if is_last(frame.as_ref()) {
+                if frame.as_ref().is_none_or(|frame| frame.as_ref().is_ok_and(Frame::is_trailers)) {
                     // The body is over, so its budget can't end it.
                     *this.end = None;
                 }
@@ -182,8 +184,7 @@ where
             drop(entered);
             is_pause = ready!(end.alarm.poll_end(&end.budget, end.idle(), cx));
         }
-        let error = end.error(is_pause);
-        let last = end.last_frame(error);
+        let last = end.last_frame(is_pause);
         this.content.set(Content::Own { bytes: Bytes::new() });
         *this.end = None;
         Poll::Ready(Some(last))
@@ -204,52 +205,19 @@ where
     }
 }
 
-type FrameResult<D> = Option<Result<Frame<D>, BoxError>>;
-
-/// Returns whether no frame can follow.
-fn is_last<D>(frame: Option<&Result<Frame<D>, BoxError>>) -> bool {
-    match frame {
-        None => true,
-        Some(Ok(frame)) => frame.is_trailers(),
-        Some(Err(_)) => false,
-    }
-}
-
-fn poll_inner<B>(body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<FrameResult<B::Data>>
-where
-    B: Body,
-    B::Error: Into<BoxError>,
-{
-    body.poll_frame(cx).map_err(Into::into)
-}
-
 impl End {
-    #[inline]
-    pub(crate) fn new(
-        budget: Budget,
-        parent: Option<Instant>,
-        alarm: BodyAlarm,
-        is_grpc: bool,
-        counted: Option<Counted>,
-    ) -> Self {
-        Self { budget, parent, alarm, has_begun: false, is_grpc, counted }
-    }
-
     /// Returns the longest pause that the settings allow.
     fn idle(&self) -> Duration {
         self.counted.as_ref().map_or(Duration::MAX, |counted| counted.shared.settings.idle)
     }
 
-    fn error(&self, is_pause: bool) -> Exhausted {
-        if is_pause {
+    /// Counts the body as cut off. Returns its last frame: trailers for gRPC, or else an error.
+    fn last_frame<D>(&mut self, is_pause: bool) -> Result<Frame<D>, BoxError> {
+        let error = if is_pause {
             Exhausted::pause(self.idle())
         } else {
             Exhausted::new(&self.budget, Spent::Body)
-        }
-    }
-
-    /// Counts the body as cut off. Returns its last frame: trailers for gRPC, or else an error.
-    fn last_frame<D>(&mut self, error: Exhausted) -> Result<Frame<D>, BoxError> {
+        };
         if let Some(counted) = &mut self.counted {
             counted.outcome = Outcome::EndedBody;
         }

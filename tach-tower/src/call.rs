@@ -168,9 +168,3 @@ impl<S: Service<R>, R> Future for Call<S, R> {
         }
     }
 }
-
-impl<S: Service<R>, R> Call<S, R> {
-    pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self, Self::Waiting { .. })
-    }
-}

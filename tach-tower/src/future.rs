@@ -80,8 +80,9 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<S::Response, S::Error>>> {
         let mut this = self.project();
-        let spent = |call: &Call<S, R>| {
-            if call.is_waiting() { Spent::Waiting } else { Spent::Running }
+        let spent = |call: &Call<S, R>| match call {
+            Call::Waiting { .. } => Spent::Waiting,
+            _ => Spent::Running,
         };
         let result = ready!(this.call.as_mut().poll_until(cx, spent));
         if let Some(None) = result {
@@ -129,11 +130,12 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
     #[inline]
     fn limit<B>(mut self: Pin<&mut Self>, response: Response<B>) -> Response<BudgetBody<B>> {
         let counted = self.as_mut().counted(Outcome::Answered);
-        let budget =
-            counted.shared.settings.of_body(self.call.budget, self.whole, &self.call.alarm);
+        let (call, is_grpc) = (&self.call, self.is_grpc);
+        let budget = counted.shared.settings.of_body(call.budget, self.whole, &call.alarm);
         let end = budget.map(|budget| {
-            let end = self.call.alarm.end_of(&budget, &self.call.budget);
-            End::new(budget, self.call.parent, BodyAlarm::new(end), self.is_grpc, Some(counted))
+            let alarm = BodyAlarm::new(call.alarm.end_of(&budget, &call.budget));
+            let (parent, counted) = (call.parent, Some(counted));
+            End { budget, parent, alarm, has_begun: false, is_grpc, counted }
         });
         response.map(|body| BudgetBody::with_end(body, end))
     }

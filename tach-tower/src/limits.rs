@@ -59,12 +59,6 @@ impl Settings {
         least
     }
 
-    /// Subtracts the reserve from the time that the headers allow.
-    #[inline]
-    pub(crate) fn reserved(&self, asked: Duration) -> Duration {
-        if asked == Duration::MAX { asked } else { asked.saturating_sub(self.reserve) }
-    }
-
     /// Returns the cap of a request. `path` is a function, because few layers need the path.
     #[inline]
     pub(crate) fn cap_of<'a>(

@@ -53,13 +53,11 @@ impl<E> Side<E> for Server {
     }
 
     fn ended(exhausted: Exhausted, settings: &Settings) -> Result<Response<Bytes>, E> {
-        Ok(match &settings.response {
-            Some(response) => (response.0)(&exhausted),
-            None => {
-                let mut response = Response::new(Bytes::new());
-                *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-                response
-            }
-        })
+        if let Some(response) = &settings.response {
+            return Ok((response.0)(&exhausted));
+        }
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
+        Ok(response)
     }
 }

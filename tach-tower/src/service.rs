@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response, Version};
@@ -75,7 +76,7 @@ impl<S, K> BudgetService<S, K> {
         S: Service<R> + Clone,
     {
         let Limits { budget, whole, parent } = limits;
-        let mut counted = Counted::new(self.shared.clone());
+        let mut counted = Counted { shared: self.shared.clone(), outcome: Outcome::Abandoned };
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(budget.total())
             && announce.is_none_or(|write| write(settings, whole, &mut request, is_grpc));
@@ -119,7 +120,8 @@ where
         let own = request.extensions().get::<Budget>().copied();
         let asked = settings.asked(request.headers(), is_grpc, &self.shared.counts);
         // A header that a client's request has already is for the call alone: nothing is reserved.
-        let asked = if K::IS_CLIENT { asked } else { settings.reserved(asked) };
+        let is_reserved = !K::IS_CLIENT && asked < Duration::MAX;
+        let asked = if is_reserved { asked.saturating_sub(settings.reserve) } else { asked };
         let cap = settings.cap_of(request.method(), || request.uri().path(), request.headers());
         let limits = settings.start(asked, cap, own.or_else(current));
         // A client behind a `tower::buffer` runs in another task, which has no current budget.

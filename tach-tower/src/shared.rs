@@ -19,13 +19,6 @@ pub(crate) struct Counted {
     pub(crate) outcome: Outcome,
 }
 
-impl Counted {
-    #[inline]
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, outcome: Outcome::Abandoned }
-    }
-}
-
 impl Drop for Counted {
     #[inline]
     fn drop(&mut self) {

@@ -32,8 +32,8 @@ use crate::shared::Shared;
 ///
 /// let layer = BudgetLayer::server(Settings::new());
 /// let stats = layer.stats();
-/// let counter = global::meter("service").u64_observable_counter("budget.outcomes");
-/// let counter = counter.with_callback(move |observer| {
+/// let meter = global::meter("service");
+/// let counter = meter.u64_observable_counter("budget.outcomes").with_callback(move |observer| {
 ///     observer.observe(stats.answered(), &[KeyValue::new("outcome", "answered")]);
 ///     observer.observe(stats.exhausted(), &[KeyValue::new("outcome", "exhausted")]);
 /// });

@@ -152,6 +152,7 @@ impl Handle {
             },
             id: Some((found.st_dev as u64, found.st_ino as u64)),
             links: found.st_nlink as u64,
+            length: found.st_size as u64,
             modified: since_epoch.and_then(|it| UNIX_EPOCH.checked_add(it)),
             mode: u32::from(found.st_mode) & 0o777,
             user: found.st_uid,

@@ -60,9 +60,9 @@ impl Inbox {
         self.queue.id()
     }
 
-    /// Begins a round: moves all records out of the queue, and returns how many bytes that were,
-    /// including long records.
-    pub(crate) fn fill(&mut self, buffers: &mut Buffers) -> usize {
+    /// Begins a round: moves all records out of the queue. Returns how many bytes that were,
+    /// including long records, and how many events.
+    pub(crate) fn fill(&mut self, buffers: &mut Buffers) -> (usize, usize) {
         if self.bytes.capacity() == 0 {
             self.bytes = buffers.take();
         }
@@ -73,10 +73,11 @@ impl Inbox {
         self.is_over = !self.queue.take(&mut self.bytes, &mut self.long);
         let long = self.long.range(long_before..).map(|long| long.written().len());
         let found = self.bytes.len() - self.waited + long.sum::<usize>();
+        let events = frame::events(&self.bytes[self.waited..]);
         if self.bytes.is_empty() {
             self.give_back(buffers);
         }
-        found
+        (found, events)
     }
 
     /// Ends the round that began at `start`. Returns whether to read the queue in the next round.

@@ -16,6 +16,8 @@ const TRIMMED_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) struct Inboxes {
     awake: Vec<Inbox>,
+    /// The queue of callers that can't wake it. Read in each round.
+    common: Option<Arc<Queue>>,
     /// The queues of all living threads. Queues of ended threads are removed before they outnumber
     /// the others.
     all: Vec<Arc<Queue>>,
@@ -29,10 +31,11 @@ pub(crate) struct Inboxes {
 }
 
 impl Inboxes {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(common: Option<Arc<Queue>>) -> Self {
         let start = Instant::now();
         Self {
             awake: Vec::new(),
+            common,
             all: Vec::new(),
             over: 0,
             changes: Changes::default(),
@@ -42,20 +45,24 @@ impl Inboxes {
         }
     }
 
-    /// Moves all records out of the queues and returns the number of bytes. If `is_asked`, also
-    /// reads the queues that are asleep.
-    pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> usize {
+    /// Moves all records out of the queues. Returns the number of bytes and of events. If
+    /// `is_asked`, also reads the queues that are asleep.
+    pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> (usize, usize) {
         self.start = Instant::now();
-        let Self { awake, all, changes, buffers, .. } = self;
+        let Self { awake, common, all, changes, buffers, .. } = self;
         queues.take_changes(changes);
         all.append(&mut changes.new);
         for queue in changes.woken.drain(..) {
             wake(awake, &queue);
         }
+        if let Some(queue) = common.as_ref().filter(|queue| !queue.is_empty()) {
+            wake(awake, queue);
+        }
         if is_asked {
             all.iter().filter(|queue| !queue.is_empty()).for_each(|queue| wake(awake, queue));
         }
-        awake.iter_mut().map(|inbox| inbox.fill(buffers)).sum()
+        let each = awake.iter_mut().map(|inbox| inbox.fill(buffers));
+        each.fold((0, 0), |sum, (bytes, events)| (sum.0 + bytes, sum.1 + events))
     }
 
     pub(crate) fn awake(&mut self) -> &mut [Inbox] {
@@ -139,7 +146,8 @@ mod tests {
 
     /// Runs a round, and returns the number of records that were found.
     fn round(queues: &Queues, inboxes: &mut Inboxes) -> usize {
-        let found = inboxes.fill(queues, false);
+        let (found, events) = inboxes.fill(queues, false);
+        assert_eq!(found, events * RECORD.len());
         for inbox in inboxes.awake() {
             while inbox.take_next().is_some() {}
         }
@@ -150,7 +158,7 @@ mod tests {
     #[test]
     fn queues_without_records_are_not_looked_at() {
         let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new();
+        let mut inboxes = Inboxes::new(None);
         let mut senders: Vec<_> = (0..100).map(|_| queues.new_queue()).collect();
         for times in 1..4 {
             // Each call of a thread that has not logged for a while wakes the back end once.
@@ -167,7 +175,7 @@ mod tests {
     #[test]
     fn queues_of_ended_threads_are_forgotten() {
         let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new();
+        let mut inboxes = Inboxes::new(None);
         let mut kept = queues.new_queue();
         push(&queues, &mut kept);
         for _ in 0..100 {
@@ -183,7 +191,7 @@ mod tests {
     #[test]
     fn it_falls_asleep_only_if_nothing_is_left() {
         let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new();
+        let mut inboxes = Inboxes::new(None);
         let mut sender = queues.new_queue();
         assert!(push(&queues, &mut sender));
         assert_eq!(inboxes.fall_asleep(&queues), None, "a queue was woken");
@@ -201,7 +209,7 @@ mod tests {
     #[test]
     fn a_late_wake_up_hides_no_later_record() {
         let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new();
+        let mut inboxes = Inboxes::new(None);
         let mut sender = queues.new_queue();
         for rounds in 0..50 {
             push(&queues, &mut sender);
@@ -218,11 +226,11 @@ mod tests {
     #[test]
     fn a_record_of_which_nobody_knows_is_found() {
         let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new();
+        let mut inboxes = Inboxes::new(None);
         let mut sender = queues.new_queue();
         assert!(sender.push(&RECORD));
         assert_eq!(round(&queues, &mut inboxes), 0);
-        assert_eq!(inboxes.fill(&queues, true), RECORD.len());
+        assert_eq!(inboxes.fill(&queues, true), (RECORD.len(), 1));
         assert!(sender.push(&RECORD));
         inboxes.fall_asleep(&queues);
         assert_eq!(round(&queues, &mut inboxes), 1);

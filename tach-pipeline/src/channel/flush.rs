@@ -1,20 +1,26 @@
 //! Requests to write all records, and the answers of the back end.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::time::Instant;
 
 use crate::error::Error;
-use crate::stats::Counts;
+use crate::stats::{Counts, SinkCounts};
 use crate::sync::{Changed, Lock};
 
 /// A request's number consists of two counts. The bits from this one on count requests because the
 /// process ends. The bits below count all other requests.
 const ENDS_SHIFT: u32 = 36;
+/// How often a caller that waits because the process ends checks whether sinks stall.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// A sink that wrote nothing during a wait of this length stalls.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// The number of the last request, and for each sink the number up to which it is done.
 pub(crate) struct Flush {
     requested: AtomicU64,
+    /// How many callers wait because the process ends.
+    ends: AtomicUsize,
     state: Lock<State>,
     changed: Changed,
 }
@@ -23,6 +29,8 @@ pub(crate) struct Flush {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     Asked,
+    /// A record was logged after which the process may end.
+    Urgent,
     /// The process is probably about to end.
     ProcessEnds,
 }
@@ -55,13 +63,34 @@ impl Flush {
     /// Creates the state for a number of sinks.
     pub(crate) fn new(sinks: usize) -> Self {
         let state = State { sinks: vec![Done::default(); sinks], ended: false };
-        Self { requested: AtomicU64::new(0), state: Lock::new(state), changed: Changed::new() }
+        Self {
+            requested: AtomicU64::new(0),
+            ends: AtomicUsize::new(0),
+            state: Lock::new(state),
+            changed: Changed::new(),
+        }
+    }
+
+    /// Calls `f`, which waits because the process ends. Meanwhile the back end waits for no sink.
+    pub(crate) fn at_end<R>(&self, f: impl FnOnce() -> R) -> R {
+        // ORDERING: Relaxed: publishes nothing.
+        self.ends.fetch_add(1, Ordering::Relaxed);
+        let result = f();
+        // ORDERING: Relaxed, as above.
+        self.ends.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Returns whether a caller waits because the process ends.
+    pub(crate) fn is_end_awaited(&self) -> bool {
+        // ORDERING: Relaxed, as in `at_end`.
+        self.ends.load(Ordering::Relaxed) > 0
     }
 
     /// Requests a flush of all records that were logged before, and returns the request's number.
     pub(crate) fn request(&self, why: Why) -> u64 {
         let more = match why {
-            Why::Asked => 1,
+            Why::Asked | Why::Urgent => 1,
             Why::ProcessEnds => 1 << ENDS_SHIFT,
         };
         // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
@@ -70,14 +99,17 @@ impl Flush {
     }
 
     /// Waits until all sinks are done with the request `number`. `counts` are the sinks'
-    /// statistics, for the message of a timeout.
+    /// statistics. If the process may end, does not wait once only those sinks are left that were
+    /// already waited for in vain.
     pub(crate) fn wait(
         &self,
         number: u64,
+        why: Why,
         timeout: Duration,
         counts: &Counts,
     ) -> Result<(), Error> {
         let start = Instant::now();
+        let bytes: Vec<_> = counts.sinks.iter().map(|sink| sink.bytes.get()).collect();
         let mut state = self.state.lock();
         loop {
             if state.sinks.iter().all(|sink| sink.number >= number) {
@@ -88,14 +120,25 @@ impl Flush {
                 // fail.
                 return Err(state.failure().map_or_else(Error::ended, Error::sink));
             }
-            let Some(left) = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero())
-            else {
-                let sinks = state.sinks.iter().zip(&counts.sinks);
-                let late = sinks.filter(|(sink, _)| sink.number < number);
-                let late: Vec<_> = late.map(|(_, counts)| counts.shown()).collect();
+            let sinks = state.sinks.iter().zip(counts.sinks.iter().zip(&bytes));
+            let late = sinks.filter(|(sink, _)| sink.number < number);
+            let late = late.map(|(_, (counts, bytes))| (counts, *bytes));
+            let is_end = why != Why::Asked;
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() || is_end && late.clone().all(|(counts, _)| counts.is_stalled.get()) {
+                if timeout >= STALLED {
+                    let is_stalled = |counts: &SinkCounts, bytes| {
+                        !counts.is_remote && counts.bytes.get() == bytes
+                    };
+                    let stalled = late.clone().filter(|(counts, bytes)| is_stalled(counts, *bytes));
+                    stalled.for_each(|(counts, _)| counts.is_stalled.set(true));
+                }
+                let late = late.map(|(counts, _)| counts);
+                let late: Vec<_> = late.map(|counts| counts.shown()).collect();
                 return Err(Error::timed_out(timeout, &late));
-            };
-            state = self.changed.wait(state, left);
+            }
+            let pause = if is_end { left.min(BETWEEN_LOOKS) } else { left };
+            state = self.changed.wait(state, pause);
         }
     }
 

@@ -29,7 +29,8 @@ struct Local {
     /// Buffers for nested calls, at most [`SPARES`].
     #[expect(clippy::vec_box, reason = "a pointer moves in one instruction")]
     spares: RefCell<Vec<Box<Scratch>>>,
-    /// Borrowed only while a record is pushed. No code of the user runs then.
+    /// Borrowed while a record is pushed, and while the thread waits for a flush. No code of the
+    /// user runs then, except a signal handler.
     queues: RefCell<Vec<Lent>>,
     /// Whether all records of the thread are dropped. `queues` is borrowed at the same time, so
     /// that a call has to read this flag only if it finds `queues` borrowed.
@@ -90,6 +91,18 @@ pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
+/// Calls `wait`, which waits for the back end. A signal handler that logs meanwhile does not wait.
+/// Returns `None` if the caller is itself such a handler.
+pub(crate) fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
+    let mut wait = Some(wait);
+    let waited = LOCAL.try_with(|local| {
+        let _borrowed = local.queues.try_borrow_mut().ok()?;
+        Some(wait.take()?())
+    });
+    // A thread that is ending has no memory to mark.
+    waited.unwrap_or_else(|_| Some(wait.take()?()))
+}
+
 /// Takes the thread's buffer. A value that logs while it is printed finds the buffer taken, and
 /// uses another buffer.
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
@@ -132,7 +145,7 @@ impl Local {
     /// are dropped.
     #[cold]
     fn push_borrowed(&self, channel: &Channel, record: &mut Buffer) -> bool {
-        !self.is_silent.get() && channel.push_common(record)
+        !self.is_silent.get() && channel.push_nested(record)
     }
 
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]

@@ -53,18 +53,17 @@ fn write(
     limits: &SpanLimits,
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
-    // The events within spans, by the spans' ids. They are counted first: a vector that grows takes
-    // up to three times as much memory.
+    // The events within spans, by the spans' ids and in order. They are counted first: a vector that
+    // grows takes up to three times as much memory.
     let within = || {
-        snapshot.items().filter_map(|(place, item)| match item {
-            Item::Event(_, record) => Some((Frame::read(record)?.context()?.span, place)),
+        snapshot.items().enumerate().filter_map(|(at, item)| match item {
+            Item::Event(_, record) => Some((Frame::read(record)?.context()?.span, at, record)),
             Item::Span(_) => None,
         })
     };
     let mut events = Vec::with_capacity(within().count());
     events.extend(within());
-    events.sort_unstable();
-    let index = snapshot.index();
+    events.sort_unstable_by_key(|(span, at, _)| (*span, *at));
     let levels = Levels::all(LevelFilter::Trace);
     let mut spans = Vec::new();
     let mut records = Vec::new();
@@ -78,15 +77,15 @@ fn write(
         spans.clear();
         to.write_all(&request)
     };
-    for (_, item) in snapshot.items() {
-        let Item::Span(span) = item else { continue };
+    for item in snapshot.items() {
+        let Item::Span(stored) = item else { continue };
+        let span = stored.span(&snapshot.redacted);
         let Some(start) = span.begin() else { continue };
         records.clear();
         records.extend_from_slice(span.records);
-        let first = events.partition_point(|(id, _)| *id < span.context.span);
-        for (_, place) in events[first..].iter().take_while(|(id, _)| *id == span.context.span) {
-            records.extend_from_slice(index.record(*place).unwrap_or_default());
-        }
+        let first = events.partition_point(|(id, ..)| *id < span.context.span);
+        let own = events[first..].iter().take_while(|(id, ..)| *id == span.context.span);
+        own.for_each(|(.., record)| records.extend_from_slice(record));
         // The recorder keeps events separately, so it also keeps those that the span had no room
         // for.
         let dropped = Dropped { events: 0, ..span.dropped };

@@ -13,15 +13,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use tach_core::UnixTime;
 use tach_log::Value;
 use tach_log::adapter::{Fields as _, Site};
 
 use self::lanes::{Lane, Lanes, Owner, Slice};
 use self::packet::Packets;
 use super::format::FlightFormat;
-use super::ring::Item;
-use super::snapshot::{Index, Place, Snapshot};
-use crate::frame::{self, SpanPart, What};
+use super::ring::{Item, Stored};
+use super::snapshot::Snapshot;
+use crate::frame::{self, Frame, RecordKind, SpanPart, What};
 use crate::spans::span::{Item as Part, Span};
 
 /// The time that stands for the end of an open span.
@@ -78,18 +79,18 @@ fn track(lane: Lane) -> u64 {
     if lane == THREADLESS { packet::PROCESS } else { packet::PROCESS + 1 + lane as u64 }
 }
 
-/// The order in which a dump is written. Keeps a few words for each item: the dump itself may have
-/// hundreds of thousands, and the process may be short of memory.
+/// The order in which a dump is written. Keeps a few words for each item and reads the item again:
+/// a dump may have hundreds of thousands, and the process may be short of memory.
 struct Trace<'a> {
-    index: Index<'a>,
+    snapshot: &'a Snapshot,
     /// The spans in the order of their starts.
-    spans: Vec<Shown>,
+    spans: Vec<Shown<'a>>,
     /// The spans' ids, sorted, with the indices of the spans.
     ids: Vec<(u64, usize)>,
     /// The indices of the spans, by their tracks.
     by_lane: Vec<usize>,
     /// The events, by their tracks and then by their times.
-    events: Vec<Event>,
+    events: Vec<Event<'a>>,
     lanes: Lanes,
     /// The arrows between tracks, by the spans where they begin.
     arrows: Vec<Arrow>,
@@ -101,21 +102,22 @@ struct Trace<'a> {
 }
 
 #[derive(Clone, Copy)]
-struct Shown {
+struct Shown<'a> {
     id: u64,
     /// The parent's id. Zero if there is no parent.
     parent: u64,
     start: u64,
     end: u64,
-    place: Place,
+    stored: Stored<'a>,
     lane: Lane,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
+struct Event<'a> {
     lane: Lane,
     time: u64,
-    place: Place,
+    /// The number of the event in the order in which the events were added.
+    number: usize,
+    record: &'a [u8],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,14 +129,13 @@ struct Arrow {
 
 impl<'a> Trace<'a> {
     fn new(snapshot: &'a Snapshot) -> Self {
-        let index = snapshot.index();
-        let (spans, events) = items(snapshot, &index);
+        let (spans, events) = items(snapshot);
         let starts = spans.first().map(|shown| shown.start);
         let first = starts.into_iter().chain(events.iter().map(|event| event.time).min()).min();
         let mut ids: Vec<_> = spans.iter().enumerate().map(|(at, shown)| (shown.id, at)).collect();
         ids.sort_unstable();
         let mut trace = Self {
-            index,
+            snapshot,
             spans,
             ids,
             by_lane: Vec::new(),
@@ -151,6 +152,10 @@ impl<'a> Trace<'a> {
         trace
     }
 
+    fn span(&self, stored: Stored<'a>) -> Span<'a> {
+        stored.span(&self.snapshot.redacted)
+    }
+
     /// Returns the index of the span with an id.
     fn find(&self, id: u64) -> Option<usize> {
         let at = self.ids.partition_point(|(known, _)| *known < id);
@@ -164,8 +169,8 @@ impl<'a> Trace<'a> {
 
     fn place_spans(&mut self) {
         for at in 0..self.spans.len() {
-            let Shown { id, parent, start, end, place, .. } = self.spans[at];
-            let Some(span) = self.index.span(place) else { continue };
+            let Shown { id, parent, start, end, stored, .. } = self.spans[at];
+            let span = self.span(stored);
             let site = site(&span);
             name_thread(&mut self.threads, &site);
             let thread = site.thread_id.filter(|_| span.is_on_one_thread);
@@ -182,7 +187,7 @@ impl<'a> Trace<'a> {
     /// the event on its own thread's track.
     fn place_events(&mut self) {
         for at in 0..self.events.len() {
-            let Some(record) = self.index.event(self.events[at].place) else { continue };
+            let Some(record) = Frame::read(self.events[at].record) else { continue };
             let site = &record.site;
             name_thread(&mut self.threads, site);
             let of_span = record.context().and_then(|it| self.lane_of(it.span));
@@ -196,7 +201,7 @@ impl<'a> Trace<'a> {
                 (None, None) => THREADLESS,
             };
         }
-        self.events.sort_unstable();
+        self.events.sort_unstable_by_key(|event| (event.lane, event.time, event.number));
     }
 
     /// Draws arrows from spans to their children on other tracks, and to spans that follow from
@@ -212,11 +217,10 @@ impl<'a> Trace<'a> {
     }
 
     fn arrows_to(&self, to: usize) -> impl Iterator<Item = Arrow> {
-        let Shown { id, parent, start, lane, place, .. } = self.spans[to];
+        let Shown { id, parent, start, lane, stored, .. } = self.spans[to];
         let is_apart = self.lane_of(parent).is_some_and(|of_parent| of_parent != lane);
         let parent = is_apart.then_some((parent, id));
-        let items = self.index.span(place).into_iter().flat_map(|span| span.items());
-        let links = items.filter_map(move |item| match item {
+        let links = self.span(stored).items().filter_map(move |item| match item {
             Part::Part(SpanPart { what: What::Link(linked), .. }) => {
                 let from = linked.context.span;
                 // An arrow from a parent uses the child's id, so this arrow needs another id.
@@ -271,7 +275,7 @@ impl<'a> Trace<'a> {
 
     fn write_span(&self, at: usize, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
         let shown = &self.spans[at];
-        let Some(span) = self.index.span(shown.place) else { return Ok(()) };
+        let span = self.span(shown.stored);
         let Some(start) = span.begin() else { return Ok(()) };
         packets.slice_begin(track, shown.start, |to_packet| {
             to_packet.category(start.target);
@@ -313,7 +317,8 @@ impl<'a> Trace<'a> {
     }
 
     fn write_event(&self, event: &Event, track: u64, packets: &mut Packets<'_>) -> io::Result<()> {
-        let Some(record) = self.index.event(event.place) else { return Ok(()) };
+        let Some(record) = Frame::read(event.record) else { return Ok(()) };
+        let record = record.redacted(&self.snapshot.redacted);
         packets.instant(track, event.time, |to| {
             let message = if record.message.is_empty() { "event" } else { record.message };
             to.name(message);
@@ -332,45 +337,56 @@ impl<'a> Trace<'a> {
     }
 }
 
+/// Returns the events that methods of a span added to it, which are among its records.
+fn added(stored: Stored<'_>) -> impl Iterator<Item = &[u8]> {
+    let parts = stored.span(&[]).parts();
+    parts.filter(|record| frame::is_part(record, RecordKind::Added))
+}
+
 /// Returns the spans in the order of their starts, and the events. They are counted first: a vector
 /// that grows takes up to three times as much memory.
-fn items(snapshot: &Snapshot, index: &Index<'_>) -> (Vec<Shown>, Vec<Event>) {
+fn items(snapshot: &Snapshot) -> (Vec<Shown<'_>>, Vec<Event<'_>>) {
     let (mut count_of_spans, mut count_of_events) = (0, 0);
-    for (place, item) in snapshot.items() {
+    for item in snapshot.items() {
         match item {
-            Item::Span(_) => {
+            Item::Span(stored) => {
                 count_of_spans += 1;
-                count_of_events += index.added(place).count();
+                count_of_events += added(stored).count();
             }
             Item::Event(..) => count_of_events += 1,
         }
     }
     let mut spans = Vec::with_capacity(count_of_spans);
     let mut events = Vec::with_capacity(count_of_events);
-    for (place, item) in snapshot.items() {
+    let event = |number, time: UnixTime, record| Event {
+        lane: THREADLESS,
+        time: time.as_nanos(),
+        number,
+        record,
+    };
+    for item in snapshot.items() {
         match item {
-            Item::Span(span) => {
-                // Events that were added to the span by its methods.
-                events.extend(index.added(place).filter_map(|(place, record)| {
-                    let time = frame::time(record)?.unix_time().as_nanos();
-                    Some(Event { lane: THREADLESS, time, place })
-                }));
+            Item::Span(stored) => {
+                for record in added(stored) {
+                    let time = frame::time(record).map(|time| time.unix_time());
+                    events.extend(time.map(|time| event(events.len(), time, record)));
+                }
+                let span = stored.span(&[]);
                 spans.push(Shown {
                     id: span.context.span,
                     parent: span.parent(),
                     start: span.start.as_nanos(),
                     end: if span.is_unfinished { OPEN } else { span.end.as_nanos() },
-                    place,
+                    stored,
                     lane: THREADLESS,
                 });
             }
-            Item::Event(time, _) => {
-                events.push(Event { lane: THREADLESS, time: time.as_nanos(), place });
-            }
+            Item::Event(time, record) => events.push(event(events.len(), time, record)),
         }
     }
     // Spans were added when they ended, so children before parents. Parents must come first.
-    spans.sort_unstable_by_key(|shown| (shown.start, Reverse(shown.end), Reverse(shown.place)));
+    spans.reverse();
+    spans.sort_by_key(|shown| (shown.start, Reverse(shown.end)));
     (spans, events)
 }
 

@@ -122,7 +122,9 @@ fn write(
     // A flush waits for the message on stderr, but not for the user's function.
     let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
     match written {
-        Ok(path) => reporter.report(&Incident::Recorded { path: &path }),
+        Ok(path) => {
+            reporter.report(&Incident::Recorded { path: &path });
+        }
         Err(error) => {
             files.failed(Cause::SlowSpan);
             reporter.report(&Incident::NotRecorded { error: &error });

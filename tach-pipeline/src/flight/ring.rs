@@ -3,14 +3,13 @@
 
 use core::iter;
 use core::mem;
-use core::ops::Range;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use crate::frame::{self, RecordKind};
+use crate::frame;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 
@@ -37,7 +36,21 @@ pub(crate) enum Item<'a> {
     /// The time and the record of an event.
     Event(UnixTime, &'a [u8]),
     /// A span without its events.
-    Span(Span<'a>),
+    Span(Stored<'a>),
+}
+
+/// A span in a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    kept: &'a Kept,
+    block: &'a Block,
+}
+
+impl<'a> Stored<'a> {
+    /// Returns the span. Values of the keys `redacted` are hidden.
+    pub(super) fn span(self, redacted: &'a [String]) -> Span<'a> {
+        self.kept.span(&self.block.bytes, redacted)
+    }
 }
 
 impl Block {
@@ -57,48 +70,19 @@ impl Block {
         self.last = Some(span.end);
     }
 
-    /// Returns first all events and then all spans, each in the order in which they were added,
-    /// with their places in the block: for [`record`](Self::record) and [`span`](Self::span).
-    pub(super) fn items<'a>(
-        &'a self,
-        redacted: &'a [String],
-    ) -> impl Iterator<Item = (usize, Item<'a>)> {
-        let events = self.records(0..self.bytes.len());
-        let events = events.filter(|(_, record)| !frame::is_of_span(record));
-        let events = events.filter_map(|(at, record)| {
-            let time = frame::time(record)?.unix_time();
-            Some((at, Item::Event(time, record)))
-        });
-        let spans = self.spans.iter().map(|kept| Item::Span(kept.span(&self.bytes, redacted)));
-        events.chain(spans.enumerate())
-    }
-
-    /// Returns the events that methods of a span added to it, with their places. `at` is the place
-    /// of the span.
-    pub(super) fn added(&self, at: usize) -> impl Iterator<Item = (usize, &[u8])> {
-        let records = self.spans.get(at).map_or(0..0, Kept::records);
-        self.records(records).filter(|(_, record)| frame::is_part(record, RecordKind::Added))
-    }
-
-    /// Returns the record of the event at a place.
-    pub(super) fn record(&self, at: usize) -> Option<&[u8]> {
-        self.records(at..self.bytes.len()).next().map(|(_, record)| record)
-    }
-
-    /// Returns the span at a place.
-    pub(super) fn span<'a>(&'a self, at: usize, redacted: &'a [String]) -> Option<Span<'a>> {
-        Some(self.spans.get(at)?.span(&self.bytes, redacted))
-    }
-
-    /// Returns the records in a range of the bytes, with their places.
-    fn records(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &[u8])> {
-        let (mut at, mut rest) = (range.start, self.bytes.get(range).unwrap_or_default());
-        iter::from_fn(move || {
+    /// Returns first all events and then all spans, each in the order in which they were added.
+    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        let mut rest = &self.bytes[..];
+        let records = iter::from_fn(move || {
             let (record, after) = frame::split(rest)?;
-            let place = at;
-            (at, rest) = (at + record.len(), after);
-            Some((place, record))
-        })
+            rest = after;
+            Some(record)
+        });
+        let events = records.filter(|record| !frame::is_of_span(record)).filter_map(|record| {
+            let time = frame::time(record)?.unix_time();
+            Some(Item::Event(time, record))
+        });
+        events.chain(self.spans.iter().map(|kept| Item::Span(Stored { kept, block: self })))
     }
 
     fn has_room(&self, bytes: usize) -> bool {
@@ -267,14 +251,14 @@ mod tests {
     fn times(ring: &Ring) -> Vec<u64> {
         let (full, current) = ring.blocks();
         let all = full.iter().map(|block| &**block).chain([&current]);
-        let items = all.flat_map(|block| block.items(&[])).map(|(_, item)| item);
+        let items = all.flat_map(Block::items);
         let time = |item| match item {
             Item::Event(time, record) => {
                 let frame = Frame::read(record).unwrap();
                 assert_eq!(frame.message.trim_start(), time.as_nanos().to_string());
                 time.as_nanos()
             }
-            Item::Span(span) => span.end.as_nanos(),
+            Item::Span(stored) => stored.span(&[]).end.as_nanos(),
         };
         items.map(time).collect()
     }
@@ -317,10 +301,10 @@ mod tests {
             let (full, current) = ring.blocks();
             let all = full.iter().map(|block| &**block).chain([&current]);
             let (mut times, mut spans) = (Vec::new(), Vec::new());
-            for (_, item) in all.flat_map(|block| block.items(&[])) {
+            for item in all.flat_map(Block::items) {
                 match item {
                     Item::Event(time, _) => times.push(time.as_nanos()),
-                    Item::Span(span) => spans.push(span.end.as_nanos()),
+                    Item::Span(stored) => spans.push(stored.span(&[]).end.as_nanos()),
                 }
             }
             assert_eq!((times.last(), spans.last()), (Some(&100_000), Some(&99_999)));
@@ -380,10 +364,10 @@ mod tests {
         assert_eq!(times(&ring).len(), 100);
         let dump = Snapshot::new(&ring, now, Arc::default());
         let (mut events, mut spans) = (Vec::new(), Vec::new());
-        for (_, item) in dump.items() {
+        for item in dump.items() {
             match item {
                 Item::Event(time, _) => events.push(time.as_nanos()),
-                Item::Span(span) => spans.push(span.end.as_nanos()),
+                Item::Span(stored) => spans.push(stored.span(&[]).end.as_nanos()),
             }
         }
         let expected: Vec<_> = (20..=50).collect();
@@ -398,8 +382,8 @@ mod tests {
         let before = times(&ring);
         let (full, current) = ring.blocks();
         flood(&mut ring, 1_001..=3_000, |_| 100);
-        let dumped = full.iter().map(|block| block.items(&[]).count()).sum::<usize>();
-        assert_eq!(dumped + current.items(&[]).count(), before.len());
+        let dumped = full.iter().map(|block| block.items().count()).sum::<usize>();
+        assert_eq!(dumped + current.items().count(), before.len());
         assert!(times(&ring)[0] > 1_000);
     }
 }

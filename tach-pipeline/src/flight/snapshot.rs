@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 use super::ring::{Block, Item, Ring};
-use crate::frame::Frame;
 use crate::spans::span::Span;
 
 pub(crate) struct Snapshot {
@@ -43,83 +42,15 @@ impl Snapshot {
         self.at
     }
 
-    /// Returns the spans and the events, with their places.
-    pub(super) fn items(&self) -> impl Iterator<Item = (Place, Item<'_>)> {
-        let items = self.blocks().enumerate().flat_map(|(block, content)| {
-            content.items(&self.redacted).map(move |(at, item)| (Place::new(block, at), item))
-        });
-        items.filter(|(_, item)| {
+    /// Returns the spans and the events.
+    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        let blocks = self.full.iter().map(|block| &**block).chain([&self.last]);
+        blocks.chain(self.waiting.iter()).flat_map(Block::items).filter(|item| {
             let end = match item {
                 Item::Event(time, _) => *time,
-                Item::Span(span) => span.end,
+                Item::Span(stored) => stored.span(&[]).end,
             };
             self.since.is_none_or(|since| end >= since)
-        })
-    }
-
-    fn blocks(&self) -> impl Iterator<Item = &Block> {
-        let blocks = self.full.iter().map(|block| &**block).chain([&self.last]);
-        blocks.chain(self.waiting.iter())
-    }
-
-    /// Returns a dump whose items are found by their places.
-    pub(super) fn index(&self) -> Index<'_> {
-        Index { blocks: self.blocks().collect(), redacted: &self.redacted }
-    }
-}
-
-/// Where an event or a span of a dump is. An event's place follows the places of the events that
-/// were added before.
-///
-/// A dump may have hundreds of thousands of items, so their formats keep places and read the items
-/// again, instead of keeping what they read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    block: u32,
-    at: u32,
-}
-
-impl Place {
-    fn new(block: usize, at: usize) -> Self {
-        // A block is little longer than the longest record, whose length is stored in 28 bits.
-        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Self { block: narrow(block), at: narrow(at) }
-    }
-}
-
-/// Finds the items of a dump by their places.
-pub(super) struct Index<'a> {
-    blocks: Vec<&'a Block>,
-    redacted: &'a [String],
-}
-
-impl<'a> Index<'a> {
-    fn block(&self, place: Place) -> Option<(&'a Block, usize)> {
-        let block = self.blocks.get(usize::try_from(place.block).ok()?)?;
-        Some((block, usize::try_from(place.at).ok()?))
-    }
-
-    pub(super) fn span(&self, place: Place) -> Option<Span<'a>> {
-        self.block(place).and_then(|(block, at)| block.span(at, self.redacted))
-    }
-
-    /// Returns the record of an event.
-    pub(super) fn record(&self, place: Place) -> Option<&'a [u8]> {
-        self.block(place).and_then(|(block, at)| block.record(at))
-    }
-
-    /// Returns an event.
-    pub(super) fn event(&self, place: Place) -> Option<Frame<'a>> {
-        Some(Frame::read(self.record(place)?)?.redacted(self.redacted))
-    }
-
-    /// Returns the events that methods of a span added to it, with their places. `place` is that of
-    /// the span.
-    pub(super) fn added(&self, place: Place) -> impl Iterator<Item = (Place, &'a [u8])> {
-        let block = self.block(place).into_iter();
-        block.flat_map(|(block, at)| block.added(at)).map(move |(at, record)| {
-            let Place { block, .. } = place;
-            (Place { at: Place::new(0, at).at, block }, record)
         })
     }
 }
@@ -157,9 +88,9 @@ mod tests {
         span.is_unfinished = true;
         let added = allocation_counter::measure(|| (0..100_000).for_each(|_| snapshot.add(&span)));
         assert!(added.bytes_max <= MOST as u64 + 1024, "{added:?}, and some for the list");
-        let is_open = |item: &Item<'_>| matches!(item, Item::Span(span) if span.is_unfinished);
-        let (open, kept): (Vec<_>, Vec<_>) =
-            snapshot.items().map(|(_, item)| item).partition(is_open);
+        let is_open =
+            |item: &Item<'_>| matches!(item, Item::Span(stored) if stored.span(&[]).is_unfinished);
+        let (open, kept): (Vec<_>, Vec<_>) = snapshot.items().partition(is_open);
         assert_eq!(kept.len(), 1, "open spans take no room of others");
         assert!((100..1_000).contains(&open.len()), "{}", open.len());
     }

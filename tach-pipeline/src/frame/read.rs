@@ -42,13 +42,25 @@ pub(crate) fn is_reference(bytes: &[u8]) -> bool {
 /// Returns how many of the records in `bytes` are references.
 #[cold]
 pub(crate) fn references(bytes: &[u8]) -> usize {
+    records(bytes).filter(|record| is_reference(record)).count()
+}
+
+/// Returns how many of the records in `bytes` are events, and not parts of spans.
+pub(crate) fn events(bytes: &[u8]) -> usize {
+    let is_event = |record: &&[u8]| {
+        Head::read(&mut Reader(record)).is_some_and(|head| head.kind >> u16::BITS == 0)
+    };
+    records(bytes).filter(is_event).count()
+}
+
+/// Returns the whole records in `bytes`.
+fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
-    let next = || {
+    iter::from_fn(move || {
         let (record, after) = split(rest)?;
         rest = after;
         Some(record)
-    };
-    iter::from_fn(next).filter(|record| is_reference(record)).count()
+    })
 }
 
 /// Returns the time of the record that begins with `bytes`, or `None` if the record's head is

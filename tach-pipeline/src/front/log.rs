@@ -9,7 +9,8 @@ use log::{Log, Metadata, Record};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
-use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
+use crate::pipeline::Pipeline;
+use crate::shared::FLUSH_TIMEOUT;
 use tach_log::Value;
 use tach_log::adapter::{self, Printed, VisitFields};
 

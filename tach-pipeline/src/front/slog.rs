@@ -10,7 +10,8 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{FIRST_COUNTS, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
-use crate::pipeline::{FLUSH_TIMEOUT, Pipeline};
+use crate::pipeline::Pipeline;
+use crate::shared::FLUSH_TIMEOUT;
 use tach_log::Value;
 
 impl Level {
@@ -55,12 +56,8 @@ impl Drain for Pipeline {
             to.message(*record.msg());
             // slog visits the last value of a list first, and the outermost logger's list last.
             to.mark(FIRST_COUNTS);
-            to.guard(|to| {
-                let mut fields = Fields { to };
-                // A value that fails ends the values of its list.
-                pass_over(serialize(record.kv(), record, &mut fields));
-                pass_over(values.serialize(record, &mut fields));
-            });
+            list(to, |fields| serialize(record.kv(), record, fields));
+            list(to, |fields| values.serialize(record, fields));
             if wanted.is_any() {
                 to.site(wanted, place(record), self.shared().spans.around());
             }
@@ -95,13 +92,21 @@ fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_
     values.serialize(record, fields)
 }
 
-/// Ignores a result: `drop(result)` would call the destructor each time, and only a failure needs
-/// it.
+/// Writes the values of one list. slog offers no way past a value whose own `serialize` fails or
+/// panics, so such a value ends the list, and a field says so. (A value that panics while it is
+/// printed costs its own field alone.)
 #[inline]
-fn pass_over(result: slog::Result) {
-    if let Err(failure) = result {
-        drop(failure);
+fn list(to: &mut Writer<'_>, serialize: impl FnOnce(&mut Fields<'_>) -> slog::Result) {
+    match to.guard(|to| serialize(&mut Fields { to })) {
+        Some(Ok(())) => {}
+        failed => note_lost(to, &failed),
     }
+}
+
+#[cold]
+fn note_lost(to: &mut Writer<'_>, failed: &Option<slog::Result>) {
+    let note = if failed.is_some() { "<failed>" } else { "<panicked>" };
+    to.field(MaybeStatic::Static("values_lost"), Value::Str(note));
 }
 
 /// A key is static unless some crate enables slog's feature `dynamic-keys`.

@@ -1,7 +1,13 @@
 //! What Unix has of its own.
 
+#[path = "signals.rs"]
+pub(crate) mod signals;
+
+use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::host::unlocked::Unlocked;
 
@@ -12,6 +18,17 @@ impl<S: io::Write + AsFd> io::Write for Unlocked<S> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Returns whether a short line can be written without waiting, now or within `timeout`.
+pub(crate) fn has_room(stream: &impl AsFd, timeout: Duration) -> bool {
+    let mut polled = [PollFd::new(stream, PollFlags::OUT)];
+    let timeout = Timespec::try_from(timeout).ok();
+    match rustix::event::poll(&mut polled, timeout.as_ref()) {
+        Ok(ready) => ready > 0,
+        // A stream that can't be polled is written.
+        Err(_) => true,
     }
 }
 

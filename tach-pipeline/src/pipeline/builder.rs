@@ -13,9 +13,8 @@ use core::fmt;
 use core::mem;
 use core::time::Duration;
 use std::sync::Arc;
-use std::thread;
 
-use log::LevelFilter;
+use log::{Level, LevelFilter};
 use tach_core::Clock;
 
 use self::spans::{Files, SpanOptions};
@@ -27,21 +26,20 @@ use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
 use crate::frame::texts;
+use crate::host;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 use crate::pipeline::guard::Guard;
-use crate::pipeline::{self, FLUSH_TIMEOUT, Pipeline, exit};
+use crate::pipeline::{self, Pipeline, exit};
 use crate::queue::{WhenFull, barrier};
-use crate::shared::Shared;
-use crate::sink::Sink;
+use crate::shared::{FLUSH_TIMEOUT, Shared, Urgent};
 use crate::sink::all::{Opened, Sinks};
+use crate::sink::{Patience, Sink};
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
 const QUEUE_BYTES: usize = 256 * 1024;
 const RECORD_BYTES: usize = 1024 * 1024;
-/// How long a full sink may make no progress, unless it or [`WhenFull`] says otherwise.
-const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Options of a pipeline, created by [`Pipeline::builder`].
 ///
@@ -76,6 +74,7 @@ pub struct Builder {
     redacted: Vec<String>,
     rate_limit: Option<u32>,
     at_exit: Duration,
+    flush_on: Option<(Level, Duration)>,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
     spans: SpanOptions,
@@ -112,6 +111,7 @@ impl Builder {
             redacted: Vec::new(),
             rate_limit: None,
             at_exit: FLUSH_TIMEOUT,
+            flush_on: None,
             on_incident: None,
             record_bytes: RECORD_BYTES,
             spans: SpanOptions::default(),
@@ -149,11 +149,9 @@ impl Builder {
     /// ```
     pub fn build(mut self) -> Result<Guard, Error> {
         let Checked { levels, kept, opened, files } = self.checked()?;
-        let reporter = Reporter::new(self.on_incident.take());
+        let mut reporter = Reporter::new(self.on_incident.take());
         for error in &self.environment.faults {
-            // A copy of the reporter prints each fault: one reporter would print the first alone,
-            // since its messages are apart by some seconds.
-            reporter.clone().report(&Incident::Environment { error });
+            reporter.report(&Incident::Environment { error });
         }
         texts::set_up();
         barrier::set_up();
@@ -189,10 +187,12 @@ impl Builder {
             faults.take(Levels::parse(kept).map_err(|fault| fault.of("Builder::backtrace")))
         });
         let files = faults.take(self.spans.files()).flatten();
-        let stall_timeout =
-            if self.when_full == WhenFull::Block { STALL_TIMEOUT } else { Duration::ZERO };
+        let patience = match self.when_full {
+            WhenFull::Block => Patience::Stalled(FLUSH_TIMEOUT),
+            WhenFull::DropNewest | WhenFull::DropOldest => Patience::WhileQueuesHaveRoom,
+        };
         let sinks = mem::take(&mut self.sinks);
-        let opened = Opened::new(sinks, stall_timeout, self.record_bytes, &mut faults);
+        let opened = Opened::new(sinks, patience, self.record_bytes, &mut faults);
         faults.into_result()?;
         let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Off));
         Ok(Checked { levels, kept, opened, files })
@@ -205,6 +205,11 @@ impl Builder {
         self.spans.add_to(&mut wanted);
         let channel = Channel::new(self.queue_bytes, self.when_full, opened.counts());
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
+        if let Some((level, timeout)) = self.flush_on {
+            let least = level.to_level_filter();
+            let wakes = least.max(shared.urgent.wakes);
+            shared.urgent = Urgent { wakes, flushes: Some((least, timeout)) };
+        }
         self.spans.share(&mut shared, files);
         Arc::new(shared)
     }
@@ -221,8 +226,7 @@ impl Builder {
         let selection = Selection::new(records, self.is_collapsing, redacted);
         let spans = self.spans.start(shared, &sinks, selection.redacted(), reporter);
         let back_end = BackEnd::new(Arc::clone(shared), selection, spans, sinks, self.interval);
-        let thread = thread::Builder::new().name("tach-pipeline".to_owned());
-        thread.spawn(|| back_end.run()).map_err(Error::thread)?;
+        host::spawn("tach-pipeline", || back_end.run()).map_err(Error::thread)?;
         Ok(())
     }
 }
@@ -253,6 +257,7 @@ impl fmt::Debug for Builder {
             .field("redacted", &self.redacted)
             .field("rate_limit", &self.rate_limit)
             .field("at_exit", &self.at_exit)
+            .field("flush_on", &self.flush_on)
             .field("record_bytes", &self.record_bytes)
             .field("spans", &self.spans)
             .finish_non_exhaustive()

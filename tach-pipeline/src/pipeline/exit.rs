@@ -28,29 +28,15 @@ pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
         return;
     }
     let new = AtExit { pipeline: Arc::downgrade(pipeline), process: process::id(), timeout };
-    change(|all| {
+    PIPELINES.rcu(|all| {
+        let mut all = all.as_deref().cloned().unwrap_or_default();
         all.retain(|one| one.pipeline.strong_count() > 0);
         all.push(new.clone());
+        Some(Arc::new(all))
     });
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };
-    });
-}
-
-/// Removes the pipeline from the list. Call after a flush at the end that failed, since another try
-/// would delay the exit.
-pub(crate) fn give_up(pipeline: &Shared) {
-    change(|all| {
-        all.retain(|one| !core::ptr::eq(one.pipeline.as_ptr(), pipeline));
-    });
-}
-
-fn change(change: impl Fn(&mut Vec<AtExit>)) {
-    PIPELINES.rcu(|all| {
-        let mut all = all.as_deref().cloned().unwrap_or_default();
-        change(&mut all);
-        Some(Arc::new(all))
     });
 }
 
@@ -62,8 +48,8 @@ extern "C" fn flush_all() {
         // All pipelines share the time, so stalled sinks delay the exit once.
         let left = timeout.saturating_sub(start.elapsed());
         if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
-            if pipeline.flush_at_end(left).is_err() {
-                pipeline.channel.progress.print_waiting();
+            if !pipeline.channel.is_given_up.is_on() && pipeline.flush_at_end(left).is_err() {
+                pipeline.channel.print_left();
             }
         }
     }

@@ -4,8 +4,8 @@ use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
-use crate::host::unlocked::to_stderr;
-use crate::pipeline::{FLUSH_TIMEOUT, Pipeline, exit};
+use crate::pipeline::Pipeline;
+use crate::shared::FLUSH_TIMEOUT;
 
 /// A [`Pipeline`] that is flushed when the guard is dropped. Keep it until the end of `main`.
 ///
@@ -14,7 +14,9 @@ use crate::pipeline::{FLUSH_TIMEOUT, Pipeline, exit};
 /// The guard waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets. A
 /// collector of OpenTelemetry that can't be reached, or asks for a later try, is tried again until
 /// then. If something can't be written, the guard prints the reason and the number of records to
-/// stderr. The pipeline works on while it has handles.
+/// stderr. The pipeline works on while it has handles. When the last one is dropped, it is flushed once
+/// more, within the same time. A pipeline that is installed keeps a handle, and the exit of the
+/// process flushes it.
 ///
 /// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, the exit of the process
 /// does the same without a guard.
@@ -69,14 +71,9 @@ impl Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Err(error) = self.pipeline.shared().flush_at_end(self.timeout) {
-            // Another try would only delay the exit.
-            exit::give_up(self.pipeline.shared());
-            if !error.is_reported() {
-                to_stderr(format_args!("{error}"));
-            }
-            self.pipeline.shared().channel.progress.print_waiting();
-        }
+        let shared = self.pipeline.shared();
+        let _set_by_another_guard = shared.channel.leave_timeout.set(self.timeout);
+        shared.leave(self.timeout);
     }
 }
 

@@ -6,5 +6,3 @@ use std::sync::Arc;
 use crate::shared::Shared;
 
 pub(crate) fn flush_at_exit(_: &Arc<Shared>, _: Duration) {}
-
-pub(crate) fn give_up(_: &Shared) {}

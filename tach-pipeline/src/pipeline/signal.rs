@@ -59,7 +59,9 @@ fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<()> {
         for signal in signals.forever() {
             // Without a pipeline left, nothing is queued.
             if let Some(pipeline) = Weak::upgrade(&pipeline) {
-                let _too_late_to_report = pipeline.flush_at_end(timeout);
+                if pipeline.flush_at_end(timeout).is_err() {
+                    pipeline.channel.print_left();
+                }
             }
             let _ended = emulate_default_handler(signal);
         }

@@ -1,11 +1,11 @@
 //! The state of a pipeline's queues that callers and the back end share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::frame;
 use crate::queue::pool::Pool;
-use crate::queue::{Queue, Sender};
-use crate::sync::{Length, Mirrored};
+use crate::queue::{Queue, Queued, Sender};
+use crate::sync::{Length, Lock, Mirrored};
 
 /// The longest list of changes whose memory is kept.
 const MOST_CHANGES: usize = 64;
@@ -13,6 +13,8 @@ const MOST_CHANGES: usize = 64;
 pub(crate) struct Queues {
     pool: Arc<Pool>,
     changes: Mirrored<Changes>,
+    /// The queues of all threads, for the count at the end of the process.
+    all: Lock<Vec<Weak<Queue>>>,
 }
 
 /// The changes since the back end last took them.
@@ -33,13 +35,29 @@ impl Queues {
     /// Creates the state for queues of `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> Self {
         let pool = Arc::new(Pool::new(capacity.min(frame::LONGEST)));
-        Self { pool, changes: Mirrored::default() }
+        Self { pool, changes: Mirrored::default(), all: Lock::default() }
     }
 
     pub(crate) fn new_queue(&self) -> Sender {
         let sender = Sender::new(&self.pool);
         self.changes.change(|changes| changes.new.push(Arc::clone(sender.queue())));
+        let mut all = self.all.lock();
+        if all.len() == all.capacity() {
+            all.retain(|queue| queue.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(sender.queue()));
         sender
+    }
+
+    /// Counts the events that the back end has not taken out of the queues.
+    pub(crate) fn count(&self) -> Queued {
+        let mut sum = Queued::default();
+        for queue in self.all.lock().iter().filter_map(Weak::upgrade) {
+            let Queued { waiting, dropped } = queue.count();
+            sum.waiting += waiting;
+            sum.dropped += dropped;
+        }
+        sum
     }
 
     /// Makes the back end read the queue again in each round.

@@ -22,6 +22,10 @@ impl Drops {
         self.unreported.lock().is_none()
     }
 
+    pub(super) fn count(&self) -> u64 {
+        self.unreported.lock().map_or(0, |dropped| dropped.count)
+    }
+
     pub(super) fn take(&self) -> Option<Dropped> {
         self.unreported.lock().take()
     }

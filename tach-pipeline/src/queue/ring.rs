@@ -121,12 +121,24 @@ impl Consumer {
         if bytes.len() > self.waiting() {
             return false;
         }
+        self.copy_next(bytes);
+        self.advance(bytes.len());
+        true
+    }
+
+    /// Copies all bytes of the ring to the end of `bytes`. They stay in the ring.
+    pub(super) fn copy(&self, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
+        bytes.resize(start + self.waiting(), 0);
+        self.copy_next(&mut bytes[start..]);
+    }
+
+    /// Fills `bytes` with the next bytes, which stay in the ring.
+    fn copy_next(&self, bytes: &mut [u8]) {
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at_mut(bytes.len().min(end.len() * WORD));
         words::read(end, first);
         words::read(&self.ring.words, second);
-        self.advance(bytes.len());
-        true
     }
 
     /// Moves all bytes of the ring to the end of `bytes`.

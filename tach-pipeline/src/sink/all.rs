@@ -3,9 +3,9 @@
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod signals;
 
-use core::time::Duration;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
@@ -17,7 +17,7 @@ use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::{Lane, Writer};
 use super::thread::Thread;
-use super::worker::Worker;
+use super::worker::{BETWEEN_REPORTS, Patience, Worker};
 use crate::channel::Progress;
 use crate::error::Error;
 use crate::faults::Faults;
@@ -34,7 +34,7 @@ pub(crate) struct Opened(Vec<OpenSink>);
 struct OpenSink {
     lanes: Vec<OpenLane>,
     levels: Levels,
-    stall_timeout: Duration,
+    patience: Patience,
     buffer_bytes: usize,
 }
 
@@ -54,11 +54,11 @@ impl Opened {
         wanted
     }
 
-    /// Opens the sinks, and adds a fault for each sink that can't be opened. `stall_timeout` is the
-    /// default for sinks that don't set it. A formatted record is cut to `most` bytes.
+    /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the default
+    /// for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
     pub(crate) fn new(
         sinks: Vec<Sink>,
-        stall_timeout: Duration,
+        patience: Patience,
         most: usize,
         faults: &mut Faults,
     ) -> Self {
@@ -70,6 +70,7 @@ impl Opened {
                 faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
             let lanes = faults.take(target.open(sink.format));
             let Some((levels, lanes)) = levels.zip(lanes) else { continue };
+            let levels = levels.only(sink.only);
             let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
                 counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
                 writer,
@@ -78,7 +79,7 @@ impl Opened {
             open.push(OpenSink {
                 levels,
                 lanes: lanes.collect(),
-                stall_timeout: sink.stall_timeout.unwrap_or(stall_timeout),
+                patience: sink.stall_timeout.map_or(patience, Patience::Stalled),
                 buffer_bytes: sink.buffer_bytes,
             });
         }
@@ -126,6 +127,10 @@ pub(crate) struct Sinks {
     progress: Arc<Progress>,
     /// The number of records that were added, but not yet counted in the statistics.
     records: u64,
+    /// Records that the queues dropped and that were not reported yet.
+    dropped: Option<Dropped>,
+    /// When records that the queues dropped were last reported.
+    reported: Option<Instant>,
 }
 
 /// The sinks that share a format. The format writes each record once for all of them.
@@ -150,12 +155,13 @@ impl Sinks {
         let mut threads = Vec::new();
         let is_alone = opened.0.len() == 1 && !opened.lanes().any(|lane| lane.writer.is_remote());
         let mut index = 0;
-        for OpenSink { lanes, levels, stall_timeout, buffer_bytes } in opened.0 {
+        for OpenSink { lanes, levels, patience, buffer_bytes } in opened.0 {
             let mut outputs = Vec::new();
             let mut streams = Vec::new();
             for OpenLane { writer, formatter, counts } in lanes {
                 let reporter = reporter.of_sink(&counts.name);
-                let output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+                let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+                output.start();
                 outputs.push((output, index));
                 streams.push((formatter, counts, reporter));
                 index += 1;
@@ -176,13 +182,15 @@ impl Sinks {
                     (writers, Some(output), _) => *writers = Writers::Here(output, buffer_bytes),
                     (Writers::Threads(workers), None, Some(thread)) => {
                         let link = (Arc::clone(&thread.link), lane);
-                        workers.push(Worker::new(link, stall_timeout, counts, reporter));
+                        let progress = Arc::clone(progress);
+                        workers.push(Worker::new(link, patience, progress, counts, reporter));
                     }
                     (Writers::Threads(_) | Writers::Here(..), None, _) => {}
                 }
             }
         }
-        Ok(Self { layouts, threads, reporter, progress: Arc::clone(progress), records: 0 })
+        let progress = Arc::clone(progress);
+        Ok(Self { layouts, threads, reporter, progress, records: 0, dropped: None, reported: None })
     }
 
     /// Adds a record, which happened at `time`.
@@ -192,14 +200,29 @@ impl Sinks {
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
     }
 
-    /// Counts and reports the records that a queue dropped.
+    /// Counts the records that a queue dropped.
     #[cold]
-    pub(crate) fn queue_dropped(&mut self, dropped: &Dropped, now: UnixTime) {
-        let count = dropped.count;
-        self.progress.counts.dropped.add(count);
-        let items = Items::RECORDS.as_str();
+    pub(crate) fn queue_dropped(&mut self, dropped: Dropped) {
+        self.progress.counts.dropped.add(dropped.count);
+        dropped.add_to(&mut self.dropped);
+    }
+
+    /// If queues dropped records, adds a record that states their number. Unless it `is_asked`, a
+    /// second after the last such record.
+    pub(crate) fn report_queue_drops(&mut self, is_asked: bool, now: UnixTime) {
+        let is_time = |last: Instant| last.elapsed() >= BETWEEN_REPORTS;
+        if self.dropped.is_some() && (is_asked || self.reported.is_none_or(is_time)) {
+            self.report_queue_drops_now(now);
+        }
+    }
+
+    #[cold]
+    fn report_queue_drops_now(&mut self, now: UnixTime) {
+        let Some(dropped) = self.dropped.take() else { return };
+        self.reported = Some(Instant::now());
+        let (items, count) = (Items::RECORDS.as_str(), dropped.count);
         self.reporter.report(&Incident::Dropped { sink: None, items, count });
-        let bytes = report::dropped(dropped, now, "records dropped");
+        let bytes = report::dropped(&dropped, now, "records dropped");
         if let Some(record) = Frame::read(&bytes) {
             self.layouts.iter_mut().for_each(|layout| layout.record(&record, now));
         }
@@ -347,7 +370,12 @@ fn write(
                 stream.batch.add_last_of(&first.batch, time);
             }
             None => match format(&mut stream.batch) {
-                Ok(()) => first = Some(at),
+                Ok(()) => {
+                    if stream.is_not_formatted {
+                        stream.formatted_again();
+                    }
+                    first = Some(at);
+                }
                 Err(error) => stream.not_formatted(&error, time),
             },
         }

@@ -204,12 +204,26 @@ impl LogFile {
         is_rotated && !is_other()
     }
 
-    /// Renames the file and creates a new one at the path.
+    pub(super) fn is_rotated(&self) -> bool {
+        self.rotation().is_some()
+    }
+
+    /// Returns whether the file is empty, if it is rotated.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns whether the file must be rotated before the first write.
+    pub(super) fn is_due_at_start(&self) -> bool {
+        !self.is_empty() && self.rotation().is_some_and(|rotation| rotation.is_at_start())
+    }
+
+    /// Renames the file for a rotation. Call [`reopen`](Self::reopen) next.
     ///
     /// # Errors
     ///
-    /// If the file can't be renamed, or the new file can't be opened. The old file stays open.
-    pub(super) fn rotate(&mut self) -> io::Result<()> {
+    /// If the file can't be renamed.
+    pub(super) fn move_away(&self) -> io::Result<()> {
         let Some(place) = &self.place else { return Ok(()) };
         // If the folder was removed, it is created here for the new file. There is no file to
         // rename then.
@@ -220,19 +234,24 @@ impl LogFile {
         if found.is_some_and(|found| !found.is_other(&self.entry)) {
             Rotation::rename(&folder, place.name(), UnixTime::now())?;
         }
-        self.reopen()
+        Ok(())
     }
 
     /// Begins to compress and delete old files.
     ///
     /// # Errors
     ///
-    /// If the thread can't be started, or has failed at a file since the last call.
+    /// If the thread can't be started.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
         match (self.rotation(), self.place.clone()) {
             (Some(rotation), Some(place)) => self.tidying.begin(place, rotation, self.entry),
             _ => Ok(()),
         }
+    }
+
+    /// Returns how compressing and deleting old files ended, if it has ended since the last call.
+    pub(super) fn tidied(&self) -> Option<io::Result<()>> {
+        self.tidying.outcome()
     }
 
     /// Returns whether the path is empty or leads to another file. Checks at most once a second,

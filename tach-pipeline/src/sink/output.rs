@@ -7,6 +7,7 @@ mod remote;
 #[path = "output/no_remote.rs"]
 mod remote;
 
+use core::mem;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
@@ -14,11 +15,11 @@ use std::panic;
 use std::sync::Arc;
 use std::thread;
 
-use self::failure::Failure;
+use self::failure::{Failure, Pauses};
 use self::remote::Aside;
 use super::batch::{BATCH, Batch};
 use super::target::Writer;
-use crate::incident::{Incident, Reporter};
+use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, SinkCounts};
 
 /// The pause before the next try after the writer returned `WouldBlock`.
@@ -26,13 +27,18 @@ const BLOCKED: Duration = Duration::from_millis(1);
 
 pub(super) struct Output {
     writer: Box<dyn Writer>,
+    /// The failure to write.
     failure: Failure,
+    /// The failure to rename the file for a rotation.
+    rotation: Failure,
     /// Events that the receiver did not accept. It may accept other events meanwhile.
     aside: Aside,
     /// Whether the file was deleted. What is written to it then can't be read by anybody.
     is_lost: bool,
     /// Events that were given up and not reported yet.
     dropped: Option<Dropped>,
+    /// How many rotations that the program asked for were begun.
+    rotations: u64,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
@@ -43,8 +49,26 @@ impl Output {
         counts: Arc<SinkCounts>,
         reporter: Reporter,
     ) -> Self {
-        let (failure, aside, dropped) = (Failure::default(), Aside::default(), None);
-        Self { writer, failure, aside, is_lost: false, dropped, counts, reporter }
+        Self {
+            writer,
+            failure: Failure::new(Pauses::OF_WRITES),
+            rotation: Failure::new(Pauses::OF_ROTATIONS),
+            aside: Aside::default(),
+            is_lost: false,
+            dropped: None,
+            rotations: 0,
+            counts,
+            reporter,
+        }
+    }
+
+    /// Rotates the file if that is due at the start, and begins to compress and delete old files.
+    pub(super) fn start(&mut self) {
+        let Some(file) = self.writer.file() else { return };
+        if file.is_due_at_start() {
+            return self.rotate(&mut Batch::new());
+        }
+        self.tidy();
     }
 
     /// Returns how long to wait before the next try. Zero if the last try succeeded.
@@ -132,7 +156,7 @@ impl Output {
         }
         batch.clear();
         if self.is_over() || has_failed {
-            self.recovered();
+            self.recovered(Task::Write);
         }
         Ok(())
     }
@@ -140,12 +164,13 @@ impl Output {
     /// Counts the next `count` bytes of the batch as written.
     fn wrote(&mut self, count: usize, batch: &mut Batch) {
         self.counts.bytes.add(count as u64);
+        self.counts.is_stalled.set(false);
         self.counts.written.add(batch.wrote(count) as u64);
     }
 
-    fn recovered(&mut self) {
+    fn recovered(&mut self, task: Task) {
         let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
-        self.reporter.report(&Incident::Recovered { sink, items });
+        self.reporter.report(&Incident::Recovered { sink, items, task });
     }
 
     /// Records that the writer works. Returns whether it had failed before.
@@ -160,13 +185,30 @@ impl Output {
     ///
     /// Returns the reason, after reporting the failure.
     pub(super) fn flush(&mut self, batch: &Batch) -> Result<(), String> {
+        self.report_tidying();
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch.left()))
     }
 
+    /// Rotates the file if the program asks for that and it has a rotation. Otherwise opens its
+    /// path again.
+    pub(super) fn renew(&mut self, batch: &mut Batch) {
+        let asked = self.counts.rotations.get();
+        let is_asked = asked != mem::replace(&mut self.rotations, asked);
+        match self.writer.file() {
+            Some(file) if is_asked && file.is_rotated() => {
+                if !file.is_empty() {
+                    self.rotate(batch);
+                }
+            }
+            _ => self.reopen(batch),
+        }
+    }
+
     /// Continues in a new file at the same path, or in the old one if no file can be opened.
-    pub(super) fn reopen(&mut self, batch: &mut Batch) {
-        if let Err(error) = self.reopen_now(batch) {
-            self.failed(&error, batch.left());
+    fn reopen(&mut self, batch: &mut Batch) {
+        match self.reopen_now(batch) {
+            Ok(()) => self.recovered(Task::Reopen),
+            Err(error) => self.failed_at(Task::Reopen, &error, Duration::ZERO),
         }
     }
 
@@ -181,6 +223,10 @@ impl Output {
             self.is_lost = false;
             // If the old file ends within an event, write the whole event to the new file.
             batch.repeat_part();
+            // A rotation was to begin a new file too.
+            if self.rotation.is_over() {
+                self.recovered(Task::Rotate);
+            }
         }
         Ok(())
     }
@@ -189,16 +235,36 @@ impl Output {
     fn follow(&mut self, batch: &mut Batch) {
         let Some(file) = self.writer.file() else { return };
         if file.is_moved() {
-            return self.reopen(batch);
+            self.reopen(batch);
+        } else if self.rotation.pause().is_zero() && file.is_due(batch.next(BATCH).len()) {
+            self.rotate(batch);
         }
-        if file.is_due(batch.next(BATCH).len()) {
-            let rotated = file.rotate();
-            if rotated.is_ok() {
-                batch.repeat_part();
-            }
-            if let Err(error) = rotated.and_then(|()| file.tidy()) {
-                self.failed(&error, batch.left());
-            }
+        self.report_tidying();
+    }
+
+    fn rotate(&mut self, batch: &mut Batch) {
+        let Some(file) = self.writer.file() else { return };
+        if let Err(error) = file.move_away() {
+            let pause = self.rotation.happened();
+            return self.failed_at(Task::Rotate, &error, pause);
+        }
+        self.reopen(batch);
+        self.tidy();
+    }
+
+    fn tidy(&mut self) {
+        let Some(file) = self.writer.file() else { return };
+        if let Err(error) = file.tidy() {
+            self.failed_at(Task::Tidy, &error, Duration::ZERO);
+        }
+    }
+
+    /// Reports how the thread fared that compresses and deletes old files.
+    fn report_tidying(&mut self) {
+        match self.writer.file().and_then(|file| file.tidied()) {
+            None => {}
+            Some(Ok(())) => self.recovered(Task::Tidy),
+            Some(Err(error)) => self.failed_at(Task::Tidy, &error, Duration::ZERO),
         }
     }
 
@@ -206,13 +272,22 @@ impl Output {
         self.writer.file().is_some_and(|file| file.is_deleted())
     }
 
+    /// Records and reports that the events can't be written, and returns the reason.
     #[cold]
     fn failed(&mut self, error: &io::Error, waiting: usize) -> String {
-        self.failure.happened();
+        let retry_after = self.failure.happened().max(self.receiver_pause());
         self.counts.failed(error);
-        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
-        self.reporter.report(&Incident::Failed { sink, items, error, waiting });
+        let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
         self.counts.cannot_write(error)
+    }
+
+    /// Records and reports a failure that does not keep events from being written.
+    #[cold]
+    fn failed_at(&mut self, task: Task, error: &io::Error, retry_after: Duration) {
+        self.counts.failed(error);
+        let (sink, items, waiting) = (&*self.counts.name, self.counts.items.as_str(), 0);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
     }
 }
 

@@ -16,6 +16,9 @@ use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of an
+/// old file while it is compressed has 32 more.
+const LONGEST_NAME: usize = 255 - ".20261123T143000.123456Z.gz.part".len();
 /// The smallest limit for the size of a file: as much as one write of many events.
 const LEAST_BYTES: u64 = BATCH as u64;
 
@@ -28,8 +31,9 @@ const LEAST_BYTES: u64 = BATCH as u64;
 ///
 /// # Guarantees
 ///
-/// A file holds whole records. If a rotation fails, the records are written to the old file and the
-/// rotation is tried again; the failure is reported like a failure to write. A compressed file
+/// A file holds whole records. If a rotation fails, the records are written to the old file, and the
+/// rotation is tried again after one second, two and so on up to a minute: see
+/// [`Task::Rotate`](crate::Task::Rotate). A compressed file
 /// takes the place of an old one only when it is complete and on the disk.
 ///
 /// A new file, and a compressed one, keep the mode and the owner of the file before.
@@ -57,13 +61,16 @@ pub struct Rotation {
     max_bytes: Option<u64>,
     period: Option<Duration>,
     keep: usize,
+    keep_bytes: Option<u64>,
+    keep_for: Option<Duration>,
     compresses: bool,
+    at_start: bool,
 }
 
 impl Rotation {
     /// Creates options under which all old files are kept. A method must add when a file is
     /// rotated, or [`Builder::build`](crate::Builder::build) fails: [`max_bytes`](Self::max_bytes),
-    /// [`hourly`](Self::hourly) or [`daily`](Self::daily).
+    /// [`hourly`](Self::hourly), [`daily`](Self::daily) or [`at_start`](Self::at_start).
     ///
     /// # Examples
     ///
@@ -71,7 +78,15 @@ impl Rotation {
     /// let rotation = tach_pipeline::Rotation::new().hourly();
     /// ```
     pub const fn new() -> Self {
-        Self { max_bytes: None, period: None, keep: usize::MAX, compresses: false }
+        Self {
+            max_bytes: None,
+            period: None,
+            keep: usize::MAX,
+            keep_bytes: None,
+            keep_for: None,
+            compresses: false,
+            at_start: false,
+        }
     }
 
     /// Rotates a file before it is larger than `bytes`: 64 KiB or more. Only a single longer record
@@ -111,8 +126,24 @@ impl Rotation {
         self
     }
 
-    /// Keeps that many old files, and deletes the oldest beyond, on a thread of their own: during a
-    /// burst there may be some more for a moment. By default all are kept.
+    /// Rotates a file when the pipeline is built, unless the file is empty: each process begins a
+    /// file of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().at_start().keep(10);
+    /// ```
+    pub const fn at_start(mut self) -> Self {
+        self.at_start = true;
+        self
+    }
+
+    /// Keeps that many old files, and deletes the oldest beyond, on a thread of their own: when the
+    /// pipeline is built and after each rotation. During a burst there may be some more for a
+    /// moment. By default all are kept.
+    ///
+    /// If several limits are set, each applies.
     ///
     /// # Examples
     ///
@@ -121,6 +152,35 @@ impl Rotation {
     /// ```
     pub const fn keep(mut self, files: usize) -> Self {
         self.keep = files;
+        self
+    }
+
+    /// Keeps old files of that many bytes in all, as they are on the disk, and deletes the oldest
+    /// beyond: see [`keep`](Self::keep). The file that is being written does not count.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().daily().keep_bytes(10 * 1024 * 1024 * 1024);
+    /// ```
+    pub const fn keep_bytes(mut self, bytes: u64) -> Self {
+        self.keep_bytes = Some(bytes);
+        self
+    }
+
+    /// Keeps old files for that long after their rotation, by the time in their names, and deletes
+    /// the older ones: see [`keep`](Self::keep).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let month = Duration::from_secs(30 * 24 * 60 * 60);
+    /// let rotation = tach_pipeline::Rotation::new().daily().keep_for(month);
+    /// ```
+    pub const fn keep_for(mut self, age: Duration) -> Self {
+        self.keep_for = Some(age);
         self
     }
 
@@ -142,12 +202,19 @@ impl Rotation {
     /// Adds a fault for each option that can't work for the file at `path`.
     pub(super) fn check(&self, faults: &mut Faults, path: &Path) {
         let Self { max_bytes, period, .. } = *self;
+        let name = path.file_name().unwrap_or_default();
+        let call = || format!("Sink::file(\"{}\").rotate(..)", path.display());
+        faults.unless(
+            name.len() <= LONGEST_NAME,
+            call,
+            "the name of a rotated file has 223 bytes at most, since those of its old files are longer",
+        );
         let path = path.display();
         let call = |rotation: &str| format!("Sink::file(\"{path}\").rotate({rotation})");
         faults.unless(
-            max_bytes.is_some() || period.is_some(),
+            max_bytes.is_some() || period.is_some() || self.at_start,
             || call("Rotation::new()"),
-            "a rotation has a size or a time: call Rotation::max_bytes, hourly or daily",
+            "a rotation has a size or a time: call Rotation::max_bytes, hourly, daily or at_start",
         );
         faults.unless(
             max_bytes.is_none_or(|bytes| bytes >= LEAST_BYTES),
@@ -171,6 +238,19 @@ impl Rotation {
             number(now) > number(written)
         });
         length > 0 && (is_long || is_old)
+    }
+
+    /// Returns whether a file is rotated when it is opened.
+    pub(super) const fn is_at_start(&self) -> bool {
+        self.at_start
+    }
+
+    /// Returns whether old files are ever compressed or deleted.
+    fn tidies(&self) -> bool {
+        self.keep < usize::MAX
+            || self.keep_bytes.is_some()
+            || self.keep_for.is_some()
+            || self.compresses
     }
 
     /// Renames the file in its folder, with the time `now`.
@@ -201,9 +281,12 @@ impl Default for Rotation {
 
 /// Returns the name of a file that was rotated at `time`.
 fn old_name(name: &OsStr, time: UnixTime) -> OsString {
-    let stamp = format!("{time:.6}");
-    // Windows forbids colons in names.
-    with_end(name, &format!(".{}", stamp.replace(['-', ':'], "")))
+    with_end(name, &format!(".{}", stamp(time)))
+}
+
+/// Returns a time as the names of old files have it. Windows forbids colons in names.
+fn stamp(time: UnixTime) -> String {
+    format!("{time:.6}").replace(['-', ':'], "")
 }
 
 fn with_end(name: &OsStr, end: &str) -> OsString {

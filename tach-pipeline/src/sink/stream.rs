@@ -1,24 +1,30 @@
 //! The events for all sinks with the same format and the same filter, and the sinks' writers.
 
 use core::mem;
+use core::time::Duration;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tach_core::UnixTime;
 
 use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::output::Output;
-use super::worker::Worker;
+use super::worker::{BETWEEN_REPORTS, Worker};
 use crate::filter::Levels;
-use crate::incident::{Incident, Reporter};
-use crate::stats::{Dropped, SinkCounts};
+use crate::incident::{Incident, Reporter, Task};
+use crate::stats::{Dropped, Items, SinkCounts};
 
 pub(super) struct Stream {
     pub(super) levels: Levels,
     pub(super) batch: Batch,
     /// Records that were dropped before they reached the batch, and not reported yet.
     dropped: Option<Dropped>,
+    /// When dropped records were last reported.
+    reported: Option<Instant>,
+    /// Whether the format failed at the last record.
+    pub(super) is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
     added: u64,
     pub(super) writers: Writers,
@@ -43,6 +49,8 @@ impl Stream {
             levels,
             batch: Batch::new(),
             dropped: None,
+            reported: None,
+            is_not_formatted: false,
             added: 0,
             writers,
             counts: Vec::new(),
@@ -72,9 +80,7 @@ impl Stream {
                 return false;
             }
         }
-        if self.dropped.is_some() && formatter.takes_events() {
-            self.report_dropped(formatter);
-        }
+        self.report_dropped(formatter, false);
         true
     }
 
@@ -86,14 +92,30 @@ impl Stream {
         }
     }
 
+    /// Returns what the sinks of the stream take.
+    fn items(&self) -> &'static str {
+        self.counts.first().map_or(Items::RECORDS, |counts| counts.items).as_str()
+    }
+
     /// Counts and reports a record that can't be formatted.
     #[cold]
     pub(super) fn not_formatted(&mut self, error: &io::Error, time: UnixTime) {
         for counts in &self.counts {
             counts.failed(error);
         }
-        self.reporter.report(&Incident::NotFormatted { sink: &self.names, error });
+        let (sink, items) = (&*self.names, self.items());
+        let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
+        self.is_not_formatted = true;
         self.drop_one(time);
+    }
+
+    /// Notes that the format works again.
+    #[cold]
+    pub(super) fn formatted_again(&mut self) {
+        self.is_not_formatted = false;
+        let (sink, items, task) = (&*self.names, self.items(), Task::Format);
+        self.reporter.report(&Incident::Recovered { sink, items, task });
     }
 
     pub(super) fn drop_one(&mut self, time: UnixTime) {
@@ -101,15 +123,27 @@ impl Stream {
         Dropped::add(&mut self.dropped, time);
     }
 
-    /// Adds a record that states how many records were dropped for all sinks of the stream.
+    /// If records were dropped for all sinks of the stream, adds a record that states their number.
+    /// Unless it `is_asked`, a second after the last such record.
+    #[inline]
+    fn report_dropped(&mut self, formatter: &Formatter, is_asked: bool) {
+        if self.dropped.is_some() && formatter.takes_events() {
+            let is_time = || self.reported.is_none_or(|last| last.elapsed() >= BETWEEN_REPORTS);
+            if is_asked || is_time() {
+                self.report_dropped_now(formatter);
+            }
+        }
+    }
+
     #[cold]
-    fn report_dropped(&mut self, formatter: &Formatter) {
+    fn report_dropped_now(&mut self, formatter: &Formatter) {
         let Some(dropped) = self.dropped.take() else { return };
         let before = self.batch.events_left();
         if formatter.write_dropped(&dropped, &self.levels, &mut self.batch).is_err() {
             self.dropped = Some(dropped);
             return;
         }
+        self.reported = Some(Instant::now());
         self.added += (self.batch.events_left() - before) as u64;
         for counts in &self.counts {
             let (sink, items) = (Some(&*counts.name), counts.items.as_str());
@@ -136,6 +170,9 @@ impl Stream {
     /// Writes the events to the only sink, or passes them to the sinks' threads. Events stay in the
     /// batch only if the only sink fails.
     pub(super) fn pass_on(&mut self, formatter: &Formatter) {
+        if self.batch.len() < BATCH {
+            self.report_dropped(formatter, false);
+        }
         self.count();
         match &mut self.writers {
             Writers::Here(output, _) => output.write(&mut self.batch),
@@ -170,9 +207,7 @@ impl Stream {
     /// Passes all events to the threads for a flush, with reports of dropped records. The events of
     /// a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
-        if self.dropped.is_some() && formatter.takes_events() {
-            self.report_dropped(formatter);
-        }
+        self.report_dropped(formatter, true);
         self.count();
         self.hand_over(formatter, true);
     }
@@ -187,7 +222,7 @@ impl Stream {
     /// Opens the only sink's file again. Call after the events are written.
     pub(super) fn reopen_here(&mut self) {
         if let Writers::Here(output, _) = &mut self.writers {
-            output.reopen(&mut self.batch);
+            output.renew(&mut self.batch);
         }
     }
 
@@ -200,7 +235,7 @@ impl Stream {
         let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;
         if self.dropped.is_some() {
-            self.report_dropped(formatter);
+            self.report_dropped(formatter, true);
             self.count();
         }
         let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };

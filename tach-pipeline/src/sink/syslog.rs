@@ -118,7 +118,9 @@ impl Syslog {
 
     /// A daemon at a `host:port` that takes a datagram of UDP for each message of RFC 5424.
     ///
-    /// UDP loses messages unnoticed, and those beyond about 2 KiB often.
+    /// If nothing listens at the port, the host says so, and the sink fails and tries again: on this
+    /// machine without a loss, from another one after the messages that were on their way. Apart
+    /// from that UDP loses messages unnoticed, and those beyond about 2 KiB often.
     ///
     /// # Examples
     ///

@@ -7,12 +7,13 @@ use core::time::Duration;
 use std::io;
 use std::panic;
 use std::sync::{Arc, MutexGuard};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use super::batch::Batch;
 use super::gathering::Gathering;
 use super::output::Output;
 use crate::channel::Progress;
+use crate::host;
 use crate::stats::Dropped;
 use crate::sync::{Changed, Lock};
 
@@ -49,8 +50,7 @@ impl Thread {
             progress: Arc::clone(progress),
             reopened: 0,
         };
-        let thread = thread::Builder::new().name("tach-sink".to_owned());
-        let handle = Some(thread.spawn(|| writing.run())?);
+        let handle = Some(host::spawn("tach-sink", || writing.run())?);
         Ok(Self { link, handle })
     }
 
@@ -316,7 +316,7 @@ impl Lane {
             self.output.write(&mut self.batch);
         }
         if reopens {
-            self.output.reopen(&mut self.batch);
+            self.output.renew(&mut self.batch);
         }
         self.output.publish_failure();
         if let Some(dropped) = self.output.take_dropped() {

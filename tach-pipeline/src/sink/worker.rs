@@ -8,19 +8,56 @@ use std::time::Instant;
 use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::thread::Link;
+use crate::channel::Progress;
 use crate::filter::Levels;
-use crate::incident::{Incident, Reporter};
+use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, SinkCounts};
 
-/// How often the back end checks whether a sink makes progress.
+/// How often the back end checks whether a sink makes progress, and whether a queue is half full.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_QUICK_LOOKS: Duration = Duration::from_micros(100);
+/// The stall timeout while queues have room, and while the process ends and more than [`AT_END`]
+/// waits.
+const BRIEF: Duration = Duration::from_secs(1);
+const BRIEFEST: Duration = Duration::from_millis(200);
+/// How many more bytes than usual may wait for a sink when the process ends: the rest of the
+/// queues.
+const AT_END: usize = 64 * 1024 * 1024;
 /// How often dropped records are reported at most, while the sink works.
-const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+pub(super) const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+
+/// For how long the back end waits for a full sink.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Patience {
+    /// Until the sink has made no progress for that time.
+    Stalled(Duration),
+    /// As long as the sink makes progress and no queue is half full. So the wait costs no other
+    /// sink a record.
+    WhileQueuesHaveRoom,
+}
+
+impl Patience {
+    /// Returns the present stall timeout, and when to ask again.
+    fn now(self, progress: &Progress) -> (Duration, Duration) {
+        if progress.flush.is_end_awaited() {
+            return (BRIEFEST, BETWEEN_LOOKS);
+        }
+        match self {
+            Self::Stalled(timeout) => (timeout, BETWEEN_LOOKS),
+            Self::WhileQueuesHaveRoom if progress.pressure.is_on() => {
+                (Duration::ZERO, Duration::ZERO)
+            }
+            Self::WhileQueuesHaveRoom => (BRIEF, BETWEEN_QUICK_LOOKS),
+        }
+    }
+}
+
 /// The back end's side of one lane of a sink's thread.
 pub(super) struct Worker {
     link: Arc<Link>,
     lane: usize,
-    stall_timeout: Duration,
+    patience: Patience,
+    progress: Arc<Progress>,
     /// Whether the sink was found to stall, and no events could be added since.
     is_stalled: bool,
     /// Records that were dropped for the sink and not reported yet.
@@ -36,14 +73,16 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) fn new(
         (link, lane): (Arc<Link>, usize),
-        stall_timeout: Duration,
+        patience: Patience,
+        progress: Arc<Progress>,
         counts: Arc<SinkCounts>,
         reporter: Reporter,
     ) -> Self {
         Self {
             link,
             lane,
-            stall_timeout,
+            patience,
+            progress,
             is_stalled: false,
             dropped: None,
             written: 0,
@@ -59,10 +98,16 @@ impl Worker {
 
     /// Adds the events if there is room, and returns whether there is.
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
+        // At the end, sinks without room get the rest of the queues nevertheless, so that no other
+        // sink waits for them.
+        let is_end = !self.is_stalled && self.progress.flush.is_end_awaited();
+        if is_end && !self.link.has_room(self.lane, 0) {
+            return self.link.add(self.lane, batch, AT_END);
+        }
         let has_room = self.link.add(self.lane, batch, 0);
         if has_room && mem::take(&mut self.is_stalled) {
-            let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
-            self.reporter.report(&Incident::Recovered { sink, items });
+            let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
+            self.reporter.report(&Incident::Recovered { sink, items, task });
         }
         has_room
     }
@@ -122,8 +167,8 @@ impl Worker {
         self.reporter.report(&Incident::Dropped { sink, items, count });
     }
 
-    /// Waits until there is room for the events, and adds them. If the sink fails, or makes no
-    /// progress for too long, drops the events.
+    /// Waits until there is room for the events, and adds them. If the sink fails, or is waited for
+    /// in vain, drops the events.
     #[cold]
     pub(super) fn offer_and_wait(&mut self, batch: &Batch) {
         let mut progress = self.counts.bytes.get();
@@ -133,12 +178,15 @@ impl Worker {
             if now != progress {
                 (progress, since) = (now, Instant::now());
             }
-            let left = self.stall_timeout.saturating_sub(since.elapsed());
+            let (stall_timeout, look) = self.patience.now(&self.progress);
+            let left = stall_timeout.saturating_sub(since.elapsed());
             let is_failing = self.counts.is_failing.get();
             if self.is_stalled || is_failing || left.is_zero() {
+                // A sink that was hardly waited for is not known to stall.
+                self.counts.is_stalled.set(!is_failing && since.elapsed() >= BRIEF);
                 return self.drop_all(batch, !is_failing);
             }
-            self.link.wait_for_room(self.lane, left.min(BETWEEN_LOOKS));
+            self.link.wait_for_room(self.lane, left.min(look));
         }
     }
 

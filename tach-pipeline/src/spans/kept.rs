@@ -43,11 +43,6 @@ impl Kept {
         }
     }
 
-    /// Returns the place of the records in the buffer.
-    pub(crate) fn records(&self) -> Range<usize> {
-        self.records.clone()
-    }
-
     /// Returns the span with its records. `buffer` must be the buffer that contains them.
     pub(crate) fn span<'a>(&self, buffer: &'a [u8], redacted: &'a [String]) -> Span<'a> {
         Span {

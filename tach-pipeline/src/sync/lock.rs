@@ -1,7 +1,7 @@
 //! A lock that a panic does not close.
 
 use core::time::Duration;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A mutex without poison.
 ///
@@ -18,6 +18,15 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `None` if a thread holds the lock.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(value) => Some(value),
+            Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
@@ -48,14 +57,13 @@ impl Changed {
 mod tests {
     use core::panic::AssertUnwindSafe;
     use std::panic::catch_unwind;
-    use std::sync::TryLockError;
 
     use super::*;
 
     impl<T> Lock<T> {
         /// Returns whether no thread holds the lock.
         pub(crate) fn is_free(&self) -> bool {
-            !matches!(self.0.try_lock(), Err(TryLockError::WouldBlock))
+            self.try_lock().is_some()
         }
     }
 

@@ -15,6 +15,9 @@ use tach_pipeline::{Pipeline, Sink, kind};
 const WAY: &str = "TACH_PIPELINE_AT_EXIT";
 const PATH: &str = "TACH_PIPELINE_AT_EXIT_PATH";
 const RECORDS: usize = 100;
+/// More than a buffer of [`BUFFER_BYTES`] holds, and less than a queue and the buffer do.
+const MANY: usize = 5_000;
+const BUFFER_BYTES: usize = 64 * 1024;
 /// Longer than a child may take.
 const FOREVER: Duration = Duration::from_secs(600);
 
@@ -58,6 +61,7 @@ fn parent() {
         "in the sink/dropped",
         "stalled/dropped",
         "stalled in the guard/impatient",
+        "a full buffer beside the file/dropped",
         "fork/dropped",
     ] {
         // A control, and exits that might wait without end.
@@ -65,6 +69,8 @@ fn parent() {
         match way {
             "no time/dropped" => assert!(lines < RECORDS, "{lines}"),
             "fork/dropped" => assert_eq!(lines, RECORDS),
+            // The stalled sink costs the file no record.
+            "a full buffer beside the file/dropped" => assert_eq!(lines, MANY),
             _ => {}
         }
         assert!(took < Duration::from_secs(60), "{way}: {took:?}");
@@ -148,6 +154,10 @@ fn child(way: &str, path: &str) {
             builder = builder.sink(Sink::writer("exits", Acts(exit_once_all_is_logged)));
         }
         "stalled" => builder = builder.sink(stalls()).flush_at_exit(Duration::from_millis(200)),
+        "a full buffer beside the file" => {
+            let stalls = stalls().buffer_bytes(BUFFER_BYTES);
+            builder = builder.sink(stalls).flush_at_exit(Duration::from_secs(1));
+        }
         // The exit does not wait again where the guard waited in vain.
         "stalled in the guard" => builder = builder.sink(stalls()).flush_at_exit(FOREVER),
         _ => {}
@@ -172,7 +182,8 @@ fn child(way: &str, path: &str) {
             });
         }
     }
-    (0..RECORDS).for_each(|_| log::error!("by main"));
+    let records = if exit == "a full buffer beside the file" { MANY } else { RECORDS };
+    (0..records).for_each(|_| log::error!("by main"));
     eprintln!("logged");
     IS_LOGGED.store(true, Ordering::SeqCst);
     match exit {
@@ -187,7 +198,7 @@ fn child(way: &str, path: &str) {
 /// Ends the process, or returns for the exits that end it at the end of `main`.
 fn leave(exit: &str) {
     match exit {
-        "return" | "stalled in the guard" => {}
+        "return" | "stalled in the guard" | "a full buffer beside the file" => {}
         "exit" | "exit while threads log" | "no time" | "stalled" => process::exit(1),
         "exit in a thread" => {
             let _never = thread::spawn(|| process::exit(1)).join();

@@ -32,6 +32,41 @@ fn child() {
     info(&pipeline, "not \u{1b}[31mred");
 }
 
+#[test]
+fn colors_are_switched_by_method() {
+    use crate::support::Memory;
+    let [with, without] = [(); 2].map(|()| Memory::default());
+    let sink = |memory: &Memory| Sink::writer("memory", memory.clone());
+    let pipeline = Pipeline::builder()
+        .sink(sink(&with).colors())
+        .sink(sink(&without).colors().without_colors())
+        .build()
+        .unwrap();
+    info(&pipeline, "a message");
+    pipeline.flush(crate::support::LONG).unwrap();
+    assert_eq!([with, without].map(|it| it.text().contains('\u{1b}')), [true, false]);
+}
+
+/// Not a test: prints to the sink for tests.
+#[test]
+#[ignore = "the child of the test below"]
+fn printed() {
+    let pipeline = Pipeline::builder().sink(Sink::test()).build().unwrap();
+    info(&pipeline, "printed by the pipeline");
+}
+
+#[test]
+fn a_test_captures_its_sink() {
+    let output = |arguments: &[&str]| {
+        let mut child = process::Command::new(env::current_exe().unwrap());
+        child.args(["--exact", "--ignored", "colors::printed"]).args(arguments);
+        String::from_utf8(child.output().unwrap().stdout).unwrap()
+    };
+    let captured = |text: String| !text.contains("printed by the pipeline");
+    assert!(captured(output(&[])));
+    assert!(!captured(output(&["--nocapture"])));
+}
+
 /// Returns the output of a child process on stderr and in its file.
 fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> String) -> [String; 2] {
     let name =

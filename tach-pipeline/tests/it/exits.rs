@@ -3,6 +3,8 @@
 #[cfg(unix)]
 pub(crate) mod fork;
 #[cfg(unix)]
+mod handler;
+#[cfg(unix)]
 mod terminated;
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -12,11 +14,11 @@ use std::fs::{self, File};
 use std::io;
 use std::panic;
 use std::process::{self, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use tach_pipeline::{Guard, Pipeline, Sink};
+use tach_pipeline::{Guard, Pipeline, Sink, SyncPolicy, WhenFull};
 use test_support::test_of_this_program;
 
 use crate::support::{LONG, Memory, Moody, info};
@@ -51,6 +53,12 @@ fn child() {
         "handled SIGINT" => {
             terminated::after_all_is_logged(&pipeline, signal_hook::consts::SIGINT, log);
         }
+        #[cfg(unix)]
+        "a handler logs" => {
+            let file = Sink::file(env::var(PATH).unwrap());
+            let pipeline = Pipeline::builder().sink(file).queue_bytes(4096).build().unwrap();
+            handler::logs(&pipeline);
+        }
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
@@ -60,7 +68,22 @@ fn child() {
             (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
         }
         "guard outlives the handles" => outlives_the_handles(),
+        "stalled in a queue" => stalls_in_a_queue(),
+        "full disk" => fills_the_disk(),
+        "guard dropped in a sink" => drops_the_guard_in_a_sink(),
         "panic in a sink" => panics_in_a_sink(),
+        "abort after an error" => {
+            let file = Sink::file(env::var(PATH).unwrap()).sync(SyncPolicy::Every);
+            let builder = Pipeline::builder().sink(file).flush_on(log::Level::Warn, LONG);
+            let pipeline = builder.build().unwrap();
+            for number in 0..COUNT {
+                let level = if number % 10 == 9 { log::Level::Error } else { log::Level::Info };
+                let mut record = log::Record::builder();
+                record.level(level).target("app");
+                log::Log::log(&*pipeline, &record.args(format_args!("{number}")).build());
+            }
+            process::abort();
+        }
         "flush and exit" => {
             log();
             pipeline.flush(LONG).unwrap();
@@ -125,6 +148,56 @@ fn outlives_the_handles() {
     drop(guard);
 }
 
+/// Leaves records in a queue, of which one more is dropped for each that the queue holds.
+fn stalls_in_a_queue() {
+    let mood = || {
+        thread::sleep(LONG);
+        Ok(())
+    };
+    let sink = Sink::writer("stalls", Moody { memory: Memory::default(), mood });
+    let builder = Pipeline::builder().sink(sink).when_full(WhenFull::DropNewest);
+    let guard = builder.queue_bytes(4096).build().unwrap();
+    info(&guard, "first");
+    let _late = guard.flush(Duration::from_millis(50));
+    (0..COUNT).for_each(|number| info(&guard, &number.to_string()));
+    drop(guard.with_timeout(Duration::from_millis(100)));
+}
+
+/// Drops records for a sink that fails for good.
+fn fills_the_disk() {
+    let mood = || Err(io::ErrorKind::StorageFull.into());
+    let sink = Sink::writer("full", Moody { memory: Memory::default(), mood });
+    let guard = Pipeline::builder().sink(sink.buffer_bytes(64 * 1024)).build().unwrap();
+    let long = "x".repeat(1_000);
+    (0..COUNT).for_each(|_| info(&guard, &long));
+    drop(guard);
+}
+
+/// Drops the guard in the thread that writes the log. The exit still flushes.
+fn drops_the_guard_in_a_sink() {
+    struct Drops(Arc<Mutex<Option<Guard>>>, File);
+    impl io::Write for Drops {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            drop(self.0.lock().unwrap().take());
+            self.1.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let kept = Arc::<Mutex<Option<Guard>>>::default();
+    let file = File::create(env::var(PATH).unwrap()).unwrap();
+    let sink = Sink::writer("drops", Drops(Arc::clone(&kept), file));
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    let pipeline = guard.clone();
+    *kept.lock().unwrap() = Some(guard);
+    info(&pipeline, "0");
+    pipeline.flush(LONG).unwrap();
+    (1..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+    core::mem::forget(pipeline);
+    process::exit(0);
+}
+
 /// Counts how often a sink that always panics is called.
 fn panics_in_a_sink() {
     let tried = Arc::new(AtomicU32::new(0));
@@ -180,7 +253,9 @@ fn all() -> Vec<String> {
 
 #[test]
 fn nothing_is_lost_where_it_is_promised() {
-    for way in ["guard", "flush and exit", "panic", "abort in a thread's panic"] {
+    for way in
+        ["guard", "flush and exit", "panic", "abort in a thread's panic", "abort after an error"]
+    {
         let (messages, told) = messages(way);
         assert_eq!(messages, all(), "{way}: {told}");
     }
@@ -230,6 +305,37 @@ fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
     assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
     let count = "tach-pipeline: 1 records for fails were not written in time";
     assert_eq!(lines[1..], [reason, count]);
+}
+
+/// Returns the numbers that a child printed, each before one of the texts.
+fn numbers<const N: usize>(way: &str, texts: [&str; N]) -> [usize; N] {
+    let told = String::from_utf8(run(way).0.stderr).unwrap();
+    texts.map(|text| {
+        let (before, _) = told.split_once(text).unwrap_or_else(|| panic!("{text}: {told}"));
+        before.rsplit_once(' ').unwrap().1.parse().unwrap()
+    })
+}
+
+#[test]
+fn the_last_words_count_each_record() {
+    let queued = " records in the queues were not written in time";
+    let dropped = " records were dropped, since a queue was full";
+    let waiting = " records for stalls were not written in time";
+    let [queued, dropped, waiting] = numbers("stalled in a queue", [queued, dropped, waiting]);
+    assert!(queued > 10 && dropped > 10, "{queued} {dropped}");
+    assert_eq!((queued + dropped, waiting), (COUNT, 1));
+    let waiting = " records for full were not written in time";
+    let [waiting, dropped] = numbers("full disk", [waiting, " were dropped before"]);
+    assert!(waiting > 10 && dropped > 10, "{waiting} {dropped}");
+    // One of those that wait is the pipeline's report of those that were dropped.
+    assert_eq!(waiting + dropped, COUNT + 1);
+}
+
+/// The thread that writes the log can't wait for itself.
+#[cfg(unix)]
+#[test]
+fn a_guard_that_is_dropped_in_a_sink_leaves_the_flush_to_the_exit() {
+    assert_eq!(messages("guard dropped in a sink").0, all());
 }
 
 /// The flush of the panic hook must not call the sink again at once, without end.

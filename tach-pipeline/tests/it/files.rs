@@ -358,20 +358,61 @@ fn a_fifo_is_not_rotated() {
     assert_eq!(old_files(&folder), [""; 0]);
 }
 
-/// The new name is longer than a name may be.
-#[cfg(unix)]
 #[test]
-fn a_file_that_cannot_be_rotated_is_written_on() {
+fn a_file_is_rotated_at_the_start_and_on_demand() {
+    let folder = Folder::new("on-demand");
+    let path = folder.path("app.log");
+    let files = || {
+        let names = fs::read_dir(folder.path("")).unwrap().map(|it| it.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names.into_iter().map(|name| folder.messages(&name)).collect::<Vec<_>>()
+    };
+    for sinks in [1, 2] {
+        fs::write(&path, "a: before\n").unwrap();
+        let rotation = Rotation::new().at_start().keep(2);
+        let mut builder = Pipeline::builder().sink(Sink::file(&path).rotate(rotation));
+        if sinks == 2 {
+            builder = builder.sink(Sink::writer("beside", std::io::sink()));
+        }
+        let pipeline = builder.build().unwrap();
+        info(&pipeline, "one");
+        pipeline.flush(LONG).unwrap();
+        pipeline.rotate();
+        pipeline.flush(LONG).unwrap();
+        info(&pipeline, "two");
+        pipeline.flush(LONG).unwrap();
+        // An empty file is left alone.
+        pipeline.rotate();
+        pipeline.flush(LONG).unwrap();
+        pipeline.rotate();
+        pipeline.flush(LONG).unwrap();
+        info(&pipeline, "three");
+        pipeline.flush(LONG).unwrap();
+        drop(pipeline);
+        // A thread deletes the others.
+        while files().len() > 3 {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut files = files();
+        // The current file is the first by its name.
+        assert_eq!(files.remove(0), ["three"] as [&str; 1]);
+        assert_eq!(files, [["one"], ["two"]]);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// The names of its old files would be longer than a name may be.
+#[test]
+fn a_file_with_a_name_too_long_to_rotate_is_refused() {
     let folder = Folder::new("unrotated");
-    let path = folder.path(&"x".repeat(250));
-    let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(64 * 1024));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    (0..10_000).for_each(|number| info(&pipeline, &number.to_string()));
-    pipeline.flush(LONG).unwrap();
-    assert_eq!(folder.messages(&"x".repeat(250)).len(), 10_000);
-    let stats = pipeline.stats();
-    assert!(stats.sinks()[0].failures() > 0);
-    assert_eq!((stats.sinks()[0].written(), stats.sinks()[0].dropped()), (10_000, 0));
+    let sink = |length| {
+        let file = Sink::file(folder.path(&"x".repeat(length)));
+        file.rotate(Rotation::new().max_bytes(64 * 1024))
+    };
+    assert!(Pipeline::builder().sink(sink(223)).build().is_ok());
+    let error = Pipeline::builder().sink(sink(224)).build().unwrap_err();
+    assert!(error.is_option() && error.to_string().contains("223 bytes"), "{error}");
 }
 
 #[cfg(target_os = "linux")]

@@ -30,6 +30,26 @@ fn records_up_to_info_are_logged_unless_a_filter_is_set() {
     assert_eq!(logged(builder), ["ERROR app"]);
 }
 
+/// The levels below one, which no other filter can select.
+#[test]
+fn a_function_decides_with_the_filter_of_a_sink() {
+    let (below, app, panics) = (Memory::default(), Memory::default(), Memory::default());
+    let pipeline = Pipeline::builder()
+        .filter("debug")
+        .sink(below.json().only(|it| it.level() >= Level::Info))
+        .sink(app.json().only(|it| it.target() == "app").level(log::LevelFilter::Warn))
+        .sink(panics.json().only(|_| panic!("on purpose")).level(log::LevelFilter::Error))
+        .build()
+        .unwrap();
+    for target in ["app", "other"] {
+        Level::iter().for_each(|level| log(&pipeline, level, target));
+    }
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(below.messages(), ["INFO app", "DEBUG app", "INFO other", "DEBUG other"]);
+    assert_eq!(app.messages(), ["ERROR app", "WARN app"]);
+    assert_eq!(panics.messages(), ["ERROR app", "ERROR other"]);
+}
+
 #[test]
 fn each_sink_writes_what_its_own_filter_passes() {
     let (all, db, quiet) = (Memory::default(), Memory::default(), Memory::default());

@@ -56,6 +56,24 @@ fn the_guard_has_everything_written() {
     assert_eq!(memory.messages().len(), 1_001);
 }
 
+/// The guard is gone, and the pipeline was not installed.
+#[test]
+fn the_last_handle_has_everything_written() {
+    for _ in 0..20 {
+        let memory = Memory::default();
+        let pipeline = {
+            let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+            (*guard).clone()
+        };
+        let other = pipeline.clone();
+        (0..1_000).for_each(|number| info(&pipeline, &number.to_string()));
+        drop(pipeline);
+        info(&other, "last");
+        drop(other);
+        assert_eq!(memory.messages().len(), 1_001);
+    }
+}
+
 #[test]
 fn a_record_may_be_longer_than_the_queue() {
     let memory = Memory::default();

@@ -18,6 +18,9 @@ mod formats;
 mod front;
 mod full;
 mod globals;
+mod incidents;
+#[cfg(target_os = "linux")]
+mod injected;
 mod journal;
 mod lost;
 mod nested;

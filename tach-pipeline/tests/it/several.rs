@@ -41,7 +41,7 @@ fn a_sink_that_stalls_holds_up_no_other() {
         }
         let pipeline = Pipeline::builder()
             .sink(stalling)
-            .sink(Sink::file(&path).format(Json::new()).stall_timeout(LONG))
+            .sink(Sink::file(&path).format(Json::new()))
             .when_full(policy)
             // No record is dropped before it reaches the sinks.
             .queue_bytes(64 * 1024 * 1024)
@@ -329,7 +329,9 @@ fn incidents_are_reported_to_the_owner() {
     let sound = &stats.sinks()[1];
     assert_eq!((sound.written(), sound.failures(), sound.last_error()), (5_000, 0, None));
     let incidents = incidents.lock().unwrap();
-    let kinds: Vec<_> = incidents.iter().map(|(kind, _)| *kind).collect();
+    // The sink may be tried again before the last flush reports what was dropped.
+    let kinds = incidents.iter().map(|(kind, _)| *kind).filter(|kind| *kind != "dropped");
+    let kinds: Vec<_> = kinds.collect();
     assert_eq!((kinds[0], *kinds.last().unwrap()), ("failed", "recovered"), "{kinds:?}");
     let dropped: u64 = incidents.iter().map(|(_, count)| count).sum();
     assert_eq!(dropped, moody.dropped());

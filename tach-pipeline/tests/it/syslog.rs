@@ -209,3 +209,31 @@ fn the_options_of_a_format_within_messages_are_asked_for() {
     let error = Pipeline::builder().sink(sink).build().unwrap_err().to_string();
     assert!(error.contains(r#"Json::without("time"): no part had this key"#), "{error}");
 }
+
+/// Nothing listens at the port for a while. This machine refuses a datagram at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_message_that_a_host_refuses_is_sent_again() {
+    let daemon = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = daemon.local_addr().unwrap();
+    let pipeline = pipeline(Sink::syslog(Syslog::udp(&address.to_string()).rfc3164()));
+    info(&pipeline, "before");
+    pipeline.flush(LONG).unwrap();
+    let [before] = received(|bytes| daemon.recv(bytes));
+    assert!(before.ends_with("before"), "{before}");
+    drop(daemon);
+    for number in 0..20 {
+        info(&pipeline, &number.to_string());
+        let error = pipeline.flush(LONG).unwrap_err();
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+    let stats = pipeline.stats();
+    let sink = &stats.sinks()[0];
+    assert!((sink.written(), sink.waiting(), sink.failures() >= 20) == (1, 20, true), "{sink:?}");
+    let daemon = UdpSocket::bind(address).unwrap();
+    daemon.set_read_timeout(Some(LONG)).unwrap();
+    pipeline.flush(LONG).unwrap();
+    for (number, message) in (0..20).zip(received::<20>(|bytes| daemon.recv(bytes))) {
+        assert!(message.ends_with(&format!(" {number}")), "{message}");
+    }
+}

@@ -11,14 +11,6 @@ pub(super) struct Histogram {
     max: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Percentile {
-    Exactly(u64),
-    /// A number that has no bucket. It is greater than the first of these two, and at most the
-    /// second, which is the histogram's maximum.
-    Within(u64, u64),
-}
-
 impl Histogram {
     pub(super) fn new() -> Self {
         let buckets = vec![0; usize::try_from(BUCKETS).expect("a few thousand")];
@@ -57,37 +49,25 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns the number at a rank given in thousandths, or `None` if the histogram is empty.
-    pub(super) fn per_mille(&self, thousandths: u64) -> Option<Percentile> {
+    /// Returns the number at a rank given in thousandths, or `None` if the histogram is empty. If
+    /// that number has no bucket, returns the largest number.
+    pub(super) fn per_mille(&self, thousandths: u64) -> Option<u64> {
         let max = self.max()?;
         let rank = (self.count.saturating_mul(thousandths) / 1000).min(self.count - 1);
         let mut seen = 0;
         for (ns, bucket) in (0..).zip(&self.buckets) {
             seen += bucket;
             if seen > rank {
-                return Some(Percentile::Exactly(ns));
+                return Some(ns);
             }
         }
-        Some(Percentile::Within(BUCKETS - 1, max))
+        Some(max)
     }
 }
 
-impl Percentile {
-    /// Returns the number, or the largest that it can be.
-    pub(super) fn at_most(self) -> u64 {
-        match self {
-            Self::Exactly(ns) | Self::Within(_, ns) => ns,
-        }
-    }
-}
-
-impl core::fmt::Display for Percentile {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Exactly(ns) => f.pad(&ns.to_string()),
-            Self::Within(above, _) => f.pad(&format!(">{above}")),
-        }
-    }
+/// Returns a number for people: `>4095` for one that has no bucket.
+pub(super) fn shown(ns: u64) -> String {
+    if ns < BUCKETS { ns.to_string() } else { format!(">{}", BUCKETS - 1) }
 }
 
 #[cfg(test)]
@@ -114,7 +94,7 @@ mod tests {
         let mut sorted = numbers;
         sorted.sort_unstable();
         for (thousandths, index) in [(0, 0), (1, 1), (500, 500), (999, 999), (1000, 999)] {
-            let expected = Some(Percentile::Exactly(sorted[index]));
+            let expected = Some(sorted[index]);
             assert_eq!(histogram.per_mille(thousandths), expected, "{thousandths}");
         }
         assert_eq!((histogram.count(), histogram.max()), (1000, Some(999)));
@@ -124,18 +104,18 @@ mod tests {
     #[test]
     fn one_number_is_every_percentile() {
         for thousandths in [0, 500, 999, 1000] {
-            assert_eq!(of([42]).per_mille(thousandths), Some(Percentile::Exactly(42)));
+            assert_eq!(of([42]).per_mille(thousandths), Some(42));
         }
     }
 
     #[test]
     fn numbers_without_a_bucket_count_as_the_largest() {
         let histogram = of([1, 2, BUCKETS - 1, BUCKETS, u64::MAX]);
-        assert_eq!(histogram.per_mille(500), Some(Percentile::Exactly(BUCKETS - 1)));
-        let beyond = Some(Percentile::Within(BUCKETS - 1, u64::MAX));
+        assert_eq!(histogram.per_mille(500), Some(BUCKETS - 1));
+        let beyond = Some(u64::MAX);
         assert_eq!((histogram.per_mille(600), histogram.per_mille(999)), (beyond, beyond));
         assert_eq!(histogram.max(), Some(u64::MAX));
-        assert_eq!(format!("{:>7}", histogram.per_mille(999).unwrap()), "  >4095");
+        assert_eq!([BUCKETS - 1, BUCKETS].map(shown), ["4095", ">4095"]);
     }
 
     #[test]

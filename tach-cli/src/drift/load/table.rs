@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, shown};
 use super::{Compared, Found};
 use crate::measure::WIDEST_NS;
 
@@ -47,6 +47,7 @@ impl fmt::Display for Errors<'_> {
             (errors_ns.mean(), errors_ns.per_mille(500), errors_ns.per_mille(999), errors_ns.max());
         match columns {
             (Some(mean), Some(p50), Some(p999), Some(max)) => {
+                let [p50, p999] = [p50, p999].map(shown);
                 write!(f, "{mean:>7.1} {p50:>7} {p999:>7} {max:>8}")
             }
             _ => write!(f, "{:>7} {:>7} {:>7} {:>8}", "-", "-", "-", "-"),

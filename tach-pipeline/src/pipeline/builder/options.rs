@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use log::Level;
 use tach_core::{Clock, adapter};
 
 use super::Builder;
@@ -260,6 +261,39 @@ impl Builder {
         self
     }
 
+    /// Makes a call at `level` or above return only when its record is written to all sinks, or
+    /// after `timeout`. So the record outlives a crash that follows: `std::process::abort`, a
+    /// segmentation fault, `_exit`. By default no call waits.
+    ///
+    /// Such a call takes as long as the slowest sink. A sink that wrote nothing for a second of such
+    /// a wait stalls, and is not waited for again until it writes. A call in a sink, or in a
+    /// function of [`on_incident`](Self::on_incident), does not wait.
+    ///
+    /// A record that also outlives a machine that loses power needs [`Sink::sync`].
+    ///
+    /// [`Sink::sync`]: crate::Sink::sync
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::{Pipeline, Sink, SyncPolicy};
+    ///
+    /// # let folder = std::env::temp_dir();
+    /// # let path = folder.join("tach-doc-audit.log");
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::file(&path).sync(SyncPolicy::Every))
+    ///     .flush_on(log::Level::Error, Duration::from_secs(1))
+    ///     .build()?;
+    /// # std::fs::remove_file(path).unwrap();
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn flush_on(mut self, level: Level, timeout: Duration) -> Self {
+        self.flush_on = Some((level, timeout));
+        self
+    }
+
     /// Sets how long a record may be: 256 bytes or more, by default 1 MiB.
     ///
     /// A longer one is cut before it is formatted. Its message keeps half of the bytes, and each
@@ -279,11 +313,12 @@ impl Builder {
         self
     }
 
-    /// Calls `f` when a sink fails, stalls or recovers, when records are dropped, and when a
+    /// Calls `f` when a sink begins to fail or stall and when it recovers, when records are dropped, and when a
     /// variable of the environment can't be used, instead of printing a message on stderr.
     ///
-    /// The threads that write the log call it, so it should return soon. It may log, and a flush in
-    /// it fails at once. If it panics, the panic is caught.
+    /// The threads that write the log call it, so it should return soon. It may log: a failure that
+    /// its records meet is not reported for each of them, see [`Incident`]. A flush in it fails at
+    /// once. If it panics, the panic is caught.
     ///
     /// # Examples
     ///

@@ -1,14 +1,26 @@
-//! Decides when a writer that failed is tried again.
+//! Decides when a task that failed is tried again.
 
 use core::time::Duration;
 use std::time::Instant;
 
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The pauses after failures of one kind. Each is twice the one before, up to the longest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pauses {
+    first: Duration,
+    longest: Duration,
+}
 
-/// Whether a sink fails, and since when.
-#[derive(Debug, Default)]
+impl Pauses {
+    pub(super) const OF_WRITES: Self =
+        Self { first: Duration::from_millis(10), longest: Duration::from_secs(1) };
+    pub(super) const OF_ROTATIONS: Self =
+        Self { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
+}
+
+/// Whether a task of a sink fails, and since when.
+#[derive(Debug)]
 pub(super) struct Failure {
+    pauses: Pauses,
     /// `None` if the last try succeeded.
     lasting: Option<Lasting>,
 }
@@ -21,6 +33,10 @@ struct Lasting {
 }
 
 impl Failure {
+    pub(super) const fn new(pauses: Pauses) -> Self {
+        Self { pauses, lasting: None }
+    }
+
     /// Returns how long to wait before the next try. Zero if the last try succeeded.
     pub(super) fn pause(&self) -> Duration {
         let left = |it: Lasting| it.pause.saturating_sub(it.last.elapsed());
@@ -32,14 +48,16 @@ impl Failure {
         self.lasting.is_some()
     }
 
-    /// Records that the writer works. Returns whether the last try had failed.
+    /// Records that the task succeeded. Returns whether the last try had failed.
     pub(super) fn is_over(&mut self) -> bool {
         self.lasting.take().is_some()
     }
 
-    pub(super) fn happened(&mut self) {
-        let now = Instant::now();
-        let pause = self.lasting.map_or(FIRST_PAUSE, |it| (it.pause * 2).min(LONGEST_PAUSE));
-        self.lasting = Some(Lasting { last: now, pause });
+    /// Records a failure, and returns the pause that begins now.
+    pub(super) fn happened(&mut self) -> Duration {
+        let Pauses { first, longest } = self.pauses;
+        let pause = self.lasting.map_or(first, |it| (it.pause * 2).min(longest));
+        self.lasting = Some(Lasting { last: Instant::now(), pause });
+        pause
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(in crate::sink) use self::aside::Aside;
 use self::aside::Part;
 use super::{Output, attempt};
-use crate::incident::Incident;
+use crate::incident::{Incident, Task};
 use crate::sink::batch::Batch;
 use crate::sink::refused::{Refused, Which};
 
@@ -175,7 +175,7 @@ impl Output {
     fn has_accepted(&mut self) {
         self.aside.accepted();
         if self.is_over() {
-            self.recovered();
+            self.recovered(Task::Write);
         }
     }
 
@@ -200,8 +200,10 @@ impl Output {
         if let Some(dropped) = dropped {
             self.counts.dropped.add(dropped.count);
             dropped.add_to(&mut self.dropped);
-            let count = dropped.count;
-            self.reporter.report(&Incident::Refused { sink, items, error, count });
+            let count = self.aside.refused + dropped.count;
+            let is_reported =
+                self.reporter.report(&Incident::Refused { sink, items, error, count });
+            self.aside.refused = if is_reported { 0 } else { count };
         }
         self.counts.cannot_write(error)
     }

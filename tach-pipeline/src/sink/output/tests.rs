@@ -67,7 +67,7 @@ fn after_reopening(
     old.write_now(&mut batch).unwrap_err();
     let options = Options { is_kept: true, ..Options::default() };
     old.writer = Box::new(LogFile::open(&path, options).unwrap());
-    old.reopen(&mut batch);
+    old.renew(&mut batch);
     old.write_now(&mut batch).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();

@@ -4,11 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
+use tach_core::UnixTime;
 use tach_files::{Entry, Folder, Place};
 
 use super::{Rotation, with_end};
+use crate::host;
 use crate::sync::Lock;
 
 /// The old files of one log.
@@ -34,8 +36,10 @@ struct State {
     /// The file that is being written, which must be neither compressed nor deleted. Its name does
     /// not show that: if a rotation could not open a new file, it has the name of an old file.
     open: Option<Entry>,
-    /// The first failure since failures were last reported.
+    /// The first failure since the outcome was last taken.
     failure: Option<io::Error>,
+    /// Whether the thread has ended a run since the outcome was last taken.
+    has_ended: bool,
 }
 
 impl State {
@@ -55,14 +59,14 @@ impl Tidying {
     ///
     /// # Errors
     ///
-    /// If the thread can't be started, or has failed at a file since the last call.
+    /// If the thread can't be started.
     pub(in crate::sink) fn begin(
         &mut self,
         place: Place,
         rotation: Rotation,
         log: Entry,
     ) -> io::Result<()> {
-        if rotation.keep == usize::MAX && !rotation.compresses {
+        if !rotation.tidies() {
             return Ok(());
         }
         let job = Job { place, rotation, log };
@@ -71,14 +75,23 @@ impl Tidying {
             let mut state = self.state.lock();
             if state.is_at_work {
                 state.late = Some(job);
-                return state.failure.take().map_or(Ok(()), Err);
+                return Ok(());
             }
             state.is_at_work = true;
         }
         let work = Work { state: Arc::clone(&self.state), is_done: false };
         let tidy = move || work.tidy(job);
-        self.last = Some(thread::Builder::new().name("tach-tidy".to_owned()).spawn(tidy)?);
-        self.state.lock().failure.take().map_or(Ok(()), Err)
+        self.last = Some(host::spawn("tach-tidy", tidy)?);
+        Ok(())
+    }
+
+    /// Takes the outcome of the work, if it has ended since the last call.
+    pub(in crate::sink) fn outcome(&self) -> Option<io::Result<()>> {
+        // Without a thread there is no outcome, and no need for the lock.
+        self.last.as_ref()?;
+        let mut state = self.state.lock();
+        let has_ended = core::mem::take(&mut state.has_ended);
+        has_ended.then(|| state.failure.take().map_or(Ok(()), Err))
     }
 }
 
@@ -107,6 +120,7 @@ impl Work {
             next = state.late.take();
             self.is_done = next.is_none();
             state.is_at_work = next.is_some();
+            state.has_ended = true;
         }
     }
 }
@@ -115,7 +129,7 @@ impl Drop for Work {
     fn drop(&mut self) {
         if !self.is_done {
             let mut state = self.state.lock();
-            state.is_at_work = false;
+            (state.is_at_work, state.has_ended) = (false, true);
             state.failed(io::Error::other("the thread that compresses old files panicked"));
         }
     }
@@ -148,7 +162,7 @@ fn delete_old(
     failed: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut names = old_names(folder, job, state)?;
-    let beyond = names.len().saturating_sub(job.rotation.keep);
+    let beyond = beyond(&names, folder, job);
     for name in names.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
         // An incomplete file, left by a process that ended while it compressed this one.
@@ -157,6 +171,29 @@ fn delete_old(
     let is_due = |name: &OsString| !is_compressed(name) && !failed.contains(name);
     names.retain(|name| job.rotation.compresses && is_due(name));
     Ok(names.pop())
+}
+
+/// Returns how many of the oldest files are beyond one of the limits.
+fn beyond(names: &[OsString], folder: &Folder, job: &Job) -> usize {
+    let Rotation { keep, keep_bytes, keep_for, .. } = job.rotation;
+    let by_count = names.len().saturating_sub(keep);
+    let by_bytes = keep_bytes.map_or(0, |most| {
+        let length =
+            |name: &OsStr| folder.entry(name).ok().flatten().map_or(0, |entry| entry.length());
+        let mut sum = 0_u64;
+        let fits = |name: &&OsString| {
+            sum = sum.saturating_add(length(name));
+            sum <= most
+        };
+        names.len() - names.iter().rev().take_while(fits).count()
+    });
+    let by_age = keep_for.and_then(|age| UnixTime::now().checked_sub(age)).map_or(0, |since| {
+        let since = super::stamp(since);
+        let start = job.place.name().len() + ".".len();
+        let is_old = |name: &OsString| name.as_encoded_bytes()[start..] < *since.as_bytes();
+        names.partition_point(is_old)
+    });
+    by_count.max(by_bytes).max(by_age)
 }
 
 /// Returns the names of the log's old files, the oldest first. Leaves out files of other users,
@@ -236,6 +273,7 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
     use std::path::PathBuf;
     use std::{env, fs, process};
 
@@ -322,6 +360,38 @@ mod tests {
         assert_eq!((next(), logs.names().len()), (None, 3));
         state.lock().open = None;
         assert_eq!((next(), logs.names().len()), (Some(old(5)), 2));
+    }
+
+    #[test]
+    fn old_files_beyond_the_bytes_or_the_age_are_deleted() {
+        let logs = Logs::new("tidy-limits");
+        let new = || Rotation::new().daily();
+        let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
+        let age = |hour| UnixTime::now() - (UnixTime::EPOCH + hours(hour));
+        // Hours since 1970, as `old` names them.
+        let since = |hour: u64| age(24 * 20_780 + hour);
+        let name = old("log", 0);
+        let name = name.to_str().unwrap();
+        assert!(name.contains("20261123T00"), "{name}");
+        let cases = [
+            (new().keep_bytes(30), 3),
+            (new().keep_bytes(29), 2),
+            (new().keep_bytes(0), 0),
+            (new().keep_bytes(1_000).keep(4), 4),
+            (new().keep_bytes(1_000).keep(1), 1),
+            (new().keep_for(since(2) + Duration::from_secs(60)), 3),
+            (new().keep_for(since(2)).keep(1), 1),
+            (new().keep_for(hours(1_000_000)), 5),
+            (new().keep_for(Duration::MAX), 5),
+        ];
+        for (rotation, left) in cases {
+            (0..5).for_each(|hour| fs::write(logs.0.join(old("log", hour)), [0; 10]).unwrap());
+            let job = logs.job("log", rotation);
+            let folder = job.place.folder().unwrap();
+            delete_old(&folder, &job, &Lock::default(), &[]).unwrap();
+            let kept: Vec<_> = (5 - left..5).map(|hour| old("log", hour)).collect();
+            assert_eq!(logs.names(), kept, "{rotation:?}");
+        }
     }
 
     #[test]

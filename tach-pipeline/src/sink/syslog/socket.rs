@@ -69,9 +69,13 @@ impl Write for Socket {
     fn write(&mut self, messages: &[u8]) -> io::Result<usize> {
         // If the daemon was restarted, the old connection fails, but a new one works at once.
         if let Some(mut old) = self.connection.take().filter(Connection::is_open) {
-            if let Ok(count) = old.send(messages) {
-                self.connection = Some(old);
-                return Ok(count);
+            match old.send(messages) {
+                Ok(count) => {
+                    self.connection = Some(old);
+                    return Ok(count);
+                }
+                Err(error) if old.is_udp() => return Err(error),
+                Err(_) => {}
             }
         }
         let mut new = Connection::open(&self.address)?;
@@ -129,13 +133,17 @@ impl Connection {
         }
     }
 
+    const fn is_udp(&self) -> bool {
+        matches!(self, Self::Udp(_))
+    }
+
     /// Sends messages and returns how many of the bytes were sent. Over TCP a partial write is an
     /// error, since the next connection must not begin in the middle of a message.
     fn send(&mut self, messages: &[u8]) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
             Self::Unix(socket) => send_each(messages, |message| socket.send(message)),
-            Self::Udp(socket) => send_each(messages, |message| socket.send(message)),
+            Self::Udp(socket) => send_each(messages, |message| send_udp(socket, message)),
             Self::Tcp(stream) => stream.write_all(messages).map(|()| messages.len()),
         }
     }
@@ -165,6 +173,20 @@ fn send_each(messages: &[u8], send: impl Fn(&[u8]) -> io::Result<usize>) -> io::
         }
     }
     Ok(messages.len() - rest.len())
+}
+
+/// Sends a datagram to a host that may have no daemon.
+///
+/// # Errors
+///
+/// If the host refuses the datagram and says so at once, as the machine itself does. A refusal that
+/// comes later is the error of a later call, which sends nothing then.
+fn send_udp(socket: &UdpSocket, message: &[u8]) -> io::Result<usize> {
+    let sent = socket.send(message)?;
+    match socket.take_error()? {
+        Some(refused) => Err(refused),
+        None => Ok(sent),
+    }
 }
 
 /// Sends a message, or its beginning if it is too long for a datagram.

@@ -129,8 +129,9 @@ async fn a_cancellation_reaches_the_handler() {
     let inner = service_fn(move |_: Request<()>| {
         let held = held.clone();
         async move {
-            let _held = held;
-            core::future::pending::<Result<Response<String>, Infallible>>().await
+            let never = core::future::pending::<Result<Response<String>, Infallible>>().await;
+            drop(held);
+            never
         }
     });
     let layer = server(PLENTY);

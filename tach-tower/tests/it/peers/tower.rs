@@ -71,8 +71,9 @@ async fn the_call_is_dropped_at_its_end() {
     let inner = service_fn(move |_: Request<()>| {
         let held = held.lock().unwrap().take();
         async move {
-            let _held = held;
-            pending::<Result<Response<String>, Infallible>>().await
+            let never = pending::<Result<Response<String>, Infallible>>().await;
+            drop(held);
+            never
         }
     });
     server(SECOND).layer(inner).oneshot(request()).await.unwrap();

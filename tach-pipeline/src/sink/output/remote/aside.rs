@@ -18,6 +18,8 @@ pub(in crate::sink) struct Aside {
     accepted: u64,
     /// Whether a part failed last, so that new events come next.
     part_failed: bool,
+    /// How many events were refused, and not reported as an incident yet.
+    pub(super) refused: u64,
 }
 
 pub(super) struct Part {

@@ -1,0 +1,68 @@
+//! A process whose signal handler logs, although the docs forbid it.
+#![expect(unsafe_code, reason = "installs a handler, as programs do that log in one")]
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::sync::OnceLock;
+use std::thread;
+
+use signal_hook::consts::SIGUSR1;
+use signal_hook::low_level;
+use tach_pipeline::Pipeline;
+
+use super::{end_unless_done, run};
+use crate::support::{LONG, Talks, info};
+
+const COUNT: u64 = 20_000;
+
+static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+static IS_DONE: AtomicBool = AtomicBool::new(false);
+
+/// Logs on this thread while signals come to the process, whichever thread they interrupt.
+pub(super) fn logs(pipeline: &Pipeline) {
+    end_unless_done();
+    PIPELINE.set(pipeline.clone()).unwrap();
+    let handler = || {
+        info(PIPELINE.get().unwrap(), "from the handler");
+        HANDLED.fetch_add(1, Ordering::SeqCst);
+    };
+    // The buffers of this thread, also for a call within a call: a handler must not allocate.
+    info(pipeline, &Talks(pipeline).to_string());
+    log(pipeline, &Talks(pipeline));
+    let before = 4;
+    // SAFETY: the handler logs with the buffers above, and allocates nothing.
+    unsafe { low_level::register(SIGUSR1, handler) }.unwrap();
+    let sender = thread::spawn(|| {
+        while !IS_DONE.load(Ordering::SeqCst) {
+            // SAFETY: sends a signal to this process, which has a handler.
+            unsafe { libc::kill(libc::getpid(), SIGUSR1) };
+            thread::sleep(Duration::from_micros(50));
+        }
+    });
+    (0..COUNT).for_each(|number| log(pipeline, &number));
+    IS_DONE.store(true, Ordering::SeqCst);
+    sender.join().unwrap();
+    pipeline.flush(LONG).unwrap();
+    let stats = pipeline.stats();
+    let handled = HANDLED.load(Ordering::SeqCst);
+    assert_eq!(stats.records() + stats.dropped(), before + COUNT + handled, "{stats:?}");
+}
+
+/// Logs a value, which is printed within the call.
+fn log(pipeline: &Pipeline, value: &dyn fmt::Display) {
+    let mut record = log::Record::builder();
+    record.level(log::Level::Info).target("app");
+    log::Log::log(pipeline, &record.args(format_args!("{value}")).build());
+}
+
+#[test]
+fn a_handler_that_logs_hangs_nothing() {
+    for _ in 0..3 {
+        let (output, messages) = run("a handler logs");
+        assert!(output.status.success(), "{output:?}");
+        let numbers: Vec<u64> = messages.iter().filter_map(|it| it.parse().ok()).collect();
+        assert_eq!(numbers, (0..COUNT).collect::<Vec<_>>());
+    }
+}

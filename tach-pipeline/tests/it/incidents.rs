@@ -1,0 +1,136 @@
+//! Incidents: each kind of trouble is a state, with a beginning and an end.
+
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use tach_log::{Event, Format};
+use tach_pipeline::{Guard, Incident, Pipeline, Rotation, Sink, Task};
+
+use crate::support::{LONG, info};
+
+/// The messages of the incidents, by kind: `true` at the beginning of a trouble.
+type Told = Arc<Mutex<Vec<(Option<Task>, bool, String)>>>;
+
+/// Builds a pipeline with an owner's function that logs each incident to the pipeline.
+fn logs_incidents(sink: impl Into<Sink>) -> (Guard, Told) {
+    let (handle, told) = (Arc::<OnceLock<Pipeline>>::default(), Told::default());
+    let (pipeline, list) = (Arc::clone(&handle), Arc::clone(&told));
+    let builder = Pipeline::builder().sink(sink).on_incident(move |incident| {
+        let entry = match incident {
+            Incident::Failed { task, .. } => (Some(*task), true),
+            Incident::Recovered { task, .. } => (Some(*task), false),
+            _ => (None, true),
+        };
+        list.lock().unwrap().push((entry.0, entry.1, incident.to_string()));
+        info(pipeline.get().unwrap(), &incident.to_string());
+    });
+    let guard = builder.build().unwrap();
+    handle.set((*guard).clone()).unwrap();
+    (guard, told)
+}
+
+/// The most incidents of a trouble that lasts for the seconds that a test takes: at once, after
+/// one second, after two more, and so on.
+const FEW: usize = 12;
+
+/// Fails for each record.
+#[derive(Clone, Copy)]
+struct Fails;
+
+impl Format for Fails {
+    fn write(&self, _: &Event<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        Err(io::Error::other("on purpose"))
+    }
+}
+
+#[test]
+fn a_format_that_fails_on_each_record_is_reported_seldom() {
+    for sinks in [1, 2] {
+        let (pipeline, told) = logs_incidents(Sink::writer("first", io::sink()).format(Fails));
+        for _ in 0..sinks * 500 {
+            info(&pipeline, "a record");
+            pipeline.flush(LONG).unwrap();
+        }
+        let told = told.lock().unwrap();
+        assert!((1..FEW).contains(&told.len()), "{told:?}");
+        let message = "can't format records for first: on purpose; what fails is dropped";
+        assert_eq!(told[0], (Some(Task::Format), true, message.to_owned()));
+        // Each record is counted, and so are those of the incidents.
+        let dropped = pipeline.stats().sinks()[0].dropped();
+        assert_eq!(dropped, (sinks * 500 + told.len()) as u64);
+    }
+}
+
+/// A writer that fails at each second write.
+#[test]
+fn a_trouble_that_comes_and_goes_is_reported_seldom() {
+    struct Alternates(bool);
+    impl io::Write for Alternates {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = !self.0;
+            if self.0 { Err(io::Error::other("on purpose")) } else { Ok(bytes.len()) }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (pipeline, told) = logs_incidents(Sink::writer("moody", Alternates(false)));
+    for _ in 0..500 {
+        info(&pipeline, "a record");
+        let _fails_by_turns = pipeline.flush(LONG);
+    }
+    pipeline.flush(LONG).or_else(|_| pipeline.flush(LONG)).unwrap();
+    let told = told.lock().unwrap();
+    assert!((2..2 * FEW).contains(&told.len()), "{told:?}");
+    for (at, (task, begins, _)) in told.iter().enumerate() {
+        assert_eq!((*task, *begins), (Some(Task::Write), at % 2 == 0), "{told:?}");
+    }
+}
+
+/// The folder lets nobody rename a file, or the process is root and others may write the folder.
+#[cfg(unix)]
+#[test]
+fn a_rotation_that_fails_is_reported_once_and_tried_again() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use crate::support::Folder;
+
+    let folder = Folder::new("not-rotated");
+    let path = folder.path("app.log");
+    let set_mode = |mode| {
+        fs::set_permissions(folder.path(""), Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(0o755);
+    let rotation = Rotation::new().max_bytes(64 * 1024);
+    let (pipeline, told) = logs_incidents(Sink::file(&path).rotate(rotation));
+    let forbidden = if rustix::process::geteuid().is_root() { 0o777 } else { 0o555 };
+    set_mode(forbidden);
+    let long = "x".repeat(1_000);
+    for _ in 0..200 {
+        info(&pipeline, &long);
+        pipeline.flush(LONG).unwrap();
+    }
+    {
+        let told = told.lock().unwrap();
+        assert!((1..FEW).contains(&told.len()), "{told:?}");
+        let (task, begins, message) = &told[0];
+        assert_eq!((*task, *begins), (Some(Task::Rotate), true));
+        let start = format!("can't rotate {}: ", path.display());
+        let end = "the log goes on in the old file, and the rotation is tried again after 1s";
+        assert!(message.starts_with(&start) && message.ends_with(end), "{message}");
+    }
+    // Nothing is lost meanwhile, and the incidents are in the log too.
+    let count = told.lock().unwrap().len();
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(folder.messages("app.log").len(), 200 + count);
+    set_mode(0o755);
+    let is_over = || told.lock().unwrap().last().is_some_and(|(_, begins, _)| !begins);
+    while !is_over() {
+        info(&pipeline, &long);
+        pipeline.flush(LONG).unwrap();
+    }
+    let told = told.lock().unwrap();
+    assert!(told.iter().all(|(task, ..)| *task == Some(Task::Rotate)), "{told:?}");
+    assert!(fs::read_dir(folder.path("")).unwrap().count() > 1);
+}
