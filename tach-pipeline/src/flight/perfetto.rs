@@ -43,7 +43,7 @@ impl FlightFormat {
     /// ```
     #[must_use]
     pub fn perfetto() -> Self {
-        Self { extension: "pftrace", write: Arc::new(write) }
+        Self { extension: "pftrace", write: Arc::new(write), ignored: Vec::new() }
     }
 }
 

@@ -8,6 +8,7 @@ mod ends;
 mod faults;
 #[cfg(feature = "perfetto")]
 mod flight;
+mod hostile;
 mod ids;
 mod limits;
 mod metadata;
