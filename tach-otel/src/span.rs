@@ -120,6 +120,7 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
 }
 
 /// The start of a span.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     line: Line,
     /// Whether the span starts while children follow their parents.

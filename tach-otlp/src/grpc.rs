@@ -3,6 +3,8 @@
 //! the thread that calls drives it: there is no runtime.
 
 mod drive;
+#[cfg(test)]
+mod hostile;
 mod idle;
 #[cfg(feature = "tls")]
 mod secured;

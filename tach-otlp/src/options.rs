@@ -1,37 +1,27 @@
 //! The options of requests to a collector.
 
 mod choices;
+mod collector;
 mod environment;
 mod proxy;
 mod requests;
+mod resource;
 
 use core::fmt;
 use core::time::Duration;
-#[cfg(feature = "tls")]
-use std::path::Path;
 
 use tach_core::adapter;
-use tach_log::Value;
 
 pub use self::choices::{Compression, Protocol, Temporality};
 use self::proxy::Proxies;
-use self::requests::{Endpoint, Requests, shown_name};
+use self::requests::{Requests, shown_name};
 use crate::encode::LogRecords;
 use crate::encode::limits::{AttributeLimits, SpanLimits};
 use crate::encode::metadata::{Metadata, Shown};
-use crate::encode::protobuf::{bytes, message};
-use crate::encode::value::key_value;
 use crate::error::{self, Error, Fault};
 use crate::exporter::{Connections, Exporter, Lane, Pauses, Transport};
 use crate::signal::Signal;
-#[cfg(feature = "tls")]
-use crate::tls::File;
 
-/// The number of `Resource` in `ResourceLogs`, and of its attributes in `Resource`.
-const RESOURCE: u32 = 1;
-const ATTRIBUTES: u32 = 1;
-
-const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const RETRY_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// The collector, the options of requests to it, and the resource that all telemetry describes.
@@ -144,155 +134,6 @@ impl Otlp {
     /// ```
     pub fn from_env() -> Self {
         environment::apply(Self::new(), adapter::variable)
-    }
-
-    /// Sets the collector's address, without a path: `/v1/logs`, `/v1/traces` or `/v1/metrics` is
-    /// appended, after the path if there is one. By default it is `http://localhost:4318`.
-    ///
-    /// A query, which may have a key, is sent and never printed. A user and a password are refused:
-    /// a [header](Self::header) such as `authorization` has them.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let otlp = tach_otlp::Otlp::new().endpoint("http://collector:4318");
-    /// ```
-    pub fn endpoint(mut self, url: &str) -> Self {
-        self.requests.iter_mut().for_each(|it| it.endpoint = Endpoint::of_program(url));
-        self
-    }
-
-    /// Adds a header to each request, such as a key of the collector's. Its value is never printed.
-    /// It replaces an earlier header of that name, and this crate's `user-agent`. A header that
-    /// frames the request, such as `content-type` or `host`, fails
-    /// [`exporter`](Self::exporter).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let otlp = tach_otlp::Otlp::new().header("x-api-key", "secret");
-    /// ```
-    pub fn header(self, name: &str, value: &str) -> Self {
-        self.each(|requests| requests.header(name, value))
-    }
-
-    /// Sets the compression of requests: none by default.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_otlp::{Compression, Otlp};
-    ///
-    /// let otlp = Otlp::new().compression(Compression::Gzip);
-    /// ```
-    pub fn compression(self, compression: Compression) -> Self {
-        self.each(|requests| {
-            requests.compression = compression;
-            requests.overrides("_COMPRESSION");
-        })
-    }
-
-    /// Sets the file with the certificates of the authorities that may have signed the collector's,
-    /// in PEM, for endpoints that begin with `https://`. By default these are the authorities that
-    /// this machine trusts, or that the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
-    ///
-    /// The file is read once, by [`exporter`](Self::exporter).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_otlp::Otlp;
-    ///
-    /// let otlp = Otlp::new().endpoint("https://collector:4318").certificate("/etc/tls/ca.pem");
-    /// ```
-    #[cfg(feature = "tls")]
-    pub fn certificate(self, path: impl AsRef<Path>) -> Self {
-        let file = File::of("the certificate's file", path.as_ref());
-        self.each(|requests| requests.files.roots = Some(file.clone()))
-    }
-
-    /// Sets the files with this program's own certificate and its private key, in PEM, for a
-    /// collector that accepts known clients alone. Certificates between it and its authority follow
-    /// it in the file.
-    ///
-    /// The files are read once, by [`exporter`](Self::exporter).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_otlp::Otlp;
-    ///
-    /// let otlp = Otlp::new().client_certificate("/etc/tls/client.pem", "/etc/tls/client.key");
-    /// ```
-    #[cfg(feature = "tls")]
-    pub fn client_certificate(self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
-        let certificate = File::of("the client's certificate", certificate.as_ref());
-        let key = File::of("the client's key", key.as_ref());
-        self.each(|requests| {
-            requests.files.certificate = Some(certificate.clone());
-            requests.files.key = Some(key.clone());
-        })
-    }
-
-    /// Sets the protocol below the requests: [`Protocol::HttpProtobuf`] by default. With `Grpc`,
-    /// the default endpoint is `http://localhost:4317`, the service's method is appended to an
-    /// endpoint, and an endpoint without a scheme is reached by TLS. The thread that sends drives
-    /// the connection of gRPC: no runtime is needed or touched.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[cfg(feature = "grpc")]
-    /// # {
-    /// use tach_otlp::{Otlp, Protocol};
-    ///
-    /// let otlp = Otlp::new().protocol(Protocol::Grpc).endpoint("http://collector:4317");
-    /// # }
-    /// ```
-    pub fn protocol(self, protocol: Protocol) -> Self {
-        self.each(|requests| {
-            requests.protocol = protocol;
-            requests.overrides("_PROTOCOL");
-        })
-    }
-
-    /// Sets how long a request and its answer may take: 10 s by default, and a day at most.
-    /// Afterwards the request should be sent again. A timeout of zero fails
-    /// [`exporter`](Self::exporter). With gRPC, the look-up of the host's name is the system's, and
-    /// has a timeout of its own.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let otlp = tach_otlp::Otlp::new().timeout(Duration::from_secs(3));
-    /// ```
-    pub fn timeout(self, timeout: Duration) -> Self {
-        self.each(|requests| {
-            requests.timeout = timeout;
-            requests.overrides("_TIMEOUT");
-        })
-    }
-
-    /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
-    /// Whoever calls [`Exporter::send`] keeps to it. A sink of `tach-pipeline` sends earlier if 64
-    /// KiB wait, or for a flush, and up to 512 KiB in a request.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let otlp = tach_otlp::Otlp::new().max_delay(Duration::from_millis(200));
-    /// ```
-    pub fn max_delay(mut self, delay: Duration) -> Self {
-        for signal in [Signal::Logs, Signal::Traces] {
-            let requests = self.requests_mut(signal);
-            requests.max_delay = delay;
-            requests.overrides("_SCHEDULE_DELAY");
-        }
-        self
     }
 
     /// Leaves the events of `tracing` out of spans. By default they are within their spans, and the
@@ -418,48 +259,6 @@ impl Otlp {
         self
     }
 
-    /// Sets for how long a request should be sent again while the collector can't be reached or
-    /// asks for patience: 5 minutes by default. Whoever calls [`Exporter::send`] keeps to it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let otlp = tach_otlp::Otlp::new().retry_for(Duration::from_secs(60));
-    /// ```
-    pub fn retry_for(mut self, time: Duration) -> Self {
-        self.retry_for = time;
-        self
-    }
-
-    /// Sets the resource's `service.name`: `unknown_service:` and the program's name by default.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let otlp = tach_otlp::Otlp::new().service_name("checkout");
-    /// ```
-    pub fn service_name(mut self, name: &str) -> Self {
-        self.ignored.retain(|fault| fault.name() != SERVICE_NAME);
-        self.attribute("service.name", name)
-    }
-
-    /// Sets an attribute of the resource. It replaces an earlier one of that key.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let otlp = tach_otlp::Otlp::new().attribute("service.instance.id", 3);
-    /// ```
-    pub fn attribute<'a>(mut self, key: &str, value: impl Into<Value<'a>>) -> Self {
-        self.attributes.retain(|(known, _)| known != key);
-        let mut attribute = Vec::new();
-        key_value(&mut attribute, key, value.into(), usize::MAX);
-        self.attributes.push((key.to_owned(), attribute));
-        self
-    }
-
     /// Sets which signals are sent: all by default. An exporter accepts the items of the others,
     /// and sends none. [Variables](Self::from_env) may leave out more.
     ///
@@ -581,15 +380,6 @@ impl Otlp {
 
     pub(crate) fn metrics(&self) -> (Duration, Temporality) {
         (self.requests(Signal::Metrics).max_delay, self.temporality)
-    }
-
-    /// Returns the `Resource` as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
-    pub(crate) fn resource(&self) -> Vec<u8> {
-        let mut to = Vec::new();
-        message(&mut to, RESOURCE, |to| {
-            self.attributes.iter().for_each(|(_, attribute)| bytes(to, ATTRIBUTES, attribute));
-        });
-        to
     }
 
     fn requests(&self, signal: Signal) -> &Requests {

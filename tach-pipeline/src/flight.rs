@@ -24,7 +24,7 @@ use self::requests::Requests;
 use self::ring::Ring;
 pub(crate) use self::snapshot::Snapshot;
 use self::writing::Writing;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::faults::Faults;
 use crate::spans::slow::Slow;
 
@@ -284,6 +284,14 @@ impl FlightRecorder {
 
     pub(crate) fn ring(&self) -> Ring {
         Ring::new(self.max_bytes, self.max_age)
+    }
+
+    /// Returns what the environment says that the format of the files can't use.
+    pub(crate) fn ignored_variables(&self) -> impl Iterator<Item = Error> {
+        self.folder
+            .iter()
+            .flat_map(|(_, format)| &format.ignored)
+            .map(|message| Error::other(Class::Option, message.clone(), None))
     }
 
     /// Returns the writer of files, or `None` if no option makes the recorder write files.

@@ -20,7 +20,7 @@ use crate::limits::Limits;
 use crate::shared::{Counted, Shared};
 use crate::side::Side;
 
-/// A service whose requests have budgets. [`BudgetLayer`] creates it.
+/// A service whose requests have budgets. A [`BudgetLayer`](crate::BudgetLayer) creates it.
 ///
 /// # Examples
 ///

@@ -1,6 +1,6 @@
 //! One call in place of `tracing_subscriber::fmt::init`.
 
-use std::error::Error;
+use core::error::Error;
 
 use tach_core::adapter;
 use tracing_subscriber::util::SubscriberInitExt as _;

@@ -12,7 +12,7 @@ use self::sealed::{Digits, Format};
 ///
 /// The constants [`Utc`](const@crate::Utc), `Local`, [`Uptime`](const@crate::Uptime),
 /// [`UnixMillis`](const@crate::UnixMillis) and [`UnixNanos`](const@crate::UnixNanos) are timers.
-/// [`FixedOffset::new`](crate::FixedOffset::new), [`Uptime::since`](struct@crate::Uptime::since)
+/// [`FixedOffset::new`](crate::FixedOffset::new), [`Uptime::since`](crate::Uptime::since())
 /// and the constructors of `Strftime` create others. The type of a timer names its format:
 /// `Timer<Utc>`.
 ///

@@ -6,33 +6,48 @@
 //! the list of differences, where each has its reason.
 #![expect(clippy::print_stdout, reason = "prints the results of each peer and mode")]
 
+mod opentelemetry_sdk;
 mod quanta;
 mod results;
 mod rust_std;
+mod slog;
 mod source;
 mod taken;
 mod tracing_opentelemetry;
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use self::results::Results;
 use self::source::{Found, Source};
 use self::taken::File;
 use crate::files;
-use crate::run::{self, cargo, root, run};
+use crate::run::{self, cargo, program, root, run};
 
 /// A crate whose tests are run against tach.
 struct Peer {
     /// The name of its package in `xtask/peers`.
     name: &'static str,
     source: Source,
+    form: Form,
     /// The files with tests that are run.
     taken: &'static [File],
-    /// Files with tests that are not run, each with the reason.
+    /// Files with tests that are not run, each with the reason. A folder ends with a slash.
     left_out: &'static [(&'static str, &'static str)],
+    /// Parts of the names of the tests that are run, or none for all.
+    filters: &'static [&'static str],
     expected: Expected,
+}
+
+/// What the tests are compiled with.
+enum Form {
+    /// A package that offers the peer's names over tach, and includes the tests.
+    Names,
+    /// The peer itself, in which the tests are changed. Its package has a manifest and, if the
+    /// tests need it, `clocked.rs`, another file of the crate.
+    Itself,
 }
 
 /// The results that a peer's tests have in every mode.
@@ -49,6 +64,9 @@ struct Difference {
     reason: &'static str,
 }
 
+/// The file that a peer gets which is compiled itself.
+const OWN: &str = "clocked.rs";
+
 /// Environments of the tests.
 const MODES: [(&str, &[(&str, &str)]); 3] = [
     ("default", &[]),
@@ -56,7 +74,14 @@ const MODES: [(&str, &[(&str, &str)]); 3] = [
     ("the OS's clock", &[("TACH_SOURCE", "os")]),
 ];
 
-const PEERS: [&Peer; 3] = [&quanta::PEER, &rust_std::PEER, &tracing_opentelemetry::PEER];
+const PEERS: [&Peer; 6] = [
+    &quanta::PEER,
+    &rust_std::PEER,
+    &slog::PEER,
+    &opentelemetry_sdk::PEER,
+    &tracing_opentelemetry::OVER_THE_WIRE,
+    &tracing_opentelemetry::CLOCKED,
+];
 
 /// The consequence of a peer whose files can't be had on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +117,7 @@ impl Peer {
     /// Runs the tests in each mode.
     fn check(&self, missing: Missing) -> Result<(), String> {
         let named = |fault: String| format!("{}: {fault}", self.name);
+        self.prepare().map_err(named)?;
         let sources = match self.source.find(&self.manifest()).map_err(named)? {
             Found::At(folder) => folder,
             Found::Nowhere(reason) if missing == Missing::IsPrinted => {
@@ -101,14 +127,34 @@ impl Peer {
             Found::Nowhere(reason) => return Err(named(reason)),
         };
         self.take(&sources).map_err(named)?;
-        run(cargo(&["fmt", "--check", "--manifest-path"]).arg(self.manifest()))?;
+        match self.form {
+            Form::Names => {
+                run(cargo(&["fmt", "--check", "--manifest-path"]).arg(self.manifest()))?;
+            }
+            Form::Itself if self.package().join(OWN).exists() => {
+                run(program("rustfmt", &["--check", "--edition", "2024"])
+                    .arg(self.package().join(OWN)))?;
+            }
+            Form::Itself => {}
+        }
+        // Compiled apart, so that an error of the compiler is not taken for a failed test.
+        run(self.test().arg("--no-run")).map_err(named)?;
         let faults: Vec<String> =
             MODES.iter().filter_map(|mode| self.check_in(mode).map_err(named).err()).collect();
         if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
     }
 
+    /// Returns the folder of what this repository has.
+    fn package(&self) -> PathBuf {
+        root().join("xtask/peers").join(self.name)
+    }
+
     fn manifest(&self) -> PathBuf {
-        root().join("xtask/peers").join(self.name).join("Cargo.toml")
+        let folder = match self.form {
+            Form::Names => self.package(),
+            Form::Itself => self.folder(),
+        };
+        folder.join("Cargo.toml")
     }
 
     /// Returns the folder of the tests that are run.
@@ -116,36 +162,66 @@ impl Peer {
         run::target().join("peers").join(self.name)
     }
 
-    /// Writes the tests with their substitutions.
+    /// Writes the manifest beside the sources, unless the package is compiled where it is.
+    fn prepare(&self) -> Result<(), String> {
+        if let Form::Names = self.form {
+            return Ok(());
+        }
+        let (from, to) = (self.package(), self.folder());
+        files::create_folder(&to.join("src"))?;
+        let manifest = files::read(&from.join("Cargo.toml"))?;
+        let manifest = manifest.replace("../../..", &root().to_string_lossy());
+        files::write_if_new(&to.join("Cargo.toml"), &manifest)?;
+        files::copy_file(&from.join("Cargo.lock"), &to.join("Cargo.lock"))?;
+        let root_file = to.join("src/lib.rs");
+        if root_file.exists() { Ok(()) } else { files::write(&root_file, "") }
+    }
+
+    /// Writes the tests with their substitutions, and the rest of the peer if it is compiled.
     fn take(&self, sources: &Path) -> Result<(), String> {
         let mut faults = taken::unmentioned(sources, self.taken, self.left_out)?;
-        files::create_folder(&self.folder())?;
+        let to = self.folder();
+        files::create_folder(&to)?;
+        if let Form::Itself = self.form {
+            let is_taken = |from: &str| self.taken.iter().any(|file| file.from == from);
+            taken::copy_others(sources, &to, is_taken)?;
+            let own = self.package().join(OWN);
+            if own.exists() {
+                files::write_if_new(&to.join("src").join(OWN), &files::read(&own)?)?;
+            }
+        }
         for file in self.taken {
-            match file.take(&files::read(&sources.join(file.from))?) {
-                Ok(text) => files::write_if_new(&self.folder().join(file.to), &text)?,
+            let text = files::read(&sources.join(file.from))?;
+            let part = match self.form {
+                Form::Names => file.take(&text),
+                Form::Itself => file.take_within(&text),
+            };
+            match part {
+                Ok(text) => files::write_if_new(&to.join(file.to), &text)?,
                 Err(fault) => faults.push(format!("{}: {fault}", file.from)),
             }
         }
         if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
     }
 
+    /// Returns the command that runs the tests, in no mode.
+    fn test(&self) -> Command {
+        let mut test = cargo(&["test", "--locked", "--lib", "--manifest-path"]);
+        test.arg(self.manifest()).env("PEER_TESTS", self.folder());
+        test.env("CARGO_TARGET_DIR", run::target().join("peers/build"));
+        for (variable, _) in MODES.iter().flat_map(|(_, variables)| *variables) {
+            test.env_remove(variable);
+        }
+        test
+    }
+
     /// Runs the tests in a mode and compares their results with those expected.
     fn check_in(&self, (mode, variables): &(&str, &[(&str, &str)])) -> Result<(), String> {
-        let test = || {
-            let mut test = cargo(&["test", "--locked", "--lib", "--manifest-path"]);
-            test.arg(self.manifest()).env("PEER_TESTS", self.folder());
-            test.env("CARGO_TARGET_DIR", run::target().join("peers/build"));
-            for (variable, _) in MODES.iter().flat_map(|(_, variables)| *variables) {
-                test.env_remove(variable);
-            }
-            test.envs(variables.iter().copied());
-            test
-        };
-        // Compiled apart, so that an error of the compiler is not taken for a failed test.
-        run(test().arg("--no-run"))?;
         let start = Instant::now();
         // On one thread: tests of a crate share its statics, and some measure.
-        let output = test().args(["--", "--test-threads", "1"]).output();
+        let mut test = self.test();
+        test.envs(variables.iter().copied());
+        let output = test.args(["--", "--test-threads", "1"]).args(self.filters).output();
         let output = output.map_err(|error| format!("can't start cargo: {error}"))?;
         let printed = String::from_utf8_lossy(&output.stdout);
         // Cargo calls an expected failure an error, too. Its message would mislead.

@@ -194,12 +194,12 @@ fn of_instructions() -> Table {
 /// Returns the instructions of a call, with those of its request and response.
 fn instructions(name: &str, waits: u32) -> f64 {
     // A call that is ended takes a millisecond or two.
-    let calls = if waits == NEVER { [50, 550] } else { [1_000, 11_000] };
+    let calls: [u32; 2] = if waits == NEVER { [50, 550] } else { [1_000, 11_000] };
     let [few, many] = calls.map(|calls| {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         valgrind.arg(env::current_exe().expect("this program has a path"));
-        let output = valgrind.args([name, &u32::to_string(&calls), &waits.to_string()]).output();
+        let output = valgrind.args([name, &calls.to_string(), &waits.to_string()]).output();
         let report = output.expect("valgrind is installed").stderr;
         let report = String::from_utf8_lossy(&report);
         let count = report.lines().find_map(|line| line.split_once("Collected : "));

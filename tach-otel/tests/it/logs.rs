@@ -117,7 +117,7 @@ fn the_appender_for_tracing_brings_the_clock_s_times() {
     tracing::subscriber::with_default(tracing_subscriber::registry().with(bridge), || {
         for step in [ManualClock::step_back, ManualClock::step_forward] {
             clock.advance(SECOND);
-            step(&clock, 60 * SECOND);
+            step(clock, 60 * SECOND);
             expected.push(clock.unix_time().into());
             tracing::info!(answer = 42, "ready");
         }
@@ -242,7 +242,7 @@ mod processor {
     #[test]
     fn records_of_plain_loggers_get_both_times_from_one_read() {
         let clock = manual();
-        let logs = stamped(&clock);
+        let logs = stamped(clock);
         emit(&logs.provider);
         clock.advance(SECOND);
         let anchor = clock.anchor();
@@ -255,7 +255,7 @@ mod processor {
     #[test]
     fn what_has_a_time_keeps_it() {
         let clock = manual();
-        let logs = stamped(&clock);
+        let logs = stamped(clock);
         let logger = logs.provider.logger("it");
         let mut record = logger.create_log_record();
         record.set_timestamp(UNIX_EPOCH);
@@ -286,7 +286,7 @@ mod processor {
             .build()
             .logger("it");
         assert!(!alone.event_enabled(Severity::Error, "target", None));
-        let logs = stamped(&manual());
+        let logs = stamped(manual());
         assert!(logs.provider.logger("it").event_enabled(Severity::Error, "target", None));
         assert!(EventTimeProcessor::default().force_flush().is_ok());
         assert!(logs.provider.shutdown().is_ok());

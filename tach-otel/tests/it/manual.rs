@@ -35,7 +35,7 @@ fn a_span_is_as_long_as_the_clock_went_on_whatever_the_wall_clock_did() {
         clock.advance(SECOND);
         let mut span = tracer.start("work");
         clock.advance(3 * SECOND);
-        step(&clock, 3600 * SECOND);
+        step(clock, 3600 * SECOND);
         span.add_event("stepped", vec![]);
         clock.advance(Duration::from_nanos(7));
         span.end();

@@ -40,10 +40,10 @@ fn children_lie_within_their_parent_whatever_the_wall_clock_does() {
         let (clock, tracer) = clocked(&sdk);
         let parent = Context::new().with_span(tracer.start("parent"));
         clock.advance(SECOND);
-        step(&clock, 3600 * SECOND);
+        step(clock, 3600 * SECOND);
         let child = parent.with_span(tracer.start_with_context("child", &parent));
         clock.advance(SECOND);
-        step(&clock, 3600 * SECOND);
+        step(clock, 3600 * SECOND);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut grandchild = tracer.start_with_context("grandchild", &child);
@@ -276,7 +276,7 @@ fn spans_below_an_old_root_follow_the_wall_clock() {
         let root = Context::new().with_span(tracer.start("root"));
         let open = root.with_span(tracer.start_with_context("open", &root));
         clock.advance(SECOND);
-        step(&clock, 3600 * SECOND);
+        step(clock, 3600 * SECOND);
         for (after, name) in
             [(0, "at once"), (9, "9 s after"), (1, "10 s after"), (50, "1 min after")]
         {

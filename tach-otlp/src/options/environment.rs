@@ -9,7 +9,8 @@ use percent_encoding::percent_decode_str;
 
 use super::proxy::Proxies;
 use super::requests::{Endpoint, Requests, known_header};
-use super::{Compression, Limits, Otlp, Protocol, SERVICE_NAME, Temporality};
+use super::resource::SERVICE_NAME;
+use super::{Compression, Limits, Otlp, Protocol, Temporality};
 use crate::error::Fault;
 use crate::secret::Secret;
 use crate::signal::Signal;

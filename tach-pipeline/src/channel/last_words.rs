@@ -6,33 +6,35 @@ use crate::queue::Queued;
 use crate::stats::SinkCounts;
 
 impl Channel {
-    /// Prints how many records wait in the queues and for each sink, and how many were dropped. The
-    /// records that wait are lost if the process ends now.
+    /// Prints in one line how many records wait in the queues, how many records, spans or durations
+    /// wait for each sink, and how many were dropped. Those that wait are lost if the process ends
+    /// now.
     pub(crate) fn print_left(&self) {
         let counts = &self.progress.counts;
         let Queued { waiting, dropped } = self.queues.count();
-        let waiting = waiting + counts.in_hand.get();
+        let (waiting, dropped) = (waiting + counts.in_hand.get(), dropped + counts.dropped.get());
+        let mut words = Vec::new();
         if waiting > 0 {
-            to_stderr(format_args!("{waiting} records in the queues were not written in time"));
+            words.push(format!("{waiting} records in the queues were not written in time"));
         }
-        let dropped = dropped + counts.dropped.get();
         if dropped > 0 {
-            to_stderr(format_args!("{dropped} records were dropped, since a queue was full"));
+            words.push(format!("{dropped} records were dropped, since a queue was full"));
         }
-        counts.sinks.iter().for_each(|sink| print_left(sink));
+        words.extend(counts.sinks.iter().filter_map(|sink| left(sink)));
+        if !words.is_empty() {
+            to_stderr(format_args!("{}", words.join("; ")));
+        }
     }
 }
 
-fn print_left(sink: &SinkCounts) {
+fn left(sink: &SinkCounts) -> Option<String> {
     let (name, items) = (&sink.name, sink.items.as_str());
-    match (sink.waiting(), sink.dropped.get()) {
-        (0, 0) => {}
-        (0, dropped) => to_stderr(format_args!("{dropped} {items} for {name} were dropped")),
-        (waiting, 0) => {
-            to_stderr(format_args!("{waiting} {items} for {name} were not written in time"));
-        }
-        (waiting, dropped) => to_stderr(format_args!(
+    Some(match (sink.waiting(), sink.dropped.get()) {
+        (0, 0) => return None,
+        (0, dropped) => format!("{dropped} {items} for {name} were dropped"),
+        (waiting, 0) => format!("{waiting} {items} for {name} were not written in time"),
+        (waiting, dropped) => format!(
             "{waiting} {items} for {name} were not written in time, and {dropped} were dropped before"
-        )),
-    }
+        ),
+    })
 }

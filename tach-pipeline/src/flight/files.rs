@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn the_pause_is_short_after_a_failure_alone() {
-        let format = FlightFormat { extension: "none", write: Arc::new(|_, _| Ok(())) };
+        let format =
+            FlightFormat { extension: "none", write: Arc::new(|_, _| Ok(())), ignored: Vec::new() };
         let files = Files::new(PathBuf::new(), format, 1, Duration::MAX);
         let after = |time: Duration| {
             for (since, _) in files.pauses.lock().iter_mut().flatten() {

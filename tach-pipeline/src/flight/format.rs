@@ -17,6 +17,8 @@ pub struct FlightFormat {
     /// The end of the names of files in this format.
     pub(super) extension: &'static str,
     pub(super) write: Arc<Write>,
+    /// What the environment says that the format can't use.
+    pub(super) ignored: Vec<String>,
 }
 
 /// A function that writes a dump. It fails if the writer fails.

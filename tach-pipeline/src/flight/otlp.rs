@@ -25,6 +25,12 @@ impl FlightFormat {
     ///
     /// It has the spans, with the events within them. Other events are left out.
     ///
+    /// The variables that `options` could not use are reported as for a sink, by a pipeline whose
+    /// recorder writes files in this format. [`Pipeline::write_flight`] reports none: see
+    /// [`Otlp::ignored_variables`].
+    ///
+    /// [`Pipeline::write_flight`]: crate::Pipeline::write_flight
+    ///
     /// # Examples
     ///
     /// ```
@@ -38,7 +44,8 @@ impl FlightFormat {
         let write = move |snapshot: &Snapshot, to: &mut dyn io::Write| {
             write(snapshot, &resource, &limits, to)
         };
-        Self { extension: "otlp", write: Arc::new(write) }
+        let ignored = options.ignored_variables().iter().map(ToString::to_string).collect();
+        Self { extension: "otlp", write: Arc::new(write), ignored }
     }
 }
 

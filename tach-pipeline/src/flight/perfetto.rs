@@ -43,7 +43,7 @@ impl FlightFormat {
     /// ```
     #[must_use]
     pub fn perfetto() -> Self {
-        Self { extension: "pftrace", write: Arc::new(write) }
+        Self { extension: "pftrace", write: Arc::new(write), ignored: Vec::new() }
     }
 }
 
@@ -368,7 +368,7 @@ fn items(snapshot: &Snapshot) -> (Vec<Shown<'_>>, Vec<Event<'_>>) {
         match item {
             Item::Span(stored) => {
                 for record in added(stored) {
-                    let time = frame::time(record).map(|time| time.unix_time());
+                    let time = frame::time(record).map(frame::Time::unix_time);
                     events.extend(time.map(|time| event(events.len(), time, record)));
                 }
                 let span = stored.span(&[]);

@@ -99,13 +99,13 @@ fn serialize(values: BorrowedKV<'_>, record: &Record<'_>, fields: &mut Fields<'_
 fn list(to: &mut Writer<'_>, serialize: impl FnOnce(&mut Fields<'_>) -> slog::Result) {
     match to.guard(|to| serialize(&mut Fields { to })) {
         Some(Ok(())) => {}
-        failed => note_lost(to, &failed),
+        Some(Err(_)) => note_lost(to, "<failed>"),
+        None => note_lost(to, "<panicked>"),
     }
 }
 
 #[cold]
-fn note_lost(to: &mut Writer<'_>, failed: &Option<slog::Result>) {
-    let note = if failed.is_some() { "<failed>" } else { "<panicked>" };
+fn note_lost(to: &mut Writer<'_>, note: &str) {
     to.field(MaybeStatic::Static("values_lost"), Value::Str(note));
 }
 

@@ -182,7 +182,9 @@ impl Sinks {
                 let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
                 stream.count_for(Arc::clone(&counts));
                 match (&mut stream.writers, here.take(), threads.last()) {
-                    (writers, Some(output), _) => *writers = Writers::Here(output, buffer_bytes),
+                    (writers, Some(output), _) => {
+                        *writers = Writers::Here(Box::new(output), buffer_bytes);
+                    }
                     (Writers::Threads(workers), None, Some(thread)) => {
                         let link = (Arc::clone(&thread.link), lane);
                         let progress = Arc::clone(progress);

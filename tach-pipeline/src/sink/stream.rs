@@ -39,7 +39,7 @@ pub(super) struct Stream {
 pub(super) enum Writers {
     /// A pipeline's only sink, and how many bytes may wait for it. The back end itself writes to
     /// this sink: there is no other sink that a thread would keep from waiting.
-    Here(Output, usize),
+    Here(Box<Output>, usize),
     Threads(Vec<Worker>),
 }
 

@@ -17,10 +17,11 @@ const SPANS: u32 = 10_000;
 /// The spans of three requests, whose gathering has begun when the signal comes.
 #[cfg(feature = "signal")]
 fn terminated() {
+    use core::time::Duration;
     use std::io::{BufRead as _, BufReader};
     use std::os::unix::process::ExitStatusExt as _;
     use std::thread;
-    use std::time::Duration;
+
     for (way, signal) in [("terminated/default", "TERM"), ("terminated/forever", "INT")] {
         let (endpoint, requests) = serve();
         let mut child = Command::new(env::current_exe().unwrap());
@@ -43,6 +44,8 @@ fn terminated() {
 /// A service as the guide has it.
 #[cfg(feature = "signal")]
 fn serve_requests(way: &str, endpoint: &str) {
+    use std::io::{self, Write as _};
+
     let mut otlp = Otlp::new().endpoint(endpoint).signals([Signal::Traces]);
     if way == "terminated/forever" {
         otlp = otlp.max_delay(FOREVER);
@@ -53,7 +56,7 @@ fn serve_requests(way: &str, endpoint: &str) {
         let _request = tracing::info_span!("request", number).entered();
         drop(tracing::info_span!("query"));
     }
-    println!("ready");
+    writeln!(io::stdout(), "ready").unwrap();
     std::thread::sleep(FOREVER);
 }
 

@@ -194,3 +194,36 @@ fn a_pipeline_whose_collector_is_disabled_is_silent() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !text.contains("ERROR"), "{text}");
 }
+
+/// Not a test: the child process of the next test.
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[test]
+#[ignore = "the child of the next test"]
+fn child_with_a_recorder() {
+    use tach_pipeline::{FlightFormat, FlightRecorder, Otlp};
+
+    if env::var(WAY).is_err() {
+        return;
+    }
+    let folder = crate::support::Folder::new("environment");
+    let format = FlightFormat::otlp(&Otlp::from_env());
+    let recorder = FlightRecorder::new().folder(folder.path("flight"), format).slower_than(LONG);
+    let incidents = Arc::<Mutex<Vec<String>>>::default();
+    let of_pipeline = Arc::clone(&incidents);
+    let builder = Pipeline::builder().sink(Sink::writer("nothing", std::io::sink()));
+    let builder = builder.flight_recorder(recorder).on_incident(move |incident| {
+        of_pipeline.lock().unwrap().push(incident.to_string());
+    });
+    drop(builder.build().unwrap());
+    assert_faults(&incidents.lock().unwrap());
+}
+
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[test]
+fn a_recorder_s_format_names_the_variables_that_it_can_t_use() {
+    let mut child = test_of_this_program("environment::child_with_a_recorder");
+    child.env("OTEL_SPAN_EVENT_COUNT_LIMIT", "many").env(WAY, "incident").env_remove("RUST_LOG");
+    child.env(FAULTS, "can't use OTEL_SPAN_EVENT_COUNT_LIMIT \"many\"");
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -307,11 +307,12 @@ fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
     assert_eq!(lines[1..], [reason, count]);
 }
 
-/// Returns the numbers that a child printed, each before one of the texts.
+/// Returns the numbers that a child printed in its last line, each before one of the texts.
 fn numbers<const N: usize>(way: &str, texts: [&str; N]) -> [usize; N] {
     let told = String::from_utf8(run(way).0.stderr).unwrap();
+    let last = told.lines().last().unwrap();
     texts.map(|text| {
-        let (before, _) = told.split_once(text).unwrap_or_else(|| panic!("{text}: {told}"));
+        let (before, _) = last.split_once(text).unwrap_or_else(|| panic!("{text}: {told}"));
         before.rsplit_once(' ').unwrap().1.parse().unwrap()
     })
 }

@@ -8,6 +8,7 @@ mod ends;
 mod faults;
 #[cfg(feature = "perfetto")]
 mod flight;
+mod hostile;
 mod ids;
 mod keys;
 mod last_exit;

@@ -97,7 +97,8 @@ fn a_file_s_options_must_work() {
     let path = folder.path("app.log");
     let shown = path.display();
     let rotated = |rotation| quiet().sink(Sink::file(&path).rotate(rotation));
-    let trigger = "a rotation has a size or a time: call Rotation::max_bytes, hourly or daily";
+    let trigger = "a rotation has a size or a time: call Rotation::max_bytes, hourly, daily or \
+         at_start";
     for rotation in [Rotation::new(), Rotation::new().keep(3)] {
         let call = format!("Sink::file(\"{shown}\").rotate(Rotation::new())");
         assert_refused(rotated(rotation), &call, trigger);

@@ -63,7 +63,7 @@ fn compact_pretty_and_json_print_the_time_of_the_event() {
     let (before, line, after) = bracketed(|captured| {
         let builder = fmt().with_ansi(false).with_writer(captured.clone());
         with_default(builder.compact().with_timer(Utc.digits(9)).finish(), || {
-            tracing::info!("event")
+            tracing::info!("event");
         });
     });
     assert_within(before, line.split_whitespace().next().unwrap(), after, Duration::ZERO);
@@ -71,7 +71,7 @@ fn compact_pretty_and_json_print_the_time_of_the_event() {
     let (before, text, after) = bracketed(|captured| {
         let builder = fmt().with_ansi(false).with_writer(captured.clone());
         with_default(builder.pretty().with_timer(Utc.digits(9)).finish(), || {
-            tracing::info!("event")
+            tracing::info!("event");
         });
     });
     assert_within(before, text.split_whitespace().next().unwrap(), after, Duration::ZERO);

@@ -1,6 +1,6 @@
 //! Each timer that the documentation shows compiles as it stands.
 
-use std::error::Error;
+use core::error::Error;
 use std::fs;
 use std::path::Path;
 

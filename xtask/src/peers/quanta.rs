@@ -2,11 +2,12 @@
 
 use super::source::Source;
 use super::taken::File;
-use super::{Difference, Expected, Peer};
+use super::{Difference, Expected, Form, Peer};
 
 pub(super) const PEER: Peer = Peer {
     name: "quanta",
     source: Source::Registry("quanta"),
+    form: Form::Names,
     taken: &[
         File {
             from: "src/lib.rs",
@@ -43,6 +44,7 @@ pub(super) const PEER: Peer = Peer {
         },
     ],
     left_out: &[("src/stats.rs", "the variance in quanta's calibration, which tach does not have")],
+    filters: &[],
     expected: Expected {
         passed: 10,
         differences: &[Difference {

@@ -6,7 +6,7 @@
 
 use super::source::Source;
 use super::taken::File;
-use super::{Expected, Peer};
+use super::{Expected, Form, Peer};
 
 const OF_UNIX_TIME: &str = "of SystemTime, whose counterpart is no instant";
 
@@ -17,6 +17,7 @@ pub(super) const PEER: Peer = Peer {
         version: "1.85.0",
         folder: "usr/src/rustc-1.85.0/library/std/src/time",
     },
+    form: Form::Names,
     taken: &[File {
         from: "tests.rs",
         begin: None,
@@ -37,5 +38,6 @@ pub(super) const PEER: Peer = Peer {
         ],
     }],
     left_out: &[],
+    filters: &[],
     expected: Expected { passed: 27, differences: &[] },
 };

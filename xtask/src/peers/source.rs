@@ -58,7 +58,10 @@ fn folder_of(name: &str, metadata: &str) -> Result<PathBuf, String> {
     let metadata: Value = serde_json::from_str(metadata)
         .map_err(|error| format!("the output of cargo metadata: {error}"))?;
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
-    let package = packages.find(|package| package["name"] == name);
+    let package = packages.find(|package| {
+        // A peer that is compiled itself has the same name, and no registry.
+        package["name"] == name && package["source"].is_string()
+    });
     let manifest = package.and_then(|package| package["manifest_path"].as_str()).map(Path::new);
     let folder = manifest.and_then(Path::parent).map(Path::to_owned);
     folder.ok_or_else(|| format!("cargo metadata lists no package {name}"))
@@ -71,8 +74,9 @@ mod tests {
     #[test]
     fn a_package_is_found_by_its_name() {
         let metadata = r#"{"packages": [
-            {"name": "a-b", "manifest_path": "/r/a-b-1/Cargo.toml"},
-            {"name": "a", "manifest_path": "/r/a-2/Cargo.toml"}
+            {"name": "a-b", "manifest_path": "/r/a-b-1/Cargo.toml", "source": "r"},
+            {"name": "a", "manifest_path": "/target/a/Cargo.toml", "source": null},
+            {"name": "a", "manifest_path": "/r/a-2/Cargo.toml", "source": "r"}
         ]}"#;
         assert_eq!(folder_of("a", metadata), Ok(PathBuf::from("/r/a-2")));
         assert!(folder_of("b", metadata).is_err());

@@ -38,14 +38,41 @@ impl File {
             part = part.replace(old, new);
         }
         for (test, reason) in self.left_out {
-            let function = format!("fn {test}(");
-            if !part.contains(&function) {
+            let functions = [format!("async fn {test}("), format!("fn {test}(")];
+            let function = functions.iter().find(|function| part.contains(*function));
+            let Some(function) = function else {
                 return Err(format!("there is no test {test} to leave out"));
-            }
-            part = part.replace(&function, &format!("#[ignore = {reason:?}]\n{function}"));
+            };
+            part = part.replace(function, &format!("#[ignore = {reason:?}]\n{function}"));
         }
         Ok(part)
     }
+}
+
+impl File {
+    /// Returns the whole of a file's `text`, in which [the part](Self::take) is changed.
+    pub(super) fn take_within(&self, text: &str) -> Result<String, String> {
+        let part = self.take(text)?;
+        let before = self.begin.and_then(|begin| text.find(begin)).unwrap_or_default();
+        let after = self.end.and_then(|end| text.find(end)).unwrap_or(text.len());
+        Ok([&text[..before], &part, &text[after..]].concat())
+    }
+}
+
+/// Copies the files of the peer's folder `src`, except those that are taken.
+pub(super) fn copy_others(
+    sources: &Path,
+    to: &Path,
+    is_taken: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    let mut all = Vec::new();
+    find(&sources.join("src"), sources, &mut all)?;
+    for name in all.iter().filter(|name| !is_taken(name)) {
+        let copy = to.join(name);
+        files::create_folder(copy.parent().unwrap_or(to))?;
+        files::write_if_new(&copy, &files::read(&sources.join(name))?)?;
+    }
+    Ok(())
 }
 
 /// Returns a fault for each file with tests that is neither taken nor left out, and for each that
@@ -56,27 +83,38 @@ pub(super) fn unmentioned(
     left_out: &[(&str, &str)],
 ) -> Result<Vec<String>, String> {
     let mut with_tests = Vec::new();
-    find_tests(sources, sources, &mut with_tests)?;
+    find(sources, sources, &mut with_tests)?;
+    let mut is_readable = Ok(());
+    with_tests.retain(|name| match files::read(&sources.join(name)) {
+        Ok(text) => text.contains(TEST),
+        Err(fault) => {
+            is_readable = Err(fault);
+            false
+        }
+    });
+    is_readable?;
     with_tests.sort();
     let left_out: Vec<&str> = left_out.iter().map(|(name, _)| *name).collect();
+    let covers = |left_out: &str, name: &str| {
+        left_out == name || left_out.ends_with('/') && name.starts_with(left_out)
+    };
     let is_mentioned = |name: &&String| {
-        left_out.contains(&&***name) || taken.iter().any(|file| file.from == **name)
+        left_out.iter().any(|left_out| covers(left_out, name))
+            || taken.iter().any(|file| file.from == **name)
     };
     let new = with_tests.iter().filter(|name| !is_mentioned(name));
     let new = new.map(|name| format!("{name} has tests, and is neither taken nor left out"));
-    let old = left_out.iter().filter(|name| with_tests.iter().all(|other| other != **name));
+    let old = left_out.iter().filter(|name| !with_tests.iter().any(|other| covers(name, other)));
     let old = old.map(|name| format!("{name} is left out, and has no tests"));
     Ok(new.chain(old).collect())
 }
 
-/// Adds the files with tests to `found`, by their paths in `sources`.
-fn find_tests(folder: &Path, sources: &Path, found: &mut Vec<String>) -> Result<(), String> {
+/// Adds the files of Rust to `found`, by their paths in `sources`.
+fn find(folder: &Path, sources: &Path, found: &mut Vec<String>) -> Result<(), String> {
     for path in files::entries(folder)? {
         if path.is_dir() {
-            find_tests(&path, sources, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs")
-            && files::read(&path)?.contains(TEST)
-        {
+            find(&path, sources, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             let parts = path.strip_prefix(sources).unwrap_or(&path).iter();
             found.push(parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/"));
         }
@@ -105,6 +143,7 @@ mod tests {
         assert_eq!(FILE.take(text).as_deref(), Ok(part));
         let whole = File { begin: None, end: None, substitutions: &[], left_out: &[], ..FILE };
         assert_eq!(whole.take(text).as_deref(), Ok(text));
+        assert_eq!(FILE.take_within(text), Ok(format!("b() {part}benches b()")));
     }
 
     #[test]
@@ -126,7 +165,9 @@ mod tests {
         for (name, text) in [("a", TEST), ("b", TEST), ("c", ""), ("d", TEST)] {
             files::write(&sources.join("src").join(name).with_extension("rs"), text).unwrap();
         }
-        let left_out = [("src/b.rs", ""), ("src/c.rs", "")];
+        files::fresh_folder(&sources.join("src/e")).unwrap();
+        files::write(&sources.join("src/e/f.rs"), TEST).unwrap();
+        let left_out = [("src/b.rs", ""), ("src/c.rs", ""), ("src/e/", "")];
         let faults = unmentioned(&sources, &[FILE], &left_out).unwrap();
         let expected = [
             "src/d.rs has tests, and is neither taken nor left out",

@@ -1,13 +1,15 @@
-//! tracing-opentelemetry's tests, against tach-pipeline's spans as a collector receives them.
+//! tracing-opentelemetry's tests, against tach-pipeline's spans as a collector receives them, and
+//! with its own layer over a tracer that tach-otel's `Clocked` wraps.
 
 use super::source::Source;
 use super::taken::File;
-use super::{Difference, Expected, Peer};
+use super::{Difference, Expected, Form, Peer};
 
 /// The lines of `fmt` would stand between the names of the tests and their outcomes.
-const CAPTURED: &[(&str, &str)] =
-    &[("tracing_subscriber::fmt::layer()", "tracing_subscriber::fmt::layer().with_test_writer()")];
+const CAPTURED: (&str, &str) =
+    ("tracing_subscriber::fmt::layer()", "tracing_subscriber::fmt::layer().with_test_writer()");
 
+const SHUTDOWN: &str = "ignored by the peer too: opentelemetry-rust#1961";
 const IGNORED: &str =
     "#[ignore = \"https://github.com/open-telemetry/opentelemetry-rust/issues/1961\"]\n";
 
@@ -27,9 +29,10 @@ const TIMINGS: Difference = Difference {
     reason: "a span's busy and idle times are not measured",
 };
 
-pub(super) const PEER: Peer = Peer {
+pub(super) const OVER_THE_WIRE: Peer = Peer {
     name: "tracing-opentelemetry",
     source: Source::Registry("tracing-opentelemetry"),
+    form: Form::Names,
     taken: &[
         File {
             from: "src/layer.rs",
@@ -41,11 +44,7 @@ pub(super) const PEER: Peer = Peer {
             left_out: &[],
         },
         File {
-            substitutions: &[(
-                "#[ignore = \"https://github.com/open-telemetry/opentelemetry-rust/issues/1961\"]\n",
-                "",
-            )],
-            left_out: &[("shutdown_global", "ignored by the peer too: opentelemetry-rust#1961")],
+            left_out: &[("shutdown_global", SHUTDOWN)],
             ..program(
                 "tests/batch_global_subscriber.rs",
                 "batch_global_subscriber.rs",
@@ -53,18 +52,19 @@ pub(super) const PEER: Peer = Peer {
             )
         },
         program("tests/errors.rs", "errors.rs", &[]),
-        program("tests/filtered.rs", "filtered.rs", CAPTURED),
+        program("tests/filtered.rs", "filtered.rs", &[CAPTURED]),
         program("tests/follows_from.rs", "follows_from.rs", &[]),
-        program("tests/otel_context.rs", "otel_context.rs", CAPTURED),
-        program("tests/parallel.rs", "parallel.rs", CAPTURED),
-        program("tests/parents.rs", "parents.rs", CAPTURED),
-        program("tests/span_ext.rs", "span_ext.rs", CAPTURED),
+        program("tests/otel_context.rs", "otel_context.rs", &[CAPTURED]),
+        program("tests/parallel.rs", "parallel.rs", &[CAPTURED]),
+        program("tests/parents.rs", "parents.rs", &[CAPTURED]),
+        program("tests/span_ext.rs", "span_ext.rs", &[CAPTURED]),
         program("tests/trace_state_propagation.rs", "trace_state_propagation.rs", &[]),
     ],
     left_out: &[
         ("src/metrics.rs", "metrics made of events, which tach-pipeline does not make"),
         ("src/stack.rs", "the layer's own stack of spans"),
     ],
+    filters: &[],
     expected: Expected {
         passed: 61,
         differences: &[
@@ -95,4 +95,103 @@ pub(super) const PEER: Peer = Peer {
             },
         ],
     },
+};
+
+const TRACER: (&str, &str) =
+    ("provider.tracer(", "tach_otel::Clocked::new(provider.clone()).tracer(");
+const TRACER_TYPE: (&str, &str) = ("(Tracer,", "(tach_otel::Clocked<Tracer>,");
+
+pub(super) const CLOCKED: Peer = Peer {
+    name: "tracing-opentelemetry-clocked",
+    source: Source::Registry("tracing-opentelemetry"),
+    form: Form::Itself,
+    taken: &[
+        File {
+            from: "src/lib.rs",
+            begin: None,
+            end: None,
+            to: "src/lib.rs",
+            // The programs become parts of the crate, which they know by its name.
+            substitutions: &[(
+                "mod layer;",
+                "mod layer;\n\
+                 #[cfg(test)]\nextern crate self as tracing_opentelemetry;\n\
+                 #[cfg(test)]\nmod batch_global_subscriber;\n\
+                 #[cfg(test)]\nmod errors;\n\
+                 #[cfg(test)]\nmod filtered;\n\
+                 #[cfg(test)]\nmod follows_from;\n\
+                 #[cfg(test)]\n#[path = \"otel_context_program.rs\"]\nmod otel_context_program;\n\
+                 #[cfg(test)]\nmod parallel;\n\
+                 #[cfg(test)]\nmod parents;\n\
+                 #[cfg(test)]\n#[path = \"span_ext_program.rs\"]\nmod span_ext_program;\n\
+                 #[cfg(test)]\nmod trace_state_propagation;",
+            )],
+            left_out: &[],
+        },
+        File {
+            from: "src/layer.rs",
+            begin: Some("mod tests {"),
+            end: None,
+            to: "src/layer.rs",
+            substitutions: &[
+                TRACER,
+                (
+                    "tracer: opentelemetry_sdk::trace::Tracer",
+                    "tracer: tach_otel::Clocked<opentelemetry_sdk::trace::Tracer>",
+                ),
+                (
+                    "type Span = opentelemetry_sdk::trace::Span",
+                    "type Span = tach_otel::ClockedSpan<opentelemetry_sdk::trace::Span>",
+                ),
+            ],
+            left_out: &[],
+        },
+        File {
+            from: "src/metrics.rs",
+            begin: None,
+            end: None,
+            to: "src/metrics.rs",
+            substitutions: &[],
+            left_out: &[],
+        },
+        File {
+            from: "src/stack.rs",
+            begin: None,
+            end: None,
+            to: "src/stack.rs",
+            substitutions: &[],
+            left_out: &[],
+        },
+        File {
+            left_out: &[("shutdown_global", SHUTDOWN)],
+            ..program(
+                "tests/batch_global_subscriber.rs",
+                "src/batch_global_subscriber.rs",
+                &[TRACER, (IGNORED, "")],
+            )
+        },
+        program("tests/errors.rs", "src/errors.rs", &[TRACER, TRACER_TYPE]),
+        program("tests/filtered.rs", "src/filtered.rs", &[TRACER, TRACER_TYPE, CAPTURED]),
+        program("tests/follows_from.rs", "src/follows_from.rs", &[TRACER, TRACER_TYPE]),
+        program(
+            "tests/otel_context.rs",
+            "src/otel_context_program.rs",
+            &[TRACER, ("    Tracer,\n", "    tach_otel::Clocked<Tracer>,\n"), CAPTURED],
+        ),
+        program(
+            "tests/parallel.rs",
+            "src/parallel.rs",
+            &[TRACER, ("    Tracer,\n", "    tach_otel::Clocked<Tracer>,\n"), CAPTURED],
+        ),
+        program("tests/parents.rs", "src/parents.rs", &[TRACER, TRACER_TYPE, CAPTURED]),
+        program("tests/span_ext.rs", "src/span_ext_program.rs", &[TRACER, TRACER_TYPE, CAPTURED]),
+        program(
+            "tests/trace_state_propagation.rs",
+            "src/trace_state_propagation.rs",
+            &[TRACER, TRACER_TYPE],
+        ),
+    ],
+    left_out: &[],
+    filters: &[],
+    expected: Expected { passed: 71, differences: &[] },
 };

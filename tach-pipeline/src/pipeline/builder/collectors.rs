@@ -13,7 +13,8 @@ impl Builder {
     /// `OTEL_SDK_DISABLED` disables.
     pub(super) fn check_collectors(&mut self) {
         let ignored = self.sinks.iter().flat_map(Sink::ignored_variables);
-        // One environment configures several collectors.
+        let ignored = ignored.chain(self.spans.ignored_variables());
+        // One environment configures several collectors, and the format of dumps.
         let ignored: BTreeMap<_, _> = ignored.map(|error| (error.to_string(), error)).collect();
         self.environment.faults.extend(ignored.into_values());
         let had_sinks = !self.sinks.is_empty();

@@ -55,6 +55,11 @@ impl SpanOptions {
         self.sent.environment_fault()
     }
 
+    /// Returns the variables that the flight recorder's format can't use.
+    pub(super) fn ignored_variables(&self) -> impl Iterator<Item = Error> {
+        self.flight.iter().flat_map(FlightRecorder::ignored_variables)
+    }
+
     /// Returns the files of the flight recorder, if there may be any.
     ///
     /// # Errors

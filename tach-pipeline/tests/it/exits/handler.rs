@@ -5,7 +5,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::OnceLock;
-use std::thread;
+use std::{process, thread};
 
 use signal_hook::consts::SIGUSR1;
 use signal_hook::low_level;
@@ -34,10 +34,11 @@ pub(super) fn logs(pipeline: &Pipeline) {
     let before = 4;
     // SAFETY: the handler logs with the buffers above, and allocates nothing.
     unsafe { low_level::register(SIGUSR1, handler) }.unwrap();
-    let sender = thread::spawn(|| {
+    let this = libc::pid_t::try_from(process::id()).unwrap();
+    let sender = thread::spawn(move || {
         while !IS_DONE.load(Ordering::SeqCst) {
             // SAFETY: sends a signal to this process, which has a handler.
-            unsafe { libc::kill(libc::getpid(), SIGUSR1) };
+            unsafe { libc::kill(this, SIGUSR1) };
             thread::sleep(Duration::from_micros(50));
         }
     });
@@ -46,8 +47,8 @@ pub(super) fn logs(pipeline: &Pipeline) {
     sender.join().unwrap();
     pipeline.flush(LONG).unwrap();
     let stats = pipeline.stats();
-    let handled = HANDLED.load(Ordering::SeqCst);
-    assert_eq!(stats.records() + stats.dropped(), before + COUNT + handled, "{stats:?}");
+    let from_handler = HANDLED.load(Ordering::SeqCst);
+    assert_eq!(stats.records() + stats.dropped(), before + COUNT + from_handler, "{stats:?}");
 }
 
 /// Logs a value, which is printed within the call.

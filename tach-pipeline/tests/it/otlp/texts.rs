@@ -55,7 +55,7 @@ fn a_flush_that_is_late_says_what_is_missing() {
     let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Traces)).build().unwrap();
     let pipeline = pipeline.with_timeout(Duration::ZERO);
     with_default(registry().with(Pipeline::clone(&pipeline)), || {
-        drop(tracing::info_span!("request"))
+        drop(tracing::info_span!("request"));
     });
     let error = pipeline.flush(Duration::from_millis(50)).unwrap_err();
     assert!(error.is_timeout());
