@@ -146,6 +146,7 @@ compile_error!(
 );
 
 mod align;
+mod bracket;
 mod clock_attributes;
 mod clocked;
 mod event_time;

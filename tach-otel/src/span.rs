@@ -8,6 +8,7 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, TraceContextE
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Clock, Instant, SystemClock, UnixTime, adapter, event_time};
 
+use crate::bracket::Bracket;
 use crate::clocked::Clocked;
 use crate::given::{self, MOMENT_NS, Present, system_time};
 use crate::line::{Line, STEP_NS};
@@ -76,8 +77,8 @@ use crate::listed::Entry;
 /// # Cost
 ///
 /// One read of tach's clock for the start, each event and the end. A given start costs a read of
-/// the wall clock as well. So does another given time, with a second read of tach's clock, unless
-/// it is within a microsecond of the first read. A span that is not recording, because it was
+/// the wall clock as well. So does another given time, unless it is within a microsecond of the
+/// first read. After a step, both cost a second read of tach's clock. A span that is not recording, because it was
 /// sampled out or has ended, ignores events and ends without a clock read. No lock, except in the
 /// ten seconds after a step. No allocation, except for the list of these ten seconds, and for the
 /// attribute of a span that was open during a step.
@@ -206,10 +207,9 @@ fn given_start<T, C: Clock>(
     builder: &mut SpanBuilder,
     parent: &Context,
 ) -> Start {
-    // The wall clock is read first: an age may come out too short, never negative.
-    let wall_ns = adapter::wall_clock().as_nanos();
-    let now = Start::at(tracer, parent, tracer.clock.monotonic_now());
-    let present = present(tracer.lines, now.line, unix_ns(now.time), wall_ns);
+    let instant = tracer.clock.monotonic_now();
+    let now = Start::at(tracer, parent, instant);
+    let present = present(&tracer.clock, tracer.lines, now.line, instant, wall_ns);
     if let Some(kept) = present.settle(builder) {
         tracer.lines.note_given(unix_ns(kept), present.now_ns);
         return Start { time: kept, is_given: true, ..now };
@@ -217,9 +217,30 @@ fn given_start<T, C: Clock>(
     Start { time: builder.start_time.unwrap_or(now.time), ..now }
 }
 
-fn present(lines: Lines, line: Line, now_ns: u64, wall_ns: u64) -> Present {
-    let stepped_ns = line.ns_at(lines.stepped_ns());
-    Present { now_ns, wall_ns, stepped_ns, has_ages: lines.is_system() }
+fn wall_ns() -> u64 {
+    adapter::wall_clock().as_nanos()
+}
+
+/// Reads the wall clock just after `instant`, and measures its distance from the line if that
+/// looks like a step.
+fn present(
+    clock: &impl Clock,
+    lines: Lines,
+    line: Line,
+    instant: Instant,
+    mut wall_ns: impl FnMut() -> u64,
+) -> Present {
+    let ns_at = |instant| line.ns_at(lines.elapsed_ns(clock, instant));
+    let (now_ns, stepped_ns) = (ns_at(instant), line.ns_at(lines.stepped_ns()));
+    let has_ages = lines.is_system();
+    let present = Present { before_ns: now_ns, now_ns, wall_ns: wall_ns(), stepped_ns, has_ages };
+    if !present.is_apart() {
+        return present;
+    }
+    // The wall clock is read before tach's: an age may come out too short, never negative.
+    let Bracket { before, wall_ns, after } =
+        Bracket::read(clock, instant, present.wall_ns, wall_ns);
+    Present { before_ns: ns_at(before), now_ns: ns_at(after), wall_ns, ..present }
 }
 
 fn unix_ns(time: SystemTime) -> u64 {
@@ -263,7 +284,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         let (is_past, is_ahead) =
             (given::is_just_before(given, unix), given::is_just_before(unix, given));
         if !is_past && !is_ahead {
-            return self.moved_by_age(given);
+            return self.moved_by_age(given, instant);
         }
         if !self.line.is_apart(moment) {
             self.lines.note_given(unix_ns(given), self.line.ns_at(moment.elapsed_ns));
@@ -274,14 +295,11 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 
     #[cold]
-    fn moved_by_age(&self, given: SystemTime) -> Option<SystemTime> {
-        // The order matters: see `given_start`.
-        let wall_ns = adapter::wall_clock().as_nanos();
-        let now_ns = self.line_ns(self.clock.monotonic_now());
-        let moved =
-            present(self.lines, self.line, now_ns, wall_ns).moved(given, unix_ns(self.start));
+    fn moved_by_age(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
+        let present = present(&self.clock, self.lines, self.line, instant, wall_ns);
+        let moved = present.moved(given, unix_ns(self.start));
         if moved.is_none() {
-            self.lines.note_given(unix_ns(given), now_ns);
+            self.lines.note_given(unix_ns(given), present.now_ns);
         }
         moved.map(|ns| system_time(ns).max(self.start))
     }
@@ -462,6 +480,36 @@ mod tests {
     use opentelemetry::trace::TracerProvider;
     use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
     use tach_core::ManualClock;
+
+    /// The thread is held up for 5 ms after it has read tach's clock, or the wall clock.
+    #[test]
+    fn a_thread_that_is_held_up_between_two_clocks_finds_no_step() {
+        let manual: &ManualClock =
+            Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(1 << 60))));
+        let lines = Lines::new(manual);
+        let line = Line(1 << 60);
+        for (held_up, times) in [(0, 4), (1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4)] {
+            for stepped_ms in [0, 60] {
+                let mut reads = 0;
+                let hold = |is_held: bool| {
+                    manual.advance(Duration::from_millis(if is_held { 5 } else { 0 }));
+                };
+                let instant = manual.monotonic_now();
+                let present = present(&manual, lines, line, instant, || {
+                    reads += 1;
+                    hold(held_up == 1 && reads <= times);
+                    let wall = manual.unix_time().as_nanos() + stepped_ms * 1_000_000;
+                    hold(held_up == 2 && reads <= times);
+                    wall
+                });
+                let given = SystemTime::from(UnixTime::from_nanos(present.wall_ns)) - MOMENT / 4;
+                let moved = present.moved(given, 0);
+                assert_eq!(moved.is_some(), stepped_ms != 0, "{held_up}, {times}, {stepped_ms}");
+            }
+        }
+    }
+
+    const MOMENT: Duration = Duration::from_nanos(MOMENT_NS);
 
     #[test]
     fn a_span_near_a_step_is_listed_from_its_context_to_its_end() {
