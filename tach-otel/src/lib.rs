@@ -145,6 +145,7 @@ compile_error!(
      `opentelemetry` for 0.33, or `opentelemetry_0_32`"
 );
 
+mod ahead;
 mod align;
 mod bracket;
 mod clock_attributes;

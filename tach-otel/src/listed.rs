@@ -8,7 +8,7 @@ use opentelemetry::trace::SpanContext;
 use crate::line::Line;
 
 /// The ids of a span's trace and of the span.
-type Key = (u128, u64);
+pub(crate) type Key = (u128, u64);
 
 /// The least number of spans before those that have ended are removed.
 const LEAST: usize = 8192;

@@ -48,10 +48,13 @@ use crate::listed::Entry;
 ///
 /// A time that you give is kept to the nanosecond, unless the wall clock was stepped since the
 /// span's line began. So an event that you give may lie outside the span, and an end before the
-/// start that you gave, as in the SDK. The times that tach reads afterwards are raised to a given
-/// time that is ahead of them by less than a millisecond: a child does not start before the start
-/// that its parent was given. An end that is given before a start that tach read becomes that
-/// start.
+/// start that you gave, as in the SDK. An end that is given before a start that tach read becomes
+/// that start.
+///
+/// A given start may be ahead of tach's clock by the error of the two clocks, 50 µs at most. Then a
+/// child whose start tach reads does not start before it. Such a child may come out shorter by
+/// that; no other span is changed. If you give a start that is further in the future, children
+/// start when they start, which is before their parent.
 ///
 /// After a step, a time that the wall clock showed at most 10 ms before it is given, or while the
 /// span was open and after the step, is moved onto the span's line. It keeps its age, to a
@@ -127,6 +130,10 @@ pub(crate) struct Start {
     /// Whether the span starts while children follow their parents.
     is_near_step: bool,
     pub(crate) time: SystemTime,
+    /// The elapsed time at the start.
+    start_ns: u64,
+    /// The elapsed time when the clock was read.
+    elapsed_ns: u64,
     /// Whether the caller chose the time.
     is_given: bool,
 }
@@ -150,8 +157,10 @@ impl Start {
     fn at<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context, instant: Instant) -> Self {
         let moment = tracer.lines.moment(&tracer.clock, instant);
         let (line, is_near_step) = tracer.lines.of_span(moment, parent);
-        let time = system_time(tracer.lines.raised(line.ns_at(moment.elapsed_ns)));
-        Self { line, is_near_step, time, is_given: false }
+        let elapsed_ns = moment.elapsed_ns;
+        let start_ns = tracer.lines.ahead.after(parent, elapsed_ns);
+        let time = system_time(line.ns_at(start_ns));
+        Self { line, is_near_step, time, start_ns, elapsed_ns, is_given: false }
     }
 }
 
@@ -185,7 +194,7 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
     ) -> Self {
         let (clock, lines) = (tracer.clock.clone(), tracer.lines);
         // After all that may panic, so that the wrapped span of 300 bytes is created in its place.
-        Self {
+        let span = Self {
             inner: make(),
             clock,
             lines,
@@ -196,7 +205,11 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             is_seen: AtomicBool::new(is_seen),
             is_start_given: start.is_given,
             has_ended: false,
+        };
+        if start.start_ns > start.elapsed_ns {
+            lines.ahead.note(span.inner.span_context(), start.start_ns, start.elapsed_ns);
         }
+        span
     }
 }
 
@@ -211,8 +224,8 @@ fn given_start<T, C: Clock>(
     let now = Start::at(tracer, parent, instant);
     let present = present(&tracer.clock, tracer.lines, now.line, instant, wall_ns);
     if let Some(kept) = present.settle(builder) {
-        tracer.lines.note_given(unix_ns(kept), present.now_ns);
-        return Start { time: kept, is_given: true, ..now };
+        let start_ns = unix_ns(kept).wrapping_sub(now.line.0);
+        return Start { time: kept, start_ns, is_given: true, ..now };
     }
     Start { time: builder.start_time.unwrap_or(now.time), ..now }
 }
@@ -256,7 +269,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     #[inline]
     fn time_at(&self, instant: Instant) -> SystemTime {
-        system_time(self.lines.raised(self.line_ns(instant))).max(self.start)
+        system_time(self.line_ns(instant)).max(self.start)
     }
 
     /// Returns the line's time at `instant`, which may be before a start that was given.
@@ -287,7 +300,6 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
             return self.moved_by_age(given, instant);
         }
         if !self.line.is_apart(moment) {
-            self.lines.note_given(unix_ns(given), self.line.ns_at(moment.elapsed_ns));
             return None;
         }
         // A second read, because an early one may precede the time of an event.
@@ -298,9 +310,6 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     fn moved_by_age(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
         let present = present(&self.clock, self.lines, self.line, instant, wall_ns);
         let moved = present.moved(given, unix_ns(self.start));
-        if moved.is_none() {
-            self.lines.note_given(unix_ns(given), present.now_ns);
-        }
         moved.map(|ns| system_time(ns).max(self.start))
     }
 
@@ -478,7 +487,7 @@ mod tests {
 
     use super::*;
     use opentelemetry::trace::TracerProvider;
-    use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracerProvider};
     use tach_core::ManualClock;
 
     /// The thread is held up for 5 ms after it has read tach's clock, or the wall clock.
@@ -505,6 +514,50 @@ mod tests {
                 let given = SystemTime::from(UnixTime::from_nanos(present.wall_ns)) - MOMENT / 4;
                 let moved = present.moved(given, 0);
                 assert_eq!(moved.is_some(), stepped_ms != 0, "{held_up}, {times}, {stepped_ms}");
+            }
+        }
+    }
+
+    /// One caller gives a start that is ahead, as a time that was rounded to milliseconds may be.
+    #[test]
+    fn a_start_ahead_changes_no_span_but_its_children_and_these_by_the_clocks_error() {
+        for (ahead_us, child_us) in [(0, 0), (3, 3), (50, 50), (51, 0), (500, 0), (60_000, 0)] {
+            for step in [false, true] {
+                // At the wall clock, so that no step is between: it ticks only by hand.
+                let manual: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::now())));
+                let exporter = InMemorySpanExporter::default();
+                let provider =
+                    SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+                let tracer = Clocked::new(provider).with_clock(manual).tracer("it");
+                if step {
+                    manual.step_forward(Duration::from_secs(3600));
+                    tracer.start_with_context("stepped", &Context::new()).end();
+                    manual.step_back(Duration::from_secs(3600));
+                    manual.advance(Duration::from_secs(60));
+                    manual.step_back(Duration::from_secs(60));
+                    tracer.start_with_context("back", &Context::new()).end();
+                    manual.advance(Duration::from_secs(11));
+                    manual.step_back(Duration::from_secs(11));
+                    tracer.start_with_context("back", &Context::new()).end();
+                    exporter.reset();
+                }
+                let micros = Duration::from_micros;
+                let now = SystemTime::from(manual.unix_time());
+                let start = now + micros(ahead_us);
+                let given = tracer.span_builder("given").with_start_time(start);
+                let given = given.start_with_context(&tracer, &Context::new());
+                let given = Context::new().with_span(given);
+                let child = given.with_span(tracer.start_with_context("child", &given));
+                let grandchild = tracer.start_with_context("grandchild", &child);
+                let other = tracer.start_with_context("other", &Context::new());
+                manual.advance(micros(100));
+                drop((other, grandchild, child, given));
+                let spans = exporter.get_finished_spans().unwrap();
+                let times: Vec<_> =
+                    spans[..3].iter().map(|span| (span.start_time, span.end_time)).collect();
+                let (raised, end) = (now + micros(child_us), now + micros(100));
+                assert_eq!(times, [(now, end), (raised, end), (raised, end)], "{ahead_us}, {step}");
+                assert_eq!((spans[3].start_time, spans[3].end_time), (start, end.max(start)));
             }
         }
     }
