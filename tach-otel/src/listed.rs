@@ -76,6 +76,14 @@ impl Listed {
         }
     }
 
+    /// Calls `work` with an empty list.
+    #[cfg(test)]
+    pub(crate) fn without_all(&self, work: impl FnOnce()) {
+        let all = core::mem::take(&mut self.lock().by_ids);
+        work();
+        self.lock().by_ids = all;
+    }
+
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
         self.lock().by_ids.values().filter(|(_, state)| *state == State::Open).count()
