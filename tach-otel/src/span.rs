@@ -51,10 +51,10 @@ use crate::listed::Entry;
 /// start that you gave, as in the SDK. An end that is given before a start that tach read becomes
 /// that start.
 ///
-/// A given start may be ahead of tach's clock by the error of the two clocks, 50 µs at most. Then a
-/// child whose start tach reads does not start before it. Such a child may come out shorter by
-/// that; no other span is changed. If you give a start that is further in the future, children
-/// start when they start, which is before their parent.
+/// A given start may be ahead of tach's clock by the error of the two clocks, 50 microseconds at
+/// most. Then a child whose start tach reads does not start before it. Such a child may come out
+/// shorter by that. No other span is changed. If you give a start that is further in the future,
+/// its children start when tach reads their starts, which is before their parent.
 ///
 /// After a step, a time that the wall clock showed at most 10 ms before it is given, or while the
 /// span was open and after the step, is moved onto the span's line. It keeps its age, to a
@@ -81,10 +81,11 @@ use crate::listed::Entry;
 ///
 /// One read of tach's clock for the start, each event and the end. A given start costs a read of
 /// the wall clock as well. So does another given time, unless it is within a microsecond of the
-/// first read. After a step, both cost a second read of tach's clock. A span that is not recording, because it was
-/// sampled out or has ended, ignores events and ends without a clock read. No lock, except in the
-/// ten seconds after a step. No allocation, except for the list of these ten seconds, and for the
-/// attribute of a span that was open during a step.
+/// first read. After a step, both cost a second read of tach's clock. A span that is not
+/// recording, because it was sampled out or has ended, ignores events and ends without a clock
+/// read. No lock, except in the ten seconds after a step, and while a given start is ahead of the
+/// clock. No allocation, except for the lists of both, and for the attribute of a span that was
+/// open during a step.
 ///
 /// # Examples
 ///
