@@ -70,7 +70,7 @@ impl<S> Waits<S> {
         S: Service<R> + Clone,
     {
         if mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready {
-            let _entered = Entered::new(budget, true);
+            let _entered = Entered::new(budget, None);
             return Call::Running { future: self.inner.call(request) };
         }
         // The instance that has begun to wait moves into the future, and keeps its place in the

@@ -4,10 +4,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use tach_core::{Budget, Instant};
+use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::Entered;
+use crate::current::{Entered, OuterEnd};
 use crate::exhausted::{Exhausted, Spent};
 
 pin_project! {
@@ -16,8 +16,8 @@ pin_project! {
         #[pin]
         future: Option<F>,
         pub(crate) budget: Budget,
-        // The start of the outer budget, if this one has no earlier end of its own.
-        pub(crate) parent: Option<Instant>,
+        // The end of the outer budget, if this one has no earlier end of its own.
+        parent: Option<OuterEnd>,
         // What the budget was spent on. Set at its end.
         spent: Spent,
         #[pin]
@@ -27,7 +27,7 @@ pin_project! {
 
 impl<F> Limited<F> {
     #[inline]
-    pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<Instant>) -> Self {
+    pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<OuterEnd>) -> Self {
         Self { future, budget, parent, spent: Spent::Before, alarm: Alarm::default() }
     }
 
@@ -57,12 +57,12 @@ impl<F: Future> Limited<F> {
         let Some(future) = this.future.as_mut().as_pin_mut() else {
             return Poll::Ready(None);
         };
-        let entered = Entered::new(*this.budget, true);
+        let entered = Entered::new(*this.budget, Some(cx.waker()));
         if let Poll::Ready(output) = future.poll(cx) {
             return Poll::Ready(Some(output));
         }
         // The outer layer ends together with this future: it drops the future, and counts the end.
-        let is_ended = entered.is_ended_by(*this.parent);
+        let is_ended = entered.is_ended_by(*this.parent, cx);
         drop(entered);
         if is_ended {
             return Poll::Pending;

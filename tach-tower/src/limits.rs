@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 use http::{HeaderMap, Method};
-use tach_core::{Budget, Instant};
+use tach_core::Budget;
 
 use crate::alarm::Alarm;
 use crate::counts::Counts;
+use crate::current::OuterEnd;
 use crate::settings::Settings;
 
 /// The budget of a request.
@@ -14,10 +15,18 @@ use crate::settings::Settings;
 pub(crate) struct Limits {
     /// Ends with the head of the response.
     pub(crate) budget: Budget,
-    /// The total for the response with its body, from the same start.
-    pub(crate) whole: Duration,
-    /// The start of the outer budget, if this one has no earlier end of its own.
-    pub(crate) parent: Option<Instant>,
+    /// The end of the outer budget, if the head has no earlier end of its own.
+    pub(crate) parent: Option<OuterEnd>,
+    pub(crate) whole: Whole,
+}
+
+/// The time for a response with its body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole {
+    /// From the start of the request's budget.
+    pub(crate) total: Duration,
+    /// The end of the outer budget, if the response has no earlier end of its own.
+    pub(crate) parent: Option<OuterEnd>,
 }
 
 impl Settings {
@@ -33,12 +42,13 @@ impl Settings {
             (None, Some(clock)) => (Budget::new(limit).with_clock(clock), None),
             (Some(outer), _) => {
                 let budget = outer.child(limit, self.reserve);
-                let is_outers_end = self.reserve.is_zero() && budget.total() < limit.min(self.head);
-                (budget, is_outers_end.then_some(outer.start().0))
+                let is_outers_end = self.reserve.is_zero() && budget.total() < limit;
+                (budget, is_outers_end.then(|| OuterEnd::of(&outer)))
             }
         };
-        let whole = budget.total();
-        Limits { budget: budget.lasting(whole.min(self.head)), whole, parent }
+        let whole = Whole { total: budget.total(), parent };
+        let parent = parent.filter(|_| whole.total < self.head);
+        Limits { budget: budget.lasting(whole.total.min(self.head)), parent, whole }
     }
 
     /// Returns the least time that the headers of a request allow.

@@ -75,15 +75,15 @@ impl<S, K> BudgetService<S, K> {
     where
         S: Service<R> + Clone,
     {
-        let Limits { budget, whole, parent } = limits;
+        let Limits { budget, parent, whole } = limits;
         let mut counted = Counted { shared: self.shared.clone(), outcome: Outcome::Abandoned };
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(budget.total())
-            && announce.is_none_or(|write| write(settings, whole, &mut request, is_grpc));
+            && announce.is_none_or(|write| write(settings, whole.total, &mut request, is_grpc));
         let call = if is_sent {
             let wait = || Wait {
                 shared: self.shared.clone(),
-                whole: budget.lasting(whole),
+                whole: budget.lasting(whole.total),
                 is_grpc,
                 announce,
             };
