@@ -17,6 +17,8 @@ thread_local! {
 #[derive(Clone, Copy)]
 struct Current {
     budget: Budget,
+    /// The total for the response with its body. Greater than the budget's if that is the head's.
+    whole: Duration,
     /// The waker that the end of the budget wakes. `None` if nothing ends with the budget: layers
     /// and `enforce` end a future, `scope` does not.
     woken: Option<Woken>,
@@ -36,6 +38,16 @@ impl OuterEnd {
     #[inline]
     pub(crate) fn of(outer: &Budget) -> Self {
         Self { start: outer.start().0, total: outer.total() }
+    }
+}
+
+/// Returns the time for the response with its body, from the start of `head`: its total, or what
+/// the layer around it allows if `head` is that layer's limit of the head.
+#[inline]
+pub(crate) fn whole_of(head: &Budget) -> Duration {
+    match CURRENT.get() {
+        Some(current) if current.budget == *head => current.whole,
+        _ => head.total(),
     }
 }
 
@@ -102,7 +114,7 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(*this.budget, None);
+        let _entered = Entered::new(*this.budget, this.budget.total(), None);
         this.future.poll(cx)
     }
 }
@@ -112,12 +124,12 @@ pub(crate) struct Entered(Option<Current>);
 
 impl Entered {
     #[inline]
-    pub(crate) fn new(budget: Budget, ended_by: Option<&Waker>) -> Self {
+    pub(crate) fn new(budget: Budget, whole: Duration, ended_by: Option<&Waker>) -> Self {
         let woken = ended_by.map(|waker| (waker.data(), waker.vtable()));
         CURRENT.with(|current| {
             // Most requests have no outer budget. Then nothing is copied.
             let outer = if current.get().is_none() { None } else { current.get() };
-            current.set(Some(Current { budget, woken }));
+            current.set(Some(Current { budget, whole, woken }));
             Self(outer)
         })
     }
@@ -128,7 +140,7 @@ impl Entered {
     /// handler, it can't be polled when its budget ends.
     #[inline]
     pub(crate) fn is_ended_by(&self, end: Option<OuterEnd>, cx: &Context<'_>) -> bool {
-        let (Some(end), Some(Current { budget, woken: Some(woken) })) = (end, self.0) else {
+        let (Some(end), Some(Current { budget, woken: Some(woken), .. })) = (end, self.0) else {
             return false;
         };
         let waker = cx.waker();

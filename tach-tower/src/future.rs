@@ -84,7 +84,7 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
             Call::Waiting { .. } => Spent::Waiting,
             _ => Spent::Running,
         };
-        let result = ready!(this.call.as_mut().poll_until(cx, spent));
+        let result = ready!(this.call.as_mut().poll_until(cx, this.whole.total, spent));
         if let Some(None) = result {
             this.call.as_mut().note(Spent::Waiting);
         }

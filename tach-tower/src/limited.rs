@@ -2,6 +2,7 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
@@ -46,18 +47,20 @@ impl<F> Limited<F> {
 
 impl<F: Future> Limited<F> {
     /// Polls the future, and returns its result even if the budget is exhausted by then. If the
-    /// budget ends first, drops the future, keeps the value of `spent`, and returns `None`.
+    /// budget ends first, drops the future, keeps the value of `spent`, and returns `None`. `whole` is
+    /// the time for a response with its body.
     #[inline(always)]
     pub(crate) fn poll_until(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
+        whole: Duration,
         spent: impl FnOnce(&F) -> Spent,
     ) -> Poll<Option<F::Output>> {
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {
             return Poll::Ready(None);
         };
-        let entered = Entered::new(*this.budget, Some(cx.waker()));
+        let entered = Entered::new(*this.budget, whole, Some(cx.waker()));
         if let Poll::Ready(output) = future.poll(cx) {
             return Poll::Ready(Some(output));
         }
@@ -124,7 +127,8 @@ impl<F: Future> Future for Limited<F> {
     type Output = Result<F::Output, Exhausted>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.as_mut().poll_until(cx, |_| Spent::Running));
+        let whole = self.budget.total();
+        let result = ready!(self.as_mut().poll_until(cx, whole, |_| Spent::Running));
         Poll::Ready(result.ok_or_else(|| self.exhausted()))
     }
 }

@@ -30,25 +30,39 @@ pub(crate) struct Whole {
 }
 
 impl Settings {
-    /// Starts the budget of a request. `asked` is the time that its headers allow, and `outer` the
-    /// budget that it came with.
+    /// Starts the budget of a request. `asked` is the time that its headers allow, `outer` the budget
+    /// that it came with, and `whole_of` what that allows for the response with its body.
     #[inline]
-    pub(crate) fn start(&self, asked: Duration, cap: Duration, outer: Option<Budget>) -> Limits {
+    pub(crate) fn start(
+        &self,
+        asked: Duration,
+        cap: Duration,
+        outer: Option<Budget>,
+        whole_of: impl FnOnce(&Budget) -> Duration,
+    ) -> Limits {
         let outer = outer.filter(|outer| outer.total() < Duration::MAX);
         let limit = if asked == Duration::MAX && outer.is_none() { self.default } else { asked };
         let limit = limit.min(cap);
-        let (budget, parent) = match (outer, self.clock) {
-            (None, None) => (Budget::new(limit), None),
-            (None, Some(clock)) => (Budget::new(limit).with_clock(clock), None),
-            (Some(outer), _) => {
-                let budget = outer.child(limit, self.reserve);
-                let is_outers_end = self.reserve.is_zero() && budget.total() < limit;
-                (budget, is_outers_end.then(|| OuterEnd::of(&outer)))
-            }
+        let own_head = limit.min(self.head);
+        let Some(outer) = outer else {
+            let budget = Budget::new(limit);
+            let budget = self.clock.map_or(budget, |clock| budget.with_clock(clock));
+            let whole = Whole { total: limit, parent: None };
+            return Limits { budget: budget.lasting(own_head), parent: None, whole };
         };
-        let whole = Whole { total: budget.total(), parent };
-        let parent = parent.filter(|_| whole.total < self.head);
-        Limits { budget: budget.lasting(whole.total.min(self.head)), parent, whole }
+        let all = outer.lasting(whole_of(&outer));
+        let budget = all.child(limit, self.reserve);
+        let left = if all.total() == outer.total() {
+            budget.total()
+        } else {
+            outer.remaining().saturating_sub(self.reserve)
+        };
+        let end = |left: Duration, own: Duration, outer: &Budget| {
+            (self.reserve.is_zero() && left < own).then(|| OuterEnd::of(outer))
+        };
+        let whole = Whole { total: budget.total(), parent: end(budget.total(), limit, &all) };
+        let parent = end(left, own_head, &outer);
+        Limits { budget: budget.lasting(left.min(own_head)), parent, whole }
     }
 
     /// Returns the least time that the headers of a request allow.

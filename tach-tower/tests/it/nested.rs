@@ -10,7 +10,7 @@ use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Settings, enforce};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, never, request, server};
+use crate::kit::{PLENTY, SHORT, cap, never, request, server};
 use crate::silent::Silent;
 
 /// Returns a service whose body never has a frame.
@@ -97,4 +97,31 @@ async fn a_call_in_a_blocked_handler_ends_by_itself() {
     let response = tokio::spawn(response.oneshot(request())).await.unwrap().unwrap();
     assert_eq!(response.into_body().into_inner().as_deref(), Some("true"));
     assert_eq!(client.stats().exhausted(), 1);
+}
+
+/// The inner layer limits the pauses of a stream, the outer one its head.
+#[tokio::test(start_paused = true)]
+async fn an_outer_limit_of_the_head_leaves_inner_bodies_alone() {
+    for outer in [Settings::new().head(SHORT), Settings::new().head(SHORT).extension()] {
+        let inner = BudgetLayer::server(Settings::new().idle(PLENTY));
+        let outer = BudgetLayer::server(outer);
+        let start = tokio::time::Instant::now();
+        let response = outer.layer(inner.layer(silent())).oneshot(request()).await.unwrap();
+        assert!(response.into_body().collect().await.is_err());
+        assert!(start.elapsed() >= PLENTY, "{:?}", start.elapsed());
+        assert_eq!(inner.stats().ended_bodies(), 1);
+        // The head still ends.
+        let response = outer.layer(inner.layer(never())).oneshot(request()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+        assert_eq!((outer.stats().exhausted(), inner.stats().abandoned()), (1, 1));
+    }
+    // The outer limit of the whole request holds for bodies, beside its head's.
+    let outer = BudgetLayer::server(cap(2 * SHORT).head(SHORT));
+    let inner = BudgetLayer::server(Settings::new());
+    let start = tokio::time::Instant::now();
+    let response = outer.layer(inner.layer(silent())).oneshot(request()).await.unwrap();
+    assert!(response.into_body().collect().await.is_err());
+    let took = start.elapsed();
+    assert!(took > SHORT && took <= 2 * SHORT + Duration::from_millis(2), "{took:?}");
+    assert_eq!((outer.stats().ended_bodies(), inner.stats().ended_bodies()), (1, 0));
 }
