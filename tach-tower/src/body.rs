@@ -29,6 +29,14 @@ pin_project! {
     /// A first frame that is ready is passed on even if the budget is exhausted. While the body is
     /// polled, its budget is the [`current`](crate::current()) one.
     ///
+    /// Outside a tokio runtime nothing wakes the reader at the end of the budget, and no pause is
+    /// limited. The body then ends when it is polled after the end.
+    ///
+    /// # Panics
+    ///
+    /// If it must wait in a runtime without time enabled, or in one that shuts down, and its budget
+    /// has an end.
+    ///
     /// # A reader that is slow
     ///
     /// A body ends when it is polled. hyper does not poll the body of a response while its peer
@@ -221,7 +229,7 @@ impl End {
         let error = if is_pause {
             Exhausted::pause(self.idle())
         } else {
-            Exhausted::new(&self.budget, Spent::Body)
+            Exhausted::new(&self.budget, self.parent, Spent::Body)
         };
         if let Some(counted) = &mut self.counted {
             counted.outcome = Outcome::EndedBody;

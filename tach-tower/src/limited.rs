@@ -41,7 +41,7 @@ impl<F> Limited<F> {
     /// Returns the error of the budget that has ended.
     #[cold]
     pub(crate) fn exhausted(&self) -> Exhausted {
-        Exhausted::new(&self.budget, self.spent)
+        Exhausted::new(&self.budget, self.parent, self.spent)
     }
 }
 

@@ -7,7 +7,7 @@ use core::time::Duration;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use tach_core::ManualClock;
-use tach_tower::{Budget, BudgetLayer, Settings, enforce};
+use tach_tower::{Budget, BudgetLayer, Settings, enforce, scope};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{PLENTY, SHORT, cap, never, request, server};
@@ -124,4 +124,34 @@ async fn an_outer_limit_of_the_head_leaves_inner_bodies_alone() {
     let took = start.elapsed();
     assert!(took > SHORT && took <= 2 * SHORT + Duration::from_millis(2), "{took:?}");
     assert_eq!((outer.stats().ended_bodies(), inner.stats().ended_bodies()), (1, 0));
+}
+
+/// Returns the error of a client's call that never ends by itself.
+async fn message_of_a_call(budget: Budget, settings: Settings) -> String {
+    let client = BudgetLayer::client(settings).layer(never());
+    scope(budget, client.oneshot(request())).await.unwrap_err().to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_name_the_limit_that_ended_the_call() {
+    let (endless, whole) = (Budget::new(Duration::MAX), Budget::new(SHORT));
+    let own = Settings::new();
+    let head = own.clone().head(SHORT);
+    let cases = [
+        (endless, head.clone(), "the time budget of 20ms was spent while the call ran"),
+        (
+            Budget::new(PLENTY),
+            head,
+            "20ms, a part of the time budget of 3600s, were spent while the call ran",
+        ),
+        (whole, own, "the time budget of 20ms was spent while the call ran"),
+    ];
+    for (budget, settings, expected) in cases {
+        assert_eq!(message_of_a_call(budget, settings).await, expected);
+    }
+    // Counted from the start of the request.
+    let layer = BudgetLayer::server(Settings::new().body(SHORT));
+    let response = layer.layer(silent()).oneshot(request()).await.unwrap();
+    let error = response.into_body().collect().await.unwrap_err().to_string();
+    assert!(error.starts_with("the time budget of 20."), "{error}");
 }
