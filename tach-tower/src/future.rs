@@ -23,8 +23,10 @@ use crate::side::Side;
 pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
     ///
-    /// If the inner future is ready, returns its response or error, even if the budget is
-    /// exhausted. If only the budget is exhausted, drops the inner future, and answers for it.
+    /// If the inner future is ready, returns its response, even if the budget is exhausted, and a
+    /// server's error likewise. A client's error after the end of the budget is replaced by
+    /// [`Exhausted`]: a client that reads the header may end the call by itself. If only the budget
+    /// is exhausted, drops the inner future, and answers for it.
     ///
     /// # Panics
     ///
