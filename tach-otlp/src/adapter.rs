@@ -7,6 +7,7 @@ pub use crate::encode::attributes::Attributes;
 pub use crate::encode::limits::{AttributeLimits, SpanLimits};
 pub use crate::encode::metadata::{Metadata, Shown};
 pub use crate::encode::protobuf;
+pub use crate::encode::taken::Taken;
 pub use crate::encode::value::key_value;
 #[cfg(feature = "http")]
 use crate::options::{Otlp, Temporality};
@@ -33,7 +34,7 @@ pub fn endpoint(otlp: &Otlp, signal: Signal) -> String {
     otlp.shown_endpoint(signal)
 }
 
-/// Returns the limits of spans that the environment sets.
+/// Returns the limits of spans.
 #[cfg(feature = "http")]
 #[must_use]
 pub fn span_limits(otlp: &Otlp) -> SpanLimits {

@@ -7,6 +7,7 @@ pub(crate) mod metadata;
 pub mod protobuf;
 mod record;
 mod scope;
+pub(crate) mod taken;
 pub(crate) mod value;
 
 pub use self::record::LogRecords;

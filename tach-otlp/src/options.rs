@@ -55,7 +55,7 @@ pub struct Otlp {
     ignored: Vec<Fault>,
 }
 
-/// The limits that variables set.
+/// The limits of spans and of records.
 #[derive(Debug, Clone, Copy, Default)]
 struct Limits {
     spans: SpanLimits,
@@ -116,9 +116,9 @@ impl Otlp {
     /// Over HTTP, the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` are used, except for
     /// the hosts of `NO_PROXY` and for this machine.
     ///
-    /// Without variables, counts are limited to 128, and lengths of values are not limited. A
-    /// length is a number of characters. The collector is told how many attributes, events and
-    /// links were left out.
+    /// A length is a number of characters. [`max_attributes`](Self::max_attributes),
+    /// [`max_text_chars`](Self::max_text_chars), [`max_events`](Self::max_events) and
+    /// [`max_links`](Self::max_links) have the defaults of the limits.
     ///
     /// A variable that can't be used is ignored: see
     /// [`ignored_variables`](Self::ignored_variables). Methods that are called afterwards take
@@ -163,6 +163,67 @@ impl Otlp {
     /// ```
     pub fn metadata(mut self, all: impl IntoIterator<Item = Metadata>) -> Self {
         self.limits.spans.shown = Shown::only(all);
+        self
+    }
+
+    /// Sets the most attributes of a record, a span, an event of a span, and a link: 128 by default.
+    /// The collector is told how many were left out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().max_attributes(64);
+    /// ```
+    pub fn max_attributes(mut self, count: u32) -> Self {
+        let Limits { spans, records } = &mut self.limits;
+        (spans.attributes.count, records.count) = (count, count);
+        (spans.event_attributes, spans.link_attributes) = (count, count);
+        self.overrides_limit("ATTRIBUTE_COUNT_LIMIT")
+    }
+
+    /// Sets the most characters of each text in an attribute's value: not limited by default. A
+    /// sink of `tach-pipeline` has bounds of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().max_text_chars(4096);
+    /// ```
+    pub fn max_text_chars(mut self, count: usize) -> Self {
+        let Limits { spans, records } = &mut self.limits;
+        (spans.attributes.length, records.length) = (count, count);
+        self.overrides_limit("ATTRIBUTE_VALUE_LENGTH_LIMIT")
+    }
+
+    /// Sets the most events of a span: 128 by default. The collector is told how many were left
+    /// out. `tach-pipeline` keeps as many in memory until the span ends, and sends up to 3 MiB of a
+    /// span.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().max_events(1000);
+    /// ```
+    pub fn max_events(mut self, count: u32) -> Self {
+        self.limits.spans.events = count;
+        self.overrides_limit("EVENT_COUNT_LIMIT")
+    }
+
+    /// Sets the most links of a span: 128 by default. The collector is told how many were left out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let otlp = tach_otlp::Otlp::new().max_links(16);
+    /// ```
+    pub fn max_links(mut self, count: u32) -> Self {
+        self.limits.spans.links = count;
+        self.overrides_limit("LINK_COUNT_LIMIT")
+    }
+
+    /// Forgets the faults of the variables whose names end so, since a method sets their limit.
+    fn overrides_limit(mut self, end: &str) -> Self {
+        self.ignored.retain(|fault| !fault.name().ends_with(end));
         self
     }
 
@@ -290,7 +351,7 @@ impl Otlp {
         error::distinct(signals.chain(&self.ignored)).map(|it| it.clone().into()).collect()
     }
 
-    /// Returns the format of log records, with the limits that the environment sets.
+    /// Returns the format of log records, with the limits that the options set.
     ///
     /// # Examples
     ///

@@ -185,11 +185,13 @@ impl BackEnd {
                 }
             });
         });
-        spans.end_round(start, sinks);
+        spans.end_round(sinks);
         for inbox in inboxes.awake() {
-            if let Some(dropped) = inbox.take_dropped() {
-                sinks.queue_dropped(dropped);
-                spans.suspect_lost_ends();
+            if let Some(loss) = inbox.take_dropped() {
+                sinks.queue_dropped(&loss);
+                if loss.is_incomplete {
+                    spans.suspect_loss();
+                }
             }
         }
         if inboxes.settle(&shared.channel.queues) {

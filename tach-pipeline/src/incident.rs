@@ -122,6 +122,13 @@ pub enum Incident<'a> {
         /// The reason.
         error: &'a io::Error,
     },
+    /// A span can't end any more, since its last child was closed where its subscriber was not the
+    /// current one. This is reported once; [`Stats`](crate::Stats) counts such spans.
+    #[non_exhaustive]
+    NeverCloses {
+        /// The name of the span.
+        span: &'a str,
+    },
     /// A variable of the environment, or a part of its value, can't be used and is ignored.
     /// [`Builder::build`](crate::Builder::build) reports it, unless
     /// [`Builder::strict_environment`](crate::Builder::strict_environment) makes it an error.
@@ -219,6 +226,13 @@ impl fmt::Display for Incident<'_> {
             },
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())
+            }
+            Self::NeverCloses { span } => {
+                write!(
+                    f,
+                    "the span {span:?} never ends: a child of it was closed where the span's \
+                     subscriber was not the current one"
+                )
             }
             Self::Environment { error } => write!(f, "ignored in the environment: {error}"),
             Self::NotRecorded { error } => {

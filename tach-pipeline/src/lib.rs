@@ -236,10 +236,12 @@
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts.
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
-//!   bytes and a buffer for its records, which is 350 bytes for a span with three attributes. A
-//!   span has up to 256 KiB beside its start. Later events, values and links are dropped and
-//!   counted; an error among them sets the status nevertheless. Of more than 65,536 open spans, the
-//!   others are in a map with one lock.
+//!   bytes, which stay for later spans, and a buffer for its records, which is 350 bytes for a span
+//!   with three attributes. A record of 256 KiB is cut, as [`Builder::max_record_bytes`] cuts log
+//!   records: `truncated_bytes` is an attribute of the span or of the event. A span has up to 256
+//!   KiB beside its start, and 256 bytes more for each event that `Otlp::max_events` allows beyond
+//!   128, up to 3 MiB. Later events, values and links are dropped and counted; an error among them
+//!   sets the status nevertheless. 22 million spans may be open.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound. A quarter as
 //!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::thread;
 
 use self::drops::Drops;
+pub(crate) use self::drops::Loss;
 use self::flag::Flag;
 pub(crate) use self::flag::barrier;
 use self::links::{Link, Links};
@@ -23,12 +24,17 @@ use self::long::{LONG, Long};
 use self::pool::{Ends, Pool, Rings};
 use self::ring::{Consumer, Producer};
 use crate::frame::{self, Buffer};
-use crate::stats::Dropped;
 use crate::sync::Lock;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
 
 /// How a call proceeds if its thread's queue is full.
+///
+/// [`Stats::dropped`](crate::Stats::dropped) counts the records that are dropped. A span whose start
+/// is dropped is lost. `Stats::dropped_spans` counts these. A span that is sent says what it lacks: a
+/// full queue counts the attributes, events and links that it drops of a span, and keeps the end.
+/// If there are more of them than 64 KiB have room for, the spans that are open then have the
+/// attribute `tach.incomplete`, and one whose end is lost ends with the last record that is known.
 ///
 /// # Examples
 ///
@@ -95,6 +101,8 @@ struct Reader {
     consumer: Option<Consumer>,
     /// Whether the back end reads the queue in each round.
     is_awake: bool,
+    /// The memory for a record that is dropped after it was queued.
+    record: Vec<u8>,
 }
 
 impl Sender {
@@ -102,7 +110,11 @@ impl Sender {
         let Ends { producer, consumer } = pool.small.take();
         let queue = Queue {
             flag: Flag::asleep(),
-            reader: Lock::new(Reader { consumer: Some(consumer), is_awake: false }),
+            reader: Lock::new(Reader {
+                consumer: Some(consumer),
+                is_awake: false,
+                record: Vec::new(),
+            }),
             links: Links::default(),
             long: Long::default(),
             drops: Drops::default(),
@@ -174,7 +186,8 @@ impl Sender {
     }
 
     /// Adds a record to a full queue as `policy` says. `Block` waits for room while `may_wait`
-    /// returns `true`. Returns whether the record was added. If not, counts it as dropped.
+    /// returns `true`. Returns whether the record was added. If not, counts it as dropped. The end
+    /// of a span is added to what remains of dropped records, as long as these are few.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
@@ -208,8 +221,7 @@ impl Sender {
                 }
             }
         }
-        self.queue.drops.add(record.written());
-        false
+        self.queue.drops.add(record.written())
     }
 
     /// Marks the end of the queue. Call when the thread ends.
@@ -240,6 +252,7 @@ impl Queue {
             let references = frame::references(&bytes[before..]);
             long.extend((0..references).filter_map(|_| self.long.pop()));
         }
+        self.drops.take_remains(bytes);
         may_follow
     }
 
@@ -292,8 +305,8 @@ impl Queue {
         self.reader.lock().consumer.is_none()
     }
 
-    /// Takes the number of records that were dropped since the last call.
-    pub(crate) fn take_dropped(&self) -> Option<Dropped> {
+    /// Takes the numbers of records that were dropped since the last call.
+    pub(crate) fn take_dropped(&self) -> Option<Loss> {
         self.drops.take()
     }
 
@@ -318,14 +331,19 @@ impl Queue {
     /// Makes room: drops the oldest record, or returns a ring that was read to the pool. If the
     /// queue is empty, returns `false`.
     fn drop_one(&self, reader: &mut Reader) -> bool {
-        let Some(consumer) = &mut reader.consumer else { return false };
+        let Reader { consumer, record, .. } = reader;
+        let Some(consumer) = consumer else { return false };
         let mut head = [0; frame::HEAD];
         if consumer.read(&mut head) {
-            self.drops.add(&head);
             if frame::is_reference(&head) {
-                self.long.pop();
+                let record = self.long.pop();
+                self.drops.add(record.as_ref().map_or(&head[..], Buffer::written));
             } else {
-                consumer.skip(frame::length(&head).saturating_sub(head.len()));
+                record.clear();
+                record.extend_from_slice(&head);
+                record.resize(frame::length(&head).max(head.len()), 0);
+                consumer.read(&mut record[head.len()..]);
+                self.drops.add(record);
             }
             return true;
         }

@@ -15,6 +15,14 @@ pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8
     counted(Level::WARN, dropped, now, message)
 }
 
+/// Returns a record that reports how many records a queue dropped, and how many spans are lost with
+/// them.
+pub(crate) fn queue_dropped(dropped: &Dropped, spans: u64, now: UnixTime) -> Vec<u8> {
+    let spans = ("spans", spans);
+    let more = if spans.1 > 0 { core::slice::from_ref(&spans) } else { &[] };
+    with_counts(Level::WARN, dropped, more, now, "records dropped")
+}
+
 /// Returns a record that reports how many records of a callsite were over the rate limit.
 pub(crate) fn refused(callsite: Callsite, refused: &Dropped, now: UnixTime) -> Vec<u8> {
     let Callsite { file, line } = callsite;
@@ -24,11 +32,25 @@ pub(crate) fn refused(callsite: Callsite, refused: &Dropped, now: UnixTime) -> V
 
 /// Returns a record with a number of records, and when the first and the last of them happened.
 pub(crate) fn counted(level: Level, times: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
+    with_counts(level, times, &[], now, message)
+}
+
+/// Like [`counted`], with further counts.
+fn with_counts(
+    level: Level,
+    times: &Dropped,
+    more: &[(&'static str, u64)],
+    now: UnixTime,
+    message: &str,
+) -> Vec<u8> {
     let mut scratch = Scratch::new();
     let target = MaybeStatic::Static(OWN_TARGET);
     let mut record = Writer::begin(&mut scratch, Time::Unix(now), level, target);
     record.message(format_args!("{message}"));
     record.field(MaybeStatic::Static("count"), Value::U64(times.count));
+    for (key, count) in more {
+        record.field(MaybeStatic::Static(key), Value::U64(*count));
+    }
     let mut time = |key, time| {
         record.printed_field(MaybeStatic::Static(key), format_args!("{time:.6}"));
     };

@@ -35,6 +35,8 @@ pub struct Stats {
     dropped: u64,
     pub(crate) early: u64,
     pub(crate) spanless: u64,
+    pub(crate) dropped_spans: u64,
+    pub(crate) unclosed: u64,
     sinks: Vec<SinkStats>,
 }
 
@@ -254,6 +256,10 @@ pub(crate) struct Counts {
     pub(crate) early: Count,
     /// Records whose span was not known.
     pub(crate) spanless: Count,
+    /// Spans that are lost since a queue dropped their start.
+    pub(crate) dropped_spans: Count,
+    /// Spans that the registry will never close.
+    pub(crate) unclosed: Count,
     pub(crate) sinks: Vec<Arc<SinkCounts>>,
 }
 
@@ -340,6 +346,8 @@ impl Counts {
             dropped: self.dropped.get(),
             early: self.early.get(),
             spanless: self.spanless.get(),
+            dropped_spans: self.dropped_spans.get(),
+            unclosed: self.unclosed.get(),
             sinks: self.sinks.iter().map(|sink| sink.stats()).collect(),
         }
     }

@@ -18,7 +18,7 @@ pub(crate) mod sampling;
 pub(crate) mod sampling;
 pub(crate) mod w3c;
 
-pub(crate) use self::contexts::Contexts;
+pub(crate) use self::contexts::{Contexts, Started};
 use self::sampling::Callers;
 use crate::ids::Around;
 use crate::ids::SpanContext;

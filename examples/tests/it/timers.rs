@@ -98,7 +98,7 @@ fn local_where_there_is_no_such_zone() {
 fn unix() {
     let lines = lines(&mut timer("unix"));
     let digits: Vec<_> = lines.iter().map(|(time, _)| time.len()).collect();
-    assert_eq!(digits, [10, 13, 16, 19]);
+    assert_eq!(digits, [13, 19]);
     for (time, _) in lines {
         let ns = format!("{time:0<19}").parse().unwrap();
         assert_is_now(UnixTime::from_nanos(ns));

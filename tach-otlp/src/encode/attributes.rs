@@ -4,6 +4,7 @@ use tach_log::Value;
 
 use super::limits::AttributeLimits;
 use super::protobuf::{message, number};
+use super::taken::Taken;
 use super::value::{key_texts, key_value};
 
 /// Appends attributes up to a limit, and counts further attributes as dropped.
@@ -27,6 +28,13 @@ impl Attributes {
     pub fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         let longest = self.limits.length;
         self.add_by(to, |to| key_value(to, key, value, longest));
+    }
+
+    /// Appends an attribute that comes from no field, unless a field has its key.
+    pub fn add_own(&mut self, to: &mut Vec<u8>, taken: Taken, key: &str, value: Value<'_>) {
+        if !taken.has(key) {
+            self.add(to, key, value);
+        }
     }
 
     /// Appends a list of texts.

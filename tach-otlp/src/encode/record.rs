@@ -1,17 +1,19 @@
 //! Encodes a log record for OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `common.proto`).
 
+use core::cell::Cell;
 use core::{mem, str};
 use std::io;
 
-use tach_log::adapter::{self, Names};
-use tach_log::{Event, Format, Value};
+use tach_log::adapter;
+use tach_log::{Chain, Event, Format, Value};
 
 use super::attributes::Attributes;
 use super::limits::AttributeLimits;
 use super::metadata::{Metadata, Shown};
 use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use super::scope::in_scope;
+use super::taken::Taken;
 use super::value::{self, any_value, cut};
 
 /// The numbers of the messages' fields.
@@ -29,12 +31,11 @@ mod field {
     pub(super) const EVENT_NAME: u32 = 12;
 }
 
-/// The attribute with an error's text.
+/// The lowest number of the severity `ERROR`.
+const ERROR: u64 = 17;
+
 const EXCEPTION: &str = "exception.message";
-
-/// The keys of attributes that do not come from fields of the event.
-const RESERVED: [&str; 6] = [FILE, LINE, THREAD_NAME, THREAD_ID, SPANS, EXCEPTION];
-
+const SOURCES: &str = "exception.stacktrace";
 const FILE: &str = "code.file.path";
 const LINE: &str = "code.line.number";
 const THREAD_NAME: &str = "thread.name";
@@ -45,8 +46,10 @@ const SPANS: &str = "span";
 /// `ResourceLogs`.
 ///
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
-/// are hexadecimal, and `err`, `error` or `exception.message` is `exception.message`. `_` follows
-/// the key of a field that is an attribute of the record's place, thread or spans.
+/// are hexadecimal. The first error of a record is `exception.message`, and its sources are
+/// `exception.stacktrace`. An error of the key `err` or `error` has no other attribute. In a record
+/// of the level `ERROR`, a text of such a key is `exception.message` if no error is. An attribute of
+/// the record's place, thread, spans or exception is left out if a field has its key.
 ///
 /// # Examples
 ///
@@ -107,40 +110,44 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
         bytes(to, field::EVENT_NAME, name.as_bytes());
     }
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
+    let taken = taken(event);
     if shown.has(Metadata::Location) {
         if let Some(file) = event.file() {
-            attributes.add(to, FILE, Value::Str(file));
+            attributes.add_own(to, taken, FILE, Value::Str(file));
         }
         if let Some(line) = event.line() {
-            attributes.add(to, LINE, line.into());
+            attributes.add_own(to, taken, LINE, line.into());
         }
     }
     if shown.has(Metadata::Thread) {
         if let Some(name) = event.thread_name() {
-            attributes.add(to, THREAD_NAME, Value::Str(name));
+            attributes.add_own(to, taken, THREAD_NAME, Value::Str(name));
         }
         if let Some(id) = event.thread_id() {
-            attributes.add(to, THREAD_ID, id.into());
+            attributes.add_own(to, taken, THREAD_ID, id.into());
         }
     }
-    if adapter::has_spans(event) {
+    if adapter::has_spans(event) && !taken.has(SPANS) {
         let longest = limits.length;
         attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
     }
-    let (mut trace, mut span, mut has_exception) = (None, None, false);
-    let mut names = Names::default();
+    let (mut trace, mut span) = (None, None);
+    let mut has_exception = taken.has(EXCEPTION) || taken.has(SOURCES);
+    let is_error = adapter::severity_number(event) >= ERROR;
     event.fields(|key, value| {
         match (key, value) {
             ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
             ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
-            ("err" | "error" | EXCEPTION, value) if !mem::replace(&mut has_exception, true) => {
-                attributes.add(to, EXCEPTION, value);
+            (key, Value::Error(chain)) if !mem::replace(&mut has_exception, true) => {
+                exception(to, &mut attributes, chain);
+                if !is_exception(key) {
+                    attributes.add(to, key, value);
+                }
             }
-            // OTLP requires that each key occurs once.
-            (key, value) if RESERVED.contains(&key) => {
-                let reserved = |is: &dyn Fn(&str) -> bool| RESERVED.iter().any(|key| is(key));
-                let name = names.free(key, &reserved, &|is| adapter::has_key(event, is));
-                attributes.add(to, &name, value);
+            (key, Value::Str(_))
+                if is_error && is_exception(key) && !mem::replace(&mut has_exception, true) =>
+            {
+                attributes.add(to, EXCEPTION, value);
             }
             (key, value) => attributes.add(to, key, value),
         }
@@ -169,6 +176,32 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     }
     attributes.end(to, field::DROPPED_ATTRIBUTES);
     Ok(())
+}
+
+/// Returns the keys that the fields of an event take.
+fn taken(event: &Event<'_>) -> Taken {
+    let taken = Cell::new(Taken::default());
+    adapter::has_key(event, &|key| {
+        let mut with_key = taken.get();
+        with_key.add(key);
+        taken.set(with_key);
+        false
+    });
+    taken.get()
+}
+
+/// Returns whether a field with the key is an error if its value may be one.
+fn is_exception(key: &str) -> bool {
+    matches!(key, "err" | "error")
+}
+
+/// Appends an error and its sources.
+fn exception(to: &mut Vec<u8>, attributes: &mut Attributes, chain: Chain<'_>) {
+    let mut messages = chain.messages().peekable();
+    attributes.add(to, EXCEPTION, Value::Str(messages.next().unwrap_or_default()));
+    if messages.peek().is_some() {
+        attributes.add_texts(to, SOURCES, messages);
+    }
 }
 
 /// Appends the `KeyValue` of the names of the spans, with `:` between them.
@@ -208,6 +241,7 @@ fn of_hex(id: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use log::Level;
     use tach_core::UnixTime;
     use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site};
 
@@ -227,12 +261,12 @@ mod tests {
         }
     }
 
-    fn keys(own: &'static [&'static str]) -> Vec<String> {
+    fn keys(level: Level, own: &'static [&'static str]) -> Vec<String> {
         let fields = Own(own);
         let event = adapter::event(Parts {
             time: UnixTime::EPOCH,
-            level: log::Level::Info,
-            level_name: "INFO",
+            level,
+            level_name: "",
             target: "app",
             message: "",
             fields: &fields,
@@ -265,23 +299,14 @@ mod tests {
 
     #[test]
     fn no_attribute_has_a_key_twice() {
-        let own = &[
-            "span",
-            "span_",
-            "thread.name",
-            "code.file.path",
-            "err",
-            "error",
-            "exception.message",
-            "k",
-        ];
-        let all = keys(own);
-        assert_eq!(all.len(), RESERVED.len() - 1 + own.len(), "{all:?}");
-        let different: std::collections::HashSet<_> = all.iter().collect();
-        assert_eq!(different.len(), all.len(), "{all:?}");
-        assert!(
-            all.contains(&"span_2".to_owned()) && all.contains(&"exception.message_".to_owned())
-        );
-        assert_eq!(keys(&["exception.message"]).last().unwrap(), "exception.message");
+        let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, SOURCES, "k"];
+        for level in [Level::Info, Level::Error] {
+            assert_eq!(keys(level, own), [&[LINE], &own[..]].concat(), "each field is unchanged");
+        }
+        let place = [FILE, LINE, THREAD_NAME, THREAD_ID, SPANS];
+        let with_place = |own: &[&'static str]| [&place[..], own].concat();
+        let texts: &[&str] = &["error", "err"];
+        assert_eq!(keys(Level::Info, &["error", "err"]), with_place(texts));
+        assert_eq!(keys(Level::Error, &["error", "err"]), with_place(&[EXCEPTION, "err"]));
     }
 }

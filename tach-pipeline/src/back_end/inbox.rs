@@ -10,8 +10,7 @@ use tach_core::UnixTime;
 
 use crate::buffers::Buffers;
 use crate::frame::{self, Buffer};
-use crate::queue::{Queue, QueueId};
-use crate::stats::Dropped;
+use crate::queue::{Loss, Queue, QueueId};
 
 /// After this many rounds without bytes, the queue falls asleep: the next record of its thread
 /// wakes the back end.
@@ -169,8 +168,8 @@ impl Inbox {
         self.done == self.bytes.len() && self.queue.is_empty()
     }
 
-    /// Takes the number of records that the queue dropped since the last call.
-    pub(crate) fn take_dropped(&self) -> Option<Dropped> {
+    /// Takes the numbers of records that the queue dropped since the last call.
+    pub(crate) fn take_dropped(&self) -> Option<Loss> {
         self.queue.take_dropped()
     }
 }

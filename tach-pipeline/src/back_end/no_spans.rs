@@ -22,7 +22,7 @@ impl Spans {
 
     pub(super) fn released(&mut self, _: &Frame<'_>, _: UnixTime) {}
 
-    pub(super) fn end_round(&mut self, _: UnixTime, _: &mut Sinks) {}
+    pub(super) fn end_round(&mut self, _: &mut Sinks) {}
 
     pub(super) fn finish(&mut self, _: bool, _: bool, _: &mut Sinks) {}
 
@@ -34,7 +34,7 @@ impl Spans {
 
     pub(super) fn export_durations(&mut self, _: UnixTime, _: bool, _: &mut Sinks) {}
 
-    pub(super) fn suspect_lost_ends(&mut self) {}
+    pub(super) fn suspect_loss(&mut self) {}
 
     pub(super) fn are_waiting(&self) -> bool {
         false

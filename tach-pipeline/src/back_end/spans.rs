@@ -12,17 +12,17 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 pub(crate) use self::sent::Sent;
+use crate::filter::OWN_TARGET;
 use crate::flight::Recorder;
-use crate::frame::{self, Frame};
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{self, Frame, Scratch, Time, Writer};
+use crate::incident::Incident;
+use crate::level::Level;
 use crate::queue::QueueId;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
-use crate::spans::span::Span;
+use crate::spans::span::{MOST_EVENTS, Span};
 use crate::spans::traces::{Round, Traces};
-
-/// The default for the largest number of events in a span, from the specification. The sinks may
-/// set another number.
-const MOST_EVENTS: u32 = 128;
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
@@ -83,13 +83,23 @@ impl Spans {
         self.traces.released(record, time);
     }
 
-    /// Ends the round that began at `start`. Passes on the spans that ended in the round before,
-    /// except for spans in traces that are not kept.
-    pub(super) fn end_round(&mut self, start: UnixTime, sinks: &mut Sinks) {
+    /// Ends a round. Passes on the spans that ended in the round before, except for spans in traces
+    /// that are not kept.
+    pub(super) fn end_round(&mut self, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
         let counts = &shared.channel.progress.counts;
-        traces.end_round(start, &round(shared), |span| pass_on(span, recorder, sent, sinks));
+        traces.end_round(&round(shared), |span| pass_on(span, recorder, sent, sinks));
         sent.end_round(counts, sinks);
+        if let Some(span) = shared.spans.never_closes.take() {
+            let now = shared.now();
+            let incident = Incident::NeverCloses { span };
+            let mut scratch = Scratch::new();
+            let (time, target) = (Time::Unix(now), MaybeStatic::Static(OWN_TARGET));
+            let mut record = Writer::begin(&mut scratch, time, Level::WARN, target);
+            record.message(format_args!("{incident}"));
+            record.end();
+            sinks.report(&incident, scratch.written(), now);
+        }
     }
 
     /// Passes on all spans that have ended, except for spans in traces that are not kept. Call
@@ -131,9 +141,10 @@ impl Spans {
         }
     }
 
-    /// Begins to search for spans whose end was dropped. Call after records were dropped.
-    pub(super) fn suspect_lost_ends(&mut self) {
-        self.traces.suspect_lost_ends();
+    /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
+    /// Call after more was dropped of spans than their remains say.
+    pub(super) fn suspect_loss(&mut self) {
+        self.traces.suspect_loss();
     }
 
     /// Returns whether a record or a span waits for the next round.

@@ -1,7 +1,6 @@
 //! Keeps the records of the last spans and events in blocks. When the memory is used up, forgets
 //! the oldest block to make room for the next.
 
-use core::iter;
 use core::mem;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -26,8 +25,7 @@ pub(crate) struct Block {
     bytes: Vec<u8>,
     /// The spans, with the places of their records in the block.
     spans: Vec<Kept>,
-    /// The time of the item that was added last: when the event happened, or when the span
-    /// ended.
+    /// The latest time of an item: when an event happened, or when a span ended.
     last: Option<UnixTime>,
 }
 
@@ -62,22 +60,18 @@ impl Block {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(record);
         frame::set_time(&mut self.bytes[start..], time);
-        self.last = Some(time);
+        self.last = self.last.max(Some(time));
     }
 
     pub(super) fn add_span(&mut self, span: &Span<'_>) {
         self.spans.push(Kept::without_events(span, &mut self.bytes));
-        self.last = Some(span.end);
+        // A span may have been left long before it closes.
+        self.last = self.last.max(Some(span.end));
     }
 
     /// Returns first all events and then all spans, each in the order in which they were added.
     pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
-        let mut rest = &self.bytes[..];
-        let records = iter::from_fn(move || {
-            let (record, after) = frame::split(rest)?;
-            rest = after;
-            Some(record)
-        });
+        let records = frame::split_all(&self.bytes);
         let events = records.filter(|record| !frame::is_of_span(record)).filter_map(|record| {
             let time = frame::time(record)?.unix_time();
             Some(Item::Event(time, record))

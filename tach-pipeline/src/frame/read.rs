@@ -1,6 +1,7 @@
 //! Reads the bytes of a record. Never panics, whatever the bytes are.
 
 mod fields;
+pub(super) mod remains;
 #[cfg(feature = "tracing")]
 #[cfg_attr(
     not(any(feature = "otlp", feature = "perfetto")),
@@ -15,6 +16,7 @@ use tach_core::{Instant, UnixTime};
 use tach_log::adapter::{DEPTH, Parts, Site};
 
 pub(crate) use self::fields::Fields;
+use super::kind::{RECORD_SHIFT, RecordKind};
 use super::{EVENT_NAME, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -42,19 +44,19 @@ pub(crate) fn is_reference(bytes: &[u8]) -> bool {
 /// Returns how many of the records in `bytes` are references.
 #[cold]
 pub(crate) fn references(bytes: &[u8]) -> usize {
-    records(bytes).filter(|record| is_reference(record)).count()
+    split_all(bytes).filter(|record| is_reference(record)).count()
 }
 
 /// Returns how many of the records in `bytes` are events, and not parts of spans.
 pub(crate) fn events(bytes: &[u8]) -> usize {
     let is_event = |record: &&[u8]| {
-        Head::read(&mut Reader(record)).is_some_and(|head| head.kind >> u16::BITS == 0)
+        Head::read(&mut Reader(record)).is_some_and(|head| head.part() == RecordKind::Event as u8)
     };
-    records(bytes).filter(is_event).count()
+    split_all(bytes).filter(is_event).count()
 }
 
-/// Returns the whole records in `bytes`.
-fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the records in `bytes`, up to one that is incomplete.
+pub(crate) fn split_all(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     iter::from_fn(move || {
         let (record, after) = split(rest)?;
@@ -92,6 +94,13 @@ impl Head {
             0 => Time::Ticks(Instant::from_ticks(self.time)),
             _ => Time::Unix(UnixTime::from_nanos(self.time)),
         }
+    }
+
+    /// Returns the record's [kind](super::kind::RecordKind) as a number.
+    #[inline]
+    fn part(&self) -> u8 {
+        let [part, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
+        part
     }
 
     #[inline]

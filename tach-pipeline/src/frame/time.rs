@@ -11,6 +11,15 @@ pub(crate) enum Time {
 }
 
 impl Time {
+    /// Returns the ticks, or the nanoseconds since 1970.
+    #[inline]
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Ticks(instant) => instant.as_ticks(),
+            Self::Unix(time) => time.as_nanos(),
+        }
+    }
+
     #[inline]
     pub(crate) fn unix_time(self) -> UnixTime {
         match self {

@@ -236,11 +236,8 @@ impl<'a> Writer<'a> {
 /// Returns the words of a head without the message's code.
 #[inline]
 fn head(time: Time, level: Level) -> [u64; 3] {
-    let (flags, time) = match time {
-        Time::Ticks(instant) => (0, instant.as_ticks()),
-        Time::Unix(time) => (UNIX, time.as_nanos()),
-    };
-    [0, time, u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT]
+    let flags = if matches!(time, Time::Unix(_)) { UNIX } else { 0 };
+    [0, time.number(), u64::from(flags) | u64::from(level.as_byte()) << LEVEL_SHIFT]
 }
 
 #[expect(clippy::inline_always, reason = "the words are in registers")]

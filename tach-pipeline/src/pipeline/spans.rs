@@ -5,6 +5,7 @@ use std::io;
 use std::panic;
 use std::sync::Arc;
 
+use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
 use crate::durations::Collected;
@@ -20,6 +21,17 @@ impl Pipeline {
     /// Gives a handle that becomes the layer of a subscriber keys of its own.
     pub(crate) fn begin_layer(&mut self) {
         self.keys = Keys::of_layer(self.id());
+    }
+
+    /// Takes the subscriber of which this handle is a layer.
+    pub(crate) fn set_subscriber(&self, subscriber: &Dispatch) {
+        self.keys.set_registry(subscriber);
+    }
+
+    /// Returns whether the thread's current subscriber is that of which this handle is a layer.
+    #[inline]
+    pub(crate) fn is_subscriber_current(&self) -> bool {
+        self.keys.are_current()
     }
 
     /// Returns the key of a span of the layer's subscriber.
@@ -156,7 +168,16 @@ mod tests {
             drop(tracing::info_span!("found room"));
             assert!(!contexts.take_lost_end());
             let span = tracing::info_span!("found none");
+            let [one, other] =
+                [(); 2].map(|()| tracing::info_span!("values", late = tracing::field::Empty));
             (0..1_000).for_each(|_| drop(tracing::info_span!("fills the queue")));
+            assert!(!contexts.take_lost_end(), "a span without a start has no end");
+            // Nothing more remains of dropped records.
+            for number in 0..2_000 {
+                one.record("late", number);
+                other.record("late", number);
+            }
+            drop((one, other));
             assert!(contexts.take_lost_end());
             assert!(!contexts.take_lost_end());
             drop(span);

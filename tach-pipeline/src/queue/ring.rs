@@ -153,15 +153,6 @@ impl Consumer {
         self.advance(waiting);
     }
 
-    /// Skips `bytes` bytes if the ring contains that many. Returns whether it does.
-    pub(super) fn skip(&mut self, bytes: usize) -> bool {
-        let are_there = bytes <= self.waiting();
-        if are_there {
-            self.advance(bytes);
-        }
-        are_there
-    }
-
     /// Frees the next bytes for the producer.
     fn advance(&mut self, bytes: usize) {
         debug_assert_eq!(bytes % WORD, 0);
@@ -210,15 +201,13 @@ mod tests {
         Push(usize),
         Read(usize),
         Take,
-        Skip(usize),
     }
 
     fn act() -> impl Strategy<Value = Act> {
-        (0_usize..12, 0..4).prop_map(|(words, act)| match act {
+        (0_usize..12, 0..3).prop_map(|(words, act)| match act {
             0 => Act::Push(words),
             1 => Act::Read(words),
-            2 => Act::Take,
-            _ => Act::Skip(words),
+            _ => Act::Take,
         })
     }
 
@@ -250,11 +239,6 @@ mod tests {
                         consumer.take(&mut bytes);
                         prop_assert_eq!(&bytes[1..], &*expected.make_contiguous());
                         expected.clear();
-                    }
-                    Act::Skip(words) => {
-                        let are_there = words * WORD <= expected.len();
-                        prop_assert_eq!(consumer.skip(words * WORD), are_there);
-                        expected.drain(..if are_there { words * WORD } else { 0 });
                     }
                 }
                 prop_assert_eq!(consumer.waiting(), expected.len());

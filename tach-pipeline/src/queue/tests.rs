@@ -61,7 +61,7 @@ fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
     for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
         sender.push_when_full(&mut longer, policy, || panic!("it waits"));
         assert!(!sender.queue.is_empty());
-        let dropped = sender.queue.take_dropped().map(|dropped| dropped.count);
+        let dropped = sender.queue.take_dropped().map(|loss| loss.records.count);
         assert_eq!((dropped, sender.queue.is_empty()), (Some(1), true), "{policy:?}");
     }
 }
@@ -149,7 +149,7 @@ fn the_bytes_of_long_records_count() {
         push(&mut sender, &long, WhenFull::DropNewest);
         let expected = [&vec![long.written(); count][..], &[short.written()]].concat();
         assert_eq!(taken(&sender.queue), expected);
-        assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(1));
+        assert_eq!(sender.queue.take_dropped().map(|loss| loss.records.count), Some(1));
         assert!(!sender.is_half_full() && sender.push_beyond(&mut long.clone(), false));
     }
 }
@@ -164,7 +164,7 @@ fn the_oldest_make_room_for_a_long_record() {
     push(&mut sender, &second, WhenFull::DropOldest);
     let records = taken(&sender.queue);
     assert_eq!(records, [second.written()]);
-    assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(201));
+    assert_eq!(sender.queue.take_dropped().map(|loss| loss.records.count), Some(201));
 }
 
 /// The record exceeds the bound, but its memory is already allocated by the caller.
@@ -175,7 +175,11 @@ fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
     let (short, longer) = (record(1, 100), record(2, pool.bytes()));
     for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
         push(&mut sender, &longer, policy);
-        assert_eq!(sender.queue.take_dropped().map(|dropped| dropped.count), Some(1), "{policy:?}");
+        assert_eq!(
+            sender.queue.take_dropped().map(|loss| loss.records.count),
+            Some(1),
+            "{policy:?}"
+        );
     }
     push(&mut sender, &short, WhenFull::Block);
     let queue = Arc::clone(sender.queue());
@@ -234,7 +238,7 @@ proptest! {
                 }
             }
             dropped += pushed.drain(..).count() as u64;
-            let counted = sender.queue.take_dropped().map_or(0, |dropped| dropped.count);
+            let counted = sender.queue.take_dropped().map_or(0, |loss| loss.records.count);
             prop_assert_eq!(counted, dropped);
             dropped = 0;
         }

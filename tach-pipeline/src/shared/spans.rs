@@ -2,14 +2,18 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use tach_core::{Instant, UnixTime};
+
+use super::Shared;
 use crate::channel::Channel;
 use crate::durations::Collected;
 use crate::error::Error;
 use crate::flight::{Flight, Snapshot};
-use crate::frame::Wanted;
+use crate::frame::{Time, Wanted};
 use crate::ids::{Around, SpanContext};
+use crate::sync::Switch;
 pub(crate) use crate::trace::key::Keys;
 use crate::trace::sampling::{Callers, Sampling};
 use crate::trace::{self, Contexts, current, otel};
@@ -30,6 +34,29 @@ pub(crate) struct Spans {
     pub(crate) durations: Option<Collected>,
     /// `None` without a flight recorder.
     pub(crate) flight: Option<Arc<Flight>>,
+    pub(crate) never_closes: NeverCloses,
+}
+
+/// The name of the first span that the registry will never close.
+#[derive(Default)]
+pub(crate) struct NeverCloses {
+    span: OnceLock<&'static str>,
+    is_unreported: Switch,
+}
+
+impl NeverCloses {
+    /// Sets the name, if none is set yet.
+    pub(crate) fn set(&self, span: &'static str) {
+        if self.span.set(span).is_ok() {
+            self.is_unreported.on();
+        }
+    }
+
+    /// Returns the name once.
+    pub(crate) fn take(&self) -> Option<&'static str> {
+        let span = self.span.get()?;
+        (self.is_unreported.is_on() && self.is_unreported.off()).then_some(span)
+    }
 }
 
 impl Spans {
@@ -44,6 +71,7 @@ impl Spans {
             contexts: wanted.are_spans().then(Contexts::new),
             durations: None,
             flight: None,
+            never_closes: NeverCloses::default(),
         }
     }
 
@@ -91,6 +119,17 @@ impl Spans {
         let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
         channel.check_waiter()?;
         flight.requests.wait(timeout, || channel.wake())
+    }
+}
+
+impl Shared {
+    /// Returns the time that [`clock_time`](Self::clock_time) returned, by its number.
+    #[inline]
+    pub(crate) fn time_of(&self, number: u64) -> Time {
+        match &self.clock {
+            None => Time::Ticks(Instant::from_ticks(number)),
+            Some(_) => Time::Unix(UnixTime::from_nanos(number)),
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::filter::Levels;
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
+use crate::queue::Loss;
 use crate::report;
 use crate::stats::{Counts, Dropped, Items, SinkCounts};
 
@@ -129,6 +130,8 @@ pub(crate) struct Sinks {
     records: u64,
     /// Records that the queues dropped and that were not reported yet.
     dropped: Option<Dropped>,
+    /// How many of these are starts of spans.
+    dropped_spans: u64,
     /// When records that the queues dropped were last reported.
     reported: Option<Instant>,
 }
@@ -192,7 +195,16 @@ impl Sinks {
             }
         }
         let progress = Arc::clone(progress);
-        Ok(Self { layouts, threads, reporter, progress, records: 0, dropped: None, reported: None })
+        Ok(Self {
+            layouts,
+            threads,
+            reporter,
+            progress,
+            records: 0,
+            dropped: None,
+            dropped_spans: 0,
+            reported: None,
+        })
     }
 
     /// Adds a record, which happened at `time`.
@@ -204,9 +216,12 @@ impl Sinks {
 
     /// Counts the records that a queue dropped.
     #[cold]
-    pub(crate) fn queue_dropped(&mut self, dropped: Dropped) {
-        self.progress.counts.dropped.add(dropped.count);
-        dropped.add_to(&mut self.dropped);
+    pub(crate) fn queue_dropped(&mut self, loss: &Loss) {
+        let Loss { records, spans, .. } = loss;
+        self.progress.counts.dropped.add(records.count);
+        self.progress.counts.dropped_spans.add(*spans);
+        records.add_to(&mut self.dropped);
+        self.dropped_spans += spans;
     }
 
     /// If queues dropped records, adds a record that states their number. Unless it `is_asked`, a
@@ -223,9 +238,16 @@ impl Sinks {
         let Some(dropped) = self.dropped.take() else { return };
         self.reported = Some(Instant::now());
         let (items, count) = (Items::RECORDS.as_str(), dropped.count);
-        self.reporter.report(&Incident::Dropped { sink: None, items, count });
-        let bytes = report::dropped(&dropped, now, "records dropped");
-        if let Some(record) = Frame::read(&bytes) {
+        let spans = core::mem::take(&mut self.dropped_spans);
+        let bytes = report::queue_dropped(&dropped, spans, now);
+        self.report(&Incident::Dropped { sink: None, items, count }, &bytes, now);
+    }
+
+    /// Reports an incident, and adds a record of it.
+    #[cold]
+    pub(crate) fn report(&mut self, incident: &Incident<'_>, record: &[u8], now: UnixTime) {
+        self.reporter.report(incident);
+        if let Some(record) = Frame::read(record) {
             self.layouts.iter_mut().for_each(|layout| layout.record(&record, now));
         }
     }

@@ -57,17 +57,23 @@ impl Sink {
     /// The target is the scope, the message is the body, and fields are attributes, as are
     /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
     /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. `err` and `error` are `exception.message`.
+    /// hexadecimal digits. The first error of a record is `exception.message`. So is a text of the
+    /// key `err` or `error` at the level `ERROR`. A field wins over an attribute of the same key.
     ///
     /// # Spans
     ///
     /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
     /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
     /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
-    /// `thread.name` and `thread.id`, unless [`Otlp::metadata`] chooses others. A span ends when its
-    /// last handle is dropped. An event within a span is an event of the span, unless
-    /// [`Otlp::without_span_events`] says otherwise; one of the level `ERROR` sets the status to an
-    /// error. A span that [follows from] another one links to it.
+    /// `thread.name` and `thread.id`, unless a field has the key or [`Otlp::metadata`]
+    /// chooses others. An event within a span is an event
+    /// of the span, unless [`Otlp::without_span_events`] says otherwise; one of the level `ERROR`
+    /// sets the status to an error. A span that [follows from] another one links to it.
+    ///
+    /// A span ends when a thread leaves it for the last time, or when its last handle is dropped if
+    /// no thread has entered it. It is sent after the last handles of the span and of its children
+    /// were dropped. A span is sent with up to 3 MiB; the counts of dropped attributes, events and
+    /// links have the rest. `truncated_bytes` is the number of bytes that its texts lack.
     ///
     /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too, and the events within
     /// spans. The children of such a span have a parent that the collector does not know. To filter

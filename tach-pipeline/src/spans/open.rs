@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use tach_core::UnixTime;
 
 use self::line::Line;
-use self::span::Open;
+use self::span::{Bounds, Open, bounded};
 use super::lost_ends::LostEnds;
 use crate::buffers::Buffers;
 use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
@@ -43,8 +43,7 @@ pub(super) struct Spans {
     lost_ends: LostEnds,
     buffers: Buffers,
     redacted: Vec<String>,
-    /// The most events of a span. Errors are kept even beyond that, since they set the status.
-    most_events: u32,
+    bounds: Bounds,
     /// Whether spans that are not sampled are kept until their end, because their durations are
     /// collected.
     takes_unsampled: bool,
@@ -57,7 +56,7 @@ struct Ending {
     span: u64,
     end: UnixTime,
     /// The queue of the thread that ended the span. `None` if the record of the end was dropped.
-    /// In that case `end` is the time when the loss was noticed.
+    /// In that case `end` is the time of the last record.
     queue: Option<QueueId>,
 }
 
@@ -73,7 +72,7 @@ impl Spans {
             lost_ends: LostEnds::default(),
             buffers: Buffers::default(),
             redacted,
-            most_events,
+            bounds: Bounds::new(most_events),
             takes_unsampled,
         }
     }
@@ -146,18 +145,23 @@ impl Spans {
         }
     }
 
-    /// Begins to search for spans whose end was dropped. Call after records were dropped.
-    pub(super) fn suspect_lost_ends(&mut self) {
+    /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
+    /// Call after more was dropped of spans than their remains say.
+    pub(super) fn suspect_loss(&mut self) {
+        self.open.values_mut().for_each(|open| open.dropped.is_more = true);
         self.lost_ends.suspect();
     }
 
-    /// Continues the search for spans whose end was dropped, and ends those that were found.
-    /// `contexts` no longer contains the ids of these spans.
-    pub(super) fn end_lost(&mut self, contexts: &Contexts, now: UnixTime) {
-        if self.lost_ends.is_looking() {
-            let lost = self.lost_ends.end_round(self.open.keys().copied(), || contexts.spans());
-            let lost = lost.into_iter().map(|span| Ending { span, end: now, queue: None });
-            self.ending.extend(lost);
+    /// Continues the search for spans whose end was dropped, and ends those that were found, at the
+    /// time of their last record. `contexts` no longer contains the ids of these spans.
+    pub(super) fn end_lost(&mut self, contexts: &Contexts) {
+        let Self { open, lost_ends, ending, .. } = self;
+        if lost_ends.is_looking() {
+            let lost = lost_ends.end_round(open.keys().copied(), || contexts.spans());
+            let lost = lost.into_iter().filter_map(|span| {
+                Some(Ending { span, end: open.get(&span)?.last_time(), queue: None })
+            });
+            ending.extend(lost);
         }
         // The search begins in the next round. By then the span's start was taken.
         if contexts.take_lost_end() {
@@ -221,9 +225,13 @@ impl Spans {
             let added = Frame::read(record).and_then(|it| it.context());
             return added.is_none_or(|span| self.take_event(span.span, record, time));
         }
+        let (record, lost) = &bounded(record);
         let Some(part) = SpanPart::read(record) else { return true };
         if let What::Start(start) = &part.what {
             self.take_start(&part, start.parent, record, time, queue);
+            if let Some(open) = self.open.get_mut(&part.context.span).filter(|_| *lost > 0) {
+                open.dropped.bytes += lost;
+            }
             return true;
         }
         let span = part.context.span;
@@ -239,7 +247,11 @@ impl Spans {
                 let end = open.line.unix_time(part.time, time);
                 self.ending.push(Ending { span, end, queue: Some(queue) });
             }
-            _ => open.part(&part, record, time),
+            What::Lost(lost) => open.dropped.add(lost),
+            _ => {
+                open.part(&part, record, time, self.bounds);
+                open.dropped.bytes += lost;
+            }
         }
         true
     }
@@ -273,7 +285,7 @@ impl Spans {
     /// Adds an event to a span. If the span is not known, returns `false`.
     fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
         let Some(open) = self.open.get_mut(&span) else { return false };
-        open.event(record, time, self.most_events);
+        open.event(record, time, self.bounds);
         true
     }
 }

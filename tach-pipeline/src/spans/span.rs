@@ -1,12 +1,11 @@
 //! A span that is passed on, either ended or still open.
 
-use core::iter;
 use std::collections::HashMap;
 
 use tach_core::UnixTime;
 
 use super::status::{Code, Status};
-use crate::frame::{self, Frame, Linked, Origin, RecordKind, SpanPart, Start, What};
+use crate::frame::{self, Frame, Linked, Lost, Origin, RecordKind, SpanPart, Start, What};
 use crate::ids::SpanContext;
 
 #[cfg(test)]
@@ -14,6 +13,9 @@ std::thread_local! {
     /// How many items of spans the thread has read.
     pub(crate) static READ: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
 }
+
+/// The specification's limit of events in a span.
+pub(crate) const MOST_EVENTS: u32 = 128;
 
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
@@ -45,9 +47,21 @@ pub(crate) struct Dropped {
     pub(crate) links: u32,
     /// Whether one of the dropped events is an error, which sets the status.
     pub(crate) has_error: bool,
+    /// How many bytes of texts were cut off, except for those of events.
+    pub(crate) bytes: u64,
+    /// Whether more may be missing than the counts say.
+    pub(crate) is_more: bool,
 }
 
 impl Dropped {
+    /// Counts what a full queue dropped.
+    pub(super) fn add(&mut self, lost: Lost) {
+        self.attributes = self.attributes.saturating_add(lost.attributes);
+        self.events = self.events.saturating_add(lost.events);
+        self.links = self.links.saturating_add(lost.links);
+        self.has_error |= lost.errors > 0;
+    }
+
     /// Counts a dropped event.
     pub(crate) fn event(&mut self, record: &[u8]) {
         let mut status = Status::default();
@@ -150,11 +164,6 @@ impl<'a> Span<'a> {
 
     /// Returns the records of the parts and the events.
     pub(super) fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let mut rest = self.records;
-        iter::from_fn(move || {
-            let (record, after) = frame::split(rest)?;
-            rest = after;
-            Some(record)
-        })
+        frame::split_all(self.records)
     }
 }

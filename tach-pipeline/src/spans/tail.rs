@@ -8,7 +8,7 @@ use super::slow::Slow;
 use super::span::Span;
 use super::status::{Code, Status};
 use crate::faults::Faults;
-use crate::frame::{self, Fields, SpanPart};
+use crate::frame::{self, SpanPart};
 use crate::stats::Stats;
 use crate::trace::sampling::ratio::Ratio;
 
@@ -181,8 +181,8 @@ impl Span<'_> {
         let mut status = Status::default();
         for record in self.records() {
             if frame::is_of_span(record) {
-                let fields = SpanPart::read(record).map(|part| part.fields);
-                for (key, value) in fields.iter().flat_map(Fields::parts) {
+                let Some(part) = SpanPart::read(record) else { continue };
+                for (key, value) in part.fields.parts() {
                     let _other = value.map(|value| status.field(key, value));
                 }
             } else {

@@ -54,19 +54,13 @@ impl Traces {
         self.spans.released(record, time);
     }
 
-    /// Ends the round that began at `start`. Passes on the sampled spans that ended in the round
-    /// before.
-    pub(crate) fn end_round(
-        &mut self,
-        start: UnixTime,
-        round: &Round<'_>,
-        mut pass_on: impl FnMut(&Span<'_>),
-    ) {
+    /// Ends a round. Passes on the sampled spans that ended in the round before.
+    pub(crate) fn end_round(&mut self, round: &Round<'_>, mut pass_on: impl FnMut(&Span<'_>)) {
         let Self { spans, timed } = self;
         spans.end_round(|span| timed.ended(span, round.durations, &mut pass_on));
         round.spanless.add(spans.take_spanless());
         if let Some(contexts) = round.contexts {
-            spans.end_lost(contexts, start);
+            spans.end_lost(contexts);
         }
     }
 
@@ -97,9 +91,10 @@ impl Traces {
         self.spans.waiting(now, each);
     }
 
-    /// Begins to search for spans whose end was dropped. Call after records were dropped.
-    pub(crate) fn suspect_lost_ends(&mut self) {
-        self.spans.suspect_lost_ends();
+    /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
+    /// Call after more was dropped of spans than their remains say.
+    pub(crate) fn suspect_loss(&mut self) {
+        self.spans.suspect_loss();
     }
 
     /// Returns whether a record waits for the next round.
@@ -127,6 +122,38 @@ impl Stats {
     #[must_use]
     pub fn spanless_records(&self) -> u64 {
         self.spanless
+    }
+
+    /// Returns how many spans are lost since a full queue dropped the records of their starts. These
+    /// records are [dropped](Self::dropped) records too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().dropped_spans(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dropped_spans(&self) -> u64 {
+        self.dropped_spans
+    }
+
+    /// Returns how many spans can't end any more, since their last children were closed where the
+    /// spans' subscriber was not the current one: the registry of tracing-subscriber then never
+    /// closes the parents. The first such span is reported as
+    /// [`Incident::NeverCloses`](crate::Incident::NeverCloses).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().unclosed_spans(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unclosed_spans(&self) -> u64 {
+        self.unclosed
     }
 }
 
@@ -206,7 +233,7 @@ mod tests {
         fn round(&mut self) {
             self.with_round(|traces, round, pass_on| {
                 traces.begin_round();
-                traces.end_round(UnixTime::EPOCH, round, pass_on);
+                traces.end_round(round, pass_on);
             });
         }
 
@@ -237,7 +264,7 @@ mod tests {
         let now = Instant::now();
         (1..=3).for_each(|span| machine.part(RecordKind::Start, span, now, 1));
         machine.part(RecordKind::End, 3, now, 1);
-        machine.traces.suspect_lost_ends();
+        machine.traces.suspect_loss();
         (0..8).for_each(|_| machine.round());
         machine.passed.sort_unstable();
         assert_eq!(machine.passed, [1, 3], "the ends are found missing");
@@ -255,7 +282,7 @@ mod tests {
             machine.part(RecordKind::Start, span, now, 1);
         }
         machine.part(RecordKind::End, 3, now, 1);
-        machine.traces.suspect_lost_ends();
+        machine.traces.suspect_loss();
         (0..8).for_each(|_| machine.round());
         assert_eq!(machine.passed, [3]);
     }

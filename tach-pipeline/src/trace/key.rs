@@ -1,5 +1,11 @@
 //! The keys of open spans: the numbers of several subscribers' registries are the same.
 
+use core::ptr;
+use std::sync::{Arc, OnceLock};
+
+use tracing_core::{Dispatch, dispatcher};
+use tracing_subscriber::Registry;
+
 use super::random::{self, Ids};
 
 /// The key of an open span, among the spans of all subscribers.
@@ -9,20 +15,42 @@ pub(crate) struct Key(pub(crate) u64);
 /// Makes keys of the numbers that the registry of one subscriber has for its spans.
 ///
 /// A mask is random, so the keys of two open spans are equal as seldom as their ids.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Keys {
     /// Zero for a handle that is no layer.
     mask: u64,
+    /// The address of the registry of the layer's subscriber, which lives longer than the layer.
+    /// `None` for a handle that is no layer.
+    registry: Option<Arc<OnceLock<usize>>>,
 }
 
 impl Keys {
     /// Returns the keys of a new layer.
     pub(crate) fn of_layer(pipeline: u64) -> Self {
-        Self { mask: random::with(pipeline, Ids::span) }
+        Self { mask: random::with(pipeline, Ids::span), registry: Some(Arc::default()) }
+    }
+
+    /// Takes the registry of the layer's subscriber.
+    pub(crate) fn set_registry(&self, subscriber: &Dispatch) {
+        if let Some((registry, address)) = self.registry.as_ref().zip(address(subscriber)) {
+            registry.get_or_init(|| address);
+        }
+    }
+
+    /// Returns whether the thread's current subscriber is that of the layer. If the layer has no
+    /// registry of tracing-subscriber, returns `true`.
+    #[inline]
+    pub(crate) fn are_current(&self) -> bool {
+        let own = self.registry.as_ref().and_then(|registry| registry.get().copied());
+        own.is_none() || dispatcher::get_default(address) == own
     }
 
     #[inline]
-    pub(crate) const fn key(self, number: u64) -> Key {
+    pub(crate) const fn key(&self, number: u64) -> Key {
         Key(number ^ self.mask)
     }
+}
+
+fn address(subscriber: &Dispatch) -> Option<usize> {
+    subscriber.downcast_ref::<Registry>().map(|registry| ptr::from_ref(registry).addr())
 }

@@ -5,8 +5,6 @@
 pub(crate) struct Kept;
 
 impl Kept {
-    pub(super) const TAKES_ACTIVE: bool = false;
-
     pub(super) fn new() -> Self {
         Self
     }

@@ -42,9 +42,6 @@ impl Options {
 }
 
 impl Kept {
-    /// Whether [`remove`](Self::remove) needs to know which spans are active.
-    pub(super) const TAKES_ACTIVE: bool = true;
-
     pub(super) fn new() -> Self {
         Self { active: BySpan::new(), with_baggage: BySpan::new(), started: BySpan::new() }
     }

@@ -55,8 +55,8 @@ assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] kind::File
 
 #[test]
 fn sizes() {
-    // As a layer of tracing, it has keys for its spans.
-    let keys = if cfg!(feature = "tracing") { size_of::<u64>() } else { 0 };
+    // As a layer of tracing, it has keys for its spans, and knows the registry.
+    let keys = if cfg!(feature = "tracing") { size_of::<(u64, usize)>() } else { 0 };
     assert_eq!(size_of::<Pipeline>(), 2 * size_of::<usize>() + keys);
     assert_eq!(size_of::<Journal>(), 0);
 }

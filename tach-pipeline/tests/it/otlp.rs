@@ -10,7 +10,10 @@ mod faults;
 mod flight;
 mod hostile;
 mod ids;
+mod keys;
+mod last_exit;
 mod limits;
+mod long_texts;
 mod metadata;
 mod one_sink;
 mod parents;
@@ -25,6 +28,7 @@ mod spans;
 mod status;
 mod tail;
 mod texts;
+mod unclosed;
 mod unfinished;
 
 use core::fmt;

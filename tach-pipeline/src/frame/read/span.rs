@@ -1,13 +1,17 @@
 //! Reads the parts of spans.
 
+mod shortened;
+
 use tach_core::UnixTime;
 use tach_log::adapter::Site;
 
+pub(crate) use self::shortened::shortened;
 use super::fields::Fields;
-use super::{Frame, Head, Reader};
-use crate::frame::spans::{RECORD_SHIFT, RecordKind, UNSAMPLED};
-use crate::frame::{FOREIGN, HEAD, KIND_AT, NUMBER, Time, UNIX, WORD, texts};
-use crate::ids::{SAMPLED, SpanContext};
+use super::{Head, Reader};
+use crate::frame::kind::RecordKind;
+use crate::frame::spans::UNSAMPLED;
+use crate::frame::{HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, WORD, texts};
+use crate::ids::SpanContext;
 use crate::level::Level;
 
 /// A part of a span.
@@ -30,6 +34,8 @@ pub(crate) enum What<'a> {
     /// The decision that the span is not sampled, made after its start.
     Discard,
     End,
+    /// What a full queue dropped of the span.
+    Lost(Lost),
 }
 
 /// A span to which another span refers.
@@ -94,24 +100,6 @@ pub(crate) fn set_time(bytes: &mut [u8], time: UnixTime) {
     kind[0] |= UNIX.to_le_bytes()[0];
 }
 
-impl Frame<'_> {
-    /// Returns the ids of the span around the event, if the pipeline records the span.
-    pub(crate) fn context(&self) -> Option<SpanContext> {
-        let (trace, span, flags) = self.site.trace_context?;
-        let is_sampled = flags & SAMPLED != 0;
-        let is_own = is_sampled && self.fields.flags & FOREIGN == 0;
-        is_own.then_some(SpanContext { trace, span, is_sampled })
-    }
-}
-
-impl Head {
-    #[inline]
-    fn part(&self) -> u8 {
-        let [part, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
-        part
-    }
-}
-
 impl<'a> SpanPart<'a> {
     /// Returns the place in the program and the thread, if the part contains them.
     pub(crate) fn site(&self) -> Site<'a> {
@@ -132,6 +120,7 @@ impl<'a> SpanPart<'a> {
         const PARENT: u8 = RecordKind::Parent as u8;
         const DISCARD: u8 = RecordKind::Discard as u8;
         const END: u8 = RecordKind::End as u8;
+        const LOST: u8 = RecordKind::Lost as u8;
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
         let target = reader.text(head.target)?;
@@ -148,6 +137,7 @@ impl<'a> SpanPart<'a> {
             PARENT => What::Parent(reader.linked()?),
             DISCARD => What::Discard,
             END => What::End,
+            LOST => What::Lost(Lost::of_words(reader.array()?)),
             _ => return None,
         };
         let fields = Fields::new(reader.0, head.kind);

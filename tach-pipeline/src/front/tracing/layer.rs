@@ -1,11 +1,13 @@
 //! The pipeline as a layer of a subscriber: events, and spans with their fields.
 
+use core::iter;
+
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber};
 use tracing_log::NormalizeEvent as _;
 use tracing_subscriber::layer::{Context, Filter, Layer};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::kept::{Kept, write_spans};
 use super::metadata::{callsite, given_name, level, place};
@@ -58,8 +60,9 @@ where
         self.begin_layer();
     }
 
-    fn on_register_dispatch(&self, _subscriber: &Dispatch) {
+    fn on_register_dispatch(&self, subscriber: &Dispatch) {
         self.shared().filters.is_layer.on();
+        self.set_subscriber(subscriber);
     }
 
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
@@ -124,8 +127,12 @@ where
         self.exit_span(self.key(id));
     }
 
-    fn on_close(&self, id: Id, _context: Context<'_, S>) {
-        self.end_span(self.key(&id));
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let is_child = self.end_span(self.key(&id));
+        // The registry releases the parent through the current subscriber.
+        if is_child && !self.is_subscriber_current() {
+            self.abandon_parents(&id, &context);
+        }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
@@ -182,6 +189,21 @@ impl Pipeline {
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
         self.clone().with_filter(Alone(self.clone()))
+    }
+
+    /// Counts the parents of a span as spans that never close.
+    #[cold]
+    fn abandon_parents<S>(&self, id: &Id, context: &Context<'_, S>)
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        let shared = self.shared();
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let parents = iter::successors(context.span(id), SpanRef::parent).skip(1);
+        for parent in parents.filter(|parent| contexts.abandon(self.key(&parent.id()))) {
+            shared.channel.progress.counts.unclosed.add(1);
+            shared.spans.never_closes.set(parent.name());
+        }
     }
 
     /// Logs a record of `log` that `tracing-log` made an event.

@@ -11,7 +11,7 @@ use super::visit::{Chosen, Visitor, is_chosen};
 use crate::channel::thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, Origin, RecordKind, Writer};
+use crate::frame::{Linked, Origin, RecordKind, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::spans::Spans;
@@ -93,22 +93,30 @@ impl Pipeline {
     #[inline]
     pub(super) fn exit_span(&self, key: Key) {
         let shared = self.shared();
-        if shared.spans.contexts.as_ref().is_some() {
-            current::exit(shared.spans.id, key);
-        }
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        current::exit(shared.spans.id, key);
+        contexts.leave(key, shared.clock_time().number());
     }
 
-    pub(super) fn end_span(&self, key: Key) {
-        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
-        let Some(context) = contexts.get(key) else { return };
-        let has_end = context.is_sampled || self.shared().wanted.durations;
-        // The end is logged before the ids are removed, since the back end takes a span without ids
-        // for one that has logged its end.
-        let is_lost = has_end && !self.log_record(context, RecordKind::End, |_| {});
-        contexts.remove(key, context.span);
-        if is_lost {
-            Spans::lose_end(contexts, &self.shared().channel);
+    /// Ends a span that closes, at the time when a thread last left it. A span that no thread has
+    /// entered ends now. Returns whether the span may have a parent in the registry.
+    pub(super) fn end_span(&self, key: Key) -> bool {
+        let shared = self.shared();
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return false };
+        let Some(closing) = contexts.closing(key) else { return false };
+        let (context, is_child) = (closing.context, closing.is_child);
+        let mut is_lost = false;
+        if (context.is_sampled || shared.wanted.durations) && !closing.is_lost {
+            let end = closing.left.map_or_else(|| shared.clock_time(), |left| shared.time_of(left));
+            // The end is logged before the ids are removed, since the back end takes a span without
+            // ids for one that has logged its end.
+            is_lost = !self.log_record_at(end, context, RecordKind::End, |_| {});
         }
+        contexts.remove(closing);
+        if is_lost {
+            Spans::lose_end(contexts, &shared.channel);
+        }
+        is_child
     }
 
     /// Logs a part of an open span.
@@ -132,17 +140,27 @@ impl Pipeline {
         }
     }
 
-    /// Returns whether the record is in the thread's queue.
     #[inline]
     fn log_record(
         &self,
         context: SpanContext,
         kind: RecordKind,
         write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        self.log_record_at(self.shared().clock_time(), context, kind, write);
+    }
+
+    /// Logs a part of a span, which happened at `time`. Returns whether the record is in the
+    /// thread's queue.
+    #[inline]
+    fn log_record_at(
+        &self,
+        time: Time,
+        context: SpanContext,
+        kind: RecordKind,
+        write: impl FnOnce(&mut Writer<'_>),
     ) -> bool {
-        let shared = self.shared();
-        let time = shared.clock_time();
-        thread::log(&shared.channel, |scratch| {
+        thread::log(&self.shared().channel, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);
             write(&mut to);
             to.end();

@@ -8,13 +8,13 @@ use core::mem;
 use std::borrow::Cow;
 
 use tach_core::UnixTime;
-use tach_log::adapter::{Fields, Site};
+use tach_log::adapter::{Fields, Site, TRUNCATED};
 use tach_log::{Chain, Value};
 
 use crate::filter::Levels;
 use crate::frame::{Frame, Linked, Origin, Start, TRACE_STATE, What};
 use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
-use tach_otlp::adapter::{AttributeLimits, Attributes, Metadata, Shown, SpanLimits};
+use tach_otlp::adapter::{AttributeLimits, Attributes, Metadata, Shown, SpanLimits, Taken};
 use tach_otlp::encode::in_scope;
 
 use crate::ids::{SAMPLED, SpanContext};
@@ -57,8 +57,14 @@ const INTERNAL: u64 = 1;
 const IS_LOCAL: u32 = 0x100;
 const IS_REMOTE: u32 = 0x300;
 
+/// The most bytes of a span, without its name and its status. Receivers of gRPC refuse messages of
+/// more than 4 MiB.
+const MOST_BYTES: usize = 3 * 1024 * 1024;
+
 /// The key that marks a span which was open when the process ended.
 const UNFINISHED: &str = "tach.unfinished";
+/// The key that marks a span whose end, or an unknown number of whose parts, a full queue dropped.
+const INCOMPLETE: &str = "tach.incomplete";
 
 const EXCEPTION: &str = "exception";
 const EXCEPTION_MESSAGE: &str = "exception.message";
@@ -77,9 +83,9 @@ pub(crate) fn write_span(
         ids(to, span.context);
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
-        let mut own = Own::new(start, limits, levels);
-        own.items(to, span);
-        own.end(to, span);
+        let mut own = Own::new(to.len(), span, start, limits, levels);
+        own.items(to);
+        own.end(to);
     });
 }
 
@@ -88,41 +94,43 @@ fn ids(to: &mut Vec<u8>, context: SpanContext) {
     bytes(to, field::SPAN_ID, &context.span.to_be_bytes());
 }
 
-/// Passes the metadata of a span as attributes.
-fn metadata(
+/// Appends the metadata of a span as attributes.
+fn add_metadata(
+    to: &mut Vec<u8>,
+    attributes: &mut Attributes,
+    taken: Taken,
     start: &Start<'_>,
     site: &Site<'_>,
     shown: Shown,
-    each: &mut dyn FnMut(&str, Value<'_>),
 ) {
     if shown.has(Metadata::Location) {
-        place(site, each);
+        add_place(to, attributes, taken, site);
     }
     if shown.has(Metadata::Thread) {
         if let Some(id) = site.thread_id {
-            each("thread.id", id.into());
+            attributes.add_own(to, taken, "thread.id", id.into());
         }
         if let Some(name) = site.thread_name {
-            each("thread.name", Value::Str(name));
+            attributes.add_own(to, taken, "thread.name", Value::Str(name));
         }
     }
     if shown.has(Metadata::Level) {
-        each("level", Value::Str(start.level.name()));
+        attributes.add_own(to, taken, "level", Value::Str(start.level.name()));
     }
     if shown.has(Metadata::Target) {
-        each("target", Value::Str(start.target));
+        attributes.add_own(to, taken, "target", Value::Str(start.target));
     }
 }
 
-fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
+fn add_place(to: &mut Vec<u8>, attributes: &mut Attributes, taken: Taken, site: &Site<'_>) {
     if let Some(file) = site.file {
-        each("code.file.path", Value::Str(file));
+        attributes.add_own(to, taken, "code.file.path", Value::Str(file));
     }
     if let Some(module) = site.module {
-        each("code.module.name", Value::Str(module));
+        attributes.add_own(to, taken, "code.module.name", Value::Str(module));
     }
     if let Some(line) = site.line {
-        each("code.line.number", line.into());
+        attributes.add_own(to, taken, "code.line.number", line.into());
     }
 }
 
@@ -130,6 +138,11 @@ fn place(site: &Site<'_>, each: &mut dyn FnMut(&str, Value<'_>)) {
 struct Own<'a> {
     limits: &'a SpanLimits,
     levels: &'a Levels,
+    span: &'a Span<'a>,
+    /// Where the span begins.
+    start: usize,
+    /// The keys that the span's fields take.
+    taken: Taken,
     name: Cow<'a, str>,
     parent: u64,
     is_parent_remote: bool,
@@ -139,14 +152,25 @@ struct Own<'a> {
     attributes: Attributes,
     events: u32,
     links: u32,
+    dropped: Dropped,
     has_exception: bool,
 }
 
 impl<'a> Own<'a> {
-    fn new(start: &Start<'a>, limits: &'a SpanLimits, levels: &'a Levels) -> Self {
+    fn new(
+        at: usize,
+        span: &'a Span<'a>,
+        start: &Start<'a>,
+        limits: &'a SpanLimits,
+        levels: &'a Levels,
+    ) -> Self {
+        let taken = taken(span);
         Self {
             limits,
             levels,
+            span,
+            start: at,
+            taken,
             name: start.name.into(),
             parent: start.parent,
             is_parent_remote: false,
@@ -156,33 +180,26 @@ impl<'a> Own<'a> {
             attributes: Attributes::new(field::ATTRIBUTES, limits.attributes),
             events: 0,
             links: 0,
-            has_exception: false,
+            dropped: span.dropped,
+            has_exception: taken.has(EXCEPTION_MESSAGE) || taken.has(EXCEPTION_STACKTRACE),
         }
     }
 
-    fn items(&mut self, to: &mut Vec<u8>, span: &Span<'_>) {
-        let last = span.last_values();
-        for (at, item) in span.items().enumerate() {
+    fn items(&mut self, to: &mut Vec<u8>) {
+        let last = self.span.last_values();
+        for (at, item) in self.span.items().enumerate() {
             match item {
                 Item::Event(event, time) => self.event(to, &event, time),
                 Item::Part(part) => {
                     match part.what {
                         What::Start(ref start) => {
-                            if span.is_unfinished {
-                                self.attributes.add(to, UNFINISHED, Value::Bool(true));
-                            }
-                            metadata(start, &part.site(), self.limits.shown, &mut |key, value| {
-                                self.attributes.add(to, key, value);
-                            });
+                            self.marks(to);
+                            let (taken, shown) = (self.taken, self.limits.shown);
+                            let attributes = &mut self.attributes;
+                            add_metadata(to, attributes, taken, start, &part.site(), shown);
                         }
                         What::Link(linked) => {
-                            self.links += 1;
-                            if self.links <= self.limits.links {
-                                let limits = self.limits.of_link();
-                                message(to, field::LINKS, |to| {
-                                    link(to, linked, &part.fields, limits);
-                                });
-                            }
+                            self.link(to, linked, &part.fields);
                             continue;
                         }
                         What::Parent(parent) => {
@@ -206,8 +223,46 @@ impl<'a> Own<'a> {
         }
     }
 
+    /// Appends the attributes that say what the span lacks.
+    fn marks(&mut self, to: &mut Vec<u8>) {
+        let Self { span, attributes, taken, .. } = self;
+        if span.is_unfinished {
+            attributes.add_own(to, *taken, UNFINISHED, Value::Bool(true));
+        } else if !span.has_end || span.dropped.is_more {
+            attributes.add_own(to, *taken, INCOMPLETE, Value::Bool(true));
+        }
+        if span.dropped.bytes > 0 {
+            attributes.add_own(to, *taken, TRUNCATED, Value::U64(span.dropped.bytes));
+        }
+    }
+
+    /// Returns whether the span is short enough with what was appended after `before`. If it is
+    /// not, removes that.
+    fn fits(&self, to: &mut Vec<u8>, before: usize) -> bool {
+        let fits = to.len() - self.start <= MOST_BYTES;
+        if !fits {
+            to.truncate(before);
+        }
+        fits
+    }
+
+    /// Appends a link, unless the span is at the limit.
+    fn link(&mut self, to: &mut Vec<u8>, linked: Linked, fields: &impl Fields) {
+        let before = to.len();
+        let has_room = self.links < self.limits.links;
+        if has_room {
+            let limits = self.limits.of_link();
+            message(to, field::LINKS, |to| write_link(to, linked, fields, limits));
+        }
+        if has_room && self.fits(to, before) {
+            self.links += 1;
+        } else {
+            self.dropped.links = self.dropped.links.saturating_add(1);
+        }
+    }
+
     /// Appends the fields that depend on all of the span's records.
-    fn end(mut self, to: &mut Vec<u8>, span: &Span<'_>) {
+    fn end(mut self, to: &mut Vec<u8>) {
         bytes(to, field::NAME, self.name.as_bytes());
         if self.parent != 0 {
             bytes(to, field::PARENT_SPAN_ID, &self.parent.to_be_bytes());
@@ -217,7 +272,8 @@ impl<'a> Own<'a> {
         }
         fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
         number(to, field::KIND, self.kind);
-        self.status.dropped(span.dropped.has_error);
+        let Dropped { attributes, events, links, has_error, .. } = self.dropped;
+        self.status.dropped(has_error);
         if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
                 if !self.status.description.is_empty() {
@@ -226,21 +282,13 @@ impl<'a> Own<'a> {
                 number(to, field::STATUS_CODE, self.status.code as u64);
             });
         }
-        let Dropped { attributes, events, links, .. } = span.dropped;
         // Without events of spans, events are sent as log records, so none counts as dropped.
         let events = if self.limits.has_events { events } else { 0 };
         self.attributes.add_dropped(attributes);
         self.attributes.end(to, field::DROPPED_ATTRIBUTES);
-        for (number_of_field, dropped) in [
-            (
-                field::DROPPED_EVENTS,
-                events.saturating_add(self.events.saturating_sub(self.limits.events)),
-            ),
-            (
-                field::DROPPED_LINKS,
-                links.saturating_add(self.links.saturating_sub(self.limits.links)),
-            ),
-        ] {
+        for (number_of_field, dropped) in
+            [(field::DROPPED_EVENTS, events), (field::DROPPED_LINKS, links)]
+        {
             if dropped > 0 {
                 number(to, number_of_field, dropped.into());
             }
@@ -248,80 +296,50 @@ impl<'a> Own<'a> {
     }
 
     fn field(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
+        let before = to.len();
         match (key, value) {
             ("otel.name", Value::Str(name)) => self.name = name.to_owned().into(),
             (TRACE_STATE, Value::Str(state)) => state.clone_into(&mut self.trace_state),
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
             (key, Value::Error(chain)) => {
                 self.exception(to, chain);
-                error(to, &mut self.attributes, key, chain);
+                let span = self.span;
+                add_error(to, &mut self.attributes, key, chain, |key| has_field(span, key));
             }
             (key, value) => self.attributes.add(to, key, value),
+        }
+        if !self.fits(to, before) {
+            self.attributes.add_dropped(1);
         }
     }
 
     /// Appends the first error of the span or of its events as attributes of the span.
     fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         if !mem::replace(&mut self.has_exception, true) {
-            error(to, &mut self.attributes, EXCEPTION, chain);
+            add_exception(to, &mut self.attributes, chain);
         }
     }
 
     /// Appends an event, unless the span is at the limit. Even then the event may set the status.
     fn event(&mut self, to: &mut Vec<u8>, event: &Frame<'_>, time: UnixTime) {
         self.status.event(event);
-        let (mut is_exception, mut has_error) = (false, false);
-        let start = to.len();
+        let mut has_error = false;
+        let before = to.len();
         message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
-            let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
-            // An event that was added by a method of `SpanExt` has no level and no target.
-            let shown = self.limits.shown;
-            let is_logged = !event.target.is_empty();
-            if is_logged && shown.event_has(Metadata::Level) {
-                attributes.add(to, "level", Value::Str(event.level.name()));
-            }
-            if is_logged && shown.event_has(Metadata::Target) {
-                attributes.add(to, "target", Value::Str(event.target));
-            }
-            if shown.event_has(Metadata::Location) {
-                place(&event.site, &mut |key, value| attributes.add(to, key, value));
-            }
-            let visited = event.fields.visit_own(&mut |key, value| {
-                match (key, value) {
-                    (key, value) if self.status.event_field(event, key, value) => {
-                        is_exception = true;
-                        attributes.add(to, EXCEPTION_MESSAGE, value);
-                    }
-                    (key, Value::Error(chain)) => {
-                        has_error = true;
-                        error(to, &mut attributes, EXCEPTION, chain);
-                        error(to, &mut attributes, key, chain);
-                    }
-                    (key, value) => attributes.add(to, key, value),
-                }
-                Ok(())
-            });
-            debug_assert!(visited.is_ok(), "nothing fails here");
-            attributes.end(to, field::EVENT_DROPPED_ATTRIBUTES);
-            let name: Cow<'_, str> = match (event.message, event.site.event_name) {
-                ("", _) if is_exception => EXCEPTION.into(),
-                ("", Some(name)) => name.into(),
-                // The same name as tracing's macros give to an event without one.
-                ("", None) => match (event.site.file, event.site.line) {
-                    (Some(file), Some(line)) => format!("event {file}:{line}").into(),
-                    _ => "event".into(),
-                },
-                (message, _) => message.into(),
-            };
-            bytes(to, field::EVENT_NAME, name.as_bytes());
+            has_error = self.event_fields(to, event);
         });
         // An event that was added by a method is not sent as a log record, so it stays in the span.
         let is_in_span = event.target.is_empty()
             || self.limits.has_events && self.levels.enabled(event.level, event.target);
-        self.events += u32::from(is_in_span);
-        if !is_in_span || self.events > self.limits.events {
-            to.truncate(start);
+        if !is_in_span || self.events >= self.limits.events {
+            to.truncate(before);
+        }
+        if !self.fits(to, before) || to.len() == before {
+            let count = u32::from(is_in_span);
+            self.dropped.events = self.dropped.events.saturating_add(count);
+        } else {
+            self.events += 1;
         }
         if has_error {
             let visited = event.fields.visit_own(&mut |_, value| {
@@ -333,22 +351,109 @@ impl<'a> Own<'a> {
             debug_assert!(visited.is_ok(), "nothing fails here");
         }
     }
+
+    /// Appends the attributes and the name of an event. Returns whether it has an error as a value.
+    fn event_fields(&mut self, to: &mut Vec<u8>, event: &Frame<'_>) -> bool {
+        let taken = Taken::by(own_keys(event));
+        let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
+        // An event that was added by a method of `SpanExt` has no level and no target.
+        let (shown, is_logged) = (self.limits.shown, !event.target.is_empty());
+        if is_logged && shown.event_has(Metadata::Level) {
+            attributes.add_own(to, taken, "level", Value::Str(event.level.name()));
+        }
+        if is_logged && shown.event_has(Metadata::Target) {
+            attributes.add_own(to, taken, "target", Value::Str(event.target));
+        }
+        if shown.event_has(Metadata::Location) {
+            add_place(to, &mut attributes, taken, &event.site);
+        }
+        let is_error = event.level.of_log() == log::Level::Error;
+        let mut has_exception = taken.has(EXCEPTION_MESSAGE) || taken.has(EXCEPTION_STACKTRACE);
+        let (mut is_exception, mut has_error) = (false, false);
+        let visited = event.fields.visit_own(&mut |key, value| {
+            self.status.event_field(event, key, value);
+            match (key, value) {
+                ("err" | "error", Value::Str(_))
+                    if is_error && !mem::replace(&mut has_exception, true) =>
+                {
+                    is_exception = true;
+                    attributes.add(to, EXCEPTION_MESSAGE, value);
+                }
+                (key, Value::Error(chain)) => {
+                    has_error = true;
+                    if !mem::replace(&mut has_exception, true) {
+                        add_exception(to, &mut attributes, chain);
+                    }
+                    let has_field = |key: &str| own_keys(event).any(|own| own == key);
+                    add_error(to, &mut attributes, key, chain, has_field);
+                }
+                (key, value) => attributes.add(to, key, value),
+            }
+            Ok(())
+        });
+        debug_assert!(visited.is_ok(), "nothing fails here");
+        attributes.end(to, field::EVENT_DROPPED_ATTRIBUTES);
+        let name: Cow<'_, str> = match (event.message, event.site.event_name) {
+            ("", _) if is_exception => EXCEPTION.into(),
+            ("", Some(name)) => name.into(),
+            // The same name as tracing's macros give to an event without one.
+            ("", None) => match (event.site.file, event.site.line) {
+                (Some(file), Some(line)) => format!("event {file}:{line}").into(),
+                _ => "event".into(),
+            },
+            (message, _) => message.into(),
+        };
+        bytes(to, field::EVENT_NAME, name.as_bytes());
+        has_error
+    }
 }
 
-/// Appends an error's message and its sources.
-fn error(to: &mut Vec<u8>, attributes: &mut Attributes, key: &str, chain: Chain<'_>) {
+/// Returns the keys of an event's own fields.
+fn own_keys<'a>(event: &Frame<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    event.fields.parts().map_while(|(key, value)| value.is_some().then_some(key))
+}
+
+/// Returns the keys of a span's fields. Those of its links belong to the links.
+fn keys<'a>(span: &Span<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let fields = span.items().filter_map(|item| match item {
+        Item::Part(part) if !matches!(part.what, What::Link(_)) => Some(part.fields),
+        _ => None,
+    });
+    fields.flat_map(|fields| fields.parts().map(|(key, _)| key))
+}
+
+fn has_field(span: &Span<'_>, key: &str) -> bool {
+    keys(span).any(|own| own == key)
+}
+
+/// Returns the keys that the fields of a span take.
+fn taken(span: &Span<'_>) -> Taken {
+    Taken::by(keys(span))
+}
+
+/// Appends an error as an exception: its message, and the messages of its sources.
+fn add_exception(to: &mut Vec<u8>, attributes: &mut Attributes, chain: Chain<'_>) {
     let mut messages = chain.messages();
     let text = messages.next().unwrap_or_default();
-    let [of_message, of_sources] = match key {
-        EXCEPTION => [EXCEPTION_MESSAGE.to_owned(), EXCEPTION_STACKTRACE.to_owned()],
-        key => [key.to_owned(), format!("{key}.chain")],
-    };
-    attributes.add(to, &of_message, Value::Str(text));
-    if key == EXCEPTION {
-        // The conventions have one text here, as the language prints an error.
-        let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
-        attributes.add(to, &of_sources, Value::Str(&all));
-    } else {
+    attributes.add(to, EXCEPTION_MESSAGE, Value::Str(text));
+    // The conventions have one text here, as the language prints an error.
+    let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
+    attributes.add(to, EXCEPTION_STACKTRACE, Value::Str(&all));
+}
+
+/// Appends the field of an error: its message, and the messages of its sources unless another field
+/// has their key.
+fn add_error(
+    to: &mut Vec<u8>,
+    attributes: &mut Attributes,
+    key: &str,
+    chain: Chain<'_>,
+    has_field: impl Fn(&str) -> bool,
+) {
+    let mut messages = chain.messages();
+    attributes.add(to, key, Value::Str(messages.next().unwrap_or_default()));
+    let of_sources = format!("{key}.chain");
+    if !has_field(&of_sources) {
         attributes.add_texts(to, &of_sources, messages);
     }
 }
@@ -359,7 +464,7 @@ fn flags(is_sampled: bool, is_remote: bool) -> u32 {
 }
 
 /// Appends the fields of a `Link`.
-fn link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields, limits: AttributeLimits) {
+fn write_link(to: &mut Vec<u8>, linked: Linked, fields: &impl Fields, limits: AttributeLimits) {
     ids(to, linked.context);
     fixed_32(
         to,

@@ -1,18 +1,54 @@
 //! One open span: its records, and the bound on how many more are kept.
 
+use std::borrow::Cow;
+
 use tach_core::UnixTime;
 
 use super::line::Line;
 use crate::frame::{self, SpanPart, Time, What};
 use crate::ids::SpanContext;
 use crate::queue::QueueId;
-use crate::spans::span::{Dropped, Span};
+use crate::spans::span::{Dropped, MOST_EVENTS, Span};
 use crate::spans::status::Status;
 
-/// The most bytes of a span after its start. Later events, values and links are dropped.
+/// The most bytes of texts in a record of a span. A longer record is cut.
+const MOST_TEXT: usize = 256 * 1024;
+/// The most bytes of a span after its start, with the specification's limit of events. Later
+/// events, values and links are dropped.
 pub(super) const MOST_BYTES: usize = 256 * 1024;
-/// Further bytes beyond `MOST_BYTES`, only for values that set the status.
+/// With a higher limit of events, as many bytes more for each further event, up to `HIGHEST`.
+const EVENT_BYTES: usize = 256;
+const HIGHEST: usize = 3 * 1024 * 1024;
+/// Further bytes, only for values that set the status.
 pub(super) const RESERVED: usize = 16 * 1024;
+
+/// The bounds of a span after its start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// The most events. Errors are kept even beyond that, since they set the status.
+    events: u32,
+    bytes: usize,
+}
+
+impl Bounds {
+    /// Returns the bounds with a limit of events.
+    pub(super) fn new(events: u32) -> Self {
+        let further = usize::try_from(events.saturating_sub(MOST_EVENTS)).unwrap_or(usize::MAX);
+        let bytes = MOST_BYTES.saturating_add(further.saturating_mul(EVENT_BYTES)).min(HIGHEST);
+        Self { events, bytes }
+    }
+}
+
+/// Returns the record, or a copy with shorter texts if it is too long, and how many bytes were cut
+/// off.
+pub(super) fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
+    if record.len() > MOST_TEXT {
+        if let Some((record, lost)) = frame::shortened(record, MOST_TEXT) {
+            return (record.into(), lost);
+        }
+    }
+    (record.into(), 0)
+}
 
 /// A span between its start and its end.
 pub(super) struct Open {
@@ -56,14 +92,22 @@ impl Open {
 
     /// Adds a parent, values or a link. If there is no room, counts the values or the link as
     /// dropped. The wall clock showed `wall` when the part was recorded.
-    pub(super) fn part(&mut self, part: &SpanPart<'_>, record: &[u8], wall: UnixTime) {
+    pub(super) fn part(
+        &mut self,
+        part: &SpanPart<'_>,
+        record: &[u8],
+        wall: UnixTime,
+        bounds: Bounds,
+    ) {
         let time = self.line.unix_time(part.time, wall);
         match part.what {
             What::Parent(parent) => {
                 self.context.trace = parent.context.trace;
                 self.uncounted(record, time);
             }
-            _ if self.has_room(record) || self.has_room_for_status(part, record) => {
+            _ if self.has_room(record, bounds)
+                || self.has_room_for_status(part, record, bounds) =>
+            {
                 self.has_values |= matches!(part.what, What::Values);
                 self.push(record, time);
             }
@@ -76,11 +120,11 @@ impl Open {
         }
     }
 
-    /// Adds an event. If there is no room, or there are `most` events already, counts the event as
-    /// dropped. Errors are kept even beyond `most`, since they set the status.
-    pub(super) fn event(&mut self, record: &[u8], wall: UnixTime, most: u32) {
-        let is_within = self.events < most || frame::is_error(record);
-        if is_within && self.has_room(record) {
+    /// Adds an event. If there is no room, counts the event as dropped.
+    pub(super) fn event(&mut self, record: &[u8], wall: UnixTime, bounds: Bounds) {
+        let (record, _) = &bounded(record);
+        let is_within = self.events < bounds.events || frame::is_error(record);
+        if is_within && self.has_room(record, bounds) {
             let happened = frame::time(record).unwrap_or(Time::Unix(wall));
             self.push(record, self.line.unix_time(happened, wall));
             self.events += 1;
@@ -94,6 +138,13 @@ impl Open {
         let start = self.records.len();
         self.records.extend_from_slice(record);
         frame::set_time(&mut self.records[start..], time);
+    }
+
+    /// Returns the latest time of a record.
+    pub(super) fn last_time(&self) -> UnixTime {
+        let records = frame::split_all(&self.records);
+        let times = records.filter_map(|record| Some(frame::time(record)?.unix_time()));
+        times.max().unwrap_or(self.line.start)
     }
 
     /// Returns the span as ended at `end` by a record from `queue`. If `is_unfinished`, returns the
@@ -119,16 +170,16 @@ impl Open {
         }
     }
 
-    fn has_room(&self, record: &[u8]) -> bool {
-        self.bytes_with(record) <= MOST_BYTES
+    fn has_room(&self, record: &[u8], bounds: Bounds) -> bool {
+        self.bytes_with(record) <= bounds.bytes
     }
 
     /// Returns whether a part contains values that set the status, and there is room for them in
     /// the reserve.
-    fn has_room_for_status(&self, part: &SpanPart<'_>, record: &[u8]) -> bool {
+    fn has_room_for_status(&self, part: &SpanPart<'_>, record: &[u8], bounds: Bounds) -> bool {
         let mut fields = part.fields.parts().filter_map(|(key, value)| Some((key, value?)));
         matches!(part.what, What::Values)
-            && self.bytes_with(record) <= MOST_BYTES + RESERVED
+            && self.bytes_with(record) <= bounds.bytes + RESERVED
             && fields.any(|(key, value)| Status::default().field(key, value))
     }
 

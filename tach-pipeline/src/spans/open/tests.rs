@@ -10,6 +10,7 @@ use crate::frame::{Linked, Origin, Scratch, Writer};
 use crate::ids::{Around, SpanContext};
 use crate::level::Level;
 use crate::spans::span::{Dropped, Item};
+use crate::trace::Started;
 use crate::trace::key::Key;
 
 const TRACE: u128 = 1;
@@ -62,7 +63,8 @@ impl Machine {
     fn site(to: &mut Writer<'_>, span: u64) {
         let empty = MaybeStatic::Static("");
         let place = crate::frame::Place { file: empty, line: 0, module: empty };
-        to.site(crate::frame::Wanted::default(), place, Some(Around::own(context(span))));
+        let wanted = crate::frame::Wanted { spans: true, ..crate::frame::Wanted::default() };
+        to.site(wanted, place, Some(Around::own(context(span))));
     }
 
     fn part(&mut self, kind: RecordKind, span: u64, write: impl FnOnce(&mut Writer<'_>)) {
@@ -202,7 +204,9 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
     to.end();
     machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId(1));
     machine.event(1, 15);
-    assert_eq!(machine.spans.open[&1].dropped, Dropped::default());
+    let dropped = machine.spans.open[&1].dropped;
+    assert_eq!((dropped.events, dropped.attributes), (0, 0));
+    assert!(dropped.bytes >= 128 * 1024, "the text is cut: {dropped:?}");
     // Use up the rest of the bound, first with long values and then with short ones.
     for (dropped, length) in [(1, 1024), (2, 8)] {
         while machine.spans.open[&1].dropped.attributes < dropped {
@@ -242,6 +246,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
 #[test]
 fn an_error_without_room_sets_the_status() {
     let text = "x".repeat(MOST_BYTES);
+    let fills = "x".repeat(MOST_BYTES - 1024);
     let cases = [
         (Level::INFO, "message", false),
         (Level::of(log::Level::Error), "message", true),
@@ -260,6 +265,9 @@ fn an_error_without_room_sets_the_status() {
         to.field(MaybeStatic::Static("body"), Value::Str(&text));
         Machine::site(&mut to, 1);
         to.end();
+        machine.part(RecordKind::Values, 1, |to| {
+            to.field(MaybeStatic::Static("fills"), Value::Str(&fills));
+        });
         let event = Frame::read(scratch.written()).unwrap();
         machine.spans.event(&event, UnixTime::from_nanos(11));
         assert_eq!(machine.spans.open[&1].dropped.events, 1);
@@ -328,21 +336,21 @@ fn a_span_that_is_not_sampled_after_all_is_forgotten() {
 #[test]
 fn a_span_is_removed_long_after_its_end_was_dropped() {
     let (mut machine, contexts) = (Machine::new(), Contexts::new());
-    contexts.insert(Key(1), context(1), false);
+    contexts.insert(Key(1), context(1), Started::default());
     machine.start(1, 0, unix(10), 10);
-    machine.spans.suspect_lost_ends();
+    machine.spans.suspect_loss();
     let mut rounds = |count: u32| {
         for _ in 0..count {
             machine.end_round();
-            machine.spans.end_lost(&contexts, UnixTime::from_nanos(20));
+            machine.spans.end_lost(&contexts);
         }
         machine.finished.clone()
     };
     assert_eq!(rounds(100), []);
-    contexts.remove(Key(1), 1);
+    contexts.remove(contexts.closing(Key(1)).unwrap());
     assert_eq!(rounds(100), [], "nobody looks");
     contexts.lose_end();
-    assert_eq!(rounds(100), [(1, 10, 20, 0)]);
+    assert_eq!(rounds(100), [(1, 10, 10, 0)], "nothing is known of it after its start");
 }
 
 /// A span never ends before its start, and an early record waits for one round only.

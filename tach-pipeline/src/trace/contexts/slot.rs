@@ -6,7 +6,7 @@ use crate::sync::atomic::{AtomicU64, Ordering, fence};
 /// The trace, the span, and whether it is sampled.
 pub(super) type Ids = (u128, u64, bool);
 
-/// The ids of one span. Its number is zero while it is free.
+/// The ids of one span, and when it was left. Its number is zero while it is free.
 ///
 /// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
 /// from there. While a reader holds the span, they do not change. A reader that does not hold it
@@ -22,28 +22,33 @@ pub(super) struct Slot {
     id: AtomicU64,
     trace: [AtomicU64; 2],
     span: AtomicU64,
-    /// [`SAMPLED`] and [`ACTIVE`].
+    /// The flags that the span starts with, and those below, which are only added.
     flags: AtomicU64,
-    /// [`NOT_MOVED`], [`MOVING`], [`MOVED`] or [`MOVED_SAMPLED`].
-    moved: AtomicU64,
     trace_after: [AtomicU64; 2],
+    /// When a thread last left the span. Zero if none has left it yet.
+    left: AtomicU64,
 }
 
 const SAMPLED: u64 = 1;
 /// The flag of spans that are active, as the table has it.
-const ACTIVE: u64 = 2;
-
-const NOT_MOVED: u64 = 0;
-/// One thread writes the trace. The others read the one before.
-const MOVING: u64 = 1;
-const MOVED: u64 = 2;
-/// The span is moved, and sampled since.
-const MOVED_SAMPLED: u64 = 3;
+pub(super) const ACTIVE: u64 = 2;
+/// The flag of spans with a parent, as the table has it.
+pub(super) const CHILD: u64 = 4;
+/// A thread has begun to write `trace_after`.
+const MOVING: u64 = 8;
+/// `trace_after` is the trace.
+const MOVED: u64 = 16;
+/// The span is sampled since it was moved.
+const MOVED_SAMPLED: u64 = 32;
+/// The registry will never close the span.
+pub(super) const ABANDONED: u64 = 64;
+/// The record of the span's start was dropped.
+pub(super) const LOST: u64 = 128;
 
 impl Slot {
-    /// Returns `false` if another span has the slot.
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`CHILD`].
     #[inline]
-    pub(super) fn take(&self, id: u64, (trace, span, is_sampled): Ids, is_active: bool) -> bool {
+    pub(super) fn take(&self, id: u64, (trace, span, is_sampled): Ids, flags: u64) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
         let taken = self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_err() {
@@ -54,13 +59,12 @@ impl Slot {
         fence(Ordering::Release);
         let [low, high] = halves(trace);
         let sampled = if is_sampled { SAMPLED } else { 0 };
-        let active = if is_active { ACTIVE } else { 0 };
         for (word, value) in [
             (&self.trace[0], low),
             (&self.trace[1], high),
             (&self.span, span),
-            (&self.flags, sampled | active),
-            (&self.moved, NOT_MOVED),
+            (&self.flags, sampled | flags),
+            (&self.left, 0),
         ] {
             // ORDERING: Relaxed: whoever has the span's number has it from this thread.
             word.store(value, Ordering::Relaxed);
@@ -71,45 +75,50 @@ impl Slot {
     /// Moves the span to another trace. Returns `false` if it was moved before.
     pub(super) fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
-        let is_first =
-            self.moved.compare_exchange(NOT_MOVED, MOVING, Ordering::Relaxed, Ordering::Relaxed);
-        if is_first.is_err() {
+        if self.flags.fetch_or(MOVING, Ordering::Relaxed) & MOVING != 0 {
             return false;
         }
         // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
         // the slot, so the fence of `take` does not order the words below.
         fence(Ordering::Release);
         for (word, value) in self.trace_after.iter().zip(halves(trace)) {
-            // ORDERING: Relaxed: published by `moved`.
+            // ORDERING: Relaxed: published by `flags`.
             word.store(value, Ordering::Relaxed);
         }
-        let moved = if is_sampled { MOVED_SAMPLED } else { MOVED };
+        let moved = if is_sampled { MOVED | MOVED_SAMPLED } else { MOVED };
         // ORDERING: Release, with the Acquire of `get`: whoever sees this sees the trace.
-        self.moved.store(moved, Ordering::Release);
+        self.flags.fetch_or(moved, Ordering::Release);
         true
     }
 
-    /// Returns the ids of the span with that number, if it has the slot.
+    /// Returns whether the span with that number has the slot. The answer stays true while the
+    /// caller holds the span.
     #[inline]
-    pub(super) fn get(&self, id: u64) -> Option<Ids> {
+    pub(super) fn has(&self, id: u64) -> bool {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote it.
+        self.id.load(Ordering::Relaxed) == id
+    }
+
+    /// Returns the ids of the span that has the slot.
+    #[inline]
+    pub(super) fn get(&self) -> Ids {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
-        let [known, span, flags] =
-            [&self.id, &self.span, &self.flags].map(|word| word.load(Ordering::Relaxed));
+        let span = self.span.load(Ordering::Relaxed);
         // ORDERING: Acquire, with the Release of `move_to`.
-        let (trace, is_sampled) = match self.moved.load(Ordering::Acquire) {
-            moved @ (MOVED | MOVED_SAMPLED) => (&self.trace_after, moved == MOVED_SAMPLED),
-            _ => (&self.trace, flags & SAMPLED != 0),
+        let flags = self.flags.load(Ordering::Acquire);
+        let (trace, is_sampled) = match flags & MOVED {
+            0 => (&self.trace, flags & SAMPLED != 0),
+            _ => (&self.trace_after, flags & MOVED_SAMPLED != 0),
         };
         // ORDERING: Relaxed: see above.
         let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
-        let trace = u128::from(high) << u64::BITS | u128::from(low);
-        (known == id).then_some((trace, span, is_sampled))
+        (u128::from(high) << u64::BITS | u128::from(low), span, is_sampled)
     }
 
-    /// Like [`get`](Self::get), for a caller that does not hold the span, which may end while
-    /// another span takes the slot.
+    /// Returns the ids of the span with that number, for a caller that does not hold the span: it
+    /// may end while another span takes the slot.
     pub(super) fn get_unheld(&self, id: u64) -> Option<Ids> {
-        let ids = self.get(id)?;
+        let ids = self.get();
         // ORDERING: Acquire, with the Release fences of `take` and `move_to`.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed: the fence orders it.
@@ -118,12 +127,32 @@ impl Slot {
         (is_same && span != 0).then_some(ids)
     }
 
-    /// Returns `None` if another span has the slot, or none.
     #[inline]
-    pub(super) fn is_active(&self, id: u64) -> Option<bool> {
+    pub(super) fn has_flag(&self, flag: u64) -> bool {
         // ORDERING: Relaxed: as in `get`.
-        let [known, flags] = [&self.id, &self.flags].map(|word| word.load(Ordering::Relaxed));
-        (known == id).then_some(flags & ACTIVE != 0)
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Sets [`ABANDONED`] or [`LOST`]. Returns `false` if it was set before.
+    pub(super) fn set_flag(&self, flag: u64) -> bool {
+        // ORDERING: Relaxed: publishes nothing.
+        self.flags.fetch_or(flag, Ordering::Relaxed) & flag == 0
+    }
+
+    /// Notes that a thread left the span at `time`, which is not zero. The latest time counts,
+    /// whichever thread is the last to note one.
+    #[inline]
+    pub(super) fn leave(&self, time: u64) {
+        // ORDERING: Relaxed: the caller holds the span, and the registry orders this before the
+        // span's close.
+        self.left.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// Returns when a thread last left the span, if any has. Call when the span closes.
+    #[inline]
+    pub(super) fn left(&self) -> Option<u64> {
+        // ORDERING: Relaxed, as in `leave`.
+        Some(self.left.load(Ordering::Relaxed)).filter(|left| *left != 0)
     }
 
     /// Returns the span that has the slot.
@@ -133,18 +162,13 @@ impl Slot {
         Some(self.span.load(Ordering::Acquire)).filter(|span| *span != 0)
     }
 
-    /// Frees the slot of the span with that number. Returns `false` if the span does not have it.
+    /// Frees the slot. Call when its span closes.
     #[inline]
-    pub(super) fn remove(&self, id: u64) -> bool {
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote it.
-        if self.id.load(Ordering::Relaxed) != id {
-            return false;
-        }
+    pub(super) fn remove(&self) {
         // ORDERING: Release, with the Acquire of `span`: what the span logged is in the queues.
         self.span.store(0, Ordering::Release);
         // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
         self.id.store(0, Ordering::Release);
-        true
     }
 }
 
@@ -169,7 +193,7 @@ mod loom_models {
 
     fn taken(id: u64) -> Arc<Slot> {
         let slot = Arc::new(Slot::default());
-        assert!(slot.take(id, (trace(1), 10, false), false));
+        assert!(slot.take(id, (trace(1), 10, false), 0));
         slot
     }
 
@@ -182,8 +206,8 @@ mod loom_models {
                 let ids = reader.get_unheld(7);
                 assert!(ids.is_none_or(|ids| ids == (trace(1), 10, false)), "{ids:?}");
             });
-            slot.remove(7);
-            assert!(slot.take(8, (trace(2), 11, true), true));
+            slot.remove();
+            assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
             reader.join().unwrap();
         });
     }
@@ -201,8 +225,8 @@ mod loom_models {
                 let ids = reader.get_unheld(7);
                 assert!(ids.is_none_or(|ids| ids == (trace(2), 10, true)), "{ids:?}");
             });
-            slot.remove(7);
-            assert!(slot.take(8, (trace(3), 11, true), true));
+            slot.remove();
+            assert!(slot.take(8, (trace(3), 11, true), ACTIVE));
             let mover = thread::spawn(move || assert!(mover.move_to(trace(4), true)));
             mover.join().unwrap();
             reader.join().unwrap();
@@ -220,9 +244,9 @@ mod loom_models {
                     assert_ne!(table.span(), Some(10));
                 }
             });
-            slot.remove(7);
+            slot.remove();
             is_gone.store(1, Ordering::Release);
-            assert!(slot.take(8, (trace(2), 11, true), true));
+            assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
             back_end.join().unwrap();
         });
     }
@@ -234,7 +258,7 @@ mod loom_models {
             let reader = Arc::clone(&slot);
             let reader = thread::spawn(move || {
                 let (before, after) = ((trace(1), 10, false), (trace(2), 10, true));
-                let [first, then] = [reader.get(7).unwrap(), reader.get(7).unwrap()];
+                let [first, then] = [reader.get(), reader.get()];
                 assert!(first == before || first == after && then == after, "{first:?}");
                 assert!(then == before || then == after, "{then:?}");
             });
@@ -253,10 +277,10 @@ mod loom_models {
             let is_moved = slot.move_to(trace(2), false);
             assert_ne!(other.join().unwrap(), is_moved);
             let expected = if is_moved { (trace(2), 10, false) } else { (trace(3), 10, true) };
-            assert_eq!(slot.get(7), Some(expected));
-            assert!(slot.remove(7));
-            assert!(slot.take(8, (trace(1), 11, true), true));
-            assert_eq!(slot.get(8), Some((trace(1), 11, true)), "another span is not moved");
+            assert_eq!(slot.get(), expected);
+            slot.remove();
+            assert!(slot.take(8, (trace(1), 11, true), ACTIVE));
+            assert_eq!(slot.get(), (trace(1), 11, true), "another span is not moved");
         });
     }
 
@@ -269,17 +293,17 @@ mod loom_models {
             let words = Arc::new(UnsafeCell::new(()));
             let (next, words_of_next) = (Arc::clone(&slot), Arc::clone(&words));
             let next = thread::spawn(move || {
-                let is_taken = next.take(8, (trace(2), 11, true), true);
+                let is_taken = next.take(8, (trace(2), 11, true), ACTIVE);
                 if is_taken {
                     words_of_next.with_mut(|_| {});
                 }
                 is_taken
             });
             words.with(|_| {});
-            assert_eq!(slot.get(7), Some((trace(1), 10, false)));
-            assert!(slot.remove(7));
+            assert_eq!(slot.get(), (trace(1), 10, false));
+            slot.remove();
             if next.join().unwrap() {
-                assert_eq!(slot.get(8), Some((trace(2), 11, true)));
+                assert_eq!(slot.get(), (trace(2), 11, true));
             }
         });
     }
@@ -295,7 +319,7 @@ mod loom_models {
                 None => assert_eq!(log.load(Ordering::Relaxed), 1),
             });
             end.store(1, Ordering::Relaxed);
-            slot.remove(7);
+            slot.remove();
             back_end.join().unwrap();
         });
     }

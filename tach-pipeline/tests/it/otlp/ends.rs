@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_pipeline::{Builder, Durations, Sampling, SpanDurations, WhenFull};
 
@@ -38,6 +39,88 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
         drop(open);
     });
     assert_eq!(received::names(&received::spans(&requests)), ["open"]);
+}
+
+/// While the back end waits, the queue is full. The end is kept, and what is lost is counted.
+#[test]
+fn what_a_full_queue_drops_is_counted_in_its_span() {
+    let gate = Arc::new(Mutex::new(()));
+    let clock = Gated(Arc::clone(&gate));
+    let (requests, pipeline) = pipeline(|builder| drop_newest(builder).with_clock(clock));
+    run(&pipeline, || {
+        let fills = tracing::info_span!("fills", filler = tracing::field::Empty);
+        let lacks = tracing::info_span!("lacks", late = tracing::field::Empty);
+        pipeline.flush(LONG).unwrap();
+        let closed = gate.lock().unwrap();
+        fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
+        for number in 0..100 {
+            fills.record("filler", number);
+        }
+        lacks.record("late", 1);
+        lacks.follows_from(&fills);
+        lacks.in_scope(|| (0..3).for_each(|_| tracing::error!("lost")));
+        drop(lacks);
+        (0..5).for_each(|_| drop(tracing::info_span!("no start")));
+        let lost_at = UnixTime::now();
+        thread::sleep(Duration::from_millis(20));
+        drop(closed);
+        pipeline.flush(LONG).unwrap();
+        let spans = received::by_name(&requests);
+        assert_eq!(spans.len(), 1);
+        let lacks = &spans["lacks"];
+        assert!(lacks.end_time_unix_nano <= lost_at.as_nanos(), "its end is known");
+        assert!(!is_incomplete(lacks));
+        assert_eq!((lacks.events.len(), lacks.dropped_events_count), (0, 3));
+        assert_eq!((lacks.dropped_attributes_count, lacks.dropped_links_count), (1, 1));
+        assert_eq!(lacks.status.as_ref().unwrap().code, 2, "an error is among them");
+        assert_eq!(pipeline.stats().dropped_spans(), 5);
+        drop(fills);
+    });
+    let fills = received::by_name(&requests).remove("fills").unwrap();
+    let all = fills.events.len() + usize::try_from(fills.dropped_events_count).unwrap();
+    assert_eq!(all, 10_000);
+}
+
+/// More than can be counted span by span.
+#[test]
+fn a_span_whose_end_is_not_known_says_so() {
+    const SPANS: usize = 3_000;
+    for when_full in [WhenFull::DropNewest, WhenFull::DropOldest] {
+        let gate = Arc::new(Mutex::new(()));
+        let clock = Gated(Arc::clone(&gate));
+        let (requests, pipeline) =
+            pipeline(|builder| drop_newest(builder).when_full(when_full).with_clock(clock));
+        run(&pipeline, || {
+            let mut spans = Vec::new();
+            for _ in 0..SPANS {
+                spans.push(tracing::info_span!("span"));
+                if spans.len() % 20 == 0 {
+                    pipeline.flush(LONG).unwrap();
+                }
+            }
+            assert_eq!(pipeline.stats().dropped(), 0);
+            let closed = gate.lock().unwrap();
+            let lost_at = UnixTime::now();
+            drop(spans);
+            drop(closed);
+            for _ in 0..5 {
+                pipeline.flush(LONG).unwrap();
+            }
+            let spans = received::spans(&requests);
+            let unknown = spans.iter().filter(|span| span.end_time_unix_nano < lost_at.as_nanos());
+            let unknown = unknown.count();
+            assert_eq!(spans.len(), SPANS, "{when_full:?}");
+            assert!(unknown > 0 && unknown < SPANS, "{unknown}");
+            let is_known = |span: &&Span| span.end_time_unix_nano >= lost_at.as_nanos();
+            assert!(spans.iter().all(|span| is_known(&span) || is_incomplete(span)));
+            let dropped = usize::try_from(pipeline.stats().dropped()).unwrap();
+            assert_eq!((dropped, pipeline.stats().dropped_spans()), (unknown, 0));
+        });
+    }
+}
+
+fn is_incomplete(span: &Span) -> bool {
+    span.attributes.iter().any(|attribute| attribute.key == "tach.incomplete")
 }
 
 /// A clock at which the back end waits.

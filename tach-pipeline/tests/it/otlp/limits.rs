@@ -10,6 +10,7 @@ use test_support::receiver::serve;
 
 use super::received::{self, text, value};
 use super::run;
+use crate::support::LONG;
 
 const OF_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const OF_LOGS: &str = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT";
@@ -81,4 +82,24 @@ fn limits_are_the_environment_s() {
 
 fn keys(attributes: &[KeyValue]) -> Vec<&str> {
     attributes.iter().map(|attribute| &*attribute.key).collect()
+}
+
+/// The bound of bytes grows with the limit.
+#[test]
+fn as_many_events_as_the_program_wants_are_kept() {
+    let (endpoint, requests) = serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces]);
+    let otlp = otlp.max_events(20_000).max_attributes(6).max_links(1).max_text_chars(3);
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(&pipeline, || {
+        let span = tracing::info_span!("many", text = "abcdef", more = 1);
+        let linked = TraceContext::from_headers(LINKED, "").unwrap();
+        (0..2).for_each(|_| span.add_link(&linked));
+        span.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, more = 1, "event")));
+    });
+    let span = received::by_name(&requests).remove("many").unwrap();
+    assert_eq!((span.events.len(), span.dropped_events_count), (10_000, 0));
+    assert_eq!((span.links.len(), span.dropped_links_count), (1, 1));
+    assert_eq!((value(&span.attributes, "text"), span.dropped_attributes_count), (text("abc"), 1));
+    assert_eq!(span.events[9_999].dropped_attributes_count, 1);
 }

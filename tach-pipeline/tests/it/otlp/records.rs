@@ -38,7 +38,7 @@ fn any_event_is_read_by_the_generated_code() {
     assert_eq!(value(0, "tenant"), Value::IntValue(1));
     assert_eq!(records[0].body, None);
     assert_eq!(value(1, "empty"), text(""));
-    assert_eq!(value(1, "exception.message"), text("no"));
+    assert_eq!(value(1, "error"), text("no"));
     assert_eq!(value(1, "trace_id"), text("short"));
     assert!(records[1].trace_id.is_empty());
     let body = records[1].body.clone().unwrap().value;

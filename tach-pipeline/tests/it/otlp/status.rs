@@ -28,14 +28,17 @@ fn the_status_is_the_last_that_was_set() {
     assert_eq!(value(&event.attributes, "exception.message"), text("disk full"));
 }
 
-/// The event is too long for the span.
+/// There is no room for the event in the span.
 #[test]
 fn an_error_without_room_sets_the_status() {
     let spans = spans(|| {
-        let body = "x".repeat(300 * 1024);
-        tracing::info_span!("request").in_scope(|| tracing::error!(body, "failed"));
+        let body = "x".repeat(250 * 1024);
+        tracing::info_span!("request").in_scope(|| {
+            tracing::info!(body, "first");
+            tracing::error!(body, "failed");
+        });
     });
     let span = &spans["request"];
-    assert_eq!((span.events.len(), span.dropped_events_count), (0, 1));
+    assert_eq!((span.events.len(), span.dropped_events_count), (1, 1));
     assert_eq!(span.status.as_ref().unwrap().code, 2);
 }

@@ -113,7 +113,7 @@ impl ProviderBuilder {
         let exporter = Arc::new(exporter);
         let own = sdk::trace::SdkTracerProvider::builder();
         let own = own.with_simple_exporter(Own(Arc::clone(&exporter)));
-        Exporting { own, exporter, sampling: None }
+        Exporting { own, exporter, sampling: None, max_events: None }
     }
 
     pub fn with_batch_exporter<E: SpanExporter>(self, exporter: E) -> Exporting<E> {
@@ -126,6 +126,7 @@ pub struct Exporting<E> {
     own: sdk::trace::TracerProviderBuilder,
     exporter: Arc<E>,
     sampling: Option<Sampling>,
+    max_events: Option<u32>,
 }
 
 impl<E: SpanExporter> Exporting<E> {
@@ -137,17 +138,23 @@ impl<E: SpanExporter> Exporting<E> {
         Self { own, sampling: Some(Sampling::ratio(0.0)), ..self }
     }
 
-    /// Takes the limits of the SDK's own spans. The pipeline's are variables of the environment.
     pub fn with_span_limits(self, limits: SpanLimits) -> Self {
-        Self { own: self.own.with_span_limits(limits), ..self }
+        let max_events = Some(limits.max_events_per_span);
+        Self { own: self.own.with_span_limits(limits), max_events, ..self }
     }
 
     pub fn with_max_events_per_span(self, count: u32) -> Self {
-        Self { own: self.own.with_max_events_per_span(count), ..self }
+        let own = self.own.with_max_events_per_span(count);
+        Self { own, max_events: Some(count), ..self }
     }
 
     pub fn build(self) -> SdkTracerProvider {
-        let settings = Settings { sampling: self.sampling, activates_all: true, shown: None };
+        let settings = Settings {
+            sampling: self.sampling,
+            activates_all: true,
+            max_events: self.max_events,
+            shown: None,
+        };
         let wire = Arc::new(Wire::new(settings));
         self.exporter.ask(&wire);
         let export = move |batch| block_on(self.exporter.export(batch)).unwrap();

@@ -29,6 +29,7 @@ pub struct Wire {
 pub struct Settings {
     pub sampling: Option<Sampling>,
     pub activates_all: bool,
+    pub max_events: Option<u32>,
     /// `None` for the default.
     pub shown: Option<Vec<Metadata>>,
 }
@@ -43,7 +44,10 @@ impl Settings {
     }
 
     fn build(&self, endpoint: &str) -> Guard {
-        let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG).signals([Signal::Traces]);
+        let mut otlp = Otlp::new().endpoint(endpoint).max_delay(LONG).signals([Signal::Traces]);
+        if let Some(count) = self.max_events {
+            otlp = otlp.max_events(count);
+        }
         let otlp = match &self.shown {
             Some(shown) => otlp.metadata(shown.iter().copied()),
             None => otlp,

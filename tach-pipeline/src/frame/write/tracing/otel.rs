@@ -1,7 +1,7 @@
 //! Writes events that `opentelemetry` adds to spans.
 
+use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::scratch::Scratch;
-use crate::frame::spans::{RECORD_SHIFT, RecordKind};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::write::Writer;
 use crate::frame::{KIND_AT, SITE, Time};

@@ -2,13 +2,14 @@
 
 use tach_log::Value;
 
+use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
-use crate::frame::spans::{RECORD_SHIFT, RecordKind, TRACE_STATE, UNSAMPLED};
+use crate::frame::spans::{TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::write::site::Wanted;
-use crate::frame::write::{Writer, head, store};
-use crate::frame::{KIND_AT, Time, WORD};
+use crate::frame::write::{Writer, head, length, store};
+use crate::frame::{KIND_AT, TAG_BITS, Tag, Time, WORD};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
@@ -45,12 +46,12 @@ impl<'a> Writer<'a> {
         part: RecordKind,
         context: SpanContext,
     ) -> Self {
-        let [length, time, kind] = head(time, Level::INFO);
+        let [no_length, time, kind] = head(time, Level::INFO);
         let [low, high] = context.trace_halves();
         to.buffer.clear();
         let mut writer = Self { to };
         let kind = kind | (part as u64) << RECORD_SHIFT;
-        writer.bare([length, time, kind, low, high, context.span]);
+        writer.bare([no_length, time, kind, low, high, context.span]);
         writer
     }
 
@@ -74,6 +75,44 @@ impl<'a> Writer<'a> {
             Some(next) => store(next, words),
             None => self.words(&mut { words }, 0),
         }
+    }
+
+    /// Begins a copy of a record with these words of its head.
+    pub(in crate::frame) fn begin_again(
+        to: &'a mut Scratch,
+        time: u64,
+        kind: u32,
+        target: &str,
+        message: &str,
+    ) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        writer.copied(&mut [0, time, kind.into()], target);
+        if !message.is_empty() {
+            writer.copied_message(message);
+        }
+        writer
+    }
+
+    /// Writes words of another record.
+    pub(in crate::frame) fn raw(&mut self, words: &[u8]) {
+        self.to.buffer.push(words);
+    }
+
+    /// Writes a field of another record.
+    pub(in crate::frame) fn copied_field(&mut self, key: &str, value: Value<'_>) {
+        let key = MaybeStatic::Borrowed(key);
+        let joined;
+        let (tag, text) = match value {
+            Value::Json(text) => (Tag::Json, text),
+            Value::Error(chain) => {
+                joined = chain.messages().collect::<Vec<_>>().join("\0");
+                (Tag::Error, &*joined)
+            }
+            value => return self.field(key, value),
+        };
+        self.text([tag as u64 | length(text.len(), TAG_BITS)], key);
+        self.to.buffer.push_text(text.as_bytes());
     }
 
     /// Writes the `tracestate` of the span, or of the span that it links to.

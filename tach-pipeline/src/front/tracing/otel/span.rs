@@ -150,7 +150,7 @@ impl trace::Span for Span {
         });
     }
 
-    /// Does nothing: the span of `tracing` ends when its last handle is dropped.
+    /// Does nothing: the span of `tracing` ends when it is left for the last time.
     fn end_with_timestamp(&mut self, _timestamp: SystemTime) {}
 }
 

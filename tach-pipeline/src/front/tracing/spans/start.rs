@@ -12,7 +12,7 @@ use crate::front::tracing::visit::{Chosen, Visitor, is_chosen};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{new_context, remote};
+use crate::trace::{Started, new_context, remote};
 
 impl Pipeline {
     pub(in crate::front::tracing) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
@@ -37,23 +37,28 @@ impl Pipeline {
         if let Some((span, _)) = elsewhere.as_ref().filter(|_| *is_trusted) {
             contexts.states.set(context.span, span.state().cloned());
         }
-        contexts.insert(key, context, surroundings.is_active);
         let (is_active, values) = (surroundings.is_active, surroundings.values);
+        if !contexts.insert(key, context, Started { is_active, is_child: own.is_some() }) {
+            return shared.channel.progress.counts.dropped_spans.add(1);
+        }
         self.keep_context(key, metadata, context, origin, is_active, values);
         if !context.is_sampled {
-            if shared.wanted.durations {
-                self.start_unsampled(attributes, context);
+            if shared.wanted.durations && !self.start_unsampled(attributes, context) {
+                contexts.lose_start(key);
             }
             return;
         }
         // The record of a start names a parent of the same trace alone.
         let own = own.filter(|own| own.trace == context.trace);
-        self.log_start(metadata, context, own, |to| {
+        let is_logged = self.log_start(metadata, context, own, |to| {
             attributes.record(&mut Visitor::of_span(to));
             if let Some(state) = &state {
                 to.trace_state(state);
             }
         });
+        if !is_logged {
+            return contexts.lose_start(key);
+        }
         match elsewhere {
             Some((span, origin)) if *is_trusted => {
                 self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *origin));
@@ -70,7 +75,7 @@ impl Pipeline {
         self.log_part_of(context, RecordKind::Link, |to| to.link(linked));
     }
 
-    /// Logs the start of a span.
+    /// Logs the start of a span. Returns whether the record is in the thread's queue.
     #[inline]
     pub(super) fn log_start(
         &self,
@@ -78,7 +83,7 @@ impl Pipeline {
         context: SpanContext,
         parent: Option<SpanContext>,
         write: impl FnOnce(&mut Writer<'_>),
-    ) {
+    ) -> bool {
         let shared = self.shared();
         let time = shared.clock_time();
         thread::log(&shared.channel, |scratch| {
@@ -87,14 +92,15 @@ impl Pipeline {
             write(&mut to);
             to.site(shared.wanted, place(metadata, MaybeStatic::Static), None);
             to.end();
-        });
+        })
     }
 
-    /// Logs the start of a span that is not sampled, for its duration.
+    /// Logs the start of a span that is not sampled, for its duration. Returns whether the record
+    /// is in the thread's queue.
     #[inline(never)]
-    fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) {
+    fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) -> bool {
         let shared = self.shared();
-        let Some(durations) = &shared.spans.durations else { return };
+        let Some(durations) = &shared.spans.durations else { return false };
         let (metadata, chosen) = (attributes.metadata(), durations.attributes());
         let has_chosen = !chosen.is_empty()
             && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
@@ -107,6 +113,6 @@ impl Pipeline {
                 attributes.record(&mut Chosen::new(Visitor::of_span(&mut to), chosen));
             }
             to.end();
-        });
+        })
     }
 }

@@ -1,0 +1,138 @@
+//! What remains of a record of a span that a full queue drops.
+
+use super::{Fields, Frame, Head, Reader};
+use crate::frame::kind::{RECORD_SHIFT, RecordKind};
+use crate::frame::{FOREIGN, HEAD, UNIX, WORD};
+use crate::ids::{SAMPLED, SpanContext};
+
+/// The bytes of a record that counts what a span lacks: a head, ids and [`Lost`].
+const LOST_BYTES: usize = LOST_AT + 2 * WORD;
+const LOST_AT: usize = HEAD + 3 * WORD;
+
+/// What remains of a dropped record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Remains {
+    /// The record belongs to no span.
+    Nothing,
+    /// The record is the start of a span, so the span is lost.
+    NoSpan,
+    /// The record is the end of a span. It is short enough to be kept as it is.
+    End,
+    /// A record of the kind [`Lost`](RecordKind::Lost), in place of an event or a part.
+    Part([u8; LOST_BYTES]),
+}
+
+/// How many attributes, events and links of a span were dropped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) attributes: u32,
+    pub(crate) events: u32,
+    pub(crate) links: u32,
+    /// How many of the events have the level of errors.
+    pub(crate) errors: u32,
+}
+
+impl Lost {
+    /// Reads the counts of a record of the kind [`Lost`](RecordKind::Lost).
+    pub(in crate::frame) fn of_words(words: [u8; 2 * WORD]) -> Self {
+        let [attributes, events, links, errors] = [0, 4, 8, 12]
+            .map(|at| words[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)));
+        Self { attributes, events, links, errors }
+    }
+
+    fn words(self) -> [u8; 2 * WORD] {
+        let Self { attributes, events, links, errors } = self;
+        let mut words = [0; 2 * WORD];
+        for (to, count) in words.chunks_exact_mut(4).zip([attributes, events, links, errors]) {
+            to.copy_from_slice(&count.to_le_bytes());
+        }
+        words
+    }
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            attributes: self.attributes.saturating_add(other.attributes),
+            events: self.events.saturating_add(other.events),
+            links: self.links.saturating_add(other.links),
+            errors: self.errors.saturating_add(other.errors),
+        }
+    }
+}
+
+/// Returns what remains of a record that is dropped.
+pub(crate) fn remains(record: &[u8]) -> Remains {
+    const START: u8 = RecordKind::Start as u8;
+    const END: u8 = RecordKind::End as u8;
+    let Some(head) = Head::read(&mut Reader(record)) else { return Remains::Nothing };
+    match head.part() {
+        START => Remains::NoSpan,
+        END => Remains::End,
+        part => lost(record, part).map_or(Remains::Nothing, |(context, lost)| {
+            let mut remains = [0; LOST_BYTES];
+            let kind = u64::from(head.kind & UNIX) | (RecordKind::Lost as u64) << RECORD_SHIFT;
+            let [low, high] = [context.trace, context.trace >> u64::BITS].map(low_half);
+            let words = [LOST_BYTES as u64, head.time, kind, low, high, context.span];
+            for (to, word) in remains.chunks_exact_mut(WORD).zip(words) {
+                to.copy_from_slice(&word.to_le_bytes());
+            }
+            remains[LOST_AT..].copy_from_slice(&lost.words());
+            Remains::Part(remains)
+        }),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "takes the lower half")]
+const fn low_half(id: u128) -> u64 {
+    id as u64
+}
+
+/// Returns the span of an event or a part, and what the span lacks without it.
+fn lost(record: &[u8], part: u8) -> Option<(SpanContext, Lost)> {
+    const EVENT: u8 = RecordKind::Event as u8;
+    const ADDED: u8 = RecordKind::Added as u8;
+    const VALUES: u8 = RecordKind::Values as u8;
+    const LINK: u8 = RecordKind::Link as u8;
+    if part == EVENT || part == ADDED {
+        let event = Frame::read(record)?;
+        let errors = u32::from(event.level.of_log() == log::Level::Error);
+        return Some((event.context()?, Lost { events: 1, errors, ..Lost::default() }));
+    }
+    let mut reader = Reader(record.get(HEAD..)?);
+    let context = reader.context()?;
+    let lost = match part {
+        VALUES => {
+            let count = Fields::new(reader.0, 0).parts().count();
+            Lost { attributes: u32::try_from(count).unwrap_or(u32::MAX), ..Lost::default() }
+        }
+        LINK => Lost { links: 1, ..Lost::default() },
+        _ => return None,
+    };
+    Some((context, lost))
+}
+
+/// Adds the counts of `more`, from [`remains`], to the record at the end of `remains`, if both are
+/// of one span. Returns whether they are.
+pub(crate) fn add_lost(remains: &mut [u8], more: &[u8; LOST_BYTES]) -> bool {
+    let Some(last) = remains.last_chunk_mut::<LOST_BYTES>() else { return false };
+    // If the last record is an end, which is shorter, these bytes don't begin with a length.
+    let is_one_span = last[..WORD] == more[..WORD] && last[HEAD..LOST_AT] == more[HEAD..LOST_AT];
+    if is_one_span {
+        let [before, more] = [&*last, more].map(read_lost);
+        last[LOST_AT..].copy_from_slice(&before.add(more).words());
+    }
+    is_one_span
+}
+
+fn read_lost(record: &[u8; LOST_BYTES]) -> Lost {
+    record.last_chunk().copied().map_or(Lost::default(), Lost::of_words)
+}
+
+impl Frame<'_> {
+    /// Returns the ids of the span around the event, if the pipeline records the span.
+    pub(crate) fn context(&self) -> Option<SpanContext> {
+        let (trace, span, flags) = self.site.trace_context?;
+        let is_sampled = flags & SAMPLED != 0;
+        let is_own = is_sampled && self.fields.flags & FOREIGN == 0;
+        is_own.then_some(SpanContext { trace, span, is_sampled })
+    }
+}
