@@ -1,7 +1,8 @@
 //! Layers inside of other layers: each limit holds, whichever layer has it.
 
 use core::convert::Infallible;
-use core::future::{pending, ready};
+use core::future::{pending, poll_fn, ready};
+use core::task::Poll;
 use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -74,7 +75,8 @@ async fn a_later_end_of_an_outer_budget_is_not_waited_for() {
     let whole = Budget::new(PLENTY).with_clock(clock);
     let part = whole.child(SHORT, Duration::ZERO);
     let mut client = BudgetLayer::client(Settings::new()).layer(never());
-    let call = enforce(part, async { client.call(request()) }).await.unwrap();
+    let begin = poll_fn(|_| Poll::Ready(client.call(request())));
+    let call = enforce(part, begin).await.unwrap();
     let start = tokio::time::Instant::now();
     enforce(whole, call).await.unwrap().unwrap_err();
     assert!(start.elapsed() <= 2 * SHORT, "{:?}", start.elapsed());
