@@ -35,7 +35,7 @@ pub fn monotonic_ns_at(instant: Instant) -> u64 {
 }
 
 /// Returns the time, as of [`monotonic_ns_at`], at which a look at the OS's real-time clock last
-/// found that it was stepped or had changed its rate; `None` if no look did.
+/// found that it was stepped; `None` if no look did.
 #[must_use]
 pub fn last_wall_step_ns() -> Option<u64> {
     system::last_wall_step_tick().map(system::monotonic_ns_at)

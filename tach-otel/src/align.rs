@@ -12,15 +12,11 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 use tach_core::{Clock, Instant, SystemClock, adapter};
 
+use crate::bracket::Bracket;
 use crate::line::Line;
 use crate::lines::Lines;
 use crate::listed::Entry;
 use crate::repair::{ClockPair, repair};
-
-/// The longest time between the reads of two clocks that count as one moment, and the number of
-/// tries.
-const BRACKET: Duration = Duration::from_micros(100);
-const TRIES: usize = 4;
 
 /// A span processor that repairs the times of spans before it passes them on: those of spans during
 /// which the wall clock was set, and any end or event before the start.
@@ -124,16 +120,10 @@ impl<P, C: Clock> Align<P, C> {
 
     /// Returns an instant and the wall clock's time at one moment, as far as the tries suffice.
     fn clocks(&self) -> (Instant, u64) {
-        let mut tries = 1;
-        loop {
-            let before = self.clock.monotonic_now();
-            let wall = adapter::wall_clock();
-            let took = self.clock.duration_between(before, self.clock.monotonic_now());
-            if took <= BRACKET || tries == TRIES {
-                return (before, wall.as_nanos());
-            }
-            tries += 1;
-        }
+        let wall_ns = || adapter::wall_clock().as_nanos();
+        let before = self.clock.monotonic_now();
+        let bracket = Bracket::read(&self.clock, before, wall_ns(), wall_ns);
+        (bracket.before, bracket.wall_ns)
     }
 }
 
@@ -189,8 +179,6 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
 
 #[cfg(test)]
 mod tests {
-    use core::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
     use opentelemetry::trace::{TraceContextExt, Tracer, TracerProvider};
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SimpleSpanProcessor};
@@ -217,48 +205,6 @@ mod tests {
         assert_eq!(lines.listed.open(), 0);
         let spans = exporter.get_finished_spans().unwrap();
         assert_eq!(spans.len(), 4, "each hands both on");
-    }
-
-    /// A clock by which each of the first `wide` brackets takes a second, and each later one no
-    /// time. It counts its reads.
-    struct Held {
-        clock: ManualClock,
-        wide: usize,
-        reads: AtomicUsize,
-    }
-
-    impl Clock for Held {
-        fn monotonic_now(&self) -> Instant {
-            let reads = self.reads.fetch_add(1, Ordering::Relaxed);
-            if reads % 2 == 1 && reads / 2 < self.wide {
-                self.clock.advance(Duration::from_secs(1));
-            }
-            self.clock.monotonic_now()
-        }
-
-        fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
-            self.clock.duration_between(earlier, later)
-        }
-
-        fn unix_time_at(&self, instant: Instant) -> UnixTime {
-            self.clock.unix_time_at(instant)
-        }
-    }
-
-    #[test]
-    fn a_wide_bracket_is_repeated_a_few_times() {
-        for (wide, tries) in [(0, 1), (1, 2), (3, 4), (4, 4), (100, 4)] {
-            let clock = ManualClock::new(UnixTime::from_nanos(1));
-            let start = clock.now();
-            let align = Align::new(());
-            let held = Held { clock, wide, reads: AtomicUsize::new(0) };
-            let align =
-                Align { inner: align.inner, clock: held, lines: align.lines, open: align.open };
-            let (instant, _) = align.clocks();
-            assert_eq!(align.clock.reads.load(Ordering::Relaxed), 2 * tries, "{wide} are wide");
-            // The instant is from before the last bracket.
-            assert_eq!((instant - start).as_secs(), tries as u64 - 1);
-        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) fn is_just_before(time: SystemTime, other: SystemTime) -> bool {
 /// A moment by the span's line and by the wall clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Present {
+    /// The line's time before and after the wall clock was read.
+    pub(crate) before_ns: u64,
     pub(crate) now_ns: u64,
     pub(crate) wall_ns: u64,
     /// The line's time at which the last step was seen.
@@ -34,8 +36,11 @@ pub(crate) struct Present {
 
 impl Present {
     /// Returns whether the wall clock has been stepped since the line began.
-    fn is_apart(self) -> bool {
-        self.now_ns.abs_diff(self.wall_ns) >= STEP_NS
+    ///
+    /// A thread that is held up between the reads finds the wall clock between them.
+    pub(crate) fn is_apart(self) -> bool {
+        let nearest_ns = self.wall_ns.clamp(self.before_ns, self.now_ns.max(self.before_ns));
+        nearest_ns.abs_diff(self.wall_ns) >= STEP_NS
     }
 
     /// Returns the time on the line at which `given` was read from the wall clock, or `None` if
@@ -97,7 +102,23 @@ mod tests {
     const HOUR: u64 = 3600 * S;
 
     fn present(wall_ns: u64, stepped_ns: u64) -> Present {
-        Present { now_ns: NOW, wall_ns, stepped_ns, has_ages: true }
+        Present { before_ns: NOW, now_ns: NOW, wall_ns, stepped_ns, has_ages: true }
+    }
+
+    /// The thread was held up for 5 ms around the read of the wall clock.
+    #[test]
+    fn a_thread_that_is_held_up_is_no_step() {
+        for (wall, is_apart) in [
+            (NOW - 6 * MS, true),
+            (NOW - 6 * MS + 1, false),
+            (NOW - 5 * MS, false),
+            (NOW - MS, false),
+            (NOW + MS - 1, false),
+            (NOW + MS, true),
+        ] {
+            let present = Present { before_ns: NOW - 5 * MS, ..present(wall, 0) };
+            assert_eq!(present.is_apart(), is_apart, "{wall}");
+        }
     }
 
     /// The wall clock is as far from the line as clocks are without a step.

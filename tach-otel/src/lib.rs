@@ -145,7 +145,9 @@ compile_error!(
      `opentelemetry` for 0.33, or `opentelemetry_0_32`"
 );
 
+mod ahead;
 mod align;
+mod bracket;
 mod clock_attributes;
 mod clocked;
 mod event_time;

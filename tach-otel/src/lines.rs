@@ -12,6 +12,7 @@ use opentelemetry::Context;
 use opentelemetry::trace::TraceContextExt;
 use tach_core::{Clock, Instant, adapter};
 
+use crate::ahead::Ahead;
 use crate::line::{Line, Moment, STEP_NS};
 use crate::listed::{Entry, Listed};
 
@@ -74,8 +75,8 @@ pub(crate) struct State {
     until_ns: AtomicU64,
     /// Held while the four are changed.
     changing: Mutex<()>,
-    /// The latest time that a caller gave ahead of this clock, in Unix nanoseconds.
-    given_ns: AtomicU64,
+    /// The spans that start ahead of the clock.
+    pub(crate) ahead: Ahead,
     /// The spans that started while children follow their parents, each with its line.
     pub(crate) listed: Listed,
 }
@@ -89,7 +90,7 @@ impl State {
             before_until_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(0),
             changing: Mutex::new(()),
-            given_ns: AtomicU64::new(0),
+            ahead: Ahead::new(),
             listed: Listed::new(),
         }
     }
@@ -182,29 +183,6 @@ impl State {
         moment.line()
     }
 
-    /// Returns `unix_ns`, a time of this clock, or the time that a caller gave if that is ahead by
-    /// less than a step.
-    ///
-    /// The wall clock, which callers read, may be ahead of this clock by the error of both. What
-    /// happens after a given time must not be before it: a child's start after its parent's.
-    #[inline]
-    pub(crate) fn raised(&self, unix_ns: u64) -> u64 {
-        // ORDERING: Relaxed, because it publishes nothing. A thread that learned of the given time
-        // sees it by coherence.
-        let given_ns = self.given_ns.load(Ordering::Relaxed);
-        if given_ns.wrapping_sub(unix_ns) < STEP_NS { given_ns } else { unix_ns }
-    }
-
-    /// Notes a time that a caller gave when this clock showed `now_ns`.
-    pub(crate) fn note_given(&self, given_ns: u64, now_ns: u64) {
-        // ORDERING: Relaxed: see `raised`.
-        if given_ns.wrapping_sub(now_ns) < STEP_NS
-            && self.given_ns.load(Ordering::Relaxed) < given_ns
-        {
-            self.given_ns.fetch_max(given_ns, Ordering::Relaxed);
-        }
-    }
-
     /// Returns the line of spans that are not listed, unless the step is too long ago.
     fn before(&self, moment: Moment) -> Option<Line> {
         // ORDERING: Relaxed, because `current` is called before.
@@ -268,24 +246,6 @@ mod tests {
             (SURE_STEP_NS - 1, Some(50 * S), 3650 * S, "maybe no step"),
         ] {
             assert_eq!(stepped_at(line, at(3650 * S, ahead_ns), seen_ns), expected_ns, "{why}");
-        }
-    }
-
-    #[test]
-    fn times_are_raised_to_a_given_one_that_is_less_than_a_step_ahead() {
-        let state = State::new(None);
-        state.note_given(5 * S + STEP_NS, 5 * S);
-        assert_eq!(state.raised(5 * S), 5 * S, "a time that the caller chose");
-        state.note_given(5 * S, 5 * S - 300);
-        state.note_given(5 * S - 100, 5 * S - 200);
-        for (ns, raised) in [
-            (5 * S - STEP_NS, 5 * S - STEP_NS),
-            (5 * S - STEP_NS + 1, 5 * S),
-            (5 * S - 1, 5 * S),
-            (5 * S, 5 * S),
-            (5 * S + 1, 5 * S + 1),
-        ] {
-            assert_eq!(state.raised(ns), raised);
         }
     }
 }

@@ -8,7 +8,7 @@ use opentelemetry::trace::SpanContext;
 use crate::line::Line;
 
 /// The ids of a span's trace and of the span.
-type Key = (u128, u64);
+pub(crate) type Key = (u128, u64);
 
 /// The least number of spans before those that have ended are removed.
 const LEAST: usize = 8192;
@@ -74,6 +74,14 @@ impl Listed {
         if let Some((_, state)) = self.lock().by_ids.get_mut(&key(span)) {
             *state = State::Ended;
         }
+    }
+
+    /// Calls `work` with an empty list.
+    #[cfg(test)]
+    pub(crate) fn without_all(&self, work: impl FnOnce()) {
+        let all = core::mem::take(&mut self.lock().by_ids);
+        work();
+        self.lock().by_ids = all;
     }
 
     #[cfg(test)]

@@ -8,6 +8,7 @@ use opentelemetry::trace::{Span, SpanBuilder, SpanContext, Status, TraceContextE
 use opentelemetry::{Context, KeyValue};
 use tach_core::{Clock, Instant, SystemClock, UnixTime, adapter, event_time};
 
+use crate::bracket::Bracket;
 use crate::clocked::Clocked;
 use crate::given::{self, MOMENT_NS, Present, system_time};
 use crate::line::{Line, STEP_NS};
@@ -47,10 +48,13 @@ use crate::listed::Entry;
 ///
 /// A time that you give is kept to the nanosecond, unless the wall clock was stepped since the
 /// span's line began. So an event that you give may lie outside the span, and an end before the
-/// start that you gave, as in the SDK. The times that tach reads afterwards are raised to a given
-/// time that is ahead of them by less than a millisecond: a child does not start before the start
-/// that its parent was given. An end that is given before a start that tach read becomes that
-/// start.
+/// start that you gave, as in the SDK. An end that is given before a start that tach read becomes
+/// that start.
+///
+/// A given start may be ahead of tach's clock by the error of the two clocks, 50 µs at most. Then a
+/// child whose start tach reads does not start before it. Such a child may come out shorter by
+/// that; no other span is changed. If you give a start that is further in the future, children
+/// start when they start, which is before their parent.
 ///
 /// After a step, a time that the wall clock showed at most 10 ms before it is given, or while the
 /// span was open and after the step, is moved onto the span's line. It keeps its age, to a
@@ -76,8 +80,8 @@ use crate::listed::Entry;
 /// # Cost
 ///
 /// One read of tach's clock for the start, each event and the end. A given start costs a read of
-/// the wall clock as well. So does another given time, with a second read of tach's clock, unless
-/// it is within a microsecond of the first read. A span that is not recording, because it was
+/// the wall clock as well. So does another given time, unless it is within a microsecond of the
+/// first read. After a step, both cost a second read of tach's clock. A span that is not recording, because it was
 /// sampled out or has ended, ignores events and ends without a clock read. No lock, except in the
 /// ten seconds after a step. No allocation, except for the list of these ten seconds, and for the
 /// attribute of a span that was open during a step.
@@ -126,6 +130,10 @@ pub(crate) struct Start {
     /// Whether the span starts while children follow their parents.
     is_near_step: bool,
     pub(crate) time: SystemTime,
+    /// The elapsed time at the start.
+    start_ns: u64,
+    /// The elapsed time when the clock was read.
+    elapsed_ns: u64,
     /// Whether the caller chose the time.
     is_given: bool,
 }
@@ -149,8 +157,10 @@ impl Start {
     fn at<T, C: Clock>(tracer: &Clocked<T, C>, parent: &Context, instant: Instant) -> Self {
         let moment = tracer.lines.moment(&tracer.clock, instant);
         let (line, is_near_step) = tracer.lines.of_span(moment, parent);
-        let time = system_time(tracer.lines.raised(line.ns_at(moment.elapsed_ns)));
-        Self { line, is_near_step, time, is_given: false }
+        let elapsed_ns = moment.elapsed_ns;
+        let start_ns = tracer.lines.ahead.after(parent, elapsed_ns);
+        let time = system_time(line.ns_at(start_ns));
+        Self { line, is_near_step, time, start_ns, elapsed_ns, is_given: false }
     }
 }
 
@@ -184,7 +194,7 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
     ) -> Self {
         let (clock, lines) = (tracer.clock.clone(), tracer.lines);
         // After all that may panic, so that the wrapped span of 300 bytes is created in its place.
-        Self {
+        let span = Self {
             inner: make(),
             clock,
             lines,
@@ -195,7 +205,11 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             is_seen: AtomicBool::new(is_seen),
             is_start_given: start.is_given,
             has_ended: false,
+        };
+        if start.start_ns > start.elapsed_ns {
+            lines.ahead.note(span.inner.span_context(), start.start_ns, start.elapsed_ns);
         }
+        span
     }
 }
 
@@ -206,20 +220,40 @@ fn given_start<T, C: Clock>(
     builder: &mut SpanBuilder,
     parent: &Context,
 ) -> Start {
-    // The wall clock is read first: an age may come out too short, never negative.
-    let wall_ns = adapter::wall_clock().as_nanos();
-    let now = Start::at(tracer, parent, tracer.clock.monotonic_now());
-    let present = present(tracer.lines, now.line, unix_ns(now.time), wall_ns);
+    let instant = tracer.clock.monotonic_now();
+    let now = Start::at(tracer, parent, instant);
+    let present = present(&tracer.clock, tracer.lines, now.line, instant, wall_ns);
     if let Some(kept) = present.settle(builder) {
-        tracer.lines.note_given(unix_ns(kept), present.now_ns);
-        return Start { time: kept, is_given: true, ..now };
+        let start_ns = unix_ns(kept).wrapping_sub(now.line.0);
+        return Start { time: kept, start_ns, is_given: true, ..now };
     }
     Start { time: builder.start_time.unwrap_or(now.time), ..now }
 }
 
-fn present(lines: Lines, line: Line, now_ns: u64, wall_ns: u64) -> Present {
-    let stepped_ns = line.ns_at(lines.stepped_ns());
-    Present { now_ns, wall_ns, stepped_ns, has_ages: lines.is_system() }
+fn wall_ns() -> u64 {
+    adapter::wall_clock().as_nanos()
+}
+
+/// Reads the wall clock just after `instant`, and measures its distance from the line if that
+/// looks like a step.
+fn present(
+    clock: &impl Clock,
+    lines: Lines,
+    line: Line,
+    instant: Instant,
+    mut wall_ns: impl FnMut() -> u64,
+) -> Present {
+    let ns_at = |instant| line.ns_at(lines.elapsed_ns(clock, instant));
+    let (now_ns, stepped_ns) = (ns_at(instant), line.ns_at(lines.stepped_ns()));
+    let has_ages = lines.is_system();
+    let present = Present { before_ns: now_ns, now_ns, wall_ns: wall_ns(), stepped_ns, has_ages };
+    if !present.is_apart() {
+        return present;
+    }
+    // The wall clock is read before tach's: an age may come out too short, never negative.
+    let Bracket { before, wall_ns, after } =
+        Bracket::read(clock, instant, present.wall_ns, wall_ns);
+    Present { before_ns: ns_at(before), now_ns: ns_at(after), wall_ns, ..present }
 }
 
 fn unix_ns(time: SystemTime) -> u64 {
@@ -235,7 +269,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 
     #[inline]
     fn time_at(&self, instant: Instant) -> SystemTime {
-        system_time(self.lines.raised(self.line_ns(instant))).max(self.start)
+        system_time(self.line_ns(instant)).max(self.start)
     }
 
     /// Returns the line's time at `instant`, which may be before a start that was given.
@@ -263,10 +297,9 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         let (is_past, is_ahead) =
             (given::is_just_before(given, unix), given::is_just_before(unix, given));
         if !is_past && !is_ahead {
-            return self.moved_by_age(given);
+            return self.moved_by_age(given, instant);
         }
         if !self.line.is_apart(moment) {
-            self.lines.note_given(unix_ns(given), self.line.ns_at(moment.elapsed_ns));
             return None;
         }
         // A second read, because an early one may precede the time of an event.
@@ -274,15 +307,9 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 
     #[cold]
-    fn moved_by_age(&self, given: SystemTime) -> Option<SystemTime> {
-        // The order matters: see `given_start`.
-        let wall_ns = adapter::wall_clock().as_nanos();
-        let now_ns = self.line_ns(self.clock.monotonic_now());
-        let moved =
-            present(self.lines, self.line, now_ns, wall_ns).moved(given, unix_ns(self.start));
-        if moved.is_none() {
-            self.lines.note_given(unix_ns(given), now_ns);
-        }
+    fn moved_by_age(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
+        let present = present(&self.clock, self.lines, self.line, instant, wall_ns);
+        let moved = present.moved(given, unix_ns(self.start));
         moved.map(|ns| system_time(ns).max(self.start))
     }
 
@@ -394,7 +421,9 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         // ORDERING: Relaxed, because `end` has exclusive access.
         self.is_seen.store(true, Ordering::Relaxed);
         let context = self.inner.span_context();
-        if self.is_near_step {
+        // Not each time, because the list has a lock. ORDERING: Relaxed, because a thread that sees
+        // the flag late only finds the span listed.
+        if self.is_near_step && !self.is_listed.load(Ordering::Relaxed) {
             self.list(context);
         }
         context
@@ -460,8 +489,83 @@ mod tests {
 
     use super::*;
     use opentelemetry::trace::TracerProvider;
-    use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracerProvider};
     use tach_core::ManualClock;
+
+    /// The thread is held up for 5 ms after it has read tach's clock, or the wall clock.
+    #[test]
+    fn a_thread_that_is_held_up_between_two_clocks_finds_no_step() {
+        let manual: &ManualClock =
+            Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(1 << 60))));
+        let lines = Lines::new(manual);
+        let line = Line(1 << 60);
+        for (held_up, times) in [(0, 4), (1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4)] {
+            for stepped_ms in [0, 60] {
+                let mut reads = 0;
+                let hold = |is_held: bool| {
+                    manual.advance(Duration::from_millis(if is_held { 5 } else { 0 }));
+                };
+                let instant = manual.monotonic_now();
+                let present = present(&manual, lines, line, instant, || {
+                    reads += 1;
+                    hold(held_up == 1 && reads <= times);
+                    let wall = manual.unix_time().as_nanos() + stepped_ms * 1_000_000;
+                    hold(held_up == 2 && reads <= times);
+                    wall
+                });
+                let given = SystemTime::from(UnixTime::from_nanos(present.wall_ns)) - MOMENT / 4;
+                let moved = present.moved(given, 0);
+                assert_eq!(moved.is_some(), stepped_ms != 0, "{held_up}, {times}, {stepped_ms}");
+            }
+        }
+    }
+
+    /// One caller gives a start that is ahead, as a time that was rounded to milliseconds may be.
+    #[test]
+    fn a_start_ahead_changes_no_span_but_its_children_and_these_by_the_clocks_error() {
+        for (ahead_us, child_us) in [(0, 0), (3, 3), (50, 50), (51, 0), (500, 0), (60_000, 0)] {
+            for step in [false, true] {
+                // Far ahead of the wall clock, which so has never shown the given start.
+                let now = UnixTime::now().saturating_add(Duration::from_secs(360_000));
+                let manual: &ManualClock = Box::leak(Box::new(ManualClock::new(now)));
+                let exporter = InMemorySpanExporter::default();
+                let provider =
+                    SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+                let tracer = Clocked::new(provider).with_clock(manual).tracer("it");
+                if step {
+                    manual.step_forward(Duration::from_secs(3600));
+                    tracer.start_with_context("stepped", &Context::new()).end();
+                    manual.step_back(Duration::from_secs(3600));
+                    manual.advance(Duration::from_secs(60));
+                    manual.step_back(Duration::from_secs(60));
+                    tracer.start_with_context("back", &Context::new()).end();
+                    manual.advance(Duration::from_secs(11));
+                    manual.step_back(Duration::from_secs(11));
+                    tracer.start_with_context("back", &Context::new()).end();
+                    exporter.reset();
+                }
+                let micros = Duration::from_micros;
+                let now = SystemTime::from(manual.unix_time());
+                let start = now + micros(ahead_us);
+                let given = tracer.span_builder("given").with_start_time(start);
+                let given = given.start_with_context(&tracer, &Context::new());
+                let given = Context::new().with_span(given);
+                let child = given.with_span(tracer.start_with_context("child", &given));
+                let grandchild = tracer.start_with_context("grandchild", &child);
+                let other = tracer.start_with_context("other", &Context::new());
+                manual.advance(micros(100));
+                drop((other, grandchild, child, given));
+                let spans = exporter.get_finished_spans().unwrap();
+                let times: Vec<_> =
+                    spans[..3].iter().map(|span| (span.start_time, span.end_time)).collect();
+                let (raised, end) = (now + micros(child_us), now + micros(100));
+                assert_eq!(times, [(now, end), (raised, end), (raised, end)], "{ahead_us}, {step}");
+                assert_eq!((spans[3].start_time, spans[3].end_time), (start, end.max(start)));
+            }
+        }
+    }
+
+    const MOMENT: Duration = Duration::from_nanos(MOMENT_NS);
 
     #[test]
     fn a_span_near_a_step_is_listed_from_its_context_to_its_end() {
@@ -482,6 +586,10 @@ mod tests {
             dropped.span_context();
             ended.span_context();
             assert_eq!(used(), 2);
+            tracer.lines.listed.without_all(|| {
+                dropped.span_context();
+                assert_eq!(used(), 0, "a span is listed once");
+            });
             drop(dropped);
             assert_eq!(used(), 1);
             ended.end();

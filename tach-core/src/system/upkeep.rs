@@ -57,9 +57,8 @@ pub fn disruptions() -> u64 {
     [events(&MONOTONIC), events(&REALTIME), HOST.events(), source::moves().into()].iter().sum()
 }
 
-/// Returns the tick at which a look at the OS's real-time clock last found a step or a change of
-/// its rate.
+/// Returns the tick at which a look at the OS's real-time clock last found a step.
 pub(crate) fn last_wall_step_tick() -> Option<u64> {
-    let found = REALTIME.newest().map_or(0, |record| record.last_event_tick);
+    let found = REALTIME.newest().map_or(0, |record| record.last_step_tick);
     (found != 0).then_some(found)
 }

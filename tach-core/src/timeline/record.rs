@@ -22,10 +22,12 @@ pub(crate) struct Record {
     pub(crate) counts: Counts,
     /// The tick at which the last counted event was found; 0 if there was none.
     pub(crate) last_event_tick: u64,
+    /// The tick of the last look that found a step; 0 if none did. A slew is no step.
+    pub(crate) last_step_tick: u64,
 }
 
 /// The number of words that the knowledge behind a record takes.
-pub(super) const KNOWLEDGE_WORDS: usize = 9;
+pub(super) const KNOWLEDGE_WORDS: usize = 10;
 
 /// The shortest time that a read of an OS clock takes.
 const FASTEST_READ_NS: u64 = 12;
@@ -73,6 +75,7 @@ impl Record {
             best_width_ticks: 0,
             counts: Counts::default(),
             last_event_tick: 0,
+            last_step_tick: 0,
         }
     }
 
@@ -86,6 +89,7 @@ impl Record {
             best_width_ticks: narrow(sample.width_ticks),
             counts: Counts::default(),
             last_event_tick: 0,
+            last_step_tick: 0,
         }
     }
 
@@ -190,6 +194,7 @@ impl Record {
             best_width_ticks,
             counts: self.counts.with(event),
             last_event_tick: if event.is_some() { sample.tick } else { self.last_event_tick },
+            last_step_tick: if stepped { sample.tick } else { self.last_step_tick },
         }
     }
 
@@ -284,6 +289,7 @@ impl Record {
             pair(self.counts.forward_steps, self.counts.backward_steps),
             u64::from(self.counts.rate_changes),
             self.last_event_tick,
+            self.last_step_tick,
             self.offset_ns,
         ];
         (self.piece.to_words(), knowledge)
@@ -301,6 +307,7 @@ impl Record {
             steps,
             rate_changes,
             last_event_tick,
+            last_step_tick,
             offset_ns,
         ] = knowledge;
         let (offset_error_ns, rate_error_ppb) = halves(errors);
@@ -315,6 +322,7 @@ impl Record {
             best_width_ticks,
             counts: Counts { syncs, forward_steps, backward_steps, rate_changes },
             last_event_tick,
+            last_step_tick,
         }
     }
 
@@ -423,6 +431,7 @@ mod tests {
             assert_eq!(next.piece.knee().ns, 3 * NS_PER_S);
             let counted = (next.counts.forward_steps, next.counts.backward_steps);
             assert_eq!(counted, if ahead_ns < 0 { (1, 0) } else { (0, 1) });
+            assert_eq!(next.last_step_tick, 3 * NS_PER_S);
         }
     }
 
@@ -455,8 +464,10 @@ mod tests {
         for (ahead_ns, changes) in [(10_000, 0), (30_000, 1), (-30_000, 1)] {
             let mut sample = sample(3 * NS_PER_S);
             sample.ns = sample.ns.checked_add_signed(ahead_ns).unwrap();
-            let next = record(0).next(&end(2 * NS_PER_S + 1000), &sample, FOLLOW);
+            let known = Record { last_step_tick: 7, ..record(0) };
+            let next = known.next(&end(2 * NS_PER_S + 1000), &sample, FOLLOW);
             assert_eq!(next.counts.rate_changes, changes, "{ahead_ns} ns in a second");
+            assert_eq!(next.last_step_tick, 7, "a slew is no step");
         }
     }
 
@@ -573,6 +584,7 @@ mod tests {
             best_width_ticks: 7,
             counts: Counts { syncs: 1, forward_steps: 2, backward_steps: 3, rate_changes: 4 },
             last_event_tick: 5,
+            last_step_tick: 8,
             offset_ns: 6,
             ..record(0)
         };

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use opentelemetry::Context;
 use opentelemetry::trace::{Event, Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::trace::SpanData;
-use tach_core::{Clock, ManualClock, UnixTime};
+use tach_core::{Clock, Instant, ManualClock, SystemClock, UnixTime};
 use tach_otel::Clocked;
 
 use crate::support::{Sdk, tach_now};
@@ -172,38 +172,48 @@ fn only_times_of_just_now_are_moved() {
     const START: Duration = Duration::from_secs(1_700_000_000);
     let clock: &ManualClock =
         Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH.saturating_add(START))));
-    for (age_ms, is_moved) in [(0, true), (5_000, true), (10_100, false), (30_000, false)] {
+    for (age_ms, is_moved) in [(0, true), (1_000, true), (10_100, false), (30_000, false)] {
         let sdk = Sdk::new();
         let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
         let given = SystemTime::now() - Duration::from_millis(age_ms);
         tracer.start("given").end_with_timestamp(given);
         let end = sdk.span("given").end_time;
-        // A thread that is held up gives an older time.
-        let was_held_up = SystemTime::now() > given + Duration::from_secs(10);
-        assert!(end == given || is_moved, "{age_ms} ms");
-        assert!(end == UNIX_EPOCH + START || !is_moved || was_held_up, "{age_ms} ms");
+        assert_eq!(end, if is_moved { UNIX_EPOCH + START } else { given }, "{age_ms} ms");
     }
 }
 
-/// The manual clock is at the wall clock: there was no step.
+/// The system's clock, as a clock of its own.
+struct Same;
+
+impl Clock for Same {
+    fn monotonic_now(&self) -> Instant {
+        SystemClock.monotonic_now()
+    }
+
+    fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
+        SystemClock.duration_between(earlier, later)
+    }
+
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        SystemClock.unix_time_at(instant)
+    }
+}
+
+/// There was no step.
 #[test]
 fn no_time_is_moved_by_a_clock_at_the_wall_clock() {
     for ahead_ns in [-2_000_000, -900, 0, 900, 2_000] {
         let sdk = Sdk::new();
-        let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::now())));
-        let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
+        let tracer = Clocked::new(sdk.provider.clone()).with_clock(&Same).tracer("it");
         let mut span = tracer.start("given");
-        clock.advance(Duration::from_micros(5));
-        let now = clock.unix_time().as_nanos();
+        let now = Same.unix_time().as_nanos();
         let given = SystemTime::from(UnixTime::from_nanos(now.saturating_add_signed(ahead_ns)));
         span.add_event_with_timestamp("event", given, vec![]);
         span.end_with_timestamp(given);
-        // A thread that is held up finds the wall clock a step ahead.
-        let was_held_up = UnixTime::now().as_nanos() > now + 900_000;
         let span = sdk.span("given");
         // An end is not before a start that tach read.
-        assert!(span.end_time == given.max(span.start_time) || was_held_up, "{ahead_ns} ns");
-        assert!(span.events[0].timestamp == given || was_held_up, "{ahead_ns} ns");
+        assert_eq!(span.end_time, given.max(span.start_time), "{ahead_ns} ns");
+        assert_eq!(span.events[0].timestamp, given, "{ahead_ns} ns");
     }
 }
 
@@ -332,8 +342,8 @@ fn times_that_are_given_and_others_keep_their_order() {
         let child = [child.start_time, child.end_time];
         let ours = [parent.start_time, first, second, child[0], last];
         assert!(ours.is_sorted(), "{ours:?}");
-        for (given, next) in [(parent.start_time, first), (given, second), (child[1], last)] {
-            assert!(given <= next, "tach's time is raised to {given:?}, {next:?}");
+        for (given, next) in [(given, second), (child[1], last)] {
+            assert!(given <= next + error, "{given:?}, {next:?}");
         }
         assert!(child[0] <= child[1] && first <= given + error && last <= parent.end_time + error);
     }
