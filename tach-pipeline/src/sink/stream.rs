@@ -207,7 +207,10 @@ impl Stream {
     /// Passes all events to the threads for a flush, with reports of dropped records. The events of
     /// a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
-        self.report_dropped(formatter, true);
+        // The only sink may fail. `flush_here` adds the report once there is room for it.
+        if matches!(self.writers, Writers::Threads(_)) {
+            self.report_dropped(formatter, true);
+        }
         self.count();
         self.hand_over(formatter, true);
     }
