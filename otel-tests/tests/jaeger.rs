@@ -30,7 +30,8 @@ fn a_trace_of_several_threads_is_whole_by_a_clock_that_is_stepped() {
     const CHILDREN: u64 = 10;
     let Some(jaeger) = Jaeger::start() else { return };
     let provider = jaeger.tracer_provider();
-    let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(1_700_000_000_123_456_789))));
+    let clock: &ManualClock =
+        Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(1_700_000_000_123_456_789))));
     let tracer = Clocked::new(provider.clone()).with_clock(clock).tracer("jaeger");
 
     let root = Context::new().with_span(tracer.start("root"));

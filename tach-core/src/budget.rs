@@ -217,7 +217,7 @@ impl Budget {
     /// ```
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
-        if self.is_exhausted() { Err(Error::exhausted(self.total, self.root)) } else { Ok(()) }
+        if self.is_exhausted() { Err(Error::exhausted(self.total, self.root())) } else { Ok(()) }
     }
 
     /// Creates a budget for a part of the task. It begins now, and its total is `cap`, or the
@@ -245,7 +245,7 @@ impl Budget {
             _ => self.remaining_at(start).saturating_sub(reserve),
         };
         let total = cap.min(left);
-        let root = if self.total == Duration::MAX { total } else { self.root };
+        let root = if self.total == Duration::MAX { total } else { self.root() };
         Self { start, total, root, clock: self.clock }
     }
 
@@ -257,12 +257,13 @@ impl Budget {
         (self.start, self.clock)
     }
 
-    /// Returns the total of the budget that this one is a part of, or its own.
+    /// Returns the total of the budget that this one is a part of, or its own. A part of a budget
+    /// without an end counts as a whole.
     #[doc(hidden)]
     #[inline]
     #[must_use]
     pub fn root(&self) -> Duration {
-        self.root
+        if self.root == Duration::MAX { self.total } else { self.root }
     }
 
     /// Returns a budget with the same start and another total.
@@ -444,6 +445,10 @@ mod tests {
         let (endless, clock) = begun(SECOND, Duration::MAX);
         let part = endless.child(SECOND, SECOND);
         clock.advance(SECOND);
+        assert_eq!(message(&part), "the time budget of 1s is exhausted");
+        let shorter = endless.lasting(SECOND);
+        assert_eq!(message(&shorter), "the time budget of 1s is exhausted");
+        let part = shorter.child(SECOND, SECOND);
         assert_eq!(message(&part), "the time budget of 1s is exhausted");
     }
 

@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use env_filter::{Builder, Filter};
 use log::{LevelFilter, Metadata};
 
+use crate::channel::thread::silently;
 use crate::error::Error;
 use crate::level::Level;
 use crate::sync::Switch;
@@ -32,20 +33,42 @@ pub(crate) struct Levels {
     only: Option<Only>,
 }
 
-/// A function of the program's that decides about records too. A panic of the function is caught.
+/// A function of the program's that decides about records too. After a panic the function is not
+/// called again, and all records pass.
 #[derive(Clone)]
-pub(crate) struct Only(Arc<IsWritten>);
+pub(crate) struct Only(Arc<Function>);
+
+struct Function {
+    is_written: Box<IsWritten>,
+    has_panicked: Switch,
+    /// Whether the panic is still to be reported.
+    is_untold: Switch,
+}
 
 type IsWritten = dyn Fn(&Metadata<'_>) -> bool + Send + Sync;
 
 impl Only {
     pub(crate) fn new(is_written: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(is_written))
+        Self(Arc::new(Function {
+            is_written: Box::new(is_written),
+            has_panicked: Switch::default(),
+            is_untold: Switch::default(),
+        }))
     }
 
-    /// Returns `true` also if the function panics, so that the record is written.
+    /// Calls the function. Drops the records that the function, or a panic hook, logs meanwhile:
+    /// otherwise each of them would cause another call, without end.
     fn accepts(&self, metadata: &Metadata<'_>) -> bool {
-        panic::catch_unwind(AssertUnwindSafe(|| (self.0)(metadata))).unwrap_or(true)
+        let Function { is_written, has_panicked, is_untold } = &*self.0;
+        if has_panicked.is_on() {
+            return true;
+        }
+        let call = || panic::catch_unwind(AssertUnwindSafe(|| is_written(metadata)));
+        silently(call).unwrap_or_else(|_| {
+            has_panicked.on();
+            is_untold.on();
+            true
+        })
     }
 }
 
@@ -113,6 +136,11 @@ impl Levels {
     /// Returns the same levels, with a function that decides too.
     pub(crate) fn only(self, only: Option<Only>) -> Self {
         Self { is_by_target: self.is_by_target || only.is_some(), only, ..self }
+    }
+
+    /// Returns whether the function has panicked, if that was not returned before.
+    pub(crate) fn take_panic(&self) -> bool {
+        self.only.as_ref().is_some_and(|only| only.0.is_untold.off())
     }
 
     pub(crate) const fn most(&self) -> LevelFilter {
@@ -278,6 +306,22 @@ mod tests {
         assert!(!Levels::parse("app=warn").unwrap().enabled(L::Warn.into(), "other"));
         assert!(Levels::all(LevelFilter::Info).enabled(L::Info.into(), "any"));
         assert!(!Levels::all(LevelFilter::Info).enabled(L::Debug.into(), "any"));
+    }
+
+    #[test]
+    fn a_function_that_panics_is_not_called_again() {
+        use core::sync::atomic::AtomicUsize;
+
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let only = Only::new(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            panic!("on purpose");
+        });
+        let levels = Levels::all(LevelFilter::Info).only(Some(only));
+        assert!(levels.enabled(L::Info.into(), "any") && levels.enabled(L::Info.into(), "any"));
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        assert!(levels.take_panic() && !levels.take_panic());
     }
 
     #[test]

@@ -126,8 +126,7 @@ impl Shared {
     pub(crate) fn logged_urgent(&self, level: Level) {
         match self.urgent.flushes {
             Some((least, timeout)) if level.passes(least) => {
-                let flush = || self.flush_because(Why::Urgent, timeout);
-                let _reported_by_the_sinks = self.channel.progress.flush.at_end(flush);
+                let _reported_by_the_sinks = self.flush_because(Why::Urgent, timeout);
             }
             _ => self.channel.wake(),
         }
@@ -147,7 +146,10 @@ impl Shared {
             return;
         }
         let Err(error) = self.flush_at_end(timeout) else { return };
-        self.channel.is_given_up.on();
+        // Without a time to wait, nothing was tried.
+        if !timeout.is_zero() {
+            self.channel.is_given_up.on();
+        }
         if !error.is_reported() {
             to_stderr(format_args!("{error}"));
             self.channel.print_left();
@@ -175,6 +177,9 @@ impl Shared {
         let flushed = thread::waiting(|| flush.wait(number, why, timeout, counts));
         // A signal handler that interrupts a wait does not wait itself.
         let flushed = flushed.unwrap_or_else(|| Err(Error::timed_out(Duration::ZERO, &[])));
+        if flushed.is_ok() {
+            self.channel.is_given_up.off();
+        }
         // After a failure too: the process may be about to end.
         let left = timeout.saturating_sub(start.elapsed());
         if self.spans.wait_for_files(left) {

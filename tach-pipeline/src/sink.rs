@@ -365,6 +365,10 @@ impl<K> Sink<K> {
     /// [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the log
     /// calls it, so it should return soon. The pipeline's own counts of dropped records pass.
     ///
+    /// Records that the function logs are dropped. If the function panics, all records pass from
+    /// then on, and an [incident](crate::Incident::Failed) of [`Task::Format`](crate::Task::Format)
+    /// reports that once.
+    ///
     /// # Examples
     ///
     /// Errors and warnings to stderr, everything else to stdout:

@@ -7,8 +7,12 @@ use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
+use tokio::runtime::Handle;
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+/// tokio shortens a sleep that the range of its clock can't hold to 30 years. Ten years are exact.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 pin_project! {
     /// A sleep, and the waker that it wakes.
@@ -88,9 +92,11 @@ impl Alarm {
         timer.as_pin_mut().map_or(Poll::Pending, |timer| timer.poll(cx))
     }
 
-    /// Returns the time since the start of `budget`: by tokio's clock if there is a timer.
+    /// Returns the time since the start of `budget`: by its own clock if that is not the system's,
+    /// or else by tokio's clock if there is a timer.
     pub(crate) fn elapsed(&self, budget: &Budget) -> Duration {
-        let Some(timer) = &self.timer else { return budget.elapsed() };
+        let timer = self.exact(budget).filter(|_| budget.start().1.is_none());
+        let Some(timer) = timer else { return budget.elapsed() };
         let left = timer.sleep.deadline().saturating_duration_since(Instant::now());
         budget.total().saturating_sub(left)
     }
@@ -99,12 +105,18 @@ impl Alarm {
     /// budget of this alarm, and has the same start.
     #[inline]
     pub(crate) fn end_of(&self, other: &Budget, own: &Budget) -> Option<Instant> {
-        let end = self.timer.as_ref()?.sleep.deadline();
+        let end = self.exact(own)?.sleep.deadline();
         let (own, other) = (own.total(), other.total());
         match other.checked_sub(own) {
             Some(more) => end.checked_add(more),
             None => end.checked_sub(own.saturating_sub(other)),
         }
+    }
+
+    /// Returns the timer, unless its end may be earlier than the budget's.
+    #[inline]
+    fn exact(&self, budget: &Budget) -> Option<&Timer> {
+        self.timer.as_ref().filter(|_| budget.total() < LONGEST)
     }
 }
 
@@ -137,7 +149,8 @@ impl BodyAlarm {
         idle: Duration,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
-        if budget.start().1.is_some() && budget.is_exhausted() {
+        let is_by_clock = budget.start().1.is_some() || self.timer.is_none();
+        if is_by_clock && budget.is_exhausted() {
             return Poll::Ready(false);
         }
         if !mem::replace(&mut self.is_in_pause, true) {
@@ -150,6 +163,8 @@ impl BodyAlarm {
             match &mut self.timer {
                 Some(timer) if timer.sleep.deadline() == end => {}
                 Some(timer) => timer.as_mut().reset(end),
+                // Nothing can wake the task, and the next poll looks at the clock.
+                None if Handle::try_current().is_err() => return Poll::Pending,
                 None => self.timer = Some(Box::pin(Timer::new(sleep_until(end)))),
             }
         }

@@ -8,11 +8,11 @@ use core::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tach_core::{Budget, Instant};
+use tach_core::Budget;
 
 use crate::alarm::BodyAlarm;
 use crate::counts::Outcome;
-use crate::current::Entered;
+use crate::current::{Entered, OuterEnd};
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc;
 use crate::shared::Counted;
@@ -28,6 +28,14 @@ pin_project! {
     ///
     /// A first frame that is ready is passed on even if the budget is exhausted. While the body is
     /// polled, its budget is the [`current`](crate::current()) one.
+    ///
+    /// Outside a tokio runtime nothing wakes the reader at the end of the budget, and no pause is
+    /// limited. The body then ends when it is polled after the end.
+    ///
+    /// # Panics
+    ///
+    /// If it must wait in a runtime without time enabled, or in one that shuts down, and its budget
+    /// has an end.
     ///
     /// # A reader that is slow
     ///
@@ -77,8 +85,8 @@ pin_project! {
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) budget: Budget,
-    /// The start of the outer budget, if this one has no earlier end of its own.
-    pub(crate) parent: Option<Instant>,
+    /// The end of the outer budget, if this one has no earlier end of its own.
+    pub(crate) parent: Option<OuterEnd>,
     pub(crate) alarm: BodyAlarm,
     pub(crate) has_begun: bool,
     pub(crate) is_grpc: bool,
@@ -167,7 +175,7 @@ where
         // would abort the connection.
         let mut is_pause = false;
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
-            let entered = Entered::new(end.budget, true);
+            let entered = Entered::new(end.budget, end.budget.total(), Some(cx.waker()));
             if let Poll::Ready(frame) = body.poll_frame(cx).map_err(Into::into) {
                 end.has_begun = true;
                 end.alarm.resume();
@@ -177,12 +185,17 @@ where
                 }
                 return Poll::Ready(frame);
             }
-            // The outer body ends together with this one, and drops it.
-            if entered.is_ended_by(end.parent) {
+            let is_ended_by_outer = entered.is_ended_by(end.parent, cx);
+            drop(entered);
+            let idle = end.idle();
+            if is_ended_by_outer && idle == Duration::MAX {
                 return Poll::Pending;
             }
-            drop(entered);
-            is_pause = ready!(end.alarm.poll_end(&end.budget, end.idle(), cx));
+            is_pause = ready!(end.alarm.poll_end(&end.budget, idle, cx));
+            // The outer body ends together with this one, drops it, and counts the end.
+            if is_ended_by_outer && !is_pause {
+                return Poll::Pending;
+            }
         }
         let last = end.last_frame(is_pause);
         this.content.set(Content::Own { bytes: Bytes::new() });
@@ -216,7 +229,7 @@ impl End {
         let error = if is_pause {
             Exhausted::pause(self.idle())
         } else {
-            Exhausted::new(&self.budget, Spent::Body)
+            Exhausted::new(&self.budget, self.parent, Spent::Body)
         };
         if let Some(counted) = &mut self.counted {
             counted.outcome = Outcome::EndedBody;

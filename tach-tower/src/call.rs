@@ -64,13 +64,14 @@ impl<S> Waits<S> {
         &mut self,
         request: R,
         budget: Budget,
+        whole: Duration,
         wait: impl FnOnce() -> Wait<R>,
     ) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
         if mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready {
-            let _entered = Entered::new(budget, true);
+            let _entered = Entered::new(budget, whole, None);
             return Call::Running { future: self.inner.call(request) };
         }
         // The instance that has begun to wait moves into the future, and keeps its place in the

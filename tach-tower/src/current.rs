@@ -2,7 +2,9 @@
 
 use core::cell::Cell;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::ptr;
+use core::task::{Context, Poll, RawWakerVTable, Waker};
+use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use tach_core::{Budget, Instant};
@@ -15,8 +17,38 @@ thread_local! {
 #[derive(Clone, Copy)]
 struct Current {
     budget: Budget,
-    /// Whether the future ends with the budget: layers and `enforce` end it, `scope` does not.
-    is_enforced: bool,
+    /// The total for the response with its body. Greater than the budget's if that is the head's.
+    whole: Duration,
+    /// The waker that the end of the budget wakes. `None` if nothing ends with the budget: layers
+    /// and `enforce` end a future, `scope` does not.
+    woken: Option<Woken>,
+}
+
+/// The identity of a waker. Only compared while the waker exists.
+type Woken = (*const (), &'static RawWakerVTable);
+
+/// The end of an outer budget, by which a budget inside it ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OuterEnd {
+    start: Instant,
+    pub(crate) total: Duration,
+}
+
+impl OuterEnd {
+    #[inline]
+    pub(crate) fn of(outer: &Budget) -> Self {
+        Self { start: outer.start().0, total: outer.total() }
+    }
+}
+
+/// Returns the time for the response with its body, from the start of `head`: its total, or what
+/// the layer around it allows if `head` is that layer's limit of the head.
+#[inline]
+pub(crate) fn whole_of(head: &Budget) -> Duration {
+    match CURRENT.get() {
+        Some(current) if current.budget == *head => current.whole,
+        _ => head.total(),
+    }
 }
 
 /// Returns the budget of the request that the current task works for.
@@ -82,7 +114,7 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(*this.budget, false);
+        let _entered = Entered::new(*this.budget, this.budget.total(), None);
         this.future.poll(cx)
     }
 }
@@ -92,20 +124,30 @@ pub(crate) struct Entered(Option<Current>);
 
 impl Entered {
     #[inline]
-    pub(crate) fn new(budget: Budget, is_enforced: bool) -> Self {
+    pub(crate) fn new(budget: Budget, whole: Duration, ended_by: Option<&Waker>) -> Self {
+        let woken = ended_by.map(|waker| (waker.data(), waker.vtable()));
         CURRENT.with(|current| {
             // Most requests have no outer budget. Then nothing is copied.
             let outer = if current.get().is_none() { None } else { current.get() };
-            current.set(Some(Current { budget, is_enforced }));
+            current.set(Some(Current { budget, whole, woken }));
             Self(outer)
         })
     }
 
-    /// Returns whether the outer budget began at `parent`, and ends the future.
+    /// Returns whether the outer budget ends the future at `end` or before.
+    ///
+    /// The outer future must be polled by the same task. Otherwise, as in a `block_on` inside a
+    /// handler, it can't be polled when its budget ends.
     #[inline]
-    pub(crate) fn is_ended_by(&self, parent: Option<Instant>) -> bool {
-        let Some(parent) = parent else { return false };
-        self.0.is_some_and(|outer| outer.is_enforced && outer.budget.start().0 == parent)
+    pub(crate) fn is_ended_by(&self, end: Option<OuterEnd>, cx: &Context<'_>) -> bool {
+        let (Some(end), Some(Current { budget, woken: Some(woken), .. })) = (end, self.0) else {
+            return false;
+        };
+        let waker = cx.waker();
+        budget.start().0 == end.start
+            && budget.total() <= end.total
+            && woken.0 == waker.data()
+            && ptr::eq(woken.1, waker.vtable())
     }
 }
 

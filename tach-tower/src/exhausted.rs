@@ -6,6 +6,8 @@ use core::time::Duration;
 
 use tach_core::Budget;
 
+use crate::current::OuterEnd;
+
 /// The error of a call, a body or a future that its budget ended.
 ///
 /// The message names the whole budget, and what the last part of it was spent on. The callers of a
@@ -46,9 +48,11 @@ pub(crate) enum Spent {
 }
 
 impl Exhausted {
+    /// `outer` is the end of the outer budget, if `budget` has no earlier end of its own.
     #[cold]
-    pub(crate) fn new(budget: &Budget, spent: Spent) -> Self {
-        Self { part: budget.total(), total: budget.root(), spent }
+    pub(crate) fn new(budget: &Budget, outer: Option<OuterEnd>, spent: Spent) -> Self {
+        let part = outer.map_or(budget.total(), |outer| outer.total);
+        Self { part, total: budget.root(), spent }
     }
 
     pub(crate) fn pause(idle: Duration) -> Self {

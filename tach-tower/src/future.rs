@@ -4,7 +4,6 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use core::time::Duration;
 
 use http::{Request, Response};
 use pin_project_lite::pin_project;
@@ -17,14 +16,17 @@ use crate::counts::Outcome;
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc;
 use crate::limited::Limited;
+use crate::limits::Whole;
 use crate::shared::Counted;
 use crate::side::Side;
 
 pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
     ///
-    /// If the inner future is ready, returns its response or error, even if the budget is
-    /// exhausted. If only the budget is exhausted, drops the inner future, and answers for it.
+    /// If the inner future is ready, returns its response, even if the budget is exhausted, and a
+    /// server's error likewise. A client's error after the end of the budget is replaced by
+    /// [`Exhausted`]: a client that reads the header may end the call by itself. If only the budget
+    /// is exhausted, drops the inner future, and answers for it.
     ///
     /// # Panics
     ///
@@ -54,7 +56,7 @@ pin_project! {
         #[pin]
         call: Limited<Call<S, R>>,
         // The time for the response with its body.
-        whole: Duration,
+        whole: Whole,
         is_grpc: bool,
         // `None` once the response is ready.
         counted: Option<Counted>,
@@ -66,7 +68,7 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
     #[inline]
     pub(crate) fn new(
         call: Limited<Call<S, R>>,
-        whole: Duration,
+        whole: Whole,
         is_grpc: bool,
         counted: Counted,
     ) -> Self {
@@ -84,7 +86,7 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
             Call::Waiting { .. } => Spent::Waiting,
             _ => Spent::Running,
         };
-        let result = ready!(this.call.as_mut().poll_until(cx, spent));
+        let result = ready!(this.call.as_mut().poll_until(cx, this.whole.total, spent));
         if let Some(None) = result {
             this.call.as_mut().note(Spent::Waiting);
         }
@@ -130,11 +132,12 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
     #[inline]
     fn limit<B>(mut self: Pin<&mut Self>, response: Response<B>) -> Response<BudgetBody<B>> {
         let counted = self.as_mut().counted(Outcome::Answered);
-        let (call, is_grpc) = (&self.call, self.is_grpc);
-        let budget = counted.shared.settings.of_body(call.budget, self.whole, &call.alarm);
+        let (call, whole, is_grpc) = (&self.call, self.whole, self.is_grpc);
+        let budget = counted.shared.settings.of_body(call.budget, whole.total, &call.alarm);
         let end = budget.map(|budget| {
             let alarm = BodyAlarm::new(call.alarm.end_of(&budget, &call.budget));
-            let (parent, counted) = (call.parent, Some(counted));
+            let parent = whole.parent.filter(|_| budget.total() == whole.total);
+            let counted = Some(counted);
             End { budget, parent, alarm, has_begun: false, is_grpc, counted }
         });
         response.map(|body| BudgetBody::with_end(body, end))

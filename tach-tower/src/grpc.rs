@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_message_is_ascii() {
         let budget = tach_core::Budget::new(core::time::Duration::from_micros(5));
-        let error = Exhausted::new(&budget, crate::exhausted::Spent::Before);
+        let error = Exhausted::new(&budget, None, crate::exhausted::Spent::Before);
         let expected = "the time budget of 5us was spent before the call";
         assert_eq!(trailers(&error).get(MESSAGE).unwrap(), expected);
     }

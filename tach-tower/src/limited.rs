@@ -2,12 +2,13 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
 use pin_project_lite::pin_project;
-use tach_core::{Budget, Instant};
+use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::Entered;
+use crate::current::{Entered, OuterEnd};
 use crate::exhausted::{Exhausted, Spent};
 
 pin_project! {
@@ -16,8 +17,8 @@ pin_project! {
         #[pin]
         future: Option<F>,
         pub(crate) budget: Budget,
-        // The start of the outer budget, if this one has no earlier end of its own.
-        pub(crate) parent: Option<Instant>,
+        // The end of the outer budget, if this one has no earlier end of its own.
+        parent: Option<OuterEnd>,
         // What the budget was spent on. Set at its end.
         spent: Spent,
         #[pin]
@@ -27,7 +28,7 @@ pin_project! {
 
 impl<F> Limited<F> {
     #[inline]
-    pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<Instant>) -> Self {
+    pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<OuterEnd>) -> Self {
         Self { future, budget, parent, spent: Spent::Before, alarm: Alarm::default() }
     }
 
@@ -40,29 +41,31 @@ impl<F> Limited<F> {
     /// Returns the error of the budget that has ended.
     #[cold]
     pub(crate) fn exhausted(&self) -> Exhausted {
-        Exhausted::new(&self.budget, self.spent)
+        Exhausted::new(&self.budget, self.parent, self.spent)
     }
 }
 
 impl<F: Future> Limited<F> {
     /// Polls the future, and returns its result even if the budget is exhausted by then. If the
-    /// budget ends first, drops the future, keeps the value of `spent`, and returns `None`.
+    /// budget ends first, drops the future, keeps the value of `spent`, and returns `None`. `whole` is
+    /// the time for a response with its body.
     #[inline(always)]
     pub(crate) fn poll_until(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
+        whole: Duration,
         spent: impl FnOnce(&F) -> Spent,
     ) -> Poll<Option<F::Output>> {
         let mut this = self.project();
         let Some(future) = this.future.as_mut().as_pin_mut() else {
             return Poll::Ready(None);
         };
-        let entered = Entered::new(*this.budget, true);
+        let entered = Entered::new(*this.budget, whole, Some(cx.waker()));
         if let Poll::Ready(output) = future.poll(cx) {
             return Poll::Ready(Some(output));
         }
         // The outer layer ends together with this future: it drops the future, and counts the end.
-        let is_ended = entered.is_ended_by(*this.parent);
+        let is_ended = entered.is_ended_by(*this.parent, cx);
         drop(entered);
         if is_ended {
             return Poll::Pending;
@@ -124,7 +127,8 @@ impl<F: Future> Future for Limited<F> {
     type Output = Result<F::Output, Exhausted>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.as_mut().poll_until(cx, |_| Spent::Running));
+        let whole = self.budget.total();
+        let result = ready!(self.as_mut().poll_until(cx, whole, |_| Spent::Running));
         Poll::Ready(result.ok_or_else(|| self.exhausted()))
     }
 }

@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 use http::{HeaderMap, Method};
-use tach_core::{Budget, Instant};
+use tach_core::Budget;
 
 use crate::alarm::Alarm;
 use crate::counts::Counts;
+use crate::current::OuterEnd;
 use crate::settings::Settings;
 
 /// The budget of a request.
@@ -14,31 +15,54 @@ use crate::settings::Settings;
 pub(crate) struct Limits {
     /// Ends with the head of the response.
     pub(crate) budget: Budget,
-    /// The total for the response with its body, from the same start.
-    pub(crate) whole: Duration,
-    /// The start of the outer budget, if this one has no earlier end of its own.
-    pub(crate) parent: Option<Instant>,
+    /// The end of the outer budget, if the head has no earlier end of its own.
+    pub(crate) parent: Option<OuterEnd>,
+    pub(crate) whole: Whole,
+}
+
+/// The time for a response with its body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole {
+    /// From the start of the request's budget.
+    pub(crate) total: Duration,
+    /// The end of the outer budget, if the response has no earlier end of its own.
+    pub(crate) parent: Option<OuterEnd>,
 }
 
 impl Settings {
-    /// Starts the budget of a request. `asked` is the time that its headers allow, and `outer` the
-    /// budget that it came with.
+    /// Starts the budget of a request. `asked` is the time that its headers allow, `outer` the budget
+    /// that it came with, and `whole_of` what that allows for the response with its body.
     #[inline]
-    pub(crate) fn start(&self, asked: Duration, cap: Duration, outer: Option<Budget>) -> Limits {
+    pub(crate) fn start(
+        &self,
+        asked: Duration,
+        cap: Duration,
+        outer: Option<Budget>,
+        whole_of: impl FnOnce(&Budget) -> Duration,
+    ) -> Limits {
         let outer = outer.filter(|outer| outer.total() < Duration::MAX);
         let limit = if asked == Duration::MAX && outer.is_none() { self.default } else { asked };
         let limit = limit.min(cap);
-        let (budget, parent) = match (outer, self.clock) {
-            (None, None) => (Budget::new(limit), None),
-            (None, Some(clock)) => (Budget::new(limit).with_clock(clock), None),
-            (Some(outer), _) => {
-                let budget = outer.child(limit, self.reserve);
-                let is_outers_end = self.reserve.is_zero() && budget.total() < limit.min(self.head);
-                (budget, is_outers_end.then_some(outer.start().0))
-            }
+        let own_head = limit.min(self.head);
+        let Some(outer) = outer else {
+            let budget = Budget::new(limit);
+            let budget = self.clock.map_or(budget, |clock| budget.with_clock(clock));
+            let whole = Whole { total: limit, parent: None };
+            return Limits { budget: budget.lasting(own_head), parent: None, whole };
         };
-        let whole = budget.total();
-        Limits { budget: budget.lasting(whole.min(self.head)), whole, parent }
+        let all = outer.lasting(whole_of(&outer));
+        let budget = all.child(limit, self.reserve);
+        let left = if all.total() == outer.total() {
+            budget.total()
+        } else {
+            outer.remaining().saturating_sub(self.reserve)
+        };
+        let end = |left: Duration, own: Duration, outer: &Budget| {
+            (self.reserve.is_zero() && left < own).then(|| OuterEnd::of(outer))
+        };
+        let whole = Whole { total: budget.total(), parent: end(budget.total(), limit, &all) };
+        let parent = end(left, own_head, &outer);
+        Limits { budget: budget.lasting(left.min(own_head)), parent, whole }
     }
 
     /// Returns the least time that the headers of a request allow.

@@ -12,7 +12,7 @@ use tower_service::Service;
 use crate::body::BudgetBody;
 use crate::call::{Announce, Wait, Waits};
 use crate::counts::Outcome;
-use crate::current::current;
+use crate::current::{current, whole_of};
 use crate::future::ResponseFuture;
 use crate::grpc;
 use crate::limited::Limited;
@@ -75,19 +75,19 @@ impl<S, K> BudgetService<S, K> {
     where
         S: Service<R> + Clone,
     {
-        let Limits { budget, whole, parent } = limits;
+        let Limits { budget, parent, whole } = limits;
         let mut counted = Counted { shared: self.shared.clone(), outcome: Outcome::Abandoned };
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(budget.total())
-            && announce.is_none_or(|write| write(settings, whole, &mut request, is_grpc));
+            && announce.is_none_or(|write| write(settings, whole.total, &mut request, is_grpc));
         let call = if is_sent {
             let wait = || Wait {
                 shared: self.shared.clone(),
-                whole: budget.lasting(whole),
+                whole: budget.lasting(whole.total),
                 is_grpc,
                 announce,
             };
-            Some(self.inner.call(request, budget, wait))
+            Some(self.inner.call(request, budget, whole.total, wait))
         } else {
             counted.outcome = Outcome::Refused;
             self.inner.refuse();
@@ -123,7 +123,9 @@ where
         let is_reserved = !K::IS_CLIENT && asked < Duration::MAX;
         let asked = if is_reserved { asked.saturating_sub(settings.reserve) } else { asked };
         let cap = settings.cap_of(request.method(), || request.uri().path(), request.headers());
-        let limits = settings.start(asked, cap, own.or_else(current));
+        // A client's call is work for the head of the response, which limits it with its body.
+        let whole_of = if K::IS_CLIENT { Budget::total } else { whole_of };
+        let limits = settings.start(asked, cap, own.or_else(current), whole_of);
         // A client behind a `tower::buffer` runs in another task, which has no current budget.
         if K::IS_CLIENT || settings.has_extension || own.is_some() {
             request.extensions_mut().insert(limits.budget);

@@ -44,7 +44,8 @@ pub struct Stats(pub(crate) Arc<Shared>);
 
 impl Stats {
     /// Returns the number of requests that the inner service answered or failed, and whose
-    /// responses were not cut off.
+    /// responses this layer did not cut off. A body that an outer layer cuts off, or whose reader
+    /// hangs up, counts as answered: only the layer whose limit it was counts an ended body.
     ///
     /// # Examples
     ///
@@ -104,7 +105,8 @@ impl Stats {
         self.of(Outcome::Abandoned)
     }
 
-    /// Returns the number of requests whose response began, and whose body was cut off.
+    /// Returns the number of requests whose response began, and whose body this layer cut
+    /// off.
     ///
     /// # Examples
     ///

@@ -42,6 +42,8 @@ pub(crate) fn is_end_between(before: u64, after: u64) -> bool {
 
 struct State {
     sinks: Vec<Done>,
+    /// The number up to which the back end has passed the requests to the sinks.
+    passed_on: u64,
     /// Whether the back end has ended.
     ended: bool,
 }
@@ -51,6 +53,27 @@ struct Done {
     number: u64,
     /// The reason why the last flush failed, or `None` if it succeeded.
     failure: Option<String>,
+    /// How much the sink had written when it was first seen to be late, and when that was.
+    late: Option<(u64, Instant)>,
+}
+
+impl Done {
+    fn new(number: u64, failure: Option<String>) -> Self {
+        Self { number, failure, late: None }
+    }
+
+    /// Notes whether the sink has written anything since it was first seen to be late. If a wait
+    /// ends in vain, marks a sink that has not. Waits that are each shorter than [`STALLED`] add up.
+    fn look(&mut self, counts: &SinkCounts, is_in_vain: bool) {
+        let written = counts.bytes.get();
+        let is_late = !counts.is_remote && counts.waiting() > 0;
+        if !is_late || self.late.is_none_or(|(before, _)| before != written) {
+            self.late = is_late.then(|| (written, Instant::now()));
+        }
+        if is_in_vain && self.late.is_some_and(|(_, since)| since.elapsed() >= STALLED) {
+            counts.is_stalled.set(true);
+        }
+    }
 }
 
 impl State {
@@ -62,7 +85,7 @@ impl State {
 impl Flush {
     /// Creates the state for a number of sinks.
     pub(crate) fn new(sinks: usize) -> Self {
-        let state = State { sinks: vec![Done::default(); sinks], ended: false };
+        let state = State { sinks: vec![Done::default(); sinks], passed_on: 0, ended: false };
         Self {
             requested: AtomicU64::new(0),
             ends: AtomicUsize::new(0),
@@ -99,8 +122,9 @@ impl Flush {
     }
 
     /// Waits until all sinks are done with the request `number`. `counts` are the sinks'
-    /// statistics. If the process may end, does not wait once only those sinks are left that were
-    /// already waited for in vain.
+    /// statistics. If the process may end, does not wait once the back end has passed the request
+    /// on and only those sinks are left that were already waited for in vain. After an urgent
+    /// record, does not wait for sinks of other machines and for sinks that fail.
     pub(crate) fn wait(
         &self,
         number: u64,
@@ -109,10 +133,26 @@ impl Flush {
         counts: &Counts,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let bytes: Vec<_> = counts.sinks.iter().map(|sink| sink.bytes.get()).collect();
         let mut state = self.state.lock();
         loop {
-            if state.sinks.iter().all(|sink| sink.number >= number) {
+            let left = timeout.saturating_sub(start.elapsed());
+            let is_passed_on = state.passed_on >= number;
+            let mut is_in_vain = is_passed_on;
+            let mut late = Vec::new();
+            for (sink, counts) in state.sinks.iter_mut().zip(&counts.sinks) {
+                let may_fail = counts.is_remote || counts.is_failing.get();
+                let is_skipped = is_passed_on && why == Why::Urgent && may_fail;
+                if sink.number >= number || is_skipped {
+                    continue;
+                }
+                // Only a sink that has received the request can stall.
+                if is_passed_on {
+                    sink.look(counts, left.is_zero());
+                }
+                is_in_vain &= counts.is_stalled.get();
+                late.push(counts);
+            }
+            if late.is_empty() {
                 return state.failure().map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
@@ -120,21 +160,9 @@ impl Flush {
                 // fail.
                 return Err(state.failure().map_or_else(Error::ended, Error::sink));
             }
-            let sinks = state.sinks.iter().zip(counts.sinks.iter().zip(&bytes));
-            let late = sinks.filter(|(sink, _)| sink.number < number);
-            let late = late.map(|(_, (counts, bytes))| (counts, *bytes));
             let is_end = why != Why::Asked;
-            let left = timeout.saturating_sub(start.elapsed());
-            if left.is_zero() || is_end && late.clone().all(|(counts, _)| counts.is_stalled.get()) {
-                if timeout >= STALLED {
-                    let is_stalled = |counts: &SinkCounts, bytes| {
-                        !counts.is_remote && counts.bytes.get() == bytes
-                    };
-                    let stalled = late.clone().filter(|(counts, bytes)| is_stalled(counts, *bytes));
-                    stalled.for_each(|(counts, _)| counts.is_stalled.set(true));
-                }
-                let late = late.map(|(counts, _)| counts);
-                let late: Vec<_> = late.map(|counts| counts.shown()).collect();
+            if left.is_zero() || is_end && is_in_vain {
+                let late: Vec<_> = late.iter().map(|counts| counts.shown()).collect();
                 return Err(Error::timed_out(timeout, &late));
             }
             let pause = if is_end { left.min(BETWEEN_LOOKS) } else { left };
@@ -147,17 +175,23 @@ impl Flush {
         self.requested.load(Ordering::Acquire)
     }
 
+    /// Marks the requests up to `number`, with all records before, as passed on to the sinks.
+    pub(crate) fn passed_on(&self, number: u64) {
+        self.state.lock().passed_on = number;
+        self.changed.notify();
+    }
+
     /// Marks the requests up to `number` as done by a sink. `failure` is the reason if the flush
     /// failed.
     pub(crate) fn done(&self, sink: usize, number: u64, failure: Option<String>) {
-        self.state.lock().sinks[sink] = Done { number, failure };
+        self.state.lock().sinks[sink] = Done::new(number, failure);
         self.changed.notify();
     }
 
     /// Marks the requests up to `number` as failed for all sinks.
     pub(crate) fn failed(&self, number: u64, failure: &str) {
         for sink in &mut self.state.lock().sinks {
-            *sink = Done { number, failure: Some(failure.to_owned()) };
+            *sink = Done::new(number, Some(failure.to_owned()));
         }
         self.changed.notify();
     }
@@ -180,7 +214,10 @@ impl Flush {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::stats::Items;
 
     #[test]
     fn a_request_at_the_end_of_the_process_is_told_from_others() {
@@ -193,5 +230,73 @@ mod tests {
         let ends: Vec<_> =
             numbers.windows(2).map(|pair| is_end_between(pair[0], pair[1])).collect();
         assert_eq!(ends, [false, true, false, true]);
+    }
+
+    /// The statistics of a sink for which a record waits, and of an idle one.
+    fn busy_and_idle() -> Counts {
+        let sinks: Vec<Arc<SinkCounts>> = vec![Arc::default(), Arc::default()];
+        sinks[0].taken.add(1);
+        Counts { sinks, ..Counts::default() }
+    }
+
+    fn stalled(counts: &Counts) -> Vec<bool> {
+        counts.sinks.iter().map(|sink| sink.is_stalled.get()).collect()
+    }
+
+    #[test]
+    fn only_a_sink_that_has_records_to_write_stalls() {
+        let (flush, counts) = (Flush::new(2), busy_and_idle());
+        let number = flush.request(Why::Asked);
+        // The back end still waits for a full sink.
+        assert!(flush.wait(number, Why::Asked, STALLED, &counts).unwrap_err().is_timeout());
+        assert_eq!(stalled(&counts), [false, false]);
+        flush.passed_on(number);
+        let timeout = STALLED + BETWEEN_LOOKS;
+        assert!(flush.wait(number, Why::Asked, timeout, &counts).unwrap_err().is_timeout());
+        assert_eq!(stalled(&counts), [true, false]);
+    }
+
+    #[test]
+    fn the_end_waits_until_the_sinks_have_their_records() {
+        let (flush, counts) = (Flush::new(2), busy_and_idle());
+        counts.sinks.iter().for_each(|sink| sink.is_stalled.set(true));
+        let number = flush.request(Why::ProcessEnds);
+        let start = Instant::now();
+        let short = 2 * BETWEEN_LOOKS;
+        assert!(flush.wait(number, Why::ProcessEnds, short, &counts).is_err());
+        assert!(start.elapsed() >= short);
+        flush.passed_on(number);
+        assert!(flush.wait(number, Why::ProcessEnds, Duration::MAX, &counts).is_err());
+    }
+
+    #[test]
+    fn short_waits_for_a_sink_that_writes_nothing_add_up() {
+        let (flush, counts) = (Flush::new(2), busy_and_idle());
+        let start = Instant::now();
+        while !counts.sinks[0].is_stalled.get() {
+            let number = flush.request(Why::Urgent);
+            flush.passed_on(number);
+            flush.done(1, number, None);
+            let short = BETWEEN_LOOKS / 2;
+            assert!(flush.wait(number, Why::Urgent, short, &counts).unwrap_err().is_timeout());
+            assert!(start.elapsed() < 30 * STALLED, "the waits don't add up");
+        }
+        assert!(start.elapsed() >= STALLED);
+    }
+
+    #[test]
+    fn an_urgent_record_waits_for_no_collector_and_no_sink_that_fails() {
+        let (flush, mut counts) = (Flush::new(2), busy_and_idle());
+        counts.sinks[1] = Arc::new(SinkCounts::new("far".to_owned(), Items::RECORDS, true));
+        let number = flush.request(Why::Urgent);
+        let wait = || flush.wait(number, Why::Urgent, BETWEEN_LOOKS, &counts);
+        counts.sinks[0].is_failing.set(true);
+        assert!(wait().is_err(), "the record is in the queue");
+        flush.passed_on(number);
+        wait().unwrap();
+        counts.sinks[0].is_failing.set(false);
+        assert!(wait().is_err());
+        flush.done(0, number, None);
+        wait().unwrap();
     }
 }

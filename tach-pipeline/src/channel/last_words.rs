@@ -1,6 +1,6 @@
 //! The last words about records that were not written.
 
-use super::Channel;
+use super::{Channel, thread};
 use crate::host::unlocked::to_stderr;
 use crate::queue::Queued;
 use crate::stats::SinkCounts;
@@ -10,6 +10,11 @@ impl Channel {
     /// wait for each sink, and how many were dropped. Those that wait are lost if the process ends
     /// now.
     pub(crate) fn print_left(&self) {
+        // A signal handler that logs meanwhile takes none of the locks that the count holds.
+        thread::waiting(|| self.print_left_now());
+    }
+
+    fn print_left_now(&self) {
         let counts = &self.progress.counts;
         let Queued { waiting, dropped } = self.queues.count();
         let (waiting, dropped) = (waiting + counts.in_hand.get(), dropped + counts.dropped.get());

@@ -15,7 +15,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(counts: Counts) -> Self {
+    pub(crate) fn new(counts: Counts) -> Self {
         Self {
             flush: Flush::new(counts.sinks.len()),
             counts,

@@ -72,21 +72,19 @@ pub(crate) fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> b
     is_pushed
 }
 
-/// Calls `f`, and drops all records that this thread logs meanwhile. For clients of sinks: the
-/// records that a client logs during a request would cause another request, during which the client
-/// would log again, without end.
-#[cfg(feature = "otlp")]
+/// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of
+/// sinks: a record that one of them logs would cause another call, which would log again, without
+/// end.
 pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
-    struct Silence<'a>(&'a Cell<bool>);
+    struct Silence<'a>(&'a Cell<bool>, bool);
     impl Drop for Silence<'_> {
         fn drop(&mut self) {
-            self.0.set(false);
+            self.0.set(self.1);
         }
     }
     LOCAL.with(|local| {
-        let _borrowed = local.queues.borrow_mut();
-        local.is_silent.set(true);
-        let _silence = Silence(&local.is_silent);
+        let _borrowed = local.queues.try_borrow_mut();
+        let _silence = Silence(&local.is_silent, local.is_silent.replace(true));
         f()
     })
 }

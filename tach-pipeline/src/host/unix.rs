@@ -6,8 +6,10 @@ pub(crate) mod signals;
 use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
 use crate::host::unlocked::Unlocked;
 
@@ -24,11 +26,16 @@ impl<S: io::Write + AsFd> io::Write for Unlocked<S> {
 /// Returns whether a short line can be written without waiting, now or within `timeout`.
 pub(crate) fn has_room(stream: &impl AsFd, timeout: Duration) -> bool {
     let mut polled = [PollFd::new(stream, PollFlags::OUT)];
-    let timeout = Timespec::try_from(timeout).ok();
-    match rustix::event::poll(&mut polled, timeout.as_ref()) {
-        Ok(ready) => ready > 0,
-        // A stream that can't be polled is written.
-        Err(_) => true,
+    let start = Instant::now();
+    loop {
+        let left = Timespec::try_from(timeout.saturating_sub(start.elapsed())).ok();
+        match rustix::event::poll(&mut polled, left.as_ref()) {
+            Ok(ready) => return ready > 0,
+            // A signal handler ran.
+            Err(Errno::INTR) => {}
+            // A stream that can't be polled is written.
+            Err(_) => return true,
+        }
     }
 }
 

@@ -3,13 +3,13 @@
 use core::time::Duration;
 use std::io;
 use std::sync::{Arc, Weak};
-use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::error::{Class, Error};
+use crate::host;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 
@@ -55,7 +55,7 @@ impl Pipeline {
 fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let pipeline = Arc::downgrade(pipeline);
-    thread::Builder::new().name("tach-signals".to_owned()).spawn(move || {
+    host::spawn("tach-signals", move || {
         for signal in signals.forever() {
             // Without a pipeline left, nothing is queued.
             if let Some(pipeline) = Weak::upgrade(&pipeline) {

@@ -311,6 +311,7 @@ impl Sinks {
             self.progress.flush.done(0, number, done);
         }
         self.threads.iter().for_each(|thread| thread.flush(number));
+        self.progress.flush.passed_on(number);
     }
 
     /// Writes all events, ends the threads and waits for them. If some events could not be written,

@@ -31,6 +31,8 @@ pub(super) struct Output {
     failure: Failure,
     /// The failure to rename the file for a rotation.
     rotation: Failure,
+    /// Whether a rotation that was due has failed.
+    is_rotation_due: bool,
     /// Events that the receiver did not accept. It may accept other events meanwhile.
     aside: Aside,
     /// Whether the file was deleted. What is written to it then can't be read by anybody.
@@ -53,6 +55,7 @@ impl Output {
             writer,
             failure: Failure::new(Pauses::OF_WRITES),
             rotation: Failure::new(Pauses::OF_ROTATIONS),
+            is_rotation_due: false,
             aside: Aside::default(),
             is_lost: false,
             dropped: None,
@@ -220,7 +223,7 @@ impl Output {
     fn reopen_now(&mut self, batch: &mut Batch) -> io::Result<()> {
         if let Some(file) = self.writer.file() {
             file.reopen()?;
-            self.is_lost = false;
+            (self.is_lost, self.is_rotation_due) = (false, false);
             // If the old file ends within an event, write the whole event to the new file.
             batch.repeat_part();
             // A rotation was to begin a new file too.
@@ -236,7 +239,9 @@ impl Output {
         let Some(file) = self.writer.file() else { return };
         if file.is_moved() {
             self.reopen(batch);
-        } else if self.rotation.pause().is_zero() && file.is_due(batch.next(BATCH).len()) {
+        } else if self.rotation.pause().is_zero()
+            && (self.is_rotation_due || file.is_due(batch.next(BATCH).len()))
+        {
             self.rotate(batch);
         }
         self.report_tidying();
@@ -245,8 +250,11 @@ impl Output {
     fn rotate(&mut self, batch: &mut Batch) {
         let Some(file) = self.writer.file() else { return };
         if let Err(error) = file.move_away() {
+            // A rotation at the start, or one that the program asks for, is due only once.
+            self.is_rotation_due = true;
             let pause = self.rotation.happened();
-            return self.failed_at(Task::Rotate, &error, pause);
+            self.failed_at(Task::Rotate, &error, pause);
+            return self.tidy();
         }
         self.reopen(batch);
         self.tidy();

@@ -156,7 +156,12 @@ impl Rotation {
     }
 
     /// Keeps old files of that many bytes in all, as they are on the disk, and deletes the oldest
-    /// beyond: see [`keep`](Self::keep). The file that is being written does not count.
+    /// beyond: see [`keep`](Self::keep). Files that are still to be [compressed](Self::gzip) are
+    /// compressed first. The youngest old file stays even if it is longer, and the file that is being
+    /// written does not count.
+    ///
+    /// Without `gzip`, fewer bytes than [`max_bytes`](Self::max_bytes) fail
+    /// [`Builder::build`](crate::Builder::build), since no whole file would fit.
     ///
     /// # Examples
     ///
@@ -220,6 +225,12 @@ impl Rotation {
             max_bytes.is_none_or(|bytes| bytes >= LEAST_BYTES),
             || call(&format!("Rotation::new().max_bytes({})", max_bytes.unwrap_or(0))),
             "a file has 65536 bytes (64 KiB) or more, since as many are written at once",
+        );
+        let (most, kept) = (max_bytes.unwrap_or(0), self.keep_bytes.unwrap_or(u64::MAX));
+        faults.unless(
+            kept >= most || self.compresses,
+            || call(&format!("Rotation::new().max_bytes({most}).keep_bytes({kept})")),
+            "old files of fewer bytes than one file has are kept only if they are compressed",
         );
     }
 

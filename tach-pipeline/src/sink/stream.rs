@@ -207,7 +207,10 @@ impl Stream {
     /// Passes all events to the threads for a flush, with reports of dropped records. The events of
     /// a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
-        self.report_dropped(formatter, true);
+        // The only sink may fail. `flush_here` adds the report once there is room for it.
+        if matches!(self.writers, Writers::Threads(_)) {
+            self.report_dropped(formatter, true);
+        }
         self.count();
         self.hand_over(formatter, true);
     }
@@ -215,8 +218,20 @@ impl Stream {
     /// Raises `taken` by the records that came. Call before any of them is counted as written or
     /// dropped by a sink's writer.
     fn count(&mut self) {
+        if self.levels.take_panic() {
+            self.report_panic();
+        }
         let added = mem::take(&mut self.added);
         self.counts.iter().for_each(|counts| counts.taken.add(added));
+    }
+
+    /// Reports that the function of the stream's filter has panicked.
+    #[cold]
+    fn report_panic(&mut self) {
+        let (sink, items) = (&*self.names, self.items());
+        let error = &io::Error::other("the function of Sink::only panicked; all records pass now");
+        let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
     }
 
     /// Opens the only sink's file again. Call after the events are written.

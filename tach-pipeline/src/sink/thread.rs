@@ -346,6 +346,9 @@ mod tests {
     use tach_core::UnixTime;
 
     use super::*;
+    use crate::incident::Reporter;
+    use crate::sink::worker::{Patience, Worker};
+    use crate::stats::{Counts, SinkCounts};
 
     fn batch(bytes: usize) -> Batch {
         let mut batch = Batch::new();
@@ -371,5 +374,20 @@ mod tests {
         assert!(link.add(1, &one, 0) && link.add(2, &one, 0));
         let alone = Link::new(1, 600);
         assert_eq!((0..1000).take_while(|_| alone.add(0, &one, 0)).count(), 60);
+    }
+
+    /// The flush at the end does not wait for such a sink again.
+    #[test]
+    fn a_sink_that_stalls_stalls_until_it_writes() {
+        let counts = Arc::new(SinkCounts::default());
+        counts.is_stalled.set(true);
+        let (one, link) = (batch(10), Arc::new(Link::new(1, 10)));
+        assert!(link.add(0, &one, 0));
+        let progress = Arc::new(Progress::new(Counts::default()));
+        let patience = Patience::Stalled(Duration::ZERO);
+        let mut worker =
+            Worker::new((link, 0), patience, progress, Arc::clone(&counts), Reporter::default());
+        worker.offer_and_wait(&one);
+        assert_eq!((counts.dropped.get(), counts.is_stalled.get()), (1, true));
     }
 }

@@ -182,8 +182,11 @@ impl Worker {
             let left = stall_timeout.saturating_sub(since.elapsed());
             let is_failing = self.counts.is_failing.get();
             if self.is_stalled || is_failing || left.is_zero() {
-                // A sink that was hardly waited for is not known to stall.
-                self.counts.is_stalled.set(!is_failing && since.elapsed() >= BRIEF);
+                // A sink that was hardly waited for is not known to stall. If the sink is known to
+                // stall already, only a write changes that.
+                if !is_failing && since.elapsed() >= BRIEF {
+                    self.counts.is_stalled.set(true);
+                }
                 return self.drop_all(batch, !is_failing);
             }
             self.link.wait_for_room(self.lane, left.min(look));

@@ -8,7 +8,7 @@ use std::thread;
 
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_log::Json;
-use tach_pipeline::{Pipeline, Sink};
+use tach_pipeline::{Incident, Pipeline, Sink};
 
 use crate::support::{LONG, Memory, Moody, info};
 
@@ -104,6 +104,32 @@ fn what_a_failing_sink_has_no_room_for_is_counted() {
     assert_eq!(told["msg"], "records dropped while the sink failed");
     assert_eq!(told["count"].as_u64().unwrap() + written, 3_000);
     assert!(written * 1000 <= 1024 * 1024 && written > 800, "{written}");
+}
+
+/// Otherwise each flush would make the buffer longer.
+#[test]
+fn dropped_records_are_not_reported_while_a_sink_fails() {
+    let mood = || Err(io::ErrorKind::BrokenPipe.into());
+    let writer = Moody { memory: Memory::default(), mood };
+    let reports = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&reports);
+    let pipeline = Pipeline::builder()
+        .sink(Sink::writer("moody", writer).buffer_bytes(65_536))
+        .on_incident(move |incident| {
+            if matches!(incident, Incident::Dropped { .. }) {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+        })
+        .flush_at_exit(Duration::ZERO)
+        .build()
+        .unwrap();
+    let long = "x".repeat(1000);
+    (0..100).for_each(|_| info(&pipeline, &long));
+    for _ in 0..10 {
+        info(&pipeline, &long);
+        pipeline.flush(LONG).unwrap_err();
+    }
+    assert_eq!(reports.load(Ordering::SeqCst), 0);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The filters of a pipeline, of a sink, and of a layer.
 
+use std::sync::{Arc, OnceLock};
+
 use log::Level;
 use log::Log as _;
 use tach_pipeline::{Builder, Pipeline};
@@ -48,6 +50,27 @@ fn a_function_decides_with_the_filter_of_a_sink() {
     assert_eq!(below.messages(), ["INFO app", "DEBUG app", "INFO other", "DEBUG other"]);
     assert_eq!(app.messages(), ["ERROR app", "WARN app"]);
     assert_eq!(panics.messages(), ["ERROR app", "ERROR other"]);
+}
+
+/// Otherwise each of its records would cause another call, without end.
+#[test]
+fn a_function_that_logs_does_not_feed_itself() {
+    let memory = Memory::default();
+    let own: Arc<OnceLock<Pipeline>> = Arc::default();
+    let logger = Arc::clone(&own);
+    let only = move |_: &log::Metadata<'_>| {
+        logger.get().is_none_or(|logger| {
+            log(logger, Level::Error, "the function");
+            true
+        })
+    };
+    let guard = Pipeline::builder().sink(memory.json().only(only)).build().unwrap();
+    assert!(own.set(guard.clone()).is_ok());
+    for _ in 0..2 {
+        log(&guard, Level::Error, "app");
+        guard.flush(LONG).unwrap();
+    }
+    assert_eq!(memory.messages(), ["ERROR app", "ERROR app"]);
 }
 
 #[test]

@@ -87,6 +87,38 @@ fn a_trouble_that_comes_and_goes_is_reported_seldom() {
     }
 }
 
+/// Such a rotation is due only once, so no later write would begin it again.
+#[cfg(unix)]
+#[test]
+fn a_rotation_on_demand_that_fails_is_tried_again() {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
+
+    use crate::support::Folder;
+
+    let folder = Folder::new("not-rotated-on-demand");
+    let set_mode = |mode| {
+        fs::set_permissions(folder.path(""), Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(0o755);
+    let sink = Sink::file(folder.path("app.log")).rotate(Rotation::new().daily());
+    let (pipeline, told) = logs_incidents(sink);
+    info(&pipeline, "before");
+    pipeline.flush(LONG).unwrap();
+    set_mode(if rustix::process::geteuid().is_root() { 0o777 } else { 0o555 });
+    pipeline.rotate();
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(told.lock().unwrap()[0].0, Some(Task::Rotate));
+    set_mode(0o755);
+    let start = Instant::now();
+    while fs::read_dir(folder.path("")).unwrap().count() < 2 {
+        assert!(start.elapsed() < LONG, "the rotation is never tried again");
+        info(&pipeline, "after");
+        pipeline.flush(LONG).unwrap();
+    }
+}
+
 /// The folder lets nobody rename a file, or the process is root and others may write the folder.
 #[cfg(unix)]
 #[test]

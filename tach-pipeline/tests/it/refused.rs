@@ -107,6 +107,11 @@ fn a_file_s_options_must_work() {
     let wanted = "a file has 65536 bytes (64 KiB) or more, since as many are written at once";
     assert_refused(rotated(Rotation::new().max_bytes(65_535)), &call, wanted);
     assert_built(rotated(Rotation::new().max_bytes(65_536)));
+    let kept = Rotation::new().max_bytes(65_536).keep_bytes(65_535);
+    let call = "rotate(Rotation::new().max_bytes(65536).keep_bytes(65535))";
+    let wanted = "old files of fewer bytes than one file has are kept only if they are compressed";
+    assert_refused(rotated(kept), &format!("Sink::file(\"{shown}\").{call}"), wanted);
+    assert_built(rotated(kept.keep_bytes(65_536)));
     let wanted = "a mode is octal, 0o777 at most, and lets the owner write, such as 0o640";
     // The first is decimal.
     for mode in [600, 0o440, 0o10_640] {

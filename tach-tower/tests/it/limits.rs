@@ -2,18 +2,22 @@
 
 use core::convert::Infallible;
 use core::future::{pending, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+use http_body::Frame;
 use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Syntax, current, enforce, scope};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{
     GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SHORT, budget_seen, cap, never, request, request_with,
-    server,
+    server, text,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -213,4 +217,39 @@ async fn inner_services_can_be_reached() {
     let refused = server(Duration::ZERO).layer(inner).call(request()).await.unwrap();
     assert_eq!(refused.body().get_ref(), None);
     assert_eq!(refused.into_body().into_inner(), None);
+}
+
+/// tokio's sleeps are at most 30 years long.
+#[tokio::test]
+async fn a_deadline_of_many_years_leaves_the_limit_of_bodies_alone() {
+    for seconds in ["18446744073709551615", "9223372036854775807", "1893456000", "100000"] {
+        let inner = service_fn(|_: Request<()>| async {
+            tokio::time::sleep(SHORT).await;
+            Ok::<_, Infallible>(Response::new(AsksForTime(false)))
+        });
+        let layer = BudgetLayer::server(Settings::new().body(SHORT));
+        let asked = request_with(&REQUEST_TIMEOUT, seconds.as_bytes());
+        let left = text(layer.layer(inner).oneshot(asked).await.unwrap()).await;
+        let left = Duration::from_nanos(left.parse().expect(&left));
+        assert!(left <= 2 * SHORT, "{seconds} s: {left:?}");
+    }
+}
+
+/// A body that is the time left for it, in nanoseconds.
+struct AsksForTime(bool);
+
+impl http_body::Body for AsksForTime {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if core::mem::replace(&mut self.0, true) {
+            return Poll::Ready(None);
+        }
+        let left = current().unwrap().remaining().as_nanos().to_string();
+        Poll::Ready(Some(Ok(Frame::data(left.into()))))
+    }
 }

@@ -17,6 +17,7 @@ mod in_time;
 mod kit;
 mod limits;
 mod manual;
+mod nested;
 mod paused;
 mod peers;
 mod permits;

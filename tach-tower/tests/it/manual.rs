@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
 use tach_core::{Clock, Instant, ManualClock, UnixTime};
 use tach_tower::{Budget, BudgetLayer, current};
 use tokio::runtime::Handle;
@@ -102,4 +103,39 @@ async fn tokio_s_paused_time_can_be_the_clock() {
     let elsewhere = std::thread::spawn(|| clock.now()).join().unwrap();
     assert_eq!(elsewhere, clock.now(), "another thread sees the same time");
     assert!(waited >= HOUR && waited < HOUR + Duration::from_secs(1), "{waited:?} of tokio's time");
+}
+
+/// The time of the head is counted by the layer's clock, too.
+#[tokio::test]
+async fn a_limit_of_bodies_begins_with_the_body() {
+    let clock = manual();
+    let inner = service_fn(|_: Request<()>| async move {
+        tokio::task::yield_now().await;
+        clock.advance(HOUR);
+        Ok::<_, Infallible>(Response::new(Trickle))
+    });
+    let layer = BudgetLayer::server(cap(3 * HOUR).body(HOUR).with_clock(clock));
+    let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
+    for _ in 0..3 {
+        assert!(body.frame().await.unwrap().is_ok());
+        clock.advance(HOUR / 4);
+    }
+    assert!(body.frame().await.unwrap().is_ok());
+    clock.advance(HOUR / 4);
+    assert!(body.frame().await.unwrap().is_err());
+}
+
+/// A body that has always a frame.
+struct Trickle;
+
+impl http_body::Body for Trickle {
+    type Data = bytes::Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: core::pin::Pin<&mut Self>,
+        _: &mut core::task::Context<'_>,
+    ) -> core::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, Infallible>>> {
+        core::task::Poll::Ready(Some(Ok(http_body::Frame::data(".".into()))))
+    }
 }

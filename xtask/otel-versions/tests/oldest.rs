@@ -15,7 +15,8 @@ fn spans_have_the_clock_s_times() {
     let exporter = InMemorySpanExporter::default();
     let processor = Align::new(SimpleSpanProcessor::new(exporter.clone()));
     let provider = SdkTracerProvider::builder().with_span_processor(processor).build();
-    let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_700_000_000))));
+    let clock: &ManualClock =
+        Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_700_000_000))));
     let tracer = Clocked::new(provider.clone()).with_clock(clock).tracer("oldest");
     let root = Context::new().with_span(tracer.start("root"));
     clock.step_forward(Duration::from_secs(3600));
@@ -37,7 +38,8 @@ fn spans_have_the_clock_s_times() {
 fn given_times_of_just_now_become_the_clock_s() {
     let exporter = InMemorySpanExporter::default();
     let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
-    let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_700_000_000))));
+    let clock: &ManualClock =
+        Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH + Duration::from_secs(1_700_000_000))));
     global::set_tracer_provider(Clocked::new(provider.clone()).with_clock(clock));
     let tracer = global::tracer("oldest");
     let root = Context::new().with_span(tracer.start("root"));

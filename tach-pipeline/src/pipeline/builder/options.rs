@@ -261,13 +261,14 @@ impl Builder {
         self
     }
 
-    /// Makes a call at `level` or above return only when its record is written to all sinks, or
-    /// after `timeout`. So the record outlives a crash that follows: `std::process::abort`, a
+    /// Makes a call at `level` or above return only when its record is written to the files,
+    /// streams and sockets of this machine, or after `timeout`. So the record outlives a crash that follows: `std::process::abort`, a
     /// segmentation fault, `_exit`. By default no call waits.
     ///
-    /// Such a call takes as long as the slowest sink. A sink that wrote nothing for a second of such
-    /// a wait stalls, and is not waited for again until it writes. A call in a sink, or in a
-    /// function of [`on_incident`](Self::on_incident), does not wait.
+    /// Such a call takes as long as the slowest sink. It does not wait for collectors, nor for a sink
+    /// that fails. A sink that wrote nothing for a second of such waits stalls, and is not waited for
+    /// again until it writes. A call in a sink, or in a function of
+    /// [`on_incident`](Self::on_incident), does not wait.
     ///
     /// A record that also outlives a machine that loses power needs [`Sink::sync`].
     ///

@@ -162,19 +162,27 @@ fn delete_old(
     failed: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut names = old_names(folder, job, state)?;
-    let beyond = beyond(&names, folder, job);
+    let is_due =
+        |name: &OsString| job.rotation.compresses && !is_compressed(name) && !failed.contains(name);
+    let beyond = beyond(&names, is_due, folder, job);
     for name in names.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
         // An incomplete file, left by a process that ended while it compressed this one.
         folder.remove_own(&part(&compressed(&name)), &job.log)?;
     }
-    let is_due = |name: &OsString| !is_compressed(name) && !failed.contains(name);
-    names.retain(|name| job.rotation.compresses && is_due(name));
+    names.retain(is_due);
     Ok(names.pop())
 }
 
-/// Returns how many of the oldest files are beyond one of the limits.
-fn beyond(names: &[OsString], folder: &Folder, job: &Job) -> usize {
+/// Returns how many of the oldest files are beyond one of the limits. A file that is still to be
+/// compressed counts as empty, since its length afterwards is not known. The limit of bytes keeps
+/// the youngest file.
+fn beyond(
+    names: &[OsString],
+    is_due: impl Fn(&OsString) -> bool,
+    folder: &Folder,
+    job: &Job,
+) -> usize {
     let Rotation { keep, keep_bytes, keep_for, .. } = job.rotation;
     let by_count = names.len().saturating_sub(keep);
     let by_bytes = keep_bytes.map_or(0, |most| {
@@ -182,10 +190,11 @@ fn beyond(names: &[OsString], folder: &Folder, job: &Job) -> usize {
             |name: &OsStr| folder.entry(name).ok().flatten().map_or(0, |entry| entry.length());
         let mut sum = 0_u64;
         let fits = |name: &&OsString| {
-            sum = sum.saturating_add(length(name));
+            sum = sum.saturating_add(if is_due(name) { 0 } else { length(name) });
             sum <= most
         };
-        names.len() - names.iter().rev().take_while(fits).count()
+        let kept = names.iter().rev().take_while(fits).count();
+        names.len().saturating_sub(kept.max(1))
     });
     let by_age = keep_for.and_then(|age| UnixTime::now().checked_sub(age)).map_or(0, |since| {
         let since = super::stamp(since);
@@ -376,7 +385,8 @@ mod tests {
         let cases = [
             (new().keep_bytes(30), 3),
             (new().keep_bytes(29), 2),
-            (new().keep_bytes(0), 0),
+            (new().keep_bytes(9), 1),
+            (new().keep_bytes(0), 1),
             (new().keep_bytes(1_000).keep(4), 4),
             (new().keep_bytes(1_000).keep(1), 1),
             (new().keep_for(since(2) + Duration::from_secs(60)), 3),
@@ -392,6 +402,17 @@ mod tests {
             let kept: Vec<_> = (5 - left..5).map(|hour| old("log", hour)).collect();
             assert_eq!(logs.names(), kept, "{rotation:?}");
         }
+    }
+
+    #[cfg(feature = "gzip")]
+    #[test]
+    fn the_bytes_are_those_of_compressed_files() {
+        let logs = Logs::new("tidy-compressed-bytes");
+        let job = logs.job("log", Rotation::new().daily().keep_bytes(1_000).gzip());
+        (0..3).for_each(|hour| fs::write(logs.0.join(old("log", hour)), [0; 10_000]).unwrap());
+        tidy(&job, &Lock::default()).unwrap();
+        let expected: Vec<_> = (0..3).map(|hour| compressed(&old("log", hour))).collect();
+        assert_eq!(logs.names(), expected);
     }
 
     #[test]
