@@ -132,7 +132,7 @@ pub(crate) struct Start {
     is_near_step: bool,
     pub(crate) time: SystemTime,
     /// The elapsed time at the start.
-    start_ns: u64,
+    at_ns: u64,
     /// The elapsed time when the clock was read.
     elapsed_ns: u64,
     /// Whether the caller chose the time.
@@ -159,9 +159,9 @@ impl Start {
         let moment = tracer.lines.moment(&tracer.clock, instant);
         let (line, is_near_step) = tracer.lines.of_span(moment, parent);
         let elapsed_ns = moment.elapsed_ns;
-        let start_ns = tracer.lines.ahead.after(parent, elapsed_ns);
-        let time = system_time(line.ns_at(start_ns));
-        Self { line, is_near_step, time, start_ns, elapsed_ns, is_given: false }
+        let at_ns = tracer.lines.ahead.after(parent, elapsed_ns);
+        let time = system_time(line.ns_at(at_ns));
+        Self { line, is_near_step, time, at_ns, elapsed_ns, is_given: false }
     }
 }
 
@@ -207,8 +207,8 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             is_start_given: start.is_given,
             has_ended: false,
         };
-        if start.start_ns > start.elapsed_ns {
-            lines.ahead.note(span.inner.span_context(), start.start_ns, start.elapsed_ns);
+        if start.at_ns > start.elapsed_ns {
+            lines.ahead.note(span.inner.span_context(), start.at_ns, start.elapsed_ns);
         }
         span
     }
@@ -225,8 +225,8 @@ fn given_start<T, C: Clock>(
     let now = Start::at(tracer, parent, instant);
     let present = present(&tracer.clock, tracer.lines, now.line, instant, wall_ns);
     if let Some(kept) = present.settle(builder) {
-        let start_ns = unix_ns(kept).wrapping_sub(now.line.0);
-        return Start { time: kept, start_ns, is_given: true, ..now };
+        let at_ns = unix_ns(kept).wrapping_sub(now.line.0);
+        return Start { time: kept, at_ns, is_given: true, ..now };
     }
     Start { time: builder.start_time.unwrap_or(now.time), ..now }
 }
