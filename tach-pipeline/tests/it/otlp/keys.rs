@@ -77,7 +77,9 @@ fn fields_win_over_the_attributes_of_records() {
         tracing::error!(err = error, error = "second", exception.message = "mine", "errors");
     });
     let records = received::records(&requests);
-    records.iter().for_each(|record| assert_unique(&record.attributes));
+    for record in &records {
+        assert_unique(&record.attributes);
+    }
     for key in ["thread.id", "code.line.number", "span"] {
         assert_eq!(value(&records[0].attributes, key), text("mine"), "{key}");
     }
