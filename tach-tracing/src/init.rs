@@ -17,9 +17,12 @@ use crate::timers::Utc;
 /// the level `INFO`. In a process with privileges that its caller lacks, the variable counts as
 /// not set: see [`tach_core::Config::trust_environment`].
 ///
+/// As with `fmt::init`, lines have colours and records of `log` arrive if the program turns on the
+/// features `ansi` and `tracing-log` of tracing-subscriber, which are among its default ones.
+///
 /// # Panics
 ///
-/// If a global subscriber is installed already: see [`try_init`].
+/// If [`try_init`] returns an error.
 ///
 /// # Examples
 ///
@@ -31,12 +34,13 @@ pub fn init() {
     try_init().expect("unable to install the global subscriber");
 }
 
-/// Installs the subscriber of [`init`], unless a global one is installed already.
+/// Installs the subscriber of [`init`].
 ///
 /// # Errors
 ///
-/// If a global subscriber is installed already or, with tracing-subscriber's feature `tracing-log`,
-/// a logger of `log`.
+/// If a global subscriber is installed already: then that one stays. With tracing-subscriber's
+/// feature `tracing-log` also if `log` has a logger already: then the subscriber is installed, and
+/// the records of `log` go on to that logger.
 ///
 /// # Examples
 ///

@@ -77,7 +77,7 @@ impl<F: Format, C> Timer<F, C> {
 }
 
 impl<F: Digits, C> Timer<F, C> {
-    /// Prints so many digits of a second, at most nine: six by default.
+    /// Sets the number of digits of a second's fraction, from 0 to 9. Six by default.
     ///
     /// [`Utc`](const@crate::Utc), [`FixedOffset`](crate::FixedOffset) and `Local` have this method.
     ///

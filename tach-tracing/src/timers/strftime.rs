@@ -24,7 +24,8 @@ use crate::timer::sealed::Format;
 /// | chrono's | here |
 /// |---|---|
 /// | `%Z`, an offset in `ChronoLocal` | the zone's abbreviation, such as `CEST`; `%:z` is the offset |
-/// | `%.f`, three, six or nine digits | as many digits as are needed; `%.6f` prints six |
+/// | `%.f`, none, three, six or nine digits | as many digits as are needed; `%.6f` prints six |
+/// | `%:::z` at `+05:30`: `+05` | `+05:30` |
 /// | `%+` | an error: use [`Utc`](const@crate::Utc) or its like, or `%FT%T%.6f%:z` |
 ///
 /// # Cost
