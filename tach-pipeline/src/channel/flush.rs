@@ -137,12 +137,14 @@ impl Flush {
         loop {
             let left = timeout.saturating_sub(start.elapsed());
             let is_passed_on = state.passed_on >= number;
-            let mut is_in_vain = is_passed_on;
-            let mut late = Vec::new();
-            for (sink, counts) in state.sinks.iter_mut().zip(&counts.sinks) {
+            let is_late = |sink: &Done, counts: &SinkCounts| {
                 let may_fail = counts.is_remote || counts.is_failing.get();
                 let is_skipped = is_passed_on && why == Why::Urgent && may_fail;
-                if sink.number >= number || is_skipped {
+                sink.number < number && !is_skipped
+            };
+            let (mut is_done, mut is_in_vain) = (true, is_passed_on);
+            for (sink, counts) in state.sinks.iter_mut().zip(&counts.sinks) {
+                if !is_late(sink, counts) {
                     continue;
                 }
                 // Only a sink that has received the request can stall.
@@ -150,9 +152,9 @@ impl Flush {
                     sink.look(counts, left.is_zero());
                 }
                 is_in_vain &= counts.is_stalled.get();
-                late.push(counts);
+                is_done = false;
             }
-            if late.is_empty() {
+            if is_done {
                 return state.failure().map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
@@ -162,7 +164,11 @@ impl Flush {
             }
             let is_end = why != Why::Asked;
             if left.is_zero() || is_end && is_in_vain {
-                let late: Vec<_> = late.iter().map(|counts| counts.shown()).collect();
+                let sinks = state.sinks.iter().zip(&counts.sinks);
+                let late: Vec<_> = sinks
+                    .filter(|&(sink, counts)| is_late(sink, counts))
+                    .map(|(_, counts)| counts.shown())
+                    .collect();
                 return Err(Error::timed_out(timeout, &late));
             }
             let pause = if is_end { left.min(BETWEEN_LOOKS) } else { left };

@@ -46,7 +46,7 @@ impl Thread {
         let link = Arc::new(Link::new(lanes.len(), buffer_bytes));
         let writing = Writing {
             link: Arc::clone(&link),
-            lanes: lanes.into_iter().map(Lane::new).collect(),
+            lanes: lanes.into_iter().map(ServedLane::new).collect(),
             progress: Arc::clone(progress),
             reopened: 0,
         };
@@ -101,7 +101,7 @@ pub(super) struct Link {
 }
 
 pub(super) struct State {
-    lanes: Vec<Waiting>,
+    lanes: Vec<Handover>,
     /// The number of the last flush that was requested.
     flush: u64,
     /// How many times the back end has requested that the file is opened again.
@@ -112,7 +112,7 @@ pub(super) struct State {
 }
 
 /// The part of a lane that the back end and the thread share.
-struct Waiting {
+struct Handover {
     pending: Batch,
     /// Events that the thread gave up, and that the back end has not taken yet.
     dropped: Option<Dropped>,
@@ -120,7 +120,7 @@ struct Waiting {
 
 impl Link {
     fn new(lanes: usize, buffer_bytes: usize) -> Self {
-        let lane = || Waiting { pending: Batch::new(), dropped: None };
+        let lane = || Handover { pending: Batch::new(), dropped: None };
         let state = State {
             lanes: (0..lanes).map(|_| lane()).collect(),
             flush: 0,
@@ -199,7 +199,7 @@ impl State {
 /// The thread's own state.
 struct Writing {
     link: Arc<Link>,
-    lanes: Vec<Lane>,
+    lanes: Vec<ServedLane>,
     progress: Arc<Progress>,
     reopened: u64,
 }
@@ -261,7 +261,7 @@ impl Writing {
 }
 
 /// One output of the thread, and the events that are being written to the output.
-struct Lane {
+struct ServedLane {
     output: Output,
     /// The index among all outputs of the pipeline.
     index: usize,
@@ -271,7 +271,7 @@ struct Lane {
     flushed: u64,
 }
 
-impl Lane {
+impl ServedLane {
     fn new((output, index): (Output, usize)) -> Self {
         let gathering = Gathering::new(output.max_delay());
         Self { output, index, batch: Batch::new(), gathering, flushed: 0 }
@@ -285,7 +285,7 @@ impl Lane {
 
     /// Takes the waiting events if they have waited long enough, if a flush is to be done or if
     /// `is_asked`. Returns how long the thread may sleep until the lane must be served again.
-    fn due(&mut self, waiting: &mut Waiting, flush: u64, is_asked: bool) -> Duration {
+    fn due(&mut self, waiting: &mut Handover, flush: u64, is_asked: bool) -> Duration {
         let is_asked = is_asked || self.is_to_flush(flush);
         let delay = self.gathering.left(waiting.pending.len());
         if self.batch.is_empty() && (is_asked || delay.is_zero()) {

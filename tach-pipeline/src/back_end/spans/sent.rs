@@ -6,19 +6,19 @@ use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
 use crate::spans::tail::Tail;
-use crate::spans::tail::waiting::Waiting;
+use crate::spans::tail::waiting::WaitingTraces;
 use crate::stats::Counts;
 
 pub(crate) struct Sent {
     /// `None` if every trace is kept.
-    tail: Option<Waiting>,
+    tail: Option<WaitingTraces>,
     /// When the durations of spans were last passed to the sinks.
     exported: Instant,
 }
 
 impl Sent {
     pub(crate) fn new(tail: Option<Tail>, redacted: &[String]) -> Self {
-        let tail = tail.map(|options| Waiting::new(options, redacted.to_vec()));
+        let tail = tail.map(|options| WaitingTraces::new(options, redacted.to_vec()));
         Self { tail, exported: Instant::now() }
     }
 
@@ -58,7 +58,7 @@ impl Sent {
 
     /// Returns whether a span waits for the next round.
     pub(super) fn is_waiting(&self) -> bool {
-        self.tail.as_ref().is_some_and(Waiting::is_waiting)
+        self.tail.as_ref().is_some_and(WaitingTraces::is_waiting)
     }
 
     /// Passes the durations of spans to the sinks that take durations, once each period.

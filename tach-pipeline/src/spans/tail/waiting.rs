@@ -31,7 +31,7 @@ const UNUSED: usize = 64;
 /// The most bytes of records for which the memory of a trace is used again. Larger memory is freed.
 const LARGE: usize = 64 * 1024;
 
-pub(crate) struct Waiting {
+pub(crate) struct WaitingTraces {
     options: Tail,
     redacted: Vec<String>,
     /// The waiting and the kept traces. The hash has a random key, since other services choose the
@@ -71,7 +71,7 @@ struct Trace {
     has_ended: bool,
 }
 
-impl Waiting {
+impl WaitingTraces {
     pub(crate) fn new(options: Tail, redacted: Vec<String>) -> Self {
         Self {
             options,
@@ -272,7 +272,7 @@ mod tests {
     const SLOW: u64 = 10;
 
     struct Machine {
-        waiting: Waiting,
+        waiting: WaitingTraces,
         now: Instant,
         early: Count,
         passed: Vec<(u128, u64)>,
@@ -282,7 +282,12 @@ mod tests {
         fn new(options: Tail) -> Self {
             let options = options.slower_than(Duration::from_nanos(SLOW)).max_delay(WAIT);
             let (now, early) = (Instant::now(), Count::default());
-            Self { waiting: Waiting::new(options, Vec::new()), now, early, passed: Vec::new() }
+            Self {
+                waiting: WaitingTraces::new(options, Vec::new()),
+                now,
+                early,
+                passed: Vec::new(),
+            }
         }
 
         /// Ends a span that took `took` nanoseconds.
