@@ -270,12 +270,12 @@ fn old_files_are_compressed_and_complete() {
     use std::io::Read as _;
     let folder = Folder::new("compressed");
     let path = folder.path("app.log");
-    let rotation = Rotation::new().max_bytes(100_000).gzip();
-    let pipeline = Pipeline::builder().sink(Sink::file(&path).rotate(rotation)).build().unwrap();
     // Left by a process that ended in the midst of it.
     let left = "app.log.20250101T000000.000000Z";
     fs::write(folder.path(left), "2025-01-01T00:00:00.000000Z INFO  app: left\n").unwrap();
     fs::write(folder.path(&format!("{left}.gz.part")), "half").unwrap();
+    let rotation = Rotation::new().max_bytes(100_000).gzip();
+    let pipeline = Pipeline::builder().sink(Sink::file(&path).rotate(rotation)).build().unwrap();
     (0..20_000).for_each(|number| info(&pipeline, &number.to_string()));
     pipeline.flush(LONG).unwrap();
     // Also those of rotations that came while others were compressed, without a further rotation.
