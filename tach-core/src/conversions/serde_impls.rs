@@ -23,7 +23,7 @@ use crate::unix_time::rfc3339::Formatter;
 impl Serialize for UnixTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
-            serializer.serialize_str(Formatter::new().format::<9>(*self))
+            serializer.serialize_str(Formatter::new().format_digits(*self, 9))
         } else {
             serializer.serialize_u64(self.as_nanos())
         }

@@ -54,6 +54,7 @@ impl Formatter {
     /// Returns the text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked at
     /// compile time. With 0 digits there is no decimal point.
     #[inline]
+    #[cfg(any(test, feature = "std"))]
     pub(crate) fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
         self.text::<DIGITS, 1>(time, 0, *b"Z")
     }

@@ -34,7 +34,7 @@ fn shown(page: &str) -> Vec<&str> {
 #[test]
 fn the_timers_of_readme_guide_and_migration_page_compile() -> Result<(), Box<dyn Error>> {
     let offset = "+05:30".parse()?;
-    let mut texts = compiled![
+    let texts = compiled![
         tach_tracing::FixedOffset::new(offset),
         tach_tracing::UnixMillis,
         tach_tracing::UnixNanos,
@@ -49,16 +49,13 @@ fn the_timers_of_readme_guide_and_migration_page_compile() -> Result<(), Box<dyn
     ]
     .to_vec();
     #[cfg(feature = "jiff")]
-    {
+    let texts = {
         use tach_tracing::{Local, Strftime};
 
-        texts.extend(compiled![
-            tach_tracing::Local,
-            Local,
-            Local.digits(9),
-            Strftime::utc("%H:%M:%S%.3f")?
-        ]);
-    }
+        let more =
+            compiled![tach_tracing::Local, Local, Local.digits(9), Strftime::utc("%H:%M:%S%.3f")?];
+        [&texts[..], &more[..]].concat()
+    };
     let _ = fmt().with_env_filter(EnvFilter::new("info")).with_timer(Utc);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let pages = ["README.md", "tach-tracing/README.md", "docs/guide.md", "docs/migrating.md"];
