@@ -35,6 +35,7 @@ pub struct Shown {
 }
 
 impl Shown {
+    #[cfg(feature = "http")]
     pub(crate) fn only(all: impl IntoIterator<Item = Metadata>) -> Self {
         let bits = all.into_iter().fold(0, |bits, metadata| bits | bit(metadata));
         Self { spans: bits, events: bits }
