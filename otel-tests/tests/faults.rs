@@ -63,7 +63,11 @@ fn a_path_that_the_collector_does_not_know_is_a_refusal() {
         let error = pipeline.flush(LONG).unwrap_err();
         assert!(error.to_string().contains("HTTP 404"), "{error}");
         assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (100, 0), "{kind:?}");
-        let incident = incidents.try_iter().find(|it| it.contains("100 records"));
+        let lost = match kind {
+            Kind::Records => "100 records",
+            Kind::Spans => "100 spans",
+        };
+        let incident = incidents.try_iter().find(|it| it.contains(lost));
         assert!(incident.unwrap().contains("HTTP 404"));
     }
 }

@@ -108,7 +108,7 @@ fn a_call_has_the_headers_and_the_spans() {
         let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(LONG);
         let pipeline = build(otlp.header("X-Api-Key", "secret").compression(compression));
         // Longer than the window that a server opens at first.
-        let long = "é".repeat(200_000);
+        let long = "é".repeat(100_000);
         start_spans(&pipeline, ["first", &long]);
         pipeline.flush(LONG).unwrap();
         let request = served.requests.recv().unwrap();
