@@ -2,8 +2,8 @@
 
 use core::convert::Infallible;
 use core::future::{poll_fn, ready};
-use core::pin::{Pin, pin};
-use core::task::{Context, Poll};
+use core::pin::pin;
+use core::task::Poll;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -13,37 +13,22 @@ use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use tach_core::{ManualClock, MonotonicInstant};
 use tach_tower::{Budget, BudgetBody, BudgetLayer, Exhausted, Settings, current};
-use tokio::time::{Interval, interval};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
+use crate::frames::{dot, dots, frames};
 use crate::kit::{PLENTY, SHORT, cap, request, server, text};
 use crate::silent::Silent;
 
-/// A body without end, with a byte each millisecond.
-struct Trickle {
-    interval: Interval,
-    /// Gone as soon as the body is.
-    _held: Arc<()>,
-}
-
-impl Trickle {
-    fn new() -> (Self, Weak<()>) {
-        let held = Arc::new(());
-        let watched = Arc::downgrade(&held);
-        (Self { interval: interval(Duration::from_millis(1)), _held: held }, watched)
-    }
-}
-
-impl Body for Trickle {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.interval.poll_tick(cx).map(|_| Some(Ok(Frame::data(Bytes::from_static(b".")))))
-    }
+/// Returns a body without end, with a byte each millisecond, and what is gone as soon as the body
+/// is.
+fn trickle() -> (impl Body<Data = Bytes, Error = Infallible>, Weak<()>) {
+    let held = Arc::new(());
+    let watched = Arc::downgrade(&held);
+    let body = dots(Duration::from_millis(1)).map_frame(move |frame| {
+        let _ = &held;
+        frame
+    });
+    (body, watched)
 }
 
 /// Reads until the end. Returns the number of frames and the error.
@@ -68,7 +53,7 @@ async fn read(
 async fn a_response_s_body_ends_with_the_budget() {
     let layer = server(2 * SHORT);
     let start = MonotonicInstant::now();
-    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Trickle::new().0))));
+    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(trickle().0))));
     let response = layer.layer(inner).oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let (frames, _) = read(response.into_body()).await;
@@ -92,20 +77,12 @@ async fn a_body_that_nothing_wakes_ends_too_and_is_dropped() {
     assert!(watched.upgrade().is_none(), "the inner body is dropped with the error");
 }
 
-/// A body that always has a frame, a second apart.
-struct Flood(&'static ManualClock);
-
-impl Body for Flood {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.advance(Duration::from_secs(1));
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b".")))))
-    }
+/// Returns a body that always has a frame, a second apart.
+fn flood(clock: &'static ManualClock) -> impl Body<Data = Bytes, Error = Infallible> {
+    frames(|_| {
+        clock.advance(Duration::from_secs(1));
+        Poll::Ready(Some(Ok(dot())))
+    })
 }
 
 /// No frame is pending, so no timer is asked.
@@ -113,7 +90,7 @@ impl Body for Flood {
 async fn a_body_that_is_always_ready_ends_too() {
     let clock: &ManualClock = Box::leak(Box::default());
     let budget = Budget::new(Duration::from_secs(10)).with_clock(clock);
-    let (frames, _) = read(BudgetBody::new(Flood(clock), budget)).await;
+    let (frames, _) = read(BudgetBody::new(flood(clock), budget)).await;
     assert_eq!(frames, 10);
 }
 
@@ -126,27 +103,21 @@ async fn a_late_body_that_is_ready_is_passed_on_whole() {
     assert_eq!(body.collect().await.unwrap().to_bytes(), "late");
     let empty = BudgetBody::new(String::new(), budget);
     assert_eq!(empty.collect().await.unwrap().to_bytes(), "");
-    let (frames, _) = read(BudgetBody::new(Flood(clock), budget)).await;
+    let (frames, _) = read(BudgetBody::new(flood(clock), budget)).await;
     assert_eq!(frames, 1, "the first frame alone");
 }
 
 /// A stream that asks another service for each of its items.
 #[tokio::test]
 async fn a_body_has_the_current_budget() {
-    struct Asking;
-    impl Body for Asking {
-        type Data = Bytes;
-        type Error = Infallible;
-
-        fn poll_frame(
-            self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    let asking = || {
+        frames(|_| {
             let total = current().map(|budget| format!("{:?}", budget.total()));
-            Poll::Ready(total.map(|total| Ok(Frame::data(total.into()))))
-        }
-    }
-    let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Asking))));
+            Poll::Ready(total.map(|total| Ok::<_, Infallible>(Frame::data(total.into()))))
+        })
+    };
+    let inner =
+        service_fn(move |_: Request<()>| ready(Ok::<_, Infallible>(Response::new(asking()))));
     let mut body = server(PLENTY).layer(inner).oneshot(request()).await.unwrap();
     for _ in 0..2 {
         let frame = body.frame().await.unwrap().unwrap();
@@ -158,30 +129,16 @@ async fn a_body_has_the_current_budget() {
     assert!(body.frame().await.is_none(), "it outlives the budget, and so would its calls");
 }
 
-/// Its frames, one after the other.
-struct List(Vec<Frame<Bytes>>);
-
-impl Body for List {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = (!self.0.is_empty()).then(|| Ok(self.0.remove(0)));
-        Poll::Ready(next)
-    }
-}
-
 /// The reader takes the last frame in time, and asks whether it was the last one too late.
 #[tokio::test]
 async fn a_body_that_is_over_does_not_end_again() {
     let (data, trailers) = (Frame::data(Bytes::from_static(b"x")), HeaderMap::new());
-    for frames in [vec![data], vec![Frame::trailers(trailers)], vec![]] {
+    for all in [vec![data], vec![Frame::trailers(trailers)], vec![]] {
         let clock: &ManualClock = Box::leak(Box::default());
         let layer = BudgetLayer::server(cap(PLENTY).with_clock(clock));
-        let list = Arc::new(Mutex::new(Some(List(frames))));
+        let mut each = all.into_iter();
+        let list = frames(move |_| Poll::Ready(each.next().map(Ok::<_, Infallible>)));
+        let list = Arc::new(Mutex::new(Some(list)));
         let inner = service_fn(move |_: Request<()>| {
             ready(Ok::<_, Infallible>(Response::new(list.lock().unwrap().take().unwrap())))
         });
@@ -206,7 +163,7 @@ async fn the_default_is_empty() {
         B::default()
     }
     let inner =
-        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(List(vec![])))));
+        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
     let mut body = has_default(&server(PLENTY).layer(inner));
     assert!(body.is_end_stream());
     assert!(body.frame().await.is_none());
@@ -215,7 +172,7 @@ async fn the_default_is_empty() {
 #[tokio::test]
 async fn endless_bodies_outlive_the_budget() {
     let layer = BudgetLayer::server(Settings::new().head(SHORT));
-    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Trickle::new().0))));
+    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(trickle().0))));
     let body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
     let mut body = pin!(body);
     let start = MonotonicInstant::now();
@@ -237,11 +194,12 @@ async fn a_body_in_time_is_passed_on_as_it_is() {
 /// The handler waits for a request body that trickles, and is dropped with it.
 #[tokio::test]
 async fn a_request_s_body_that_trickles_counts() {
-    let (body, watched) = Trickle::new();
-    let inner = service_fn(|request: Request<Trickle>| async move {
-        let bytes = request.into_body().collect().await.unwrap().to_bytes();
-        Ok::<_, Infallible>(Response::new(format!("{bytes:?}")))
-    });
+    async fn whole<B: Body>(request: Request<B>) -> Result<Response<String>, Infallible> {
+        let is_whole = request.into_body().collect().await.is_ok();
+        Ok(Response::new(is_whole.to_string()))
+    }
+    let (body, watched) = trickle();
+    let inner = service_fn(whole);
     let service = server(SHORT).layer(inner);
     let response = service.oneshot(Request::new(body)).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
@@ -250,14 +208,14 @@ async fn a_request_s_body_that_trickles_counts() {
 
 #[tokio::test]
 async fn a_request_s_body_can_end_with_the_budget() {
-    let (body, _) = Trickle::new();
+    let (body, _) = trickle();
     read(BudgetBody::new(body, Budget::new(SHORT))).await;
 }
 
 #[tokio::test]
 async fn waiting_for_a_frame_does_not_spin() {
     let mut polls = 0;
-    let mut body = pin!(BudgetBody::new(Trickle::new().0, Budget::new(5 * SHORT)));
+    let mut body = pin!(BudgetBody::new(trickle().0, Budget::new(5 * SHORT)));
     poll_fn(|cx| {
         polls += 1;
         loop {

@@ -2,17 +2,17 @@
 
 use core::convert::Infallible;
 use core::future::{pending, ready};
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::Poll;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response, StatusCode, Version};
-use http_body::{Body, Frame};
+use http_body::{Body as _, Frame};
 use http_body_util::BodyExt as _;
 use tach_tower::BudgetLayer;
 use tower::{Layer, ServiceExt, service_fn};
 
+use crate::frames::frames;
 use crate::kit::{SHORT, cap, never, server};
 
 fn grpc_request() -> Request<()> {
@@ -46,27 +46,18 @@ async fn the_hook_is_not_for_grpc() {
     assert_eq!(response.headers()["grpc-status"], "4");
 }
 
-/// One message, then silence.
-struct Stream(bool);
-
-impl Body for Stream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if core::mem::replace(&mut self.0, true) {
-            return Poll::Pending;
-        }
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"message")))))
-    }
-}
-
 #[tokio::test]
 async fn a_stream_ends_with_trailers() {
-    let inner = service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Stream(false)))));
+    // One message, then silence.
+    let inner = service_fn(|_| {
+        let mut message = Some(Bytes::from_static(b"message"));
+        let body = frames(move |_| {
+            message.take().map_or(Poll::Pending, |message| {
+                Poll::Ready(Some(Ok::<_, Infallible>(Frame::data(message))))
+            })
+        });
+        ready(Ok::<_, Infallible>(Response::new(body)))
+    });
     let layer = server(SHORT);
     let response = layer.layer(inner).oneshot(grpc_request()).await.unwrap();
     let collected = response.into_body().collect().await.unwrap();

@@ -2,12 +2,10 @@
 
 use core::convert::Infallible;
 use core::future::{pending, ready};
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::Poll;
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
 use http_body::Frame;
@@ -15,6 +13,7 @@ use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Syntax, current, enforce, scope};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
+use crate::frames::frames;
 use crate::kit::{
     GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SHORT, budget_seen, cap, never, request, request_with,
     server, text,
@@ -225,31 +224,19 @@ async fn a_deadline_of_many_years_leaves_the_limit_of_bodies_alone() {
     for seconds in ["18446744073709551615", "9223372036854775807", "1893456000", "100000"] {
         let inner = service_fn(|_: Request<()>| async {
             tokio::time::sleep(SHORT).await;
-            Ok::<_, Infallible>(Response::new(AsksForTime(false)))
+            // A body that is the time left for it, in nanoseconds.
+            let mut is_over = false;
+            let body = frames(move |_| {
+                let left = || current().unwrap().remaining().as_nanos().to_string();
+                let left = (!core::mem::replace(&mut is_over, true)).then(left);
+                Poll::Ready(left.map(|left| Ok::<_, Infallible>(Frame::data(left.into()))))
+            });
+            Ok::<_, Infallible>(Response::new(body))
         });
         let layer = BudgetLayer::server(Settings::new().body(SHORT));
         let asked = request_with(&REQUEST_TIMEOUT, seconds.as_bytes());
         let left = text(layer.layer(inner).oneshot(asked).await.unwrap()).await;
         let left = Duration::from_nanos(left.parse().expect(&left));
         assert!(left <= 2 * SHORT, "{seconds} s: {left:?}");
-    }
-}
-
-/// A body that is the time left for it, in nanoseconds.
-struct AsksForTime(bool);
-
-impl http_body::Body for AsksForTime {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if core::mem::replace(&mut self.0, true) {
-            return Poll::Ready(None);
-        }
-        let left = current().unwrap().remaining().as_nanos().to_string();
-        Poll::Ready(Some(Ok(Frame::data(left.into()))))
     }
 }

@@ -10,6 +10,7 @@ mod current;
 mod exhausted;
 #[cfg(feature = "axum")]
 mod extract;
+mod frames;
 mod grpc;
 mod header;
 mod hops;

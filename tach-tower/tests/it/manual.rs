@@ -2,6 +2,7 @@
 
 use core::convert::Infallible;
 use core::panic::AssertUnwindSafe;
+use core::task::Poll;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use tach_tower::{Budget, BudgetLayer, current};
 use tokio::runtime::Handle;
 use tower::{Layer, ServiceExt, service_fn};
 
+use crate::frames::{dot, frames};
 use crate::kit::{PLENTY, budget_seen, cap, never, request, text};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -112,7 +114,9 @@ async fn a_limit_of_bodies_begins_with_the_body() {
     let inner = service_fn(|_: Request<()>| async move {
         tokio::task::yield_now().await;
         clock.advance(HOUR);
-        Ok::<_, Infallible>(Response::new(Trickle))
+        Ok::<_, Infallible>(Response::new(frames(|_| {
+            Poll::Ready(Some(Ok::<_, Infallible>(dot())))
+        })))
     });
     let layer = BudgetLayer::server(cap(3 * HOUR).body(HOUR).with_clock(clock));
     let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
@@ -123,19 +127,4 @@ async fn a_limit_of_bodies_begins_with_the_body() {
     assert!(body.frame().await.unwrap().is_ok());
     clock.advance(HOUR / 4);
     assert!(body.frame().await.unwrap().is_err());
-}
-
-/// A body that has always a frame.
-struct Trickle;
-
-impl http_body::Body for Trickle {
-    type Data = bytes::Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: core::pin::Pin<&mut Self>,
-        _: &mut core::task::Context<'_>,
-    ) -> core::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, Infallible>>> {
-        core::task::Poll::Ready(Some(Ok(http_body::Frame::data(".".into()))))
-    }
 }

@@ -2,18 +2,18 @@
 
 use core::convert::Infallible;
 use core::future::pending;
-use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body::{Body, Frame};
+use http_body::Body;
 use http_body_util::BodyExt as _;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce};
-use tokio::time::{Instant, Interval, interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
+use crate::frames::{dot, dots, frames};
 use crate::kit::{REQUEST_TIMEOUT, cap, never, request, request_with, server};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -24,27 +24,17 @@ fn assert_took(start: Instant, expected: Duration) {
     assert!(took + SECOND / 100 >= expected && took <= expected + SECOND / 100, "{took:?}");
 }
 
-/// Events each second, without end.
-struct Events(Interval);
-
-fn events() -> impl Service<Request<()>, Response = Response<Events>, Error = Infallible> + Clone {
+/// Returns a service whose events come each second, without end.
+fn events() -> impl Service<
+    Request<()>,
+    Response = Response<impl Body<Data = Bytes, Error = Infallible>>,
+    Error = Infallible,
+> + Clone {
     service_fn(|_: Request<()>| async {
         // The head comes after half a second.
         sleep(SECOND / 2).await;
-        Ok(Response::new(Events(interval(SECOND))))
+        Ok(Response::new(dots(SECOND)))
     })
-}
-
-impl Body for Events {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_tick(cx).map(|_| Some(Ok(Frame::data(Bytes::from_static(b".")))))
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,32 +145,22 @@ async fn a_request_that_moves_to_another_task_ends_there() {
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
 }
 
-/// Three events, and then none.
-struct Three(Interval, u32);
-
-impl Body for Three {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.1 == 3 {
-            return Poll::Pending;
-        }
-        self.0.poll_tick(cx).map(|_| {
-            self.1 += 1;
-            Some(Ok(Frame::data(Bytes::from_static(b"."))))
-        })
-    }
-}
-
 /// The first pause is short, but the reader sleeps beyond the end that the timer had then.
 #[tokio::test(start_paused = true)]
 async fn a_pause_after_a_slow_reader_ends_a_body() {
     let inner = service_fn(|_: Request<()>| async {
-        Ok::<_, Infallible>(Response::new(Three(interval(SECOND / 4), 0)))
+        // Three events, and then none.
+        let (mut interval, mut count) = (interval(SECOND / 4), 0);
+        let body = frames(move |cx| {
+            if count == 3 {
+                return Poll::Pending;
+            }
+            interval.poll_tick(cx).map(|_| {
+                count += 1;
+                Some(Ok::<_, Infallible>(dot()))
+            })
+        });
+        Ok::<_, Infallible>(Response::new(body))
     });
     let layer = BudgetLayer::server(Settings::new().idle(SECOND / 2));
     let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();

@@ -1,50 +1,38 @@
 //! tower-http's `TimeoutLayer` and `ResponseBodyTimeoutLayer`.
 
 use core::convert::Infallible;
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::Poll;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body::{Body, Frame};
+use http_body::Body;
 use http_body_util::BodyExt as _;
 use tach_tower::{BudgetBody, BudgetLayer, Exhausted, Settings};
-use tokio::time::{Interval, interval, sleep};
+use tokio::time::{interval, sleep};
 use tower::{Layer, ServiceExt, service_fn};
 
 use super::{SECOND, after, assert_took, late};
+use crate::frames::{dot, frames};
 use crate::kit::{cap, request, server, text};
 use crate::silent::Silent;
 
-/// Five frames, a second apart, and then an error if it is to fail.
-struct Five {
-    interval: Interval,
-    frames: u32,
+/// Returns the body of a response through a layer with `settings`: five frames, a second apart, and
+/// then an error if it is to fail.
+async fn five(
+    settings: Settings,
     fails: bool,
-}
-
-impl Body for Five {
-    type Data = Bytes;
-    type Error = &'static str;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
-        if self.frames == 5 {
-            return Poll::Ready(self.fails.then_some(Err("reset")));
-        }
-        self.interval.poll_tick(cx).map(|_| {
-            self.frames += 1;
-            Some(Ok(Frame::data(Bytes::from_static(b"."))))
-        })
-    }
-}
-
-/// Returns the body of a response through a layer with `settings`.
-async fn five(settings: Settings, fails: bool) -> BudgetBody<Five> {
+) -> BudgetBody<impl Body<Data = Bytes, Error = &'static str>> {
     let inner = service_fn(move |_: Request<()>| async move {
-        let body = Five { interval: interval(SECOND), frames: 0, fails };
+        let (mut interval, mut count) = (interval(SECOND), 0);
+        let body = frames(move |cx| {
+            if count == 5 {
+                return Poll::Ready(fails.then_some(Err("reset")));
+            }
+            interval.poll_tick(cx).map(|_| {
+                count += 1;
+                Some(Ok(dot()))
+            })
+        });
         Ok::<_, Infallible>(Response::new(body))
     });
     BudgetLayer::server(settings).layer(inner).oneshot(request()).await.unwrap().into_body()
