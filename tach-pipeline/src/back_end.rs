@@ -1,6 +1,7 @@
 //! The thread that reads the queues, merges the records by time, and passes them to the sinks.
 
 mod backtrace;
+mod cause;
 mod inbox;
 mod inboxes;
 mod order;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+use self::cause::Cause;
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
@@ -94,13 +96,17 @@ impl BackEnd {
             let is_ending = channel.is_ending();
             let requested = flush.requested();
             let request = (requested != self.flushed).then_some(requested);
-            let process_ends = is_end_between(self.flushed, requested);
+            let cause = if is_end_between(self.flushed, requested) {
+                Some(Cause::ProcessEnds)
+            } else if is_ending {
+                Some(Cause::PipelineEnds)
+            } else {
+                request.map(|_| Cause::Flush)
+            };
             self.flushed = requested;
             // Panics of the user's code are caught where it is called. This catches a panic of the
             // pipeline's own code, so that logging goes on.
-            let round = panic::catch_unwind(AssertUnwindSafe(|| {
-                self.round(request, is_ending, process_ends)
-            }));
+            let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(request, cause)));
             if is_ending {
                 let failure = round.is_err().then(|| PANICKED.to_owned());
                 break failure.or(self.sinks.finish());
@@ -124,11 +130,11 @@ impl BackEnd {
         flush.end(at_the_end.as_deref());
     }
 
-    /// Writes the records in the queues, and returns how many bytes were found. For a flush and at
-    /// the end of the pipeline, leaves no record for the next round.
-    fn round(&mut self, flush: Option<u64>, is_ending: bool, process_ends: bool) -> usize {
+    /// Writes the records in the queues, and returns how many bytes were found. If there is a cause,
+    /// leaves no record for the next round.
+    fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
         let reopenings = self.shared.channel.reopenings();
-        let is_asked = flush.is_some() || is_ending;
+        let is_asked = cause.is_some();
         let is_dumping = self.spans.begin_dump();
         let mut found = self.pass_on(is_asked || is_dumping);
         if is_asked || is_dumping {
@@ -136,8 +142,8 @@ impl BackEnd {
             found += self.pass_on(true);
         }
         let Self { shared, selection, spans, sinks, .. } = self;
-        if is_asked {
-            spans.finish(process_ends, is_ending, sinks);
+        if let Some(cause) = cause {
+            spans.finish(cause, sinks);
         }
         let now = shared.now();
         spans.end_dump(now);

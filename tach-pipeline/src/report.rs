@@ -6,6 +6,8 @@ use tach_log::Value;
 use crate::filter::OWN_TARGET;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
+#[cfg(feature = "tracing")]
+use crate::incident::Incident;
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::stats::Dropped;
@@ -30,6 +32,16 @@ pub(crate) fn refused(callsite: Callsite, refused: &Dropped, now: UnixTime) -> V
     counted(Level::WARN, refused, now, &message)
 }
 
+/// Returns a record that reports a span which never closes.
+#[cfg(feature = "tracing")]
+pub(crate) fn never_closes(incident: &Incident, now: UnixTime) -> Vec<u8> {
+    let mut scratch = Scratch::new();
+    let mut record = begin(&mut scratch, Level::WARN, now);
+    record.message(format_args!("{incident}"));
+    record.end();
+    scratch.written().to_owned()
+}
+
 /// Returns a record with a number of records, and when the first and the last of them happened.
 pub(crate) fn counted(level: Level, times: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
     with_counts(level, times, &[], now, message)
@@ -44,8 +56,7 @@ fn with_counts(
     message: &str,
 ) -> Vec<u8> {
     let mut scratch = Scratch::new();
-    let target = MaybeStatic::Static(OWN_TARGET);
-    let mut record = Writer::begin(&mut scratch, Time::Unix(now), level, target);
+    let mut record = begin(&mut scratch, level, now);
     record.message(format_args!("{message}"));
     record.field(MaybeStatic::Static("count"), Value::U64(times.count));
     for (key, count) in more {
@@ -58,4 +69,8 @@ fn with_counts(
     time("to", times.to);
     record.end();
     scratch.written().to_owned()
+}
+
+fn begin(scratch: &mut Scratch, level: Level, now: UnixTime) -> Writer<'_> {
+    Writer::begin(scratch, Time::Unix(now), level, MaybeStatic::Static(OWN_TARGET))
 }

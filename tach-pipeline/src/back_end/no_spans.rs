@@ -3,6 +3,7 @@
 
 use tach_core::UnixTime;
 
+use super::cause::Cause;
 use crate::frame::Frame;
 use crate::queue::QueueId;
 use crate::sink::all::Sinks;
@@ -24,7 +25,7 @@ impl Spans {
 
     pub(super) fn end_round(&mut self, _: &mut Sinks) {}
 
-    pub(super) fn finish(&mut self, _: bool, _: bool, _: &mut Sinks) {}
+    pub(super) fn finish(&mut self, _: Cause, _: &mut Sinks) {}
 
     pub(super) fn begin_dump(&self) -> bool {
         false

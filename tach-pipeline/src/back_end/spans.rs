@@ -12,13 +12,12 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 
 pub(crate) use self::sent::Sent;
-use crate::filter::OWN_TARGET;
+use super::cause::Cause;
 use crate::flight::Recorder;
-use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Frame, Scratch, Time, Writer};
+use crate::frame::{self, Frame};
 use crate::incident::Incident;
-use crate::level::Level;
 use crate::queue::QueueId;
+use crate::report;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::spans::span::{MOST_EVENTS, Span};
@@ -93,12 +92,7 @@ impl Spans {
         if let Some(span) = shared.spans.never_closes.take() {
             let now = shared.now();
             let incident = Incident::NeverCloses { span };
-            let mut scratch = Scratch::new();
-            let (time, target) = (Time::Unix(now), MaybeStatic::Static(OWN_TARGET));
-            let mut record = Writer::begin(&mut scratch, time, Level::WARN, target);
-            record.message(format_args!("{incident}"));
-            record.end();
-            sinks.report(&incident, scratch.written(), now);
+            sinks.report(&incident, &report::never_closes(&incident, now), now);
         }
     }
 
@@ -106,17 +100,18 @@ impl Spans {
     /// after every record was taken. Spans of open traces wait for the decision at the tail, unless
     /// the process or the pipeline ends. If the process ends and the pipeline sends unfinished
     /// spans, passes on the open spans too.
-    pub(super) fn finish(&mut self, process_ends: bool, is_ending: bool, sinks: &mut Sinks) {
+    pub(super) fn finish(&mut self, cause: Cause, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
         traces.finish(&round(shared), |span| pass_on(span, recorder, sent, sinks));
-        if process_ends && shared.spans.sends_unfinished {
+        if cause == Cause::ProcessEnds && shared.spans.sends_unfinished {
             let (time, wall) = (shared.clock_time(), shared.now());
             traces.unfinished(time, wall, |span| pass_on(span, recorder, sent, sinks));
         }
-        if process_ends || is_ending {
-            sent.finish(&shared.channel.progress.counts, sinks);
-        } else {
-            sent.flush(sinks);
+        match cause {
+            Cause::Flush => sent.flush(sinks),
+            Cause::PipelineEnds | Cause::ProcessEnds => {
+                sent.finish(&shared.channel.progress.counts, sinks);
+            }
         }
     }
 

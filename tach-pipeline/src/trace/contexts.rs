@@ -101,7 +101,7 @@ impl Contexts {
     }
 
     /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(any(test, feature = "opentelemetry"))]
+    #[cfg(any(test, feature = "opentelemetry", feature = "opentelemetry_0_32"))]
     #[inline]
     pub(crate) fn is_active(&self, key: Key) -> bool {
         self.find(key).is_some_and(|slot| slot.has_flag(ACTIVE))
