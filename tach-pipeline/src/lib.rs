@@ -45,7 +45,7 @@
 //! | `log` | `log` (default) | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` without it too |
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
 //! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
-//! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
+//! | `tracing_subscriber::fmt` | `tracing` | [`Pipeline::make_writer`][make_writer] |
 //!
 //! # Comparison
 //!
@@ -93,6 +93,7 @@
 //! [`Pipeline::layer`][layer] refuses them for itself alone.
 //!
 //! [layer]: Pipeline#method.layer
+//! [make_writer]: Pipeline#method.make_writer
 //!
 //! # Fewer records, and more
 //!
