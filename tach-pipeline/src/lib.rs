@@ -324,7 +324,7 @@ mod with_tracing {
     pub use crate::durations::snapshot::SpanDurations;
     pub use crate::flight::{FlightFormat, FlightRecorder};
     #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
-    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer};
+    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, get_otel_context};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
     #[cfg(feature = "otlp")]

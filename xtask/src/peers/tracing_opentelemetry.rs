@@ -73,7 +73,7 @@ pub(super) const OVER_THE_WIRE: Peer = Peer {
     ],
     filters: &[],
     expected: Expected {
-        passed: 59,
+        passed: 60,
         differences: &[
             Difference {
                 test: "errors::error_mapping_disabled",
@@ -97,11 +97,6 @@ pub(super) const OVER_THE_WIRE: Peer = Peer {
             Difference {
                 test: "layer::tests::records_event_name_with_context_activation",
                 ..ERROR_TEXT
-            },
-            Difference {
-                test: "otel_context::test_span_ref_ext_from_separate_layer",
-                message: "Expected 2 contexts to be extracted by custom layer",
-                reason: "no context in the extensions of a span; OpenTelemetrySpanExt::context has it",
             },
             Difference {
                 test: "trace_state_propagation::set_parent_fails_after_span_entered",

@@ -11,7 +11,7 @@ use opentelemetry::trace::{self as otel, SpanBuilder, TraceContextExt};
 use opentelemetry::{Context as OtelContext, KeyValue, StringValue, Value};
 use tach_otlp::Metadata;
 use tach_pipeline::Pipeline;
-use tracing_core::{Dispatch, LevelFilter};
+use tracing_core::LevelFilter;
 
 #[cfg(test)]
 use crate::opentelemetry_sdk;
@@ -100,11 +100,6 @@ impl Options for Pipeline {
 
 fn changed(change: impl FnOnce(&mut Settings)) -> Pipeline {
     Wire::change(change)
-}
-
-/// The pipeline keeps no context in a span's extensions.
-pub fn get_otel_context(_: &tracing::span::Id, _: &Dispatch) -> Option<opentelemetry::Context> {
-    None
 }
 
 #[cfg(test)]
