@@ -24,7 +24,6 @@ impl Process {
     /// Returns whether the caller is the process in which the pipeline was built.
     ///
     /// Makes a system call except on Linux, so a call asks only before it waits or locks.
-    #[inline]
     pub(crate) fn is_current(&self) -> bool {
         self.id == number::id()
     }

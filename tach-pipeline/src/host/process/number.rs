@@ -18,7 +18,6 @@ struct Page(MmapRaw);
 ///
 /// The child of a `vfork`, which has no memory of its own before it calls `exec`, gets the number
 /// of its parent.
-#[inline]
 pub(super) fn id() -> u32 {
     // Maps before the lock is taken, for a process that is forked meanwhile.
     let page = PAGE.get().unwrap_or_else(|| {
@@ -38,7 +37,6 @@ impl Page {
         is_obeyed.then_some(Self(page))
     }
 
-    #[inline]
     fn id(&self) -> u32 {
         // SAFETY: the mapping begins with a page, which is zero at first, lives as long as `self`,
         // and is accessed through this word alone.
