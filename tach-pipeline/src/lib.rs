@@ -274,7 +274,7 @@ mod faults;
 mod filter;
 #[cfg(feature = "tracing")]
 #[cfg_attr(
-    not(any(feature = "otlp", feature = "perfetto", test)),
+    not(any(feature = "otlp", feature = "perfetto")),
     expect(dead_code, reason = "each format of a dump has a feature, and none is on")
 )]
 mod flight;

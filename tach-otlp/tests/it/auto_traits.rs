@@ -3,13 +3,13 @@
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_otlp::{
-    Compression, Error, Exporter, Otlp, Protocol, Rejection, Signal, Temporality, encode,
+    Compression, Error, Exporter, Metadata, Otlp, Protocol, Rejection, Signal, Temporality, encode,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    encode::LogRecords, Compression, Protocol, Signal, Temporality,
+    encode::LogRecords, Compression, Metadata, Protocol, Signal, Temporality,
 );
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Error, Otlp);
 assert_implements!([Send + Sync + Unpin] Rejection);

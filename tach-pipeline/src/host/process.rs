@@ -1,7 +1,11 @@
 //! The process that has the back end: a fork copies the queues, but not the thread.
 
+#[cfg(target_os = "linux")]
+mod number;
+#[cfg(not(target_os = "linux"))]
+use std::process as number;
+
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::process;
 
 use crate::host::unlocked::to_stderr;
 
@@ -14,14 +18,14 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn current() -> Self {
-        Self { id: process::id(), is_reported: AtomicBool::new(false) }
+        Self { id: number::id(), is_reported: AtomicBool::new(false) }
     }
 
     /// Returns whether the caller is the process in which the pipeline was built.
     ///
-    /// Makes a system call, so a call asks only before it waits or locks.
+    /// Makes a system call except on Linux, so a call asks only before it waits or locks.
     pub(crate) fn is_current(&self) -> bool {
-        self.id == process::id()
+        self.id == number::id()
     }
 
     /// Returns whether the caller is a forked process, which is reported on stderr once.
@@ -33,7 +37,7 @@ impl Process {
         if !self.is_reported.swap(true, Ordering::Relaxed) {
             to_stderr(format_args!(
                 "process {} was forked from {}, which writes the log; build a pipeline after forking",
-                process::id(),
+                number::id(),
                 self.id
             ));
         }

@@ -75,6 +75,10 @@ impl Dropped {
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
     Part(SpanPart<'a>),
+    #[cfg_attr(
+        not(feature = "otlp"),
+        expect(dead_code, reason = "Perfetto's files count events without their fields")
+    )]
     Event(Frame<'a>, UnixTime),
 }
 

@@ -11,7 +11,7 @@ pub(crate) trait Length {
     fn length(&self) -> usize;
 }
 
-impl<K, V> Length for HashMap<K, V> {
+impl<K, V, S> Length for HashMap<K, V, S> {
     #[inline]
     fn length(&self) -> usize {
         self.len()

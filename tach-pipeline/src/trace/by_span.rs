@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crossbeam_utils::CachePadded;
+use foldhash::fast::RandomState;
 
 use crate::host::process::Process;
 use crate::sync::Mirrored;
@@ -22,7 +23,10 @@ pub(crate) struct BySpan<V> {
 }
 
 /// The values of the spans whose ids, which are random, leave the same remainder.
-type Part<V> = Mirrored<HashMap<u64, V>>;
+type Part<V> = Mirrored<Values<V>>;
+
+/// The ids are random, so nobody can choose ids that collide.
+type Values<V> = HashMap<u64, V, RandomState>;
 
 impl<V: Clone> BySpan<V> {
     pub(super) fn new() -> Self {
@@ -63,11 +67,7 @@ impl<V: Clone> BySpan<V> {
     }
 
     #[inline]
-    fn with_any<R>(
-        &self,
-        span: u64,
-        f: impl FnOnce(&mut HashMap<u64, V>) -> Option<R>,
-    ) -> Option<R> {
+    fn with_any<R>(&self, span: u64, f: impl FnOnce(&mut Values<V>) -> Option<R>) -> Option<R> {
         let part = self.part(span);
         // A caller that has a span saw its insertion.
         if part.length() == 0 { None } else { self.change(part, f) }
@@ -75,11 +75,7 @@ impl<V: Clone> BySpan<V> {
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
-    fn change<R>(
-        &self,
-        part: &Part<V>,
-        f: impl FnOnce(&mut HashMap<u64, V>) -> Option<R>,
-    ) -> Option<R> {
+    fn change<R>(&self, part: &Part<V>, f: impl FnOnce(&mut Values<V>) -> Option<R>) -> Option<R> {
         if self.process.is_current() { part.change(f) } else { None }
     }
 }

@@ -113,6 +113,13 @@ impl Contexts {
         self.find(key).map(|slot| SpanContext::of_slot(slot.get()))
     }
 
+    /// Returns the ids of an open span that a thread enters, and whether it becomes the current one
+    /// of `opentelemetry`, unless it is unknown.
+    #[inline]
+    pub(crate) fn entering(&self, key: Key) -> Option<(SpanContext, bool)> {
+        self.find(key).map(|slot| (SpanContext::of_slot(slot.get()), slot.has_flag(ACTIVE)))
+    }
+
     /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.
     pub(crate) fn get_unheld(&self, key: Key) -> Option<SpanContext> {
         self.find(key)?.get_unheld(key.0).map(SpanContext::of_slot)

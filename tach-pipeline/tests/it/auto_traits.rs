@@ -4,13 +4,13 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_pipeline::{
     Builder, Error, Guard, Incident, Journal, Pipeline, Rotation, Sink, SinkStats, Stats,
-    SyncPolicy, WhenFull, kind,
+    SyncPolicy, Task, WhenFull, kind,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    Pipeline, Guard, WhenFull, Journal, Rotation, Stats, SinkStats, SyncPolicy,
+    Pipeline, Guard, WhenFull, Journal, Rotation, Stats, SinkStats, SyncPolicy, Task,
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 

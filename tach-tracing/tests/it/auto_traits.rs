@@ -16,12 +16,17 @@ assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
     CloseTimes<()>,
     EventTimeLayer<()>,
+    FixedOffset,
     SpanDurations,
     Timer<FixedOffset>,
     Timer<UnixMillis>,
     Timer<UnixNanos>,
     Timer<Uptime>,
     Timer<Utc, &'static IncreasingClock>,
+    UnixMillis,
+    UnixNanos,
+    Uptime,
+    Utc,
 );
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
@@ -32,11 +37,14 @@ assert_implements!(
 #[cfg(feature = "tree")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Tree<Timer<Utc>>);
 #[cfg(feature = "jiff")]
-assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] Timer<tach_tracing::Local>);
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
+    tach_tracing::Local, Timer<tach_tracing::Local>,
+);
 #[cfg(feature = "jiff")]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
-    tach_tracing::Error, Timer<tach_tracing::Strftime>,
+    tach_tracing::Error, tach_tracing::Strftime, Timer<tach_tracing::Strftime>,
 );
 assert_implements!(
     [Layer<Registry> + Send + Sync + 'static]

@@ -50,6 +50,6 @@ impl Pipeline {
 }
 
 #[inline]
-pub(super) fn activate(_: &Contexts, _: Key, _: SpanContext) -> Active {
+pub(super) fn activate(_: &Contexts, _: SpanContext, _: bool) -> Active {
     Active::leave()
 }

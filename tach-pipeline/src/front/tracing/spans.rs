@@ -84,8 +84,8 @@ impl Pipeline {
     pub(super) fn enter_span(&self, key: Key) {
         let shared = self.shared();
         let Some(contexts) = shared.spans.contexts.as_ref() else { return };
-        if let Some(context) = contexts.get(key) {
-            let active = super::otel::activate(contexts, key, context);
+        if let Some((context, is_active)) = contexts.entering(key) {
+            let active = super::otel::activate(contexts, context, is_active);
             current::enter(shared.spans.id, key, context, active);
         }
     }

@@ -284,6 +284,16 @@ mod loom_models {
         });
     }
 
+    #[test]
+    fn a_flag_is_set_by_one_thread() {
+        loom::model(|| {
+            let slot = taken(7);
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || other.set_flag(LOST));
+            assert_ne!(slot.set_flag(LOST), other.join().unwrap());
+        });
+    }
+
     /// The cell stands for the words of the ids: loom notices an access that is not ordered, and
     /// no late read of a word.
     #[test]

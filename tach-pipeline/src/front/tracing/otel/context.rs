@@ -16,10 +16,10 @@ use crate::trace::otel::{self, entered, has_baggage};
 #[inline]
 pub(in crate::front::tracing) fn activate(
     contexts: &Contexts,
-    key: Key,
     context: SpanContext,
+    is_active: bool,
 ) -> Active {
-    if contexts.is_active(key) {
+    if is_active {
         if let Some(context) = contexts.otel.active(context.span) {
             return Active::attach(context);
         }

@@ -28,6 +28,13 @@ pub(in crate::front::tracing) struct Surroundings {
     pub(in crate::front::tracing) values: Option<Context>,
 }
 
+/// What the thread's context has for a span that starts.
+enum Found {
+    Suppressed,
+    Nothing,
+    Values,
+}
+
 impl Shared {
     /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
     #[inline]
@@ -46,20 +53,39 @@ impl Shared {
         attributes: &Attributes<'_>,
     ) -> Option<Surroundings> {
         let is_active = self.activates(attributes.metadata());
-        let seen = entered::seen(self.spans.id);
-        let surroundings = active::with_current(|context| {
+        let is_contextual = attributes.is_contextual();
+        let found = active::with_current(|context| {
             if context.is_telemetry_suppressed() {
-                return None;
+                Found::Suppressed
+            } else if is_contextual
+                && (is_active || has_baggage(context) || self.has_other_span(context))
+            {
+                Found::Values
+            } else {
+                Found::Nothing
             }
-            if !attributes.is_contextual() {
-                return Some(Surroundings { is_active, ..Surroundings::default() });
-            }
-            let values = (is_active || has_baggage(context)).then(|| context.clone());
-            let mut surroundings = Surroundings { is_active, values, ..Surroundings::default() };
-            self.attach(&mut surroundings, context, seen);
-            Some(surroundings)
         });
-        surroundings.unwrap_or_else(|| Some(Surroundings { is_active, ..Surroundings::default() }))
+        match found.unwrap_or(Found::Nothing) {
+            Found::Suppressed => None,
+            Found::Nothing => Some(Surroundings { is_active, ..Surroundings::default() }),
+            Found::Values => active::with_current(|context| self.taken(context, is_active)),
+        }
+    }
+
+    /// Returns whether a context has a span, except for the one that was current when the thread
+    /// entered its innermost span.
+    #[inline]
+    fn has_other_span(&self, context: &Context) -> bool {
+        context.has_active_span() && otel::current_id(context) != entered::seen(self.spans.id)
+    }
+
+    /// Returns what a span that starts takes from a context.
+    #[inline(never)]
+    fn taken(&self, context: &Context, is_active: bool) -> Surroundings {
+        let values = (is_active || has_baggage(context)).then(|| context.clone());
+        let mut surroundings = Surroundings { is_active, values, ..Surroundings::default() };
+        self.attach(&mut surroundings, context, entered::seen(self.spans.id));
+        surroundings
     }
 
     /// Adds the span of `context`, unless that is `seen` or a span that this thread is in.
