@@ -122,5 +122,6 @@ pub(super) const PEER: Peer = Peer {
         ("tests/", "the SDK's constants, and Miri"),
     ],
     filters: &["trace::", "logs::"],
+    alone: &[],
     expected: Expected { passed: 135, differences: &[] },
 };

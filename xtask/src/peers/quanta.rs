@@ -28,6 +28,7 @@ pub(super) const PEER: Peer = Peer {
     ],
     left_out: &[("src/stats.rs", "the variance in quanta's calibration, which tach does not have")],
     filters: &[],
+    alone: &[],
     expected: Expected {
         passed: 10,
         differences: &[Difference {

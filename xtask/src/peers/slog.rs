@@ -32,6 +32,7 @@ pub(super) const PEER: Peer = Peer {
         ("tests/", "what compiles with slog's own names"),
     ],
     filters: &[],
+    alone: &[],
     expected: Expected {
         passed: 24,
         differences: &[

@@ -60,6 +60,7 @@ pub(super) const OVER_THE_WIRE: Peer = Peer {
         ("src/stack.rs", "the layer's own stack of spans"),
     ],
     filters: &[],
+    alone: &[],
     expected: Expected {
         passed: 59,
         differences: &[
@@ -180,5 +181,6 @@ pub(super) const CLOCKED: Peer = Peer {
     ],
     left_out: &[],
     filters: &[],
+    alone: &[],
     expected: Expected { passed: 71, differences: &[] },
 };
