@@ -2,12 +2,9 @@
 
 use core::convert::Infallible;
 use core::future::{Ready, ready};
-use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, Request, Response, Version};
 use http_body_util::BodyExt as _;
 use tach_core::{ManualClock, MonotonicInstant, UnixTime};
@@ -15,10 +12,10 @@ use tach_tower::{Budget, BudgetLayer, Client, Exhausted, Settings, Syntax, curre
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{GRPC_TIMEOUT, PLENTY, SHORT, cap, never, request, request_with, server};
-use crate::silent::Silent;
-
-const SECOND: Duration = Duration::from_secs(1);
+use crate::kit::{
+    GRPC_TIMEOUT, PLENTY, SECOND, SHORT, cap, grpc_request, never, poll_once, request,
+    request_with, server, silent,
+};
 
 /// Returns settings for the header of gRPC, also where the request does not speak it.
 fn grpc() -> Settings {
@@ -96,10 +93,6 @@ async fn after_a_wait(
     clock.advance(takes);
     drop(holder);
     call.await.map(drop)
-}
-
-fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[tokio::test]
@@ -204,8 +197,8 @@ async fn a_call_ends_with_its_budget() {
 async fn a_call_of_grpc_ends_with_its_status() {
     // The client chooses the protocol, not the request.
     for version in [Version::HTTP_11, Version::HTTP_2] {
-        let mut call = Request::builder().version(version).body(()).unwrap();
-        call.headers_mut().insert(CONTENT_TYPE, "application/grpc".parse().unwrap());
+        let mut call = grpc_request(None);
+        *call.version_mut() = version;
         let client = BudgetLayer::client(grpc().default_time(SHORT)).layer(never());
         let response = client.oneshot(call).await.unwrap();
         assert_eq!(response.headers()["grpc-status"], "4");
@@ -235,9 +228,8 @@ async fn a_client_s_error_passes_through() {
 
 #[tokio::test]
 async fn the_response_s_body_ends_with_the_call() {
-    let silent = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Silent))));
     let layer = BudgetLayer::client(grpc().default_time(SHORT));
-    let response = layer.layer(silent).oneshot(request()).await.unwrap();
+    let response = layer.layer(silent()).oneshot(request()).await.unwrap();
     let error = response.into_body().collect().await.unwrap_err();
     assert!(error.is::<Exhausted>());
     assert_eq!(layer.stats().ended_bodies(), 1);

@@ -9,17 +9,16 @@ use http_body_util::BodyExt as _;
 use tach_tower::{Budget, BudgetLayer, Settings, Stats, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, cap, never, request, server};
-use crate::silent::Silent;
+use crate::kit::{PLENTY, SECOND, cap, never, request, server, silent};
 
 /// Returns the outcomes: answered, exhausted, refused, abandoned, ended bodies.
 fn outcomes(stats: &Stats) -> [u64; 5] {
     [stats.answered(), stats.exhausted(), stats.refused(), stats.abandoned(), stats.ended_bodies()]
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_request_has_one_outcome() {
-    let layer = server(SHORT);
+    let layer = server(SECOND);
     let stats = layer.stats();
     let whole =
         service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new("whole".to_owned()))));
@@ -32,20 +31,19 @@ async fn each_request_has_one_outcome() {
     late.extensions_mut().insert(Budget::new(Duration::ZERO));
     layer.layer(never()).oneshot(late).await.unwrap();
     drop(tower::Service::call(&mut layer.layer(never()), request()));
-    let silent = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Silent))));
-    let response = layer.layer(silent).oneshot(request()).await.unwrap();
+    let response = layer.layer(silent()).oneshot(request()).await.unwrap();
     assert!(response.into_body().collect().await.is_err());
     assert_eq!(outcomes(&stats), [1; 5]);
     // A reader that hangs up, and a handler that fails.
-    drop(layer.layer(silent).oneshot(request()).await.unwrap());
+    drop(layer.layer(silent()).oneshot(request()).await.unwrap());
     let failing = service_fn(|_: Request<()>| ready(Err::<Response<String>, _>("reset")));
     layer.layer(failing).oneshot(request()).await.unwrap_err();
     assert_eq!(outcomes(&stats), [3, 1, 1, 1, 1]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nested_layers_count_at_the_one_whose_limit_it_was() {
-    for (outer_time, inner_time) in [(SHORT, PLENTY), (PLENTY, SHORT)] {
+    for (outer_time, inner_time) in [(SECOND, PLENTY), (PLENTY, SECOND)] {
         let (outer, inner) = (server(outer_time), server(inner_time));
         let service = outer.layer(inner.layer(never()));
         let response = service.oneshot(request()).await.unwrap();
@@ -61,10 +59,10 @@ async fn nested_layers_count_at_the_one_whose_limit_it_was() {
 }
 
 /// The client's call ends with the server's request, whose limit it is.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_without_a_limit_of_its_own_ends_with_its_request() {
     for (settings, counted) in
-        [(Settings::new(), [0, 0, 0, 1, 0]), (Settings::new().reserve(SHORT / 2), [0, 1, 0, 0, 0])]
+        [(Settings::new(), [0, 0, 0, 1, 0]), (Settings::new().reserve(SECOND / 2), [0, 1, 0, 0, 0])]
     {
         let client = BudgetLayer::client(settings);
         let calls = client.layer(never());
@@ -75,7 +73,7 @@ async fn a_call_without_a_limit_of_its_own_ends_with_its_request() {
                 Ok::<_, Infallible>(Response::new(format!("{failed}")))
             }
         });
-        let layer = server(2 * SHORT);
+        let layer = server(2 * SECOND);
         let status = layer.layer(handler).oneshot(request()).await.unwrap().status();
         let ended_by_client = counted[1] == 1;
         assert_eq!(status == StatusCode::OK, ended_by_client);
@@ -84,7 +82,7 @@ async fn a_call_without_a_limit_of_its_own_ends_with_its_request() {
 }
 
 /// The request that gave the budget no longer polls the call.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_call_in_another_task_ends_by_itself() {
     let client = BudgetLayer::client(Settings::new());
     let calls = client.layer(never());
@@ -96,21 +94,20 @@ async fn a_call_in_another_task_ends_by_itself() {
         sender.lock().unwrap().take().unwrap().send(task).unwrap();
         pending::<Result<Response<String>, Infallible>>()
     });
-    server(SHORT).layer(handler).oneshot(request()).await.unwrap();
+    server(SECOND).layer(handler).oneshot(request()).await.unwrap();
     let ended = tokio::time::timeout(PLENTY, receiver.await.unwrap()).await;
     assert!(ended.unwrap().unwrap().is_err());
     assert_eq!(client.stats().exhausted(), 1);
     // A budget that `scope` sets ends nothing.
-    let call = scope(Budget::new(SHORT), client.layer(never()).oneshot(request()));
+    let call = scope(Budget::new(SECOND), client.layer(never()).oneshot(request()));
     call.await.unwrap_err();
     assert_eq!(client.stats().exhausted(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_nested_body_is_cut_by_the_one_whose_limit_it_was() {
-    let (outer, inner) = (server(SHORT), BudgetLayer::server(cap(PLENTY)));
-    let silent = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Silent))));
-    let response = outer.layer(inner.layer(silent)).oneshot(request()).await.unwrap();
+    let (outer, inner) = (server(SECOND), BudgetLayer::server(cap(PLENTY)));
+    let response = outer.layer(inner.layer(silent())).oneshot(request()).await.unwrap();
     assert!(response.into_body().collect().await.is_err());
     let counts = [outcomes(&outer.stats()), outcomes(&inner.stats())];
     assert_eq!(counts, [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]);

@@ -1,12 +1,12 @@
 //! Requests whose budget is exhausted.
 
 use core::convert::Infallible;
-use core::future::{pending, poll_fn};
+use core::future::poll_fn;
 use core::pin::pin;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::Poll;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 use tach_core::ManualClock;
@@ -14,7 +14,9 @@ use tach_tower::{Budget, BudgetLayer, current};
 use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, assert_times_out, budget_seen, cap, never, request, server};
+use crate::kit::{
+    PLENTY, SHORT, assert_times_out, budget_seen, cap, held_until_dropped, never, request, server,
+};
 
 #[tokio::test]
 async fn a_service_that_never_answers_is_answered_for() {
@@ -47,17 +49,7 @@ async fn an_exhausted_outer_budget_is_the_end_too() {
 
 #[tokio::test]
 async fn the_inner_future_is_dropped_before_the_answer() {
-    let held = Arc::new(());
-    let watched: Weak<()> = Arc::downgrade(&held);
-    let held = Arc::new(Mutex::new(Some(held)));
-    let inner = service_fn(move |_: Request<()>| {
-        let held = held.lock().unwrap().take();
-        async move {
-            let never = pending::<Result<Response<String>, Infallible>>().await;
-            drop(held);
-            never
-        }
-    });
+    let (inner, watched) = held_until_dropped();
     let mut service = server(SHORT).layer(inner);
     let mut future = pin!(service.ready().await.unwrap().call(request()));
     assert!(watched.upgrade().is_some());

@@ -1,24 +1,18 @@
 //! Requests that speak gRPC.
 
 use core::convert::Infallible;
-use core::future::{pending, ready};
+use core::future::ready;
 use core::task::Poll;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Response, StatusCode};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt as _;
 use tach_tower::BudgetLayer;
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::frames::frames;
-use crate::kit::{SHORT, cap, never, server};
-
-fn grpc_request() -> Request<()> {
-    let request = Request::builder().version(Version::HTTP_2);
-    request.header(CONTENT_TYPE, "application/grpc").body(()).unwrap()
-}
+use crate::kit::{SHORT, cap, grpc_request, never, request, server};
 
 #[tokio::test]
 async fn an_exhausted_request_gets_the_status_4() {
@@ -26,7 +20,7 @@ async fn an_exhausted_request_gets_the_status_4() {
         [(SHORT, "while the call ran"), (core::time::Duration::ZERO, "before the call")]
     {
         let service = server(total).layer(never());
-        let response = service.oneshot(grpc_request()).await.unwrap();
+        let response = service.oneshot(grpc_request(None)).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         let expected = [("content-type", "application/grpc"), ("grpc-status", "4")];
         for (name, value) in expected {
@@ -42,7 +36,7 @@ async fn an_exhausted_request_gets_the_status_4() {
 async fn the_hook_is_not_for_grpc() {
     let layer =
         BudgetLayer::server(cap(SHORT).response(|_| Response::new(Bytes::from_static(b"late"))));
-    let response = layer.layer(never()).oneshot(grpc_request()).await.unwrap();
+    let response = layer.layer(never()).oneshot(grpc_request(None)).await.unwrap();
     assert_eq!(response.headers()["grpc-status"], "4");
 }
 
@@ -59,7 +53,7 @@ async fn a_stream_ends_with_trailers() {
         ready(Ok::<_, Infallible>(Response::new(body)))
     });
     let layer = server(SHORT);
-    let response = layer.layer(inner).oneshot(grpc_request()).await.unwrap();
+    let response = layer.layer(inner).oneshot(grpc_request(None)).await.unwrap();
     let collected = response.into_body().collect().await.unwrap();
     assert_eq!(collected.trailers().unwrap()["grpc-status"], "4");
     assert_eq!(collected.to_bytes(), "message");
@@ -74,8 +68,7 @@ async fn a_hook_can_hold_a_trait_object() {
         count();
         Response::new(Bytes::from_static(b"counted"))
     }));
-    let inner = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
-    let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
+    let response = layer.layer(never()).oneshot(request()).await.unwrap();
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "counted");
 }
 
@@ -88,8 +81,7 @@ async fn other_requests_are_answered_by_the_hook() {
         response.headers_mut().insert("retry-after", HeaderValue::from_static("1"));
         response
     }));
-    let inner = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
-    let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
+    let response = layer.layer(never()).oneshot(request()).await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()["retry-after"], "1");
     let body = response.into_body().collect().await.unwrap().to_bytes();

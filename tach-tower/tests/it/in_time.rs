@@ -9,7 +9,7 @@ use tach_tower::{Budget, current};
 use tokio::time::sleep;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, budget_seen, request, server, text};
+use crate::kit::{PLENTY, SHORT, budget_seen, poll_once, request, server, text};
 
 #[tokio::test]
 async fn a_response_passes_through() {
@@ -50,12 +50,11 @@ async fn the_largest_total_does_not_overflow_the_timer() {
 #[test]
 fn a_ready_response_needs_no_runtime() {
     use core::pin::pin;
-    use core::task::{Context, Poll, Waker};
+    use core::task::Poll;
 
     let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(()))));
     let future = server(PLENTY).layer(inner).call(request());
-    let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
-    assert!(matches!(polled, Poll::Ready(Ok(_))));
+    assert!(matches!(poll_once(pin!(future)), Poll::Ready(Ok(_))));
 }
 
 #[tokio::test]

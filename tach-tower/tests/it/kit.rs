@@ -2,14 +2,19 @@
 
 use core::convert::Infallible;
 use core::future::{pending, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
-use http::{HeaderName, Request, Response, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use tach_tower::{Budget, BudgetLayer, Server, Settings, current};
 use tower::{Layer, Service, ServiceExt, service_fn};
+
+use crate::silent::Silent;
 
 /// The header of gRPC requests.
 pub(crate) const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
@@ -20,7 +25,10 @@ pub(crate) const REQUEST_TIMEOUT: HeaderName = HeaderName::from_static("request-
 /// Longer than any test.
 pub(crate) const PLENTY: Duration = Duration::from_secs(3600);
 
-/// A short time.
+/// For tests in tokio's paused time.
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// A short time, for tests in real time.
 pub(crate) const SHORT: Duration = Duration::from_millis(20);
 
 /// Returns a server's layer that limits every request to `time`.
@@ -38,6 +46,20 @@ pub(crate) fn request() -> Request<()> {
 
 pub(crate) fn request_with(name: &HeaderName, value: &[u8]) -> Request<()> {
     Request::builder().header(name, value).body(()).unwrap()
+}
+
+/// Returns a request of gRPC, with the header `grpc-timeout` if there is a value for it.
+pub(crate) fn grpc_request(timeout: Option<&str>) -> Request<()> {
+    let mut request = Request::builder().version(Version::HTTP_2);
+    if let Some(timeout) = timeout {
+        request = request.header(GRPC_TIMEOUT, timeout);
+    }
+    request.header(CONTENT_TYPE, "application/grpc").body(()).unwrap()
+}
+
+/// Polls a future without anything to wake.
+pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Returns the budget that a handler behind `layer` finds; `None` if it was not called.
@@ -73,6 +95,33 @@ pub(crate) fn never()
     service_fn(|_| pending())
 }
 
+/// Returns a service that never answers, and what is gone as soon as the future of its first call
+/// is.
+pub(crate) fn held_until_dropped() -> (
+    impl Service<Request<()>, Response = Response<String>, Error = Infallible, Future: Send> + Clone,
+    Weak<()>,
+) {
+    let held = Arc::new(());
+    let watched = Arc::downgrade(&held);
+    let held = Arc::new(Mutex::new(Some(held)));
+    let service = service_fn(move |_| {
+        let held = held.lock().unwrap().take();
+        async move {
+            let never = pending().await;
+            drop(held);
+            never
+        }
+    });
+    (service, watched)
+}
+
+/// Returns a service whose body never has a frame.
+pub(crate) fn silent()
+-> impl Service<Request<()>, Response = Response<Silent>, Error = Infallible, Future: Send> + Clone
+{
+    service_fn(|_| ready(Ok(Response::new(Silent))))
+}
+
 /// Sends `request` to a service behind `layer` that never answers, and asserts that the layer
 /// answers after `at_least`.
 pub(crate) async fn assert_times_out(
@@ -85,4 +134,13 @@ pub(crate) async fn assert_times_out(
     assert!(start.elapsed() >= at_least, "after {:?}", start.elapsed());
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(text(response).await, "");
+}
+
+/// Asserts that tokio's paused time moved by `expected`. tokio rounds a sleep up to milliseconds.
+/// tach's clock runs on while tokio's stands still, so a budget's sleep may be shorter by the time
+/// that the machine took.
+#[track_caller]
+pub(crate) fn assert_took(took: Duration, expected: Duration) {
+    let latest = expected + Duration::from_millis(2);
+    assert!(took >= expected / 4 * 3 && took <= latest, "{took:?}, not {expected:?}");
 }

@@ -1,13 +1,12 @@
 //! What may limit a request, and how it is announced.
 
 use core::convert::Infallible;
-use core::future::{pending, ready};
+use core::future::ready;
 use core::task::Poll;
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
 use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Syntax, current, enforce, scope};
@@ -15,11 +14,10 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::frames::frames;
 use crate::kit::{
-    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SHORT, budget_seen, cap, never, request, request_with,
-    server, text,
+    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SECOND, SHORT, budget_seen, cap, grpc_request,
+    held_until_dropped, never, request, request_with, server, text,
 };
 
-const SECOND: Duration = Duration::from_secs(1);
 const MILLIS: HeaderName = HeaderName::from_static("x-envoy-upstream-rq-timeout-ms");
 
 /// Asks through `settings` with the time `left`. Returns the headers at the client; `None` if it
@@ -38,11 +36,6 @@ async fn sent(settings: Settings, left: Duration, request: Request<()>) -> Optio
     let seen = seen.lock().unwrap().take();
     assert_eq!(layer.stats().refused(), u64::from(seen.is_none()));
     seen
-}
-
-fn grpc_request() -> Request<()> {
-    let request = Request::builder().version(Version::HTTP_2);
-    request.header(CONTENT_TYPE, "application/grpc").body(()).unwrap()
 }
 
 #[tokio::test]
@@ -98,7 +91,7 @@ async fn what_would_be_written_as_zero_is_refused() {
         assert!(sent(settings(), 2 * left, request()).await.is_some());
     }
     assert_eq!(sent(Settings::new(), left, request()).await, None, "by default, too");
-    let headers = sent(Settings::new(), left, grpc_request()).await.unwrap();
+    let headers = sent(Settings::new(), left, grpc_request(None)).await.unwrap();
     assert_eq!(headers[GRPC_TIMEOUT], "600000n");
     let zero = Settings::new().header_by(
         MILLIS,
@@ -111,7 +104,7 @@ async fn what_would_be_written_as_zero_is_refused() {
 #[tokio::test]
 async fn both_layers_understand_each_other_without_settings() {
     let server = BudgetLayer::server(Settings::new());
-    for (at, mut asks) in [request(), grpc_request()].into_iter().enumerate() {
+    for (at, mut asks) in [request(), grpc_request(None)].into_iter().enumerate() {
         let headers = sent(Settings::new(), 30 * SECOND, asks.clone()).await.unwrap();
         let names = [REQUEST_TIMEOUT, GRPC_TIMEOUT];
         assert!(headers.contains_key(&names[at]) && !headers.contains_key(&names[1 - at]));
@@ -188,14 +181,9 @@ async fn any_future_can_be_ended() {
     let budget = Budget::new(PLENTY);
     assert_eq!(enforce(budget, async { current() }).await, Ok(Some(budget)));
     assert_eq!(enforce(Budget::new(Duration::MAX), ready(1)).await, Ok(1));
-    let held = Arc::new(());
-    let watched = Arc::downgrade(&held);
+    let (held, watched) = held_until_dropped();
     let budget = Budget::new(SHORT);
-    let never = async move {
-        pending::<()>().await;
-        drop(held);
-    };
-    let mut enforced = Box::pin(enforce(budget, never));
+    let mut enforced = Box::pin(enforce(budget, held.oneshot(request())));
     let error = enforced.as_mut().await.unwrap_err();
     assert!(budget.is_exhausted() && watched.upgrade().is_none(), "it is dropped at once");
     assert_eq!(error.to_string(), "the time budget of 20ms was spent while the call ran");

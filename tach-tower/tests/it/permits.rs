@@ -3,7 +3,6 @@
 
 use core::convert::Infallible;
 use core::fmt::Debug;
-use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use tach_tower::{BudgetBody, BudgetLayer, BudgetService, Server, Syntax};
@@ -16,9 +15,7 @@ use tower::load::Constant;
 use tower::load_shed::LoadShed;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{GRPC_TIMEOUT, cap, request, request_with};
-
-const SECOND: Duration = Duration::from_secs(1);
+use crate::kit::{GRPC_TIMEOUT, SECOND, cap, request, request_with};
 
 async fn answer(_: Request<()>) -> Result<Response<String>, Infallible> {
     sleep(SECOND).await;

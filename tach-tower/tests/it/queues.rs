@@ -1,7 +1,6 @@
 //! Queues and limits inside the layer.
 
 use core::convert::Infallible;
-use core::task::{Context, Waker};
 use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -11,7 +10,9 @@ use tokio::time::sleep;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{GRPC_TIMEOUT, PLENTY, SHORT, cap, never, request, request_with, server};
+use crate::kit::{
+    GRPC_TIMEOUT, PLENTY, SHORT, cap, never, poll_once, request, request_with, server,
+};
 
 async fn at_once(_: Request<()>) -> Result<Response<String>, Infallible> {
     Ok(Response::new(String::new()))
@@ -72,7 +73,7 @@ async fn a_request_that_waited_too_long_is_not_served() {
         let mut holder = limit.clone();
         holder.ready().await.unwrap();
         let mut call = Box::pin(layer.layer(limit).oneshot(request()));
-        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(poll_once(call.as_mut()).is_pending());
         clock.advance(Duration::from_secs(waited));
         drop(holder);
         assert_eq!(call.await.unwrap().status(), status);

@@ -14,8 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, coop};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SHORT, assert_times_out, never, request, server};
-
+use crate::kit::{PLENTY, SHORT, assert_times_out, never, poll_once, request, server};
 use crate::silent::Silent;
 
 fn current_thread() -> Runtime {
@@ -43,7 +42,7 @@ fn a_runtime_that_is_gone_panics_where_the_request_waits() {
     drop(gone);
     let _entered = handle.enter();
     let mut future = Box::pin(server(SHORT).layer(never()).oneshot(request()));
-    let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let _ = poll_once(future.as_mut());
 }
 
 #[test]

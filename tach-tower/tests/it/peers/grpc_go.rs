@@ -1,10 +1,7 @@
 //! grpc-go: contexts with deadlines, and the header's syntax.
 
 use core::convert::Infallible;
-use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
@@ -14,9 +11,11 @@ use tokio::time::Instant;
 use tower::limit::ConcurrencyLimit;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use super::{SECOND, assert_took, grpc_request, late};
-use crate::kit::{PLENTY, budget_seen, never, server};
-use crate::silent::Silent;
+use super::late;
+use crate::kit::{
+    PLENTY, SECOND, assert_took, budget_seen, grpc_request, held_until_dropped, never, poll_once,
+    server, silent,
+};
 
 fn written(left: Duration) -> String {
     Syntax::Grpc.write(left, UnixTime::EPOCH).to_str().unwrap().to_owned()
@@ -105,9 +104,8 @@ async fn a_handler_that_ignores_its_context_is_answered_for() {
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_covers_the_whole_stream() {
-    let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(Silent)) });
     let start = Instant::now();
-    let response = server(PLENTY).layer(inner).oneshot(grpc_request(Some("1S"))).await.unwrap();
+    let response = server(PLENTY).layer(silent()).oneshot(grpc_request(Some("1S"))).await.unwrap();
     let trailers = response.into_body().frame().await.unwrap().unwrap().into_trailers().unwrap();
     assert_eq!(trailers["grpc-status"], "4");
     assert_took(start.elapsed(), SECOND);
@@ -124,27 +122,14 @@ async fn waiting_for_a_connection_counts() {
 
 #[tokio::test]
 async fn a_cancellation_reaches_the_handler() {
-    let held = Arc::new(());
-    let watched = Arc::downgrade(&held);
-    let inner = service_fn(move |_: Request<()>| {
-        let held = held.clone();
-        async move {
-            let never = core::future::pending::<Result<Response<String>, Infallible>>().await;
-            drop(held);
-            never
-        }
-    });
+    let (inner, watched) = held_until_dropped();
     let layer = server(PLENTY);
     let mut service = layer.layer(inner);
     let mut call = Box::pin(service.call(grpc_request(None)));
-    assert!(poll(call.as_mut()).is_pending());
-    assert_eq!(watched.strong_count(), 2);
+    assert!(poll_once(call.as_mut()).is_pending());
+    assert_eq!(watched.strong_count(), 1);
     drop(call);
-    assert_eq!((layer.stats().abandoned(), watched.strong_count()), (1, 1));
-}
-
-fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
+    assert_eq!((layer.stats().abandoned(), watched.strong_count()), (1, 0));
 }
 
 /// grpc-go rounds up, so a deadline may grow at each hop. Here none does.

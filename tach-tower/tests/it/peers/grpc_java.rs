@@ -10,8 +10,10 @@ use tach_core::{ManualClock, UnixTime};
 use tach_tower::{Budget, BudgetLayer, Settings, Syntax, current, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
-use super::{SECOND, grpc_request, late};
-use crate::kit::{GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, budget_seen, request, server};
+use super::late;
+use crate::kit::{
+    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SECOND, budget_seen, grpc_request, request, server,
+};
 
 fn written(left_ns: u64) -> String {
     let value = Syntax::Grpc.write(Duration::from_nanos(left_ns), UnixTime::EPOCH);

@@ -5,8 +5,8 @@ use core::time::Duration;
 use tach_tower::{Budget, BudgetLayer, Settings, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
-use super::{SECOND, assert_took, grpc_request, late};
-use crate::kit::{GRPC_TIMEOUT, PLENTY, budget_seen, server};
+use super::late;
+use crate::kit::{GRPC_TIMEOUT, PLENTY, SECOND, assert_took, budget_seen, grpc_request, server};
 
 /// Returns the time that a handler has if its caller sends `value`.
 async fn allowed(value: &str) -> Duration {

@@ -11,10 +11,9 @@ use tach_tower::{BudgetBody, BudgetLayer, Exhausted, Settings};
 use tokio::time::{interval, sleep};
 use tower::{Layer, ServiceExt, service_fn};
 
-use super::{SECOND, after, assert_took, late};
+use super::{after, late};
 use crate::frames::{dot, frames};
-use crate::kit::{cap, request, server, text};
-use crate::silent::Silent;
+use crate::kit::{SECOND, assert_took, cap, request, server, silent, text};
 
 /// Returns the body of a response through a layer with `settings`: five frames, a second apart, and
 /// then an error if it is to fail.
@@ -99,9 +98,8 @@ async fn a_body_that_pauses_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_follows_the_error() {
-    let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(Silent)) });
     let layer = BudgetLayer::server(Settings::new().idle(SECOND));
-    let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
+    let mut body = layer.layer(silent()).oneshot(request()).await.unwrap().into_body();
     assert!(body.frame().await.unwrap().is_err());
     assert!(body.frame().await.is_none());
 }
