@@ -185,7 +185,7 @@ where
                 }
                 return Poll::Ready(frame);
             }
-            let is_ended_by_outer = entered.is_ended_by(end.parent, cx);
+            let is_ended_by_outer = entered.is_ended_by(end.parent, &end.budget, cx);
             drop(entered);
             let idle = end.idle();
             if is_ended_by_outer && idle == Duration::MAX {

@@ -134,21 +134,34 @@ impl Entered {
         })
     }
 
-    /// Returns whether the outer budget ends the future at `end` or before.
+    /// Returns whether the outer budget ends the future at `end` or before. `end` is by the clock of
+    /// the future's `own` budget.
     ///
     /// The outer future must be polled by the same task. Otherwise, as in a `block_on` inside a
     /// handler, it can't be polled when its budget ends.
     #[inline]
-    pub(crate) fn is_ended_by(&self, end: Option<OuterEnd>, cx: &Context<'_>) -> bool {
+    pub(crate) fn is_ended_by(
+        &self,
+        end: Option<OuterEnd>,
+        own: &Budget,
+        cx: &Context<'_>,
+    ) -> bool {
         let (Some(end), Some(Current { budget, woken: Some(woken), .. })) = (end, self.0) else {
             return false;
         };
         let waker = cx.waker();
         budget.start().0 == end.start
             && budget.total() <= end.total
+            && clock_of(&budget) == clock_of(own)
             && woken.0 == waker.data()
             && ptr::eq(woken.1, waker.vtable())
     }
+}
+
+/// Returns the address of a budget's clock; `None` for the system's.
+#[inline]
+fn clock_of(budget: &Budget) -> Option<*const ()> {
+    budget.start().1.map(|clock| ptr::from_ref(clock).cast())
 }
 
 impl Drop for Entered {

@@ -65,7 +65,7 @@ impl<F: Future> Limited<F> {
             return Poll::Ready(Some(output));
         }
         // The outer layer ends together with this future: it drops the future, and counts the end.
-        let is_ended = entered.is_ended_by(*this.parent, cx);
+        let is_ended = entered.is_ended_by(*this.parent, this.budget, cx);
         drop(entered);
         if is_ended {
             return Poll::Pending;

@@ -12,7 +12,7 @@ use tach_tower::{Budget, BudgetLayer, Settings, enforce, scope};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SECOND, SHORT, assert_took, cap, never, request, server, silent};
+use crate::kit::{PLENTY, SECOND, SHORT, assert_took, cap, never, request, server, silent, text};
 
 /// Returns settings that limit a body, each alone and with a cap.
 fn of_bodies() -> [Settings; 4] {
@@ -152,4 +152,27 @@ async fn errors_name_the_limit_that_ended_the_call() {
     let response = layer.layer(late).oneshot(request()).await.unwrap();
     let error = response.into_body().collect().await.unwrap_err().to_string();
     assert_eq!(error, "the time budget of 2s was spent while the body was sent");
+}
+
+/// Both budgets start at the same tick and last as long, by clocks that differ.
+#[tokio::test(start_paused = true)]
+async fn an_end_by_another_clock_is_not_left_to_the_outer_layer() {
+    let [one, other]: [&ManualClock; 2] = [(); 2].map(|()| &*Box::leak(Box::default()));
+    let client = BudgetLayer::client(Settings::new());
+    let mut calls = client.layer(never());
+    let mut asks = request();
+    asks.extensions_mut().insert(Budget::new(SECOND).with_clock(other));
+    let handler = service_fn(move |_: Request<()>| {
+        let mut call = Box::pin(calls.call(asks.clone()));
+        async move {
+            let polled = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_pending())).await;
+            assert!(polled, "it waits");
+            other.advance(SECOND);
+            Ok::<_, Infallible>(Response::new(call.await.unwrap_err().to_string()))
+        }
+    });
+    let layer = BudgetLayer::server(cap(SECOND).with_clock(one));
+    let response = layer.layer(handler).oneshot(request()).await.unwrap();
+    assert_eq!(text(response).await, "the time budget of 1s was spent while the call ran");
+    assert_eq!(client.stats().exhausted(), 1);
 }
