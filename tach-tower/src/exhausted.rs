@@ -52,7 +52,8 @@ impl Exhausted {
     #[cold]
     pub(crate) fn new(budget: &Budget, outer: Option<OuterEnd>, spent: Spent) -> Self {
         let part = outer.map_or(budget.total(), |outer| outer.total);
-        Self { part, total: budget.root(), spent }
+        // A body may last longer than an outer limit of the head.
+        Self { part, total: budget.root().max(part), spent }
     }
 
     pub(crate) fn pause(idle: Duration) -> Self {

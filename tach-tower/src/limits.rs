@@ -50,19 +50,20 @@ impl Settings {
             let whole = Whole { total: limit, parent: None };
             return Limits { budget: budget.lasting(own_head), parent: None, whole };
         };
+        // Errors name the whole of `outer`, also if that is its layer's limit of the head.
+        let part = outer.child(Duration::MAX, self.reserve);
         let all = outer.lasting(whole_of(&outer));
-        let budget = all.child(limit, self.reserve);
-        let left = if all.total() == outer.total() {
-            budget.total()
-        } else {
-            outer.remaining().saturating_sub(self.reserve)
+        let left = match all.total() {
+            Duration::MAX => Duration::MAX,
+            total if total == outer.total() => part.total(),
+            _ => all.remaining().saturating_sub(self.reserve),
         };
         let end = |left: Duration, own: Duration, outer: &Budget| {
             (self.reserve.is_zero() && left < own).then(|| OuterEnd::of(outer))
         };
-        let whole = Whole { total: budget.total(), parent: end(budget.total(), limit, &all) };
-        let parent = end(left, own_head, &outer);
-        Limits { budget: budget.lasting(left.min(own_head)), parent, whole }
+        let whole = Whole { total: left.min(limit), parent: end(left, limit, &all) };
+        let parent = end(part.total(), own_head, &outer);
+        Limits { budget: part.lasting(part.total().min(own_head)), parent, whole }
     }
 
     /// Returns the least time that the headers of a request allow.

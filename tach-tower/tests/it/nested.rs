@@ -8,7 +8,7 @@ use core::time::Duration;
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use tach_core::ManualClock;
-use tach_tower::{Budget, BudgetLayer, Settings, enforce, scope};
+use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce, scope};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
@@ -175,4 +175,50 @@ async fn an_end_by_another_clock_is_not_left_to_the_outer_layer() {
     let response = layer.layer(handler).oneshot(request()).await.unwrap();
     assert_eq!(text(response).await, "the time budget of 1s was spent while the call ran");
     assert_eq!(client.stats().exhausted(), 1);
+}
+
+/// Returns the answer of a server's layer around another one. The inner request arrives when `waited`
+/// has passed, and the inner service never answers.
+async fn message_of_layers(outer: Settings, inner: Settings, waited: Duration) -> String {
+    let clock: &ManualClock = Box::leak(Box::default());
+    let message = |exhausted: &Exhausted| Response::new(exhausted.to_string().into());
+    let inner = BudgetLayer::server(inner.response(message)).layer(never());
+    let late = service_fn(move |request: Request<()>| {
+        clock.advance(waited);
+        inner.clone().oneshot(request)
+    });
+    let outer = BudgetLayer::server(outer.with_clock(clock).response(message)).layer(late);
+    text(outer.oneshot(request()).await.unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_name_an_outer_limit_of_the_head() {
+    let (own, head) = (Settings::new(), Settings::new().head(SECOND));
+    let cases = [
+        (own.clone(), SECOND, "the time budget of 1s was spent before the call"),
+        (own.clone().cap(PLENTY), SECOND, "the time budget of 1s was spent before the call"),
+        (
+            own.clone().reserve(SECOND / 4),
+            SECOND,
+            "the time budget of 1s was spent before the call",
+        ),
+        (
+            own.reserve(SECOND / 4),
+            SECOND / 4,
+            "500ms, a part of the time budget of 1s, were spent while the call ran",
+        ),
+    ];
+    for (inner, waited, expected) in cases {
+        assert_eq!(message_of_layers(head.clone(), inner, waited).await, expected);
+    }
+}
+
+/// A body may last longer than the outer limit of the head.
+#[tokio::test(start_paused = true)]
+async fn errors_name_a_limit_of_the_body_that_is_longer_than_the_head_s() {
+    let inner = BudgetLayer::server(cap(PLENTY));
+    let outer = BudgetLayer::server(Settings::new().head(SECOND)).layer(inner.layer(silent()));
+    let body = outer.oneshot(request()).await.unwrap().into_body();
+    let error = body.collect().await.unwrap_err().to_string();
+    assert_eq!(error, "the time budget of 3600s was spent while the body was sent");
 }
