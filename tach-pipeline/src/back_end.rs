@@ -185,6 +185,10 @@ impl BackEnd {
                     // A span contains all of its events, including repeated ones.
                     Selected::Written | Selected::Repeated => spans.event(record, time),
                     Selected::Released => spans.released(record, time),
+                    Selected::Count => {}
+                }
+                if selected != Selected::Count {
+                    sinks.came(record.level);
                 }
                 if selected != Selected::Repeated {
                     sinks.record(record, time);

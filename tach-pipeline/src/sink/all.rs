@@ -27,7 +27,7 @@ use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::queue::Loss;
 use crate::report;
-use crate::stats::{Counts, Dropped, Items, SinkCounts};
+use crate::stats::{ByLevel, Counts, Dropped, Items, SinkCounts};
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -128,6 +128,8 @@ pub(crate) struct Sinks {
     progress: Arc<Progress>,
     /// The number of records that were added, but not yet counted in the statistics.
     records: u64,
+    /// The number of records of each level that came, but are not yet counted in the statistics.
+    by_level: ByLevel<u64>,
     /// Records that the queues dropped and that were not reported yet.
     dropped: Option<Dropped>,
     /// How many of these are starts of spans.
@@ -201,10 +203,17 @@ impl Sinks {
             reporter,
             progress,
             records: 0,
+            by_level: ByLevel::default(),
             dropped: None,
             dropped_spans: 0,
             reported: None,
         })
+    }
+
+    /// Counts a record of the program's, which is written unless it repeats the record before.
+    #[inline]
+    pub(crate) fn came(&mut self, level: Level) {
+        *self.by_level.of_mut(level.of_log()) += 1;
     }
 
     /// Adds a record, which happened at `time`.
@@ -297,7 +306,9 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        self.progress.counts.records.add(core::mem::take(&mut self.records));
+        let counts = &self.progress.counts;
+        counts.records.add(core::mem::take(&mut self.records));
+        counts.by_level.add(&core::mem::take(&mut self.by_level));
     }
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The
