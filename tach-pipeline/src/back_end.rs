@@ -169,6 +169,7 @@ impl BackEnd {
         channel.progress.pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
+        self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
         let Self { shared, inboxes, merge, selection, spans, sinks, in_hand, .. } = self;
         let counts = &channel.progress.counts;

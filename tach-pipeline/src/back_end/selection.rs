@@ -131,7 +131,11 @@ mod tests {
     #[test]
     fn each_record_that_the_filter_accepts_is_passed_on() {
         let kept = Some(Levels::all(LevelFilter::Debug));
-        let filters = Filters::new(Levels::all(LevelFilter::Info), kept, LevelFilter::Trace);
+        let filters = Filters::new(
+            Levels::all(LevelFilter::Info),
+            kept,
+            vec![Levels::all(LevelFilter::Trace)],
+        );
         let mut selection = Selection::new(10, true, Vec::new());
         let mut passed_on = Vec::new();
         let [info, debug, error] =
