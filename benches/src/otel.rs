@@ -236,7 +236,10 @@ fn records() -> Group {
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |records| run(&*PLAIN_LOGS, records) },
             Subject { name: "tach Clocked", run: |records| run(&*CLOCKED_LOGS, records) },
-            Subject { name: "tach EventTime", run: |records| run(&*EVENT_TIME_LOGS, records) },
+            Subject {
+                name: "tach EventTimeProcessor",
+                run: |records| run(&*EVENT_TIME_LOGS, records),
+            },
         ],
     }
 }

@@ -60,10 +60,10 @@ fn printed_spans() -> Group {
 fn events() -> Group {
     let subjects = vec![
         events!("no line", Identity::new()),
-        events!("no line, tach EventTime", EventTimeLayer::new(Identity::new())),
+        events!("no line, tach EventTimeLayer", EventTimeLayer::new(Identity::new())),
         events!("two lines", lines().with_timer(Utc).and_then(lines().with_timer(Utc))),
         events!(
-            "two lines, tach EventTime",
+            "two lines, tach EventTimeLayer",
             EventTimeLayer::new(lines().with_timer(Utc).and_then(lines().with_timer(Utc)))
         ),
     ];

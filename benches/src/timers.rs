@@ -42,8 +42,8 @@ fn utc() -> Group {
         subjects: vec![
             timer!("tracing-subscriber SystemTime", SystemTime),
             timer!("tracing-subscriber ChronoUtc", ChronoUtc::rfc_3339()),
-            timer!("tach Utc<6>", Utc),
-            timer!("tach Utc<6>, increasing", Utc.with_clock(&INCREASING)),
+            timer!("tach Utc", Utc),
+            timer!("tach Utc, increasing", Utc.with_clock(&INCREASING)),
             timer!("tach UnixNanos", UnixNanos),
             timer!("tach Strftime", Strftime::utc(RFC3339).expect("a good pattern")),
             Subject { name: "tach UnixTime::to_string", run: print_times },
@@ -66,8 +66,8 @@ fn local() -> Group {
         name: "format_time, local time",
         subjects: vec![
             timer!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
-            timer!("tach Local<6>", Local),
-            timer!("tach FixedOffset<6>", FixedOffset::new(Offset::UTC)),
+            timer!("tach Local", Local),
+            timer!("tach FixedOffset", FixedOffset::new(Offset::UTC)),
             timer!("tach Strftime", Strftime::local(RFC3339).expect("a good pattern")),
         ],
     }
@@ -78,11 +78,11 @@ fn events() -> Group {
         name: "info!() to nowhere",
         subjects: vec![
             event!("tracing-subscriber SystemTime", SystemTime),
-            event!("tach Utc<6>", Utc),
+            event!("tach Utc", Utc),
             event!("tracing-subscriber Uptime", time::Uptime::default()),
             event!("tach Uptime", Uptime),
             event!("tracing-subscriber ChronoLocal", ChronoLocal::rfc_3339()),
-            event!("tach Local<6>", Local),
+            event!("tach Local", Local),
             event!("no time", ()),
         ],
     }

@@ -45,7 +45,7 @@
 //! | `log` | `log` (default) | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` without it too |
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
 //! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
-//! | `tracing_subscriber::fmt` | `tracing` | the [`Pipeline`] as a `MakeWriter` |
+//! | `tracing_subscriber::fmt` | `tracing` | [`Pipeline::make_writer`][make_writer] |
 //!
 //! # Comparison
 //!
@@ -93,6 +93,7 @@
 //! [`Pipeline::layer`][layer] refuses them for itself alone.
 //!
 //! [layer]: Pipeline#method.layer
+//! [make_writer]: Pipeline#method.make_writer
 //!
 //! # Fewer records, and more
 //!
@@ -323,7 +324,7 @@ mod with_tracing {
     pub use crate::durations::snapshot::SpanDurations;
     pub use crate::flight::{FlightFormat, FlightRecorder};
     #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
-    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer};
+    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, get_otel_context};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
     #[cfg(feature = "otlp")]

@@ -8,6 +8,8 @@ mod switch;
 /// those of loom in their place.
 pub(crate) use core::sync::atomic;
 
+#[cfg(test)]
+pub(crate) use self::lock::tests;
 pub(crate) use self::lock::{Changed, Lock};
 pub(crate) use self::mirrored::{Length, Mirrored};
 pub(crate) use self::switch::Switch;

@@ -14,10 +14,11 @@ mod slog;
 mod source;
 mod taken;
 mod tracing_opentelemetry;
+mod tracing_subscriber;
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Instant;
 
 use self::results::Results;
@@ -38,6 +39,9 @@ struct Peer {
     left_out: &'static [(&'static str, &'static str)],
     /// Parts of the names of the tests that are run, or none for all.
     filters: &'static [&'static str],
+    /// Parts of the names of tests that run in processes of their own: each part has a process for
+    /// the tests that it names. They change or count what is global, such as the process's logger.
+    alone: &'static [&'static str],
     expected: Expected,
 }
 
@@ -74,13 +78,14 @@ const MODES: [(&str, &[(&str, &str)]); 3] = [
     ("the OS's clock", &[("TACH_SOURCE", "os")]),
 ];
 
-const PEERS: [&Peer; 6] = [
+const PEERS: [&Peer; 7] = [
     &quanta::PEER,
     &rust_std::PEER,
     &slog::PEER,
     &opentelemetry_sdk::PEER,
     &tracing_opentelemetry::OVER_THE_WIRE,
     &tracing_opentelemetry::CLOCKED,
+    &tracing_subscriber::PEER,
 ];
 
 /// The consequence of a peer whose files can't be had on this system.
@@ -218,15 +223,20 @@ impl Peer {
     /// Runs the tests in a mode and compares their results with those expected.
     fn check_in(&self, (mode, variables): &(&str, &[(&str, &str)])) -> Result<(), String> {
         let start = Instant::now();
-        // On one thread: tests of a crate share its statics, and some measure.
-        let mut test = self.test();
-        test.envs(variables.iter().copied());
-        let output = test.args(["--", "--test-threads", "1"]).args(self.filters).output();
-        let output = output.map_err(|error| format!("can't start cargo: {error}"))?;
-        let printed = String::from_utf8_lossy(&output.stdout);
-        // Cargo calls an expected failure an error, too. Its message would mislead.
-        let results = Results::parse(&printed, output.status.success())
-            .inspect_err(|_| eprint!("{}", String::from_utf8_lossy(&output.stderr)))?;
+        let skipped: Vec<&str> = self.alone.iter().flat_map(|part| ["--skip", part]).collect();
+        let mut outputs = vec![self.output(variables, &[self.filters, &skipped].concat())?];
+        for part in self.alone {
+            outputs.push(self.output(variables, &[part])?);
+        }
+        let printed: Vec<_> =
+            outputs.iter().map(|output| String::from_utf8_lossy(&output.stdout)).collect();
+        let mut results = Results::default();
+        for (output, printed) in outputs.iter().zip(&printed) {
+            // Cargo calls an expected failure an error, too. Its message would mislead.
+            results
+                .add(printed, output.status.success())
+                .inspect_err(|_| eprint!("{}", String::from_utf8_lossy(&output.stderr)))?;
+        }
         println!("{} ({mode}): {results} in {:.1?}", self.name, start.elapsed());
         for Difference { test, reason, .. } in self.expected.differences {
             println!("  {test} differs: {reason}");
@@ -235,7 +245,18 @@ impl Peer {
         if faults.is_empty() {
             return Ok(());
         }
-        println!("{printed}");
+        for printed in &printed {
+            println!("{printed}");
+        }
         Err(format!("{mode}: {}", faults.join("; ")))
+    }
+
+    /// Runs the tests that `arguments` choose.
+    fn output(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Result<Output, String> {
+        let mut test = self.test();
+        test.envs(variables.iter().copied());
+        // On one thread: tests of a crate share its statics, and some measure.
+        let output = test.args(["--", "--test-threads", "1"]).args(arguments).output();
+        output.map_err(|error| format!("can't start cargo: {error}"))
     }
 }

@@ -17,11 +17,15 @@ impl<T> Lock<T> {
 
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        #[cfg(test)]
+        tests::count();
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns `None` if a thread holds the lock.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        #[cfg(test)]
+        tests::count();
         match self.0.try_lock() {
             Ok(value) => Some(value),
             Err(TryLockError::Poisoned(value)) => Some(value.into_inner()),
@@ -54,11 +58,25 @@ impl Changed {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use core::cell::Cell;
     use core::panic::AssertUnwindSafe;
     use std::panic::catch_unwind;
 
     use super::*;
+
+    thread_local! {
+        static TRIES: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        TRIES.set(TRIES.get() + 1);
+    }
+
+    /// Returns how often this thread has tried to take a lock, for tests of other files.
+    pub(crate) fn tries() -> u64 {
+        TRIES.get()
+    }
 
     impl<T> Lock<T> {
         /// Returns whether no thread holds the lock.

@@ -218,6 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::sync::tests as lock;
 
     /// Keys that differ by this have the same slot in each table.
     const SAME_SLOT: u64 = 1 << FURTHER_BITS[FURTHER_BITS.len() - 1];
@@ -301,6 +302,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A process with 100,000 connections has a span for each. Other spans cost the same meanwhile.
+    #[test]
+    fn no_look_up_takes_a_lock_however_many_spans_are_open() {
+        let contexts = Contexts::new();
+        let mut open = 0;
+        for count in [10, 1 << FIRST_BITS, 100_000] {
+            for place in open..count {
+                assert!(insert(&contexts, Key(THREAD | place), 3 * place + 1));
+            }
+            open = count;
+            let before = lock::tries();
+            for number in open + 1..=open + 1_000 {
+                let key = Key(THREAD | number);
+                assert!(insert(&contexts, key, 3 * number + 1));
+                assert_eq!(contexts.entering(key), Some((context(3 * number + 1), false)));
+                assert_eq!(contexts.get(key), contexts.get_unheld(key));
+                contexts.leave(key, number);
+                assert!(close(&contexts, key).is_some());
+            }
+            assert_eq!(lock::tries(), before, "{open} spans are open");
+        }
+        // A span with a tracestate takes a lock, which is counted.
+        let before = lock::tries();
+        contexts.states.set(1, Some("a=1".into()));
+        assert_ne!(lock::tries(), before);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(crate) fn exit(pipeline: u64, key: Key) {
     let _left = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;
         let is_it = |one: &Entered| one.key == key && one.pipeline == pipeline;
+        if entered.last().is_some_and(is_it) {
+            return entered.pop().map(|left| left.active);
+        }
         let at = entered.iter().rposition(is_it)?;
         Some(entered.remove(at).active)
     });

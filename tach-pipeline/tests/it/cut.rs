@@ -107,7 +107,8 @@ fn a_line_that_is_too_long_is_cut() {
     let sink = Sink::writer("memory", memory.clone());
     let pipeline = Pipeline::builder().sink(sink).max_record_bytes(256).build().unwrap();
     let line = "x".repeat(300);
-    pipeline.clone().make_writer().write_all(format!("{line}\n").as_bytes()).unwrap();
+    let lines = pipeline.make_writer();
+    lines.make_writer().write_all(format!("{line}\n").as_bytes()).unwrap();
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.text(), format!("{} truncated_bytes=172\n", &line[..128]));
 }

@@ -274,14 +274,47 @@ fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
     let memory = Memory::default();
     let pipeline =
         Pipeline::builder().sink(memory.json()).filter("info,quiet=off").build().unwrap();
-    let subscriber =
-        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());
+    let subscriber = tracing_subscriber::fmt()
+        .without_time()
+        .with_ansi(false)
+        .with_writer(pipeline.make_writer());
     tracing::subscriber::with_default(subscriber.finish(), || {
         tracing::warn!(target: "app", number = 1, "ready");
         tracing::warn!(target: "quiet", "unseen");
     });
     pipeline.flush(LONG).unwrap();
     assert_eq!(memory.text(), " WARN app: ready number=1\n");
+}
+
+/// The prelude has `MakeWriterExt` too, which has a `with_filter` of its own.
+#[cfg(feature = "tracing")]
+#[test]
+fn with_the_prelude_a_pipeline_takes_each_method_of_a_layer() {
+    use tracing_subscriber::filter::LevelFilter;
+    use tracing_subscriber::prelude::*;
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let warnings = pipeline.clone().with_filter(LevelFilter::WARN);
+    let errors = pipeline.layer().with_filter(LevelFilter::ERROR);
+    let lines = pipeline.make_writer().with_filter(|metadata| metadata.target() == "app");
+    let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false).with_writer(lines);
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(warnings), || {
+        tracing::info!("hidden");
+        tracing::warn!("of a layer");
+    });
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(errors), || {
+        tracing::warn!("hidden");
+        tracing::error!("of a layer alone");
+    });
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+        tracing::warn!(target: "other", "hidden");
+        tracing::warn!(target: "app", "of a writer");
+    });
+    pipeline.flush(LONG).unwrap();
+    let text = memory.text();
+    let expected = ["\"of a layer\"", "\"of a layer alone\"", " WARN app: of a writer"];
+    assert!(expected.iter().all(|expected| text.contains(expected)), "{text}");
+    assert!(!text.contains("hidden"), "{text}");
 }
 
 /// The pipeline takes the record from `log`, which knows no spans.

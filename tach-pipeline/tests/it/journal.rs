@@ -139,8 +139,10 @@ fn a_line_of_a_fmt_subscriber_is_the_message() {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
     let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
-    let subscriber =
-        tracing_subscriber::fmt().without_time().with_ansi(false).with_writer(pipeline.clone());
+    let subscriber = tracing_subscriber::fmt()
+        .without_time()
+        .with_ansi(false)
+        .with_writer(pipeline.make_writer());
     tracing::subscriber::with_default(subscriber.finish(), || {
         tracing::warn!(target: "app", number = 1, "two\nlines");
     });

@@ -1,7 +1,6 @@
 //! New projects, without a lock file, on each version of opentelemetry.
 
-use std::fs;
-
+use crate::files;
 use crate::run::{self, cargo, run};
 
 /// A version of opentelemetry, that of tracing-opentelemetry which goes with it, and the feature of
@@ -14,7 +13,8 @@ pub(crate) fn check() -> Result<(), String> {
     for (version, tracing_version, feature) in VERSIONS {
         let root = run::root();
         let folder = run::target().join("otel-fresh").join(version);
-        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        // Without the lock file of an earlier run.
+        files::fresh_folder(&folder)?;
         let manifest = folder.join("Cargo.toml");
         let text = format!(
             r#"[package]
@@ -39,12 +39,10 @@ tracing-subscriber = "0.3"
 "#,
             root = root.display()
         );
-        fs::write(&manifest, text).map_err(|e| format!("{}: {e}", manifest.display()))?;
-        let lock = folder.join("Cargo.lock");
-        let _ = fs::remove_file(&lock);
+        files::write(&manifest, &text)?;
         let mut check = cargo(&["check", "--manifest-path"]);
         run(check.arg(&manifest).env("CARGO_TARGET_DIR", run::target().join("otel-versions")))?;
-        let locked = fs::read_to_string(&lock).map_err(|e| format!("{}: {e}", lock.display()))?;
+        let locked = files::read(&folder.join("Cargo.lock"))?;
         let versions = locked.matches("name = \"opentelemetry\"\n").count();
         if versions != 1 {
             return Err(format!("a project on opentelemetry {version} locks {versions} versions"));

@@ -4,13 +4,12 @@ use super::source::Source;
 use super::taken::File;
 use super::{Expected, Form, Peer};
 
-/// A file whose tests begin with `mod tests`.
+/// A file that stays where it is.
 const fn tests_of(
     path: &'static str,
     substitutions: &'static [(&'static str, &'static str)],
 ) -> File {
-    let begin = Some("mod tests {");
-    File { from: path, begin, end: None, to: path, substitutions, left_out: &[] }
+    File::tests_of(path, path, substitutions)
 }
 
 const IGNORED: &str = "ignored by the peer too: it shows a deadlock of the SDK";
@@ -23,18 +22,15 @@ pub(super) const PEER: Peer = Peer {
     source: Source::Registry("opentelemetry_sdk"),
     form: Form::Itself,
     taken: &[
-        File {
-            from: "src/lib.rs",
-            begin: None,
-            end: None,
-            to: "src/lib.rs",
-            substitutions: &[
+        File::whole(
+            "src/lib.rs",
+            "src/lib.rs",
+            &[
                 // Traits whose methods the tests no longer call.
                 ("#![cfg_attr(test, deny(warnings))]", "#![cfg_attr(test, allow(unused_imports))]"),
                 ("pub mod resource;", "pub mod resource;\n#[cfg(test)]\nmod clocked;"),
             ],
-            left_out: &[],
-        },
+        ),
         tests_of(
             "src/trace/mod.rs",
             &[
@@ -126,5 +122,6 @@ pub(super) const PEER: Peer = Peer {
         ("tests/", "the SDK's constants, and Miri"),
     ],
     filters: &["trace::", "logs::"],
+    alone: &[],
     expected: Expected { passed: 135, differences: &[] },
 };

@@ -9,12 +9,10 @@ pub(super) const PEER: Peer = Peer {
     source: Source::Registry("quanta"),
     form: Form::Names,
     taken: &[
-        File {
-            from: "src/lib.rs",
-            begin: Some("mod tests {"),
-            end: None,
-            to: "lib.rs",
-            substitutions: &[
+        File::tests_of(
+            "src/lib.rs",
+            "lib.rs",
+            &[
                 // An instant of quanta contains nanoseconds, an instant of tach a tick. Also, a
                 // thread that is interrupted between the two reads them again: the test has a limit
                 // for their distance, which a busy machine would exceed.
@@ -24,27 +22,13 @@ pub(super) const PEER: Peer = Peer {
                     "(src_samples[i], ref_samples[i]) = clock.beside(&reference);",
                 ),
             ],
-            left_out: &[],
-        },
-        File {
-            from: "src/instant.rs",
-            begin: Some("mod tests {"),
-            end: None,
-            to: "instant.rs",
-            substitutions: &[],
-            left_out: &[],
-        },
-        File {
-            from: "src/upkeep.rs",
-            begin: Some("mod tests {"),
-            end: None,
-            to: "upkeep.rs",
-            substitutions: &[],
-            left_out: &[],
-        },
+        ),
+        File::tests_of("src/instant.rs", "instant.rs", &[]),
+        File::tests_of("src/upkeep.rs", "upkeep.rs", &[]),
     ],
     left_out: &[("src/stats.rs", "the variance in quanta's calibration, which tach does not have")],
     filters: &[],
+    alone: &[],
     expected: Expected {
         passed: 10,
         differences: &[Difference {

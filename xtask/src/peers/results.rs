@@ -15,13 +15,20 @@ enum Outcome<'a> {
 }
 
 /// The outcome of each test by its name.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Results<'a>(BTreeMap<&'a str, Outcome<'a>>);
 
 impl<'a> Results<'a> {
+    /// Adds the outcomes in the output of a test program, which `succeeded` or not. Fails if the
+    /// output makes no sense.
+    pub(super) fn add(&mut self, printed: &'a str, succeeded: bool) -> Result<(), String> {
+        self.0.extend(Self::parse(printed, succeeded)?.0);
+        Ok(())
+    }
+
     /// Reads the output of a test program, which `succeeded` or not. Fails if the output has no
     /// summary, as after an abort, or does not match it.
-    pub(super) fn parse(printed: &'a str, succeeded: bool) -> Result<Self, String> {
+    fn parse(printed: &'a str, succeeded: bool) -> Result<Self, String> {
         let tests = printed.lines().filter_map(|line| {
             let (name, outcome) = line.strip_prefix("test ")?.split_once(" ... ")?;
             let outcome = match outcome {
@@ -143,6 +150,16 @@ mod tests {
         assert_eq!(results.0, BTreeMap::from(AS_EXPECTED));
         assert_eq!(results.to_string(), "2 passed, 1 failed, 1 left out");
         assert!(results.faults(&EXPECTED, &FILES).is_empty());
+    }
+
+    #[test]
+    fn outcomes_of_several_programs_are_added() {
+        let mut results = Results::default();
+        results.add(PRINTED, false).unwrap();
+        let other = "test b::good ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 meas";
+        results.add(other, true).unwrap();
+        assert_eq!(results.to_string(), "3 passed, 1 failed, 1 left out");
+        assert!(results.add(other, false).is_err());
     }
 
     #[test]

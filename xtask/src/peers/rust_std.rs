@@ -39,5 +39,6 @@ pub(super) const PEER: Peer = Peer {
     }],
     left_out: &[],
     filters: &[],
+    alone: &[],
     expected: Expected { passed: 27, differences: &[] },
 };

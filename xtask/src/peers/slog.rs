@@ -15,12 +15,10 @@ pub(super) const PEER: Peer = Peer {
     name: "slog",
     source: Source::Registry("slog"),
     form: Form::Names,
-    taken: &[File {
-        from: "src/tests.rs",
-        begin: None,
-        end: None,
-        to: "tests.rs",
-        substitutions: &[
+    taken: &[File::whole(
+        "src/tests.rs",
+        "tests.rs",
+        &[
             // Its own drains, and tach's.
             ("CheckError,", "crate::Both(CheckError),"),
             ("Logger::root(CheckOwned,", "Logger::root(crate::Both(CheckOwned),"),
@@ -28,13 +26,13 @@ pub(super) const PEER: Peer = Peer {
             // A private field.
             ("record.kv.serialize", "record.kv().serialize"),
         ],
-        left_out: &[],
-    }],
+    )],
     left_out: &[
         ("src/lib.rs", "levels and names, without a drain"),
         ("tests/", "what compiles with slog's own names"),
     ],
     filters: &[],
+    alone: &[],
     expected: Expected {
         passed: 24,
         differences: &[

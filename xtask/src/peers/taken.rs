@@ -4,6 +4,9 @@ use std::path::Path;
 
 use crate::files;
 
+/// Texts, each with its replacement.
+type Substitutions = &'static [(&'static str, &'static str)];
+
 /// A file of the peer's.
 pub(super) struct File {
     /// Its path in the peer's sources.
@@ -14,8 +17,7 @@ pub(super) struct File {
     pub(super) end: Option<&'static str>,
     /// The file in `target/peers/NAME`.
     pub(super) to: &'static str,
-    /// Texts, each with its replacement.
-    pub(super) substitutions: &'static [(&'static str, &'static str)],
+    pub(super) substitutions: Substitutions,
     /// Tests that are not run, each with the reason.
     pub(super) left_out: &'static [(&'static str, &'static str)],
 }
@@ -24,6 +26,24 @@ pub(super) struct File {
 const TEST: &str = "#[test]";
 
 impl File {
+    /// The whole file `from`, as `to`.
+    pub(super) const fn whole(
+        from: &'static str,
+        to: &'static str,
+        substitutions: Substitutions,
+    ) -> Self {
+        Self { from, begin: None, end: None, to, substitutions, left_out: &[] }
+    }
+
+    /// The module `tests` at the end of the file `from`, as `to`.
+    pub(super) const fn tests_of(
+        from: &'static str,
+        to: &'static str,
+        substitutions: Substitutions,
+    ) -> Self {
+        Self { begin: Some("mod tests {"), ..Self::whole(from, to, substitutions) }
+    }
+
     /// Returns the part of the file's `text` that is run. Fails if a text that is searched for is
     /// not there.
     pub(super) fn take(&self, text: &str) -> Result<String, String> {
@@ -47,9 +67,7 @@ impl File {
         }
         Ok(part)
     }
-}
 
-impl File {
     /// Returns the whole of a file's `text`, in which [the part](Self::take) is changed.
     pub(super) fn take_within(&self, text: &str) -> Result<String, String> {
         let part = self.take(text)?;
@@ -141,9 +159,16 @@ mod tests {
         let text = "b() mod tests { b(); b() #[test]\nfn slow() } benches b()";
         let part = "mod tests { d(); d() #[test]\n#[ignore = \"of \\\"b\\\"\"]\nfn slow() } ";
         assert_eq!(FILE.take(text).as_deref(), Ok(part));
-        let whole = File { begin: None, end: None, substitutions: &[], left_out: &[], ..FILE };
+        let whole = File::whole("src/a.rs", "a.rs", &[]);
         assert_eq!(whole.take(text).as_deref(), Ok(text));
         assert_eq!(FILE.take_within(text), Ok(format!("b() {part}benches b()")));
+    }
+
+    #[test]
+    fn the_module_of_tests_ends_with_its_file() {
+        let file = File::tests_of("src/a.rs", "a.rs", &[("b", "c")]);
+        assert_eq!(file.take("b mod tests { b }").as_deref(), Ok("mod tests { c }"));
+        assert!(file.take("mod test { b }").is_err());
     }
 
     #[test]

@@ -11,31 +11,57 @@ use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 
-/// Makes writers for lines that `tracing_subscriber::fmt` has formatted.
-///
-/// The formats of `tach-log` write such a line unchanged. Other formats, as
-/// [`Journal`](crate::Journal), receive it as an event's message.
-///
-/// `tracing_subscriber::fmt` does not escape line ends in messages, so an event may take several
-/// lines, and the caller formats it. The [`Pipeline`] as a `Layer` is faster, and an event is one
-/// line.
-///
-/// Levels and filters apply if the subscriber passes the event's metadata.
-impl<'a> MakeWriter<'a> for Pipeline {
+impl Pipeline {
+    /// Returns a `MakeWriter` for `with_writer` of `tracing_subscriber::fmt`, whose lines the
+    /// pipeline writes.
+    ///
+    /// The formats of `tach-log` write such a line unchanged. Other formats, such as
+    /// [`Journal`](crate::Journal), receive the line as an event's message.
+    ///
+    /// `tracing_subscriber::fmt` does not escape line ends in messages, so an event may take
+    /// several lines, and the caller formats the event. The [`Pipeline`] as a `Layer` is faster,
+    /// and an event is one line.
+    ///
+    /// Levels and filters apply if the subscriber passes the event's metadata.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::stderr()).build()?;
+    /// let lines = tracing_subscriber::fmt::layer().with_writer(pipeline.make_writer());
+    /// tracing_subscriber::registry().with(lines).init();
+    /// tracing::info!("ready");
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn make_writer(&self) -> impl for<'a> MakeWriter<'a> + Clone + fmt::Debug + use<> {
+        Lines(self.clone())
+    }
+}
+
+/// Makes writers for lines. The [`Pipeline`] itself is none: if it were, `with_filter` of a layer
+/// would be ambiguous for it wherever the prelude of tracing-subscriber is imported.
+#[derive(Debug, Clone)]
+struct Lines(Pipeline);
+
+impl<'a> MakeWriter<'a> for Lines {
     type Writer = LineWriter<'a>;
 
     fn make_writer(&'a self) -> LineWriter<'a> {
-        LineWriter::new(self, Level::of(log::Level::Error), "")
+        LineWriter::new(&self.0, Level::of(log::Level::Error), "")
     }
 
     fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LineWriter<'a> {
         let (level, target) = (level(metadata), metadata.target());
-        LineWriter::new(self, level, target)
+        LineWriter::new(&self.0, level, target)
     }
 }
 
 /// Collects a line, and logs it when dropped.
-pub struct LineWriter<'a> {
+struct LineWriter<'a> {
     pipeline: &'a Pipeline,
     level: Level,
     is_enabled: bool,

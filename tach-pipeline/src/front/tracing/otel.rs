@@ -10,5 +10,5 @@ mod values;
 mod weak;
 
 pub(super) use self::context::activate;
-pub use self::span_ext::OpenTelemetrySpanExt;
+pub use self::span_ext::{OpenTelemetrySpanExt, get_otel_context};
 pub use self::tracer::Tracer;

@@ -133,11 +133,17 @@ impl SpanExt for Span {
 
 /// Calls `f` with the span's pipeline and the span's key, if there is a pipeline.
 pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, Key) -> R) -> Option<R> {
-    let f = |(id, subscriber): (&Id, &Dispatch)| {
-        let pipeline = subscriber.downcast_ref::<Pipeline>()?;
-        Some(f(pipeline, pipeline.key(id)))
-    };
-    span.with_subscriber(f).flatten()
+    span.with_subscriber(|(id, subscriber)| with_id(id, subscriber, f)).flatten()
+}
+
+/// Calls `f` with the pipeline of a subscriber and the key of a span, if there is a pipeline.
+pub(super) fn with_id<R>(
+    id: &Id,
+    subscriber: &Dispatch,
+    f: impl FnOnce(&Pipeline, Key) -> R,
+) -> Option<R> {
+    let pipeline = subscriber.downcast_ref::<Pipeline>()?;
+    Some(f(pipeline, pipeline.key(id)))
 }
 
 /// Calls `f` with the span's pipeline and the span's ids, if a pipeline has the span.

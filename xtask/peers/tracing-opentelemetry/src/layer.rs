@@ -11,9 +11,7 @@ use opentelemetry::trace::{self as otel, SpanBuilder, TraceContextExt};
 use opentelemetry::{Context as OtelContext, KeyValue, StringValue, Value};
 use tach_otlp::Metadata;
 use tach_pipeline::Pipeline;
-use tracing_core::{Dispatch, LevelFilter, Subscriber};
-use tracing_subscriber::layer::{Identity, Layer as _, Layered};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_core::LevelFilter;
 
 #[cfg(test)]
 use crate::opentelemetry_sdk;
@@ -27,10 +25,6 @@ const FIELD_EXCEPTION_MESSAGE: &str = "exception.message";
 #[cfg(test)]
 const FIELD_EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
 
-/// The pipeline as a layer, and not also as a writer: with the prelude of tracing-subscriber, that
-/// one has a second method `with_filter`.
-type Layer<S> = Layered<Identity, Pipeline, S>;
-
 /// A layer without a tracer.
 pub struct Untraced;
 
@@ -39,11 +33,8 @@ pub fn layer() -> Untraced {
 }
 
 impl Untraced {
-    pub fn with_tracer<S>(self, tracer: Tracer) -> Layer<S>
-    where
-        S: Subscriber + for<'a> LookupSpan<'a>,
-    {
-        tracer.pipeline().and_then(Identity::new())
+    pub fn with_tracer(self, tracer: Tracer) -> Pipeline {
+        tracer.pipeline()
     }
 
     pub fn with_error_records_to_exceptions(self, _: bool) -> Self {
@@ -85,10 +76,7 @@ pub trait Options: Sized {
     }
 }
 
-impl<S> Options for Layer<S>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
+impl Options for Pipeline {
     fn with_context_activation(self, activates: bool) -> Self {
         changed(|settings| settings.activates_all = activates)
     }
@@ -110,16 +98,8 @@ where
     }
 }
 
-fn changed<S>(change: impl FnOnce(&mut Settings)) -> Layer<S>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    Wire::change(change).and_then(Identity::new())
-}
-
-/// The pipeline keeps no context in a span's extensions.
-pub fn get_otel_context(_: &tracing::span::Id, _: &Dispatch) -> Option<opentelemetry::Context> {
-    None
+fn changed(change: impl FnOnce(&mut Settings)) -> Pipeline {
+    Wire::change(change)
 }
 
 #[cfg(test)]
