@@ -169,6 +169,7 @@ impl BackEnd {
         channel.progress.pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
+        self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
         let Self { shared, inboxes, merge, selection, spans, sinks, in_hand, .. } = self;
         let counts = &channel.progress.counts;
@@ -185,6 +186,10 @@ impl BackEnd {
                     // A span contains all of its events, including repeated ones.
                     Selected::Written | Selected::Repeated => spans.event(record, time),
                     Selected::Released => spans.released(record, time),
+                    Selected::Count => {}
+                }
+                if selected != Selected::Count {
+                    sinks.came(record.level);
                 }
                 if selected != Selected::Repeated {
                     sinks.record(record, time);

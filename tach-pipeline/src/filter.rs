@@ -13,7 +13,7 @@ use log::{LevelFilter, Metadata};
 use crate::channel::thread::silently;
 use crate::error::Error;
 use crate::level::Level;
-use crate::sync::Switch;
+use crate::sync::{Lock, Switch};
 
 /// The target of the pipeline's own [records](crate::report), which no filter by target refuses.
 pub(crate) const OWN_TARGET: &str = "tach_pipeline";
@@ -194,14 +194,17 @@ fn split(directives: &str) -> Vec<&str> {
 
 /// The filter of a pipeline.
 pub(crate) struct Filters {
-    /// The most verbose level of the sinks.
-    sinks: LevelFilter,
+    /// What each sink takes, in the order of [`Counts::sinks`](crate::stats::Counts), and after
+    /// them what a flight recorder takes.
+    takers: ArcSwap<Vec<Levels>>,
     /// Which records are written.
     levels: ArcSwap<Levels>,
     /// Which other records are kept for a backtrace.
     pub(crate) kept: Option<Levels>,
     /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
     summary: AtomicU8,
+    /// Held while a filter is replaced, so that `summary` matches the last filters.
+    changes: Lock<()>,
     /// Whether the pipeline is the logger of `log`, which has a copy of the most verbose level.
     pub(crate) is_logger: Switch,
     /// Whether the pipeline is a layer of a subscriber, which may forward the records of `log`.
@@ -209,12 +212,13 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    pub(crate) fn new(levels: Levels, kept: Option<Levels>, sinks: LevelFilter) -> Self {
+    pub(crate) fn new(levels: Levels, kept: Option<Levels>, takers: Vec<Levels>) -> Self {
         let filters = Self {
-            sinks,
+            takers: ArcSwap::from_pointee(takers),
             levels: ArcSwap::from_pointee(Levels::all(LevelFilter::Off)),
             kept,
             summary: AtomicU8::new(0),
+            changes: Lock::default(),
             is_logger: Switch::default(),
             is_layer: Switch::default(),
         };
@@ -224,14 +228,42 @@ impl Filters {
 
     /// Replaces the levels.
     pub(crate) fn set(&self, levels: Levels) {
-        let kept = self.kept.as_ref();
+        let _one_at_a_time = self.changes.lock();
+        self.levels.store(levels.into());
+        self.summarize();
+    }
+
+    /// Replaces the levels of the sinks whose index `is_changed` accepts. Their functions stay.
+    pub(crate) fn set_sinks(&self, levels: &Levels, is_changed: impl Fn(usize) -> bool) {
+        let _one_at_a_time = self.changes.lock();
+        let mut takers = Vec::clone(&self.takers.load());
+        for (_, taker) in takers.iter_mut().enumerate().filter(|(at, _)| is_changed(*at)) {
+            *taker = levels.clone().only(taker.only.take());
+        }
+        self.takers.store(takers.into());
+        self.summarize();
+    }
+
+    fn summarize(&self) {
+        let (levels, kept) = (self.levels.load(), self.kept.as_ref());
         let most = kept.map_or(levels.most, |kept| kept.most.max(levels.most));
-        let most = most.min(self.sinks) as u8;
+        let takers = self.takers.load().iter().map(Levels::most).max();
+        let most = most.min(takers.unwrap_or(LevelFilter::Off)) as u8;
         let is_by_target = levels.is_by_target || kept.is_some_and(|kept| kept.is_by_target);
         let by_target = if is_by_target { BY_TARGET } else { 0 };
-        self.levels.store(levels.into());
         // ORDERING: Relaxed: `levels` publishes itself.
         self.summary.store(most | by_target, Ordering::Relaxed);
+    }
+
+    /// Returns what each sink takes.
+    pub(crate) fn takers(&self) -> Arc<Vec<Levels>> {
+        self.takers.load_full()
+    }
+
+    /// Returns what each sink takes, unless that is `known`.
+    pub(crate) fn new_takers(&self, known: &Arc<Vec<Levels>>) -> Option<Arc<Vec<Levels>>> {
+        let takers = self.takers.load();
+        (!Arc::ptr_eq(&takers, known)).then(|| Arc::clone(&takers))
     }
 
     /// Returns the most verbose level that is logged.
@@ -276,7 +308,7 @@ mod tests {
     #[test]
     fn levels_are_those_of_the_target() {
         let filters =
-            Filters::new(levels("warn,app::db=trace,noisy=off"), None, LevelFilter::Debug);
+            Filters::new(levels("warn,app::db=trace,noisy=off"), None, vec![levels("debug")]);
         let cases = [
             (L::Warn, "other", true),
             (L::Info, "other", false),
@@ -293,6 +325,9 @@ mod tests {
         assert!(filters.enabled(L::Error.into(), "noisy"));
         assert!(!filters.enabled(L::Debug.into(), "app::db"));
         assert_eq!(filters.most(), LevelFilter::Info);
+        filters.set_sinks(&levels("warn"), |at| at == 0);
+        assert!(!filters.enabled(L::Info.into(), "noisy"));
+        assert_eq!(filters.most(), LevelFilter::Warn);
     }
 
     #[test]

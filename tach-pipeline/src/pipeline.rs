@@ -251,7 +251,11 @@ mod tests {
 
     /// Returns a pipeline without a back end.
     pub(crate) fn alone(wanted: Wanted, when_full: WhenFull) -> Pipeline {
-        let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
+        let filters = Filters::new(
+            Levels::all(LevelFilter::Info),
+            None,
+            vec![Levels::all(LevelFilter::Info)],
+        );
         let counts = Counts::default();
         let channel = Channel::new(4096, when_full, counts);
         // Nothing is flushed when the last handle is dropped.

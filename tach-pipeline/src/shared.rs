@@ -240,7 +240,11 @@ mod tests {
     /// The process may be about to end.
     #[test]
     fn a_flush_waits_for_the_file_even_if_a_sink_fails() {
-        let filters = Filters::new(Levels::all(LevelFilter::Info), None, LevelFilter::Info);
+        let filters = Filters::new(
+            Levels::all(LevelFilter::Info),
+            None,
+            vec![Levels::all(LevelFilter::Info)],
+        );
         let counts = Counts { sinks: vec![Arc::new(SinkCounts::default())], ..Counts::default() };
         let wanted = Wanted::default();
         let channel = Channel::new(4096, WhenFull::Block, counts);

@@ -1,5 +1,6 @@
 //! How many records were written and lost.
 
+mod by_level;
 mod dropped;
 mod items;
 
@@ -7,7 +8,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use log::Level;
 
+pub(crate) use self::by_level::ByLevel;
 pub(crate) use self::dropped::Dropped;
 pub(crate) use self::items::Items;
 
@@ -32,6 +35,7 @@ pub(crate) use self::items::Items;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stats {
     records: u64,
+    by_level: ByLevel<u64>,
     dropped: u64,
     pub(crate) early: u64,
     pub(crate) spanless: u64,
@@ -55,6 +59,38 @@ impl Stats {
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Returns how many records of a level the program has logged, for a metric such as the errors
+    /// since the start. slog's `Critical` is an `Error`.
+    ///
+    /// These are the records that the [filter](crate::Builder::filter) accepts, at levels that some
+    /// sink takes, and that the back end has taken from the queues. It counts them whatever the sinks
+    /// do with them, including
+    /// [repeats](crate::Builder::collapse_repeats) and the records that an error had written from a
+    /// [backtrace](crate::Builder::backtrace). The pipeline's own records, those over a
+    /// [rate limit](crate::Builder::rate_limit) and those that the queues have
+    /// [dropped](Self::dropped) are not among them. A [flush](crate::Pipeline::flush) has every
+    /// record counted that was logged before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use log::Level;
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
+    /// let record = log::Record::builder().level(Level::Error).args(format_args!("late")).build();
+    /// log::Log::log(&*pipeline, &record);
+    /// pipeline.flush(Duration::from_secs(1))?;
+    /// assert_eq!(pipeline.stats().logged(Level::Error), 1);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn logged(&self, level: Level) -> u64 {
+        *self.by_level.of(level)
     }
 
     /// Returns how many records the queues have dropped because they were full. No sink has these.
@@ -249,6 +285,8 @@ impl Flag {
 pub(crate) struct Counts {
     /// Records that were passed to the sinks.
     pub(crate) records: Count,
+    /// Records that the program has logged.
+    pub(crate) by_level: ByLevel<Count>,
     pub(crate) dropped: Count,
     /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
     pub(crate) in_hand: Count,
@@ -343,6 +381,7 @@ impl Counts {
     pub(crate) fn stats(&self) -> Stats {
         Stats {
             records: self.records.get(),
+            by_level: self.by_level.get(),
             dropped: self.dropped.get(),
             early: self.early.get(),
             spanless: self.spanless.get(),

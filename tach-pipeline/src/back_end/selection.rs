@@ -18,6 +18,8 @@ pub(crate) enum Selected {
     Repeated,
     /// The record was kept for a backtrace, and is written now because an error follows.
     Released,
+    /// The pipeline's own record of how often the record before was repeated.
+    Count,
 }
 
 pub(crate) struct Selection {
@@ -69,7 +71,7 @@ impl Selection {
                 return pass_on(&record, time, Selected::Repeated);
             }
             report(repeats, time, &mut |record: &Frame<'_>, time| {
-                pass_on(record, time, Selected::Written);
+                pass_on(record, time, Selected::Count);
             });
             repeats.keep(bytes);
         }
@@ -119,7 +121,7 @@ fn report(repeats: &mut Repeats, now: UnixTime, write: &mut impl FnMut(&Frame<'_
 mod tests {
     use log::LevelFilter;
 
-    use super::Selected::{Released, Repeated, Written};
+    use super::Selected::{Count, Released, Repeated, Written};
     use super::*;
     use crate::filter::Levels;
     use crate::frame::texts::MaybeStatic;
@@ -129,7 +131,11 @@ mod tests {
     #[test]
     fn each_record_that_the_filter_accepts_is_passed_on() {
         let kept = Some(Levels::all(LevelFilter::Debug));
-        let filters = Filters::new(Levels::all(LevelFilter::Info), kept, LevelFilter::Trace);
+        let filters = Filters::new(
+            Levels::all(LevelFilter::Info),
+            kept,
+            vec![Levels::all(LevelFilter::Trace)],
+        );
         let mut selection = Selection::new(10, true, Vec::new());
         let mut passed_on = Vec::new();
         let [info, debug, error] =
@@ -139,7 +145,8 @@ mod tests {
             let target = MaybeStatic::Static("app");
             Writer::begin(&mut scratch, Time::Unix(time), level, target).end();
             selection.record(scratch.written(), time, &filters, |record, time, selected| {
-                if record.target == "app" {
+                assert_eq!(record.target == "app", selected != Count);
+                if selected != Count {
                     passed_on.push((time.as_nanos(), selected));
                 }
             });

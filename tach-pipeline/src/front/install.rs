@@ -62,8 +62,63 @@ impl Pipeline {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
+        self.shared().filters.set(Levels::parse(directives)?);
+        self.filter_changed();
+        Ok(())
+    }
+
+    /// Replaces the filter of the sinks with this name, which is the one that
+    /// [`Stats::sinks`](crate::Stats::sinks) has: the path of a file, `stdout`, the name of a writer,
+    /// or the address to which a collector's signal is sent. A function that
+    /// [`Sink::only`](crate::Sink::only) has set still decides too.
+    ///
+    /// The filter applies to records that are logged after the call, and to those that are still in
+    /// the queues. [`set_filter`](Self::set_filter), or
+    /// [`Builder::filter`](crate::Builder::filter), must accept a record too: raise that filter
+    /// first to get more records into one sink.
+    ///
+    /// # Errors
+    ///
+    /// If the filter can't be parsed, or no sink has that name. The durations of spans have no
+    /// filter. The old filter stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use log::LevelFilter;
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .filter("debug")
+    ///     .sink(Sink::stderr().level(LevelFilter::Warn))
+    ///     .sink(Sink::stdout().level(LevelFilter::Info))
+    ///     .build()?;
+    /// // An operator asks for more.
+    /// pipeline.set_sink_filter("stdout", "info,app::db=debug")?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn set_sink_filter(&self, sink: &str, directives: &str) -> Result<(), Error> {
+        let place = format!("the sink {sink}");
+        let levels = Levels::parse(directives).map_err(|fault| fault.of(&place))?;
+        let shared = self.shared();
+        let sinks = &shared.channel.progress.counts.sinks;
+        let is_named =
+            |at: usize| sinks.get(at).is_some_and(|it| it.name == sink && it.items.are_filtered());
+        if !(0..sinks.len()).any(is_named) {
+            let names: Vec<_> =
+                sinks.iter().filter(|it| it.items.are_filtered()).map(|it| &*it.name).collect();
+            let call = format!("Pipeline::set_sink_filter({sink:?}, ..)");
+            let wanted = format!("the sinks with a filter are {}", names.join(", "));
+            return Err(Error::setting(call, &wanted));
+        }
+        shared.filters.set_sinks(&levels, is_named);
+        self.filter_changed();
+        Ok(())
+    }
+
+    /// Passes the most verbose level on to the front ends that have cached it.
+    fn filter_changed(&self) {
         let filters = &self.shared().filters;
-        filters.set(Levels::parse(directives)?);
         tracing::filter_changed();
         if filters.is_logger.is_on() {
             log::set_max_level(filters.most());
@@ -71,6 +126,5 @@ impl Pipeline {
             // Other layers may need the level that is set.
             log::set_max_level(filters.most().max(log::max_level()));
         }
-        Ok(())
     }
 }

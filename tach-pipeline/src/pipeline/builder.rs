@@ -155,9 +155,11 @@ impl Builder {
         }
         texts::set_up();
         barrier::set_up();
-        let filters = Filters::new(levels, kept, self.spans.most(opened.most()));
+        let filters =
+            Filters::new(levels, kept, opened.levels().chain(self.spans.recorded()).collect());
         let shared = self.shared(filters, &opened, files);
-        let sinks = Sinks::start(opened, reporter.clone(), &shared.channel.progress)?;
+        let takers = shared.filters.takers();
+        let sinks = Sinks::start(opened, takers, reporter.clone(), &shared.channel.progress)?;
         self.start_back_end(&shared, sinks, reporter)?;
         exit::flush_at_exit(&shared, self.at_exit);
         self.spans.dump_on_panic(&shared);

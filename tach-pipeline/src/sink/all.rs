@@ -21,13 +21,13 @@ use super::worker::{BETWEEN_REPORTS, Patience, Worker};
 use crate::channel::Progress;
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::filter::Levels;
+use crate::filter::{Filters, Levels};
 use crate::frame::{Frame, Wanted};
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::queue::Loss;
 use crate::report;
-use crate::stats::{Counts, Dropped, Items, SinkCounts};
+use crate::stats::{ByLevel, Counts, Dropped, Items, SinkCounts};
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -88,9 +88,9 @@ impl Opened {
         Self(open)
     }
 
-    /// Returns the most verbose level of all sinks.
-    pub(crate) fn most(&self) -> LevelFilter {
-        self.0.iter().map(|sink| sink.levels.most()).max().unwrap_or(LevelFilter::Off)
+    /// Returns the filter of each lane, in the order of the [counts](Self::counts).
+    pub(crate) fn levels(&self) -> impl Iterator<Item = Levels> {
+        self.0.iter().flat_map(|sink| sink.lanes.iter().map(|_| sink.levels.clone()))
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -124,10 +124,14 @@ pub(crate) struct Sinks {
     layouts: Vec<Layout>,
     /// One thread for each sink. Empty if the back end itself writes to the only sink.
     threads: Vec<Thread>,
+    /// The filters of the sinks, as they were in the last round.
+    takers: Arc<Vec<Levels>>,
     reporter: Reporter,
     progress: Arc<Progress>,
     /// The number of records that were added, but not yet counted in the statistics.
     records: u64,
+    /// The number of records of each level that came, but are not yet counted in the statistics.
+    by_level: ByLevel<u64>,
     /// Records that the queues dropped and that were not reported yet.
     dropped: Option<Dropped>,
     /// How many of these are starts of spans.
@@ -151,6 +155,7 @@ impl Sinks {
     /// If a thread can't be started.
     pub(crate) fn start(
         opened: Opened,
+        takers: Arc<Vec<Levels>>,
         reporter: Reporter,
         progress: &Arc<Progress>,
     ) -> Result<Self, Error> {
@@ -178,7 +183,7 @@ impl Sinks {
             }
             for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
                 let all = Levels::all(LevelFilter::Trace);
-                let levels = if formatter.content.is_filtered() { &levels } else { &all };
+                let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
                 let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
                 stream.count_for(Arc::clone(&counts));
                 match (&mut stream.writers, here.take(), threads.last()) {
@@ -198,13 +203,43 @@ impl Sinks {
         Ok(Self {
             layouts,
             threads,
+            takers,
             reporter,
             progress,
             records: 0,
+            by_level: ByLevel::default(),
             dropped: None,
             dropped_spans: 0,
             reported: None,
         })
+    }
+
+    /// Puts the filters in force that the program has set for sinks at run time. Call after the
+    /// queues were read: then a record that was logged after its filter was set meets that filter.
+    pub(crate) fn begin_round(&mut self, filters: &Filters) {
+        if let Some(takers) = filters.new_takers(&self.takers) {
+            self.takers = takers;
+            self.refilter();
+        }
+    }
+
+    #[cold]
+    fn refilter(&mut self) {
+        let Self { layouts, takers, progress, .. } = self;
+        let sinks = &progress.counts.sinks;
+        let at = |counts: &Arc<SinkCounts>| sinks.iter().position(|it| Arc::ptr_eq(it, counts));
+        let levels_of = |counts: &Arc<SinkCounts>| takers.get(at(counts)?);
+        for layout in
+            layouts.iter_mut().filter(|layout| layout.formatter.content.items().are_filtered())
+        {
+            layout.refilter(levels_of);
+        }
+    }
+
+    /// Counts a record of the program's, which is written unless it repeats the record before.
+    #[inline]
+    pub(crate) fn came(&mut self, level: Level) {
+        *self.by_level.of_mut(level.of_log()) += 1;
     }
 
     /// Adds a record, which happened at `time`.
@@ -297,7 +332,9 @@ impl Sinks {
     }
 
     fn count(&mut self) {
-        self.progress.counts.records.add(core::mem::take(&mut self.records));
+        let counts = &self.progress.counts;
+        counts.records.add(core::mem::take(&mut self.records));
+        counts.by_level.add(&core::mem::take(&mut self.by_level));
     }
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The
@@ -358,6 +395,25 @@ impl Layout {
             self.streams.push(Stream::new(levels.clone(), writers, reporter.clone()));
         }
         &mut self.streams[at]
+    }
+
+    /// Moves each sink to the stream with the sink's present filter.
+    fn refilter<'a>(&mut self, levels_of: impl Fn(&Arc<SinkCounts>) -> Option<&'a Levels>) {
+        let Self { formatter, streams } = &mut *self;
+        for stream in streams.iter_mut() {
+            stream.pass_on_all(formatter);
+        }
+        for at in 0..self.streams.len() {
+            let moved = self.streams[at].refilter(&levels_of);
+            for (worker, counts, levels) in moved {
+                let reporter = worker.reporter().clone();
+                let stream = self.stream(levels, &reporter);
+                stream.count_for(counts);
+                if let Writers::Threads(workers) = &mut stream.writers {
+                    workers.push(worker);
+                }
+            }
+        }
     }
 
     #[inline]

@@ -42,16 +42,11 @@ impl Content {
         }
     }
 
-    /// Returns whether the sink's filter applies.
-    pub(super) fn is_filtered(&self) -> bool {
-        !matches!(self, Self::Durations(..))
-    }
-
     pub(super) fn items(&self) -> Items {
         match self {
             Self::Events(_) => Items::RECORDS,
             Self::Spans(..) => Items("spans"),
-            Self::Durations(..) => Items("durations"),
+            Self::Durations(..) => Items::DURATIONS,
         }
     }
 

@@ -21,10 +21,6 @@ impl Content {
         Some(&*self.0)
     }
 
-    pub(super) fn is_filtered(&self) -> bool {
-        true
-    }
-
     pub(super) fn items(&self) -> Items {
         Items::RECORDS
     }

@@ -61,11 +61,37 @@ impl Stream {
 
     /// Adds a sink, whose records are counted in `counts`.
     pub(super) fn count_for(&mut self, counts: Arc<SinkCounts>) {
-        if !self.names.is_empty() {
-            self.names.push_str(", ");
-        }
-        self.names.push_str(&counts.name);
         self.counts.push(counts);
+        self.name();
+    }
+
+    /// Makes the stream's names those of its sinks.
+    fn name(&mut self) {
+        let names: Vec<_> = self.counts.iter().map(|counts| &*counts.name).collect();
+        self.names = names.join(", ");
+    }
+
+    /// Uses the filter that the first of the sinks has now. Removes and returns the sinks that have
+    /// another one, with those filters. Call after [`pass_on_all`](Self::pass_on_all): the events
+    /// in the batch belong to all of the present sinks.
+    pub(super) fn refilter<'a>(
+        &mut self,
+        levels_of: &impl Fn(&Arc<SinkCounts>) -> Option<&'a Levels>,
+    ) -> Vec<(Worker, Arc<SinkCounts>, &'a Levels)> {
+        let Some(levels) = self.counts.first().and_then(levels_of) else { return Vec::new() };
+        self.levels = levels.clone();
+        let Writers::Threads(workers) = &mut self.writers else { return Vec::new() };
+        let mut moved = Vec::new();
+        for at in (1..self.counts.len()).rev() {
+            match levels_of(&self.counts[at]) {
+                Some(other) if !other.is_same(levels) => {
+                    moved.push((workers.remove(at), self.counts.remove(at), other));
+                }
+                _ => {}
+            }
+        }
+        self.name();
+        moved
     }
 
     /// Makes room for one more record, which happened at `time`. If there is no room, counts that

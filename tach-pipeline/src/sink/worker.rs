@@ -96,6 +96,10 @@ impl Worker {
         &self.counts.name
     }
 
+    pub(super) fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
     /// Adds the events if there is room, and returns whether there is.
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
         // At the end, sinks without room get the rest of the queues nevertheless, so that no other

@@ -1,10 +1,12 @@
 //! The filters of a pipeline, of a sink, and of a layer.
 
+use core::mem;
 use std::sync::{Arc, OnceLock};
 
-use log::Level;
 use log::Log as _;
-use tach_pipeline::{Builder, Pipeline};
+use log::{Level, LevelFilter};
+use tach_log::Json;
+use tach_pipeline::{Builder, Pipeline, Sink, SinkStats};
 
 use crate::support::{LONG, Memory};
 
@@ -39,8 +41,8 @@ fn a_function_decides_with_the_filter_of_a_sink() {
     let pipeline = Pipeline::builder()
         .filter("debug")
         .sink(below.json().only(|it| it.level() >= Level::Info))
-        .sink(app.json().only(|it| it.target() == "app").level(log::LevelFilter::Warn))
-        .sink(panics.json().only(|_| panic!("on purpose")).level(log::LevelFilter::Error))
+        .sink(app.json().only(|it| it.target() == "app").level(LevelFilter::Warn))
+        .sink(panics.json().only(|_| panic!("on purpose")).level(LevelFilter::Error))
         .build()
         .unwrap();
     for target in ["app", "other"] {
@@ -94,6 +96,81 @@ fn each_sink_writes_what_its_own_filter_passes() {
     assert_eq!(all.messages(), of_all);
     assert_eq!(db.messages(), of_db);
     assert_eq!(quiet.messages(), ["WARN app"]);
+}
+
+/// Two sinks that share a format and a filter share the formatted records, until one of them gets
+/// another filter.
+#[test]
+fn a_sink_s_filter_changes_at_run_time() {
+    let memories = [(); 4].map(|()| Memory::default());
+    let [first, second, only, text] = &memories;
+    let json = |name, memory: &Memory| Sink::writer(name, memory.clone()).format(Json::new());
+    let builder = Pipeline::builder().filter("debug").sink(json("first", first).filter("info"));
+    let builder = builder.sink(json("second", second).filter("info"));
+    let builder = builder.sink(json("only", only).only(|it| it.target() == "app").filter("info"));
+    let text = Sink::writer("text", text.clone()).filter("error");
+    let pipeline = builder.sink(text.format(Json::new().without("span"))).build().unwrap();
+    let round = || {
+        for target in ["app", "db"] {
+            Level::iter().for_each(|level| log(&pipeline, level, target));
+        }
+    };
+    let mut seen = [0; 4];
+    let mut written = || {
+        pipeline.flush(LONG).unwrap();
+        let mut new = memories.iter().zip(&mut seen).map(|(memory, seen)| {
+            let messages = memory.messages();
+            let new = messages[mem::replace(seen, messages.len())..].join(" ");
+            new.replace("ERROR", "E")
+                .replace("WARN", "W")
+                .replace("INFO", "I")
+                .replace("DEBUG", "D")
+        });
+        [(); 4].map(|()| new.next().unwrap())
+    };
+    let info = "E app W app I app E db W db I db";
+    assert_eq!(pipeline.max_level(), LevelFilter::Info);
+    round();
+    assert_eq!(written(), [info, info, "E app W app I app", "E app E db"]);
+    // Records that were logged before the change may meet either filter, those after it the new.
+    pipeline.set_sink_filter("second", "warn,db=debug").unwrap();
+    assert_eq!(pipeline.max_level(), LevelFilter::Debug);
+    round();
+    let second = "E app W app E db W db I db D db";
+    assert_eq!(written(), [info, second, "E app W app I app", "E app E db"]);
+    // The function still decides.
+    pipeline.set_sink_filter("only", "debug").unwrap();
+    pipeline.set_sink_filter("first", "off").unwrap();
+    round();
+    assert_eq!(written(), ["", second, "E app W app I app D app", "E app E db"]);
+    for name in ["first", "second", "text"] {
+        pipeline.set_sink_filter(name, "error").unwrap();
+    }
+    round();
+    let errors = "E app E db";
+    assert_eq!(written(), [errors, errors, "E app W app I app D app", errors]);
+    let names: Vec<_> = pipeline.stats().sinks().iter().map(|it| it.name().to_owned()).collect();
+    assert_eq!(names, ["first", "second", "only", "text"]);
+    assert_eq!(pipeline.stats().sinks().iter().map(SinkStats::dropped).sum::<u64>(), 0);
+}
+
+/// The back end itself writes to a pipeline's only sink.
+#[test]
+fn the_filter_of_an_only_sink_changes_at_run_time() {
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json().filter("error")).build().unwrap();
+    log(&pipeline, Level::Info, "before");
+    pipeline.set_sink_filter("memory", "info").unwrap();
+    log(&pipeline, Level::Info, "after");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.messages(), ["INFO after"]);
+    let error = pipeline.set_sink_filter("memory", "app=loud").unwrap_err();
+    assert!(error.is_option() && error.to_string().contains("of the sink memory"), "{error}");
+    let error = pipeline.set_sink_filter("stderr", "info").unwrap_err();
+    let expected = "can't use Pipeline::set_sink_filter(\"stderr\", ..): the sinks with a filter are \
+                    memory";
+    assert!(error.is_option());
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

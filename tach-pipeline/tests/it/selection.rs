@@ -121,6 +121,30 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
     assert_eq!(memory.messages(), ["a"; 3]);
 }
 
+/// A metric of errors must not depend on what is written of them.
+#[test]
+fn records_are_counted_by_level_also_those_that_are_not_written() {
+    let [memory, beside] = [Memory::default(), Memory::default()];
+    let builder = Pipeline::builder().filter("info").backtrace("app=debug", 10).rate_limit(100);
+    let builder = builder.collapse_repeats().sink(memory.json().level(LevelFilter::Error));
+    let pipeline = builder.sink(beside.json().level(LevelFilter::Debug)).build().unwrap();
+    let counts = |pipeline: &Pipeline| {
+        pipeline.flush(LONG).unwrap();
+        Level::iter().map(|level| pipeline.stats().logged(level)).collect::<Vec<_>>()
+    };
+    for (level, times) in [(Level::Warn, 2), (Level::Info, 3), (Level::Debug, 4), (Level::Trace, 5)]
+    {
+        (0..times).for_each(|_| log_at(&pipeline, level, "app", "a"));
+    }
+    // The others are kept or refused.
+    assert_eq!(counts(&pipeline), [0, 2, 3, 0, 0]);
+    assert_eq!(memory.messages().len(), 0);
+    // The first error has those written that were kept, and the other errors repeat it.
+    (0..6).for_each(|_| log_at(&pipeline, Level::Error, "app", "a"));
+    assert_eq!(counts(&pipeline), [6, 2, 3, 4, 0]);
+    assert_eq!(memory.messages(), ["a", "the last record was repeated"]);
+}
+
 #[test]
 fn a_count_is_written_though_no_other_record_comes() {
     let memory = Memory::default();

@@ -368,6 +368,7 @@ fn records_that_a_queue_drops_are_counted() {
     let stats = pipeline.stats();
     assert!(stats.dropped() > 0);
     assert_eq!(stats.records() + stats.dropped(), 1_001);
+    assert_eq!(stats.logged(log::Level::Info), stats.records());
     assert_eq!(u64::from(count.load(Ordering::SeqCst)), stats.dropped());
     // With a report.
     assert_eq!(stats.sinks()[0].written(), stats.records() + 1);

@@ -7,11 +7,10 @@
 
 use std::sync::Arc;
 
-use log::LevelFilter;
-
 use crate::back_end::spans::Spans;
 use crate::error::Error;
 use crate::faults::Faults;
+use crate::filter::Levels;
 use crate::frame::Wanted;
 use crate::incident::Reporter;
 use crate::shared::Shared;
@@ -39,8 +38,8 @@ impl SpanOptions {
         Ok(None)
     }
 
-    pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
-        of_sinks
+    pub(super) fn recorded(&self) -> Option<Levels> {
+        None
     }
 
     pub(super) fn add_to(&mut self, _: &mut Wanted) {}

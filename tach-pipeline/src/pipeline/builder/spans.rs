@@ -18,6 +18,7 @@ use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::faults::Faults;
+use crate::filter::Levels;
 pub(super) use crate::flight::Files;
 use crate::flight::{Flight, FlightRecorder, Recorder};
 use crate::frame::Wanted;
@@ -69,10 +70,9 @@ impl SpanOptions {
         self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
     }
 
-    /// Returns the most verbose level of all records, if the sinks take records up to `of_sinks`.
-    /// The flight recorder takes records that no sink takes.
-    pub(super) fn most(&self, of_sinks: LevelFilter) -> LevelFilter {
-        if self.flight.is_some() { LevelFilter::Trace } else { of_sinks }
+    /// Returns the levels of the flight recorder, which takes records that no sink takes.
+    pub(super) fn recorded(&self) -> Option<Levels> {
+        self.flight.is_some().then(|| Levels::all(LevelFilter::Trace))
     }
 
     /// Adds what the options ask for, and collects the durations that a sink asks for.

@@ -1,0 +1,35 @@
+//! A number for each level of records.
+
+use log::Level;
+
+use super::Count;
+
+/// A number for each level, from `Error` to `Trace`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ByLevel<T>([T; 5]);
+
+impl<T> ByLevel<T> {
+    pub(crate) fn of(&self, level: Level) -> &T {
+        &self.0[Self::at(level)]
+    }
+
+    #[inline]
+    pub(crate) fn of_mut(&mut self, level: Level) -> &mut T {
+        &mut self.0[Self::at(level)]
+    }
+
+    /// Levels are numbered from one.
+    const fn at(level: Level) -> usize {
+        level as usize - 1
+    }
+}
+
+impl ByLevel<Count> {
+    pub(crate) fn add(&self, counts: &ByLevel<u64>) {
+        self.0.iter().zip(&counts.0).for_each(|(all, count)| all.add(*count));
+    }
+
+    pub(crate) fn get(&self) -> ByLevel<u64> {
+        ByLevel(self.0.each_ref().map(Count::get))
+    }
+}
