@@ -175,7 +175,7 @@ where
         // would abort the connection.
         let mut is_pause = false;
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
-            let entered = Entered::new(end.budget, end.budget.total(), Some(cx.waker()));
+            let entered = Entered::new(end.budget, None, Some(cx.waker()));
             if let Poll::Ready(frame) = body.poll_frame(cx).map_err(Into::into) {
                 end.has_begun = true;
                 end.alarm.resume();

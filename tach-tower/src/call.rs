@@ -11,6 +11,7 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::current::Entered;
+use crate::limits::Whole;
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -64,14 +65,14 @@ impl<S> Waits<S> {
         &mut self,
         request: R,
         budget: Budget,
-        whole: Duration,
+        whole: &Whole,
         wait: impl FnOnce() -> Wait<R>,
     ) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
         if mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready {
-            let _entered = Entered::new(budget, whole, None);
+            let _entered = Entered::new(budget, Some(whole), None);
             return Call::Running { future: self.inner.call(request) };
         }
         // The instance that has begun to wait moves into the future, and keeps its place in the

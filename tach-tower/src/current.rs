@@ -9,6 +9,8 @@ use core::time::Duration;
 use pin_project_lite::pin_project;
 use tach_core::{Budget, Instant};
 
+use crate::limits::Whole;
+
 thread_local! {
     /// Set while a future with a budget is polled.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
@@ -19,6 +21,8 @@ struct Current {
     budget: Budget,
     /// The total for the response with its body. Greater than the budget's if that is the head's.
     whole: Duration,
+    /// Whether the layer around a client set the budget.
+    is_client: bool,
     /// The waker that the end of the budget wakes. `None` if nothing ends with the budget: layers
     /// and `enforce` end a future, `scope` does not.
     woken: Option<Woken>,
@@ -42,11 +46,14 @@ impl OuterEnd {
 }
 
 /// Returns the time for the response with its body, from the start of `head`: its total, or what
-/// the layer around it allows if `head` is that layer's limit of the head.
+/// the layer around it allows if `head` is that layer's limit of the head. A client's call in a
+/// server's handler is work for the head of the server's response, so its body ends with that head.
 #[inline]
-pub(crate) fn whole_of(head: &Budget) -> Duration {
+pub(crate) fn whole_of(head: &Budget, is_client: bool) -> Duration {
     match CURRENT.get() {
-        Some(current) if current.budget == *head => current.whole,
+        Some(current) if current.budget == *head && (current.is_client || !is_client) => {
+            current.whole
+        }
         _ => head.total(),
     }
 }
@@ -114,7 +121,7 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(*this.budget, this.budget.total(), None);
+        let _entered = Entered::new(*this.budget, None, None);
         this.future.poll(cx)
     }
 }
@@ -124,12 +131,14 @@ pub(crate) struct Entered(Option<Current>);
 
 impl Entered {
     #[inline]
-    pub(crate) fn new(budget: Budget, whole: Duration, ended_by: Option<&Waker>) -> Self {
+    pub(crate) fn new(budget: Budget, whole: Option<&Whole>, ended_by: Option<&Waker>) -> Self {
+        let (whole, is_client) =
+            whole.map_or((budget.total(), false), |whole| (whole.total, whole.is_client));
         let woken = ended_by.map(|waker| (waker.data(), waker.vtable()));
         CURRENT.with(|current| {
             // Most requests have no outer budget. Then nothing is copied.
             let outer = if current.get().is_none() { None } else { current.get() };
-            current.set(Some(Current { budget, whole, woken }));
+            current.set(Some(Current { budget, whole, is_client, woken }));
             Self(outer)
         })
     }

@@ -86,7 +86,7 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
             Call::Waiting { .. } => Spent::Waiting,
             _ => Spent::Running,
         };
-        let result = ready!(this.call.as_mut().poll_until(cx, this.whole.total, spent));
+        let result = ready!(this.call.as_mut().poll_until(cx, Some(this.whole), spent));
         if let Some(None) = result {
             this.call.as_mut().note(Spent::Waiting);
         }

@@ -107,9 +107,9 @@
 //!
 //! # Clocks
 //!
-//! A call that has to wait has a `tokio::time::Sleep` for its end, as with tower's `Timeout`. A
-//! handler asks tach's clock, which a budget needs without a runtime, too. Where both disagree,
-//! the sleep decides.
+//! A call that waits is ended by a `tokio::time::Sleep`, as with tower's `Timeout`.
+//! [`Budget::remaining`] reads tach's clock, because a budget also works without a runtime. If the
+//! two clocks disagree, the call ends when the sleep fires.
 //!
 //! With tokio's paused time, requests, bodies and [`enforce`] end as they do in real time, and no
 //! clock needs to be set. Only [`Budget::remaining`] stands still then. For a test that asks it,

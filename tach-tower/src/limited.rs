@@ -2,7 +2,6 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
@@ -10,6 +9,7 @@ use tach_core::Budget;
 use crate::alarm::Alarm;
 use crate::current::{Entered, OuterEnd};
 use crate::exhausted::{Exhausted, Spent};
+use crate::limits::Whole;
 
 pin_project! {
     pub(crate) struct Limited<F> {
@@ -53,7 +53,7 @@ impl<F: Future> Limited<F> {
     pub(crate) fn poll_until(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        whole: Duration,
+        whole: Option<&Whole>,
         spent: impl FnOnce(&F) -> Spent,
     ) -> Poll<Option<F::Output>> {
         let mut this = self.project();
@@ -127,8 +127,7 @@ impl<F: Future> Future for Limited<F> {
     type Output = Result<F::Output, Exhausted>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let whole = self.budget.total();
-        let result = ready!(self.as_mut().poll_until(cx, whole, |_| Spent::Running));
+        let result = ready!(self.as_mut().poll_until(cx, None, |_| Spent::Running));
         Poll::Ready(result.ok_or_else(|| self.exhausted()))
     }
 }

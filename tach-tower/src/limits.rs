@@ -7,7 +7,7 @@ use tach_core::Budget;
 
 use crate::alarm::Alarm;
 use crate::counts::Counts;
-use crate::current::OuterEnd;
+use crate::current::{OuterEnd, whole_of};
 use crate::settings::Settings;
 
 /// The budget of a request.
@@ -27,18 +27,20 @@ pub(crate) struct Whole {
     pub(crate) total: Duration,
     /// The end of the outer budget, if the response has no earlier end of its own.
     pub(crate) parent: Option<OuterEnd>,
+    /// Whether the layer is around a client.
+    pub(crate) is_client: bool,
 }
 
 impl Settings {
     /// Starts the budget of a request. `asked` is the time that its headers allow, `outer` the budget
-    /// that it came with, and `whole_of` what that allows for the response with its body.
+    /// that it came with.
     #[inline]
     pub(crate) fn start(
         &self,
         asked: Duration,
         cap: Duration,
         outer: Option<Budget>,
-        whole_of: impl FnOnce(&Budget) -> Duration,
+        is_client: bool,
     ) -> Limits {
         let outer = outer.filter(|outer| outer.total() < Duration::MAX);
         let limit = if asked == Duration::MAX && outer.is_none() { self.default } else { asked };
@@ -47,12 +49,12 @@ impl Settings {
         let Some(outer) = outer else {
             let budget = Budget::new(limit);
             let budget = self.clock.map_or(budget, |clock| budget.with_clock(clock));
-            let whole = Whole { total: limit, parent: None };
+            let whole = Whole { total: limit, parent: None, is_client };
             return Limits { budget: budget.lasting(own_head), parent: None, whole };
         };
         // Errors name the whole of `outer`, also if that is its layer's limit of the head.
         let part = outer.child(Duration::MAX, self.reserve);
-        let all = outer.lasting(whole_of(&outer));
+        let all = outer.lasting(whole_of(&outer, is_client));
         let left = match all.total() {
             Duration::MAX => Duration::MAX,
             total if total == outer.total() => part.total(),
@@ -61,7 +63,7 @@ impl Settings {
         let end = |left: Duration, own: Duration, outer: &Budget| {
             (self.reserve.is_zero() && left < own).then(|| OuterEnd::of(outer))
         };
-        let whole = Whole { total: left.min(limit), parent: end(left, limit, &all) };
+        let whole = Whole { total: left.min(limit), parent: end(left, limit, &all), is_client };
         let parent = end(part.total(), own_head, &outer);
         Limits { budget: part.lasting(part.total().min(own_head)), parent, whole }
     }

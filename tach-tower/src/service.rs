@@ -12,7 +12,7 @@ use tower_service::Service;
 use crate::body::BudgetBody;
 use crate::call::{Announce, Wait, Waits};
 use crate::counts::Outcome;
-use crate::current::{current, whole_of};
+use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc;
 use crate::limited::Limited;
@@ -87,7 +87,7 @@ impl<S, K> BudgetService<S, K> {
                 is_grpc,
                 announce,
             };
-            Some(self.inner.call(request, budget, whole.total, wait))
+            Some(self.inner.call(request, budget, &whole, wait))
         } else {
             counted.outcome = Outcome::Refused;
             self.inner.refuse();
@@ -123,9 +123,7 @@ where
         let is_reserved = !K::IS_CLIENT && asked < Duration::MAX;
         let asked = if is_reserved { asked.saturating_sub(settings.reserve) } else { asked };
         let cap = settings.cap_of(request.method(), || request.uri().path(), request.headers());
-        // A client's call is work for the head of the response, which limits it with its body.
-        let whole_of = if K::IS_CLIENT { Budget::total } else { whole_of };
-        let limits = settings.start(asked, cap, own.or_else(current), whole_of);
+        let limits = settings.start(asked, cap, own.or_else(current), K::IS_CLIENT);
         // A client behind a `tower::buffer` runs in another task, which has no current budget.
         if K::IS_CLIENT || settings.has_extension || own.is_some() {
             request.extensions_mut().insert(limits.budget);

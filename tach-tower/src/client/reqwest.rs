@@ -5,7 +5,6 @@ use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use reqwest::{Request, Response};
-use tach_core::Budget;
 use tower_service::Service;
 
 use super::Client;
@@ -40,7 +39,7 @@ where
         let asked = settings.asked(request.headers(), false, &self.shared.counts);
         let asked = request.timeout().map_or(asked, |own| asked.min(*own));
         let cap = settings.cap_of(request.method(), || request.url().path(), request.headers());
-        let limits = settings.start(asked, cap, current(), Budget::total);
+        let limits = settings.start(asked, cap, current(), true);
         let announce: Announce<Request> = |settings, left, request, _| {
             if left < Duration::MAX {
                 *request.timeout_mut() = Some(left);

@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce, scope};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{PLENTY, SECOND, SHORT, assert_took, cap, never, request, server, silent, text};
@@ -221,4 +221,28 @@ async fn errors_name_a_limit_of_the_body_that_is_longer_than_the_head_s() {
     let body = outer.oneshot(request()).await.unwrap().into_body();
     let error = body.collect().await.unwrap_err().to_string();
     assert_eq!(error, "the time budget of 3600s was spent while the body was sent");
+}
+
+/// As around a retry and inside of it.
+#[tokio::test(start_paused = true)]
+async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
+    for extends in [PLENTY, Duration::MAX] {
+        let (outer, inner) = (cap(extends).head(SECOND), Settings::new().idle(2 * SECOND));
+        let inner = BudgetLayer::client(inner);
+        let client = BudgetLayer::client(outer).layer(inner.layer(silent()));
+        let start = Instant::now();
+        let response = client.oneshot(request()).await.unwrap();
+        assert!(response.into_body().collect().await.is_err());
+        assert_took(start.elapsed(), 2 * SECOND);
+        assert_eq!(inner.stats().ended_bodies(), 1);
+    }
+    // The handler's own limit of the head is that of its calls and their bodies.
+    let calls = BudgetLayer::client(Settings::new());
+    let handler = calls.layer(calls.layer(silent()));
+    let layer = BudgetLayer::server(Settings::new().head(SECOND));
+    let start = Instant::now();
+    let response = layer.layer(handler).oneshot(request()).await.unwrap();
+    let read = timeout(PLENTY, response.into_body().collect()).await;
+    assert!(read.expect("it ends").is_err());
+    assert_took(start.elapsed(), SECOND);
 }
