@@ -13,6 +13,7 @@ pub(crate) mod spans;
 #[path = "back_end/no_spans.rs"]
 pub(crate) mod spans;
 
+use core::mem;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
@@ -33,13 +34,14 @@ use crate::limits::Limits;
 use crate::report;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
+use crate::sink::unreported::{Occasion, Reported};
 use crate::stats::Dropped;
 
 /// If a round finds at least this many bytes, more records are probably on their way. The next
 /// round then begins without a pause.
 const BUSY: usize = 64 * 1024;
-/// The shortest time between two reports of records over the rate limit.
-const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+/// For how long records over the rate limit are gathered, unless a flush comes.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// The likely cause is the user's clock: panics of all other code of the user are caught where the
 /// code is called.
@@ -55,8 +57,8 @@ pub(crate) struct BackEnd {
     interval: Duration,
     /// How many events were taken out of the queues and not passed to the sinks yet.
     in_hand: u64,
-    /// When records over the rate limit were last reported.
-    refusals_reported: UnixTime,
+    /// When records over the rate limit were last looked for, and when they were last reported.
+    refusals: (UnixTime, Reported),
     flushed: u64,
     reopened: u64,
 }
@@ -69,7 +71,7 @@ impl BackEnd {
         sinks: Sinks,
         interval: Duration,
     ) -> Self {
-        let refusals_reported = shared.now();
+        let refusals = (shared.now(), Reported::default());
         Self {
             inboxes: Inboxes::new(Some(shared.channel.common())),
             merge: Merge::default(),
@@ -78,7 +80,7 @@ impl BackEnd {
             sinks,
             interval,
             in_hand: 0,
-            refusals_reported,
+            refusals,
             flushed: 0,
             reopened: 0,
             shared,
@@ -134,6 +136,7 @@ impl BackEnd {
     /// leaves no record for the next round.
     fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
         let reopenings = self.shared.channel.reopenings();
+        let occasion = cause.map_or(Occasion::Round, Cause::occasion);
         let is_asked = cause.is_some();
         let is_dumping = self.spans.begin_dump();
         let mut found = self.pass_on(is_asked || is_dumping);
@@ -148,13 +151,13 @@ impl BackEnd {
         let now = shared.now();
         spans.end_dump(now);
         selection.end_round(now, is_asked, |record, time| sinks.record(record, time));
-        sinks.report_queue_drops(is_asked, now);
-        self.report_refusals(now, is_asked);
+        sinks.report_queue_drops(occasion, now);
+        self.report_refusals(now, occasion);
         self.spans.export_durations(now, is_asked, &mut self.sinks);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         match flush {
-            Some(number) => self.sinks.flush(number, reopens),
+            Some(number) => self.sinks.flush(number, occasion, reopens),
             None => self.sinks.write(reopens),
         }
         found
@@ -211,22 +214,23 @@ impl BackEnd {
         found
     }
 
-    /// Reports the records over the rate limit, once a second or if `is_asked`.
-    fn report_refusals(&mut self, now: UnixTime, is_asked: bool) {
+    /// Reports the records over the rate limit, once a second at most or at the end.
+    fn report_refusals(&mut self, now: UnixTime, occasion: Occasion) {
         let Some(limits) = &self.shared.limits else { return };
-        let from = self.refusals_reported;
+        let (from, reported) = &mut self.refusals;
         // If the clock was set back, report now rather than when the old time comes again.
-        let is_due = now.checked_duration_since(from).is_none_or(|since| since >= BETWEEN_REPORTS);
-        if !is_asked && !is_due {
+        let is_due = now.checked_duration_since(*from).is_none_or(|since| since >= BETWEEN_LOOKS);
+        if !reported.allows(occasion) || occasion == Occasion::Round && !is_due {
             return;
         }
+        let from = mem::replace(from, now);
         limits.take_refused(|callsite, count| {
+            reported.now();
             let refused = Dropped { count, from, to: now };
             let report = report::refused(callsite, &refused, now);
             if let Some(record) = Frame::read(&report) {
                 self.sinks.record(&record, now);
             }
         });
-        self.refusals_reported = now;
     }
 }

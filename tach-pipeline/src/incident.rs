@@ -89,7 +89,8 @@ pub enum Incident<'a> {
         items: &'a str,
     },
     /// Records were dropped. They are counted in the log too, as soon as that is possible, and once
-    /// a second at most.
+    /// a second at most, however often the program flushes. The end of the pipeline or the process
+    /// reports the rest at once.
     #[non_exhaustive]
     Dropped {
         /// The name or path of the sink that dropped them, or `None` if a queue was full.

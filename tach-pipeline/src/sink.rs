@@ -32,6 +32,7 @@ mod stream;
 mod syslog;
 mod target;
 mod thread;
+pub(crate) mod unreported;
 mod worker;
 
 use core::fmt;

@@ -5,7 +5,6 @@ mod signals;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
@@ -17,7 +16,8 @@ use super::output::Output;
 use super::stream::{Stream, Writers};
 use super::target::{Lane, Writer};
 use super::thread::Thread;
-use super::worker::{BETWEEN_REPORTS, Patience, Worker};
+use super::unreported::{Occasion, Unreported};
+use super::worker::{Patience, Worker};
 use crate::channel::Progress;
 use crate::error::Error;
 use crate::faults::Faults;
@@ -27,7 +27,7 @@ use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::queue::Loss;
 use crate::report;
-use crate::stats::{ByLevel, Counts, Dropped, Items, SinkCounts};
+use crate::stats::{ByLevel, Counts, Items, SinkCounts};
 
 /// Sinks that are open.
 pub(crate) struct Opened(Vec<OpenSink>);
@@ -133,11 +133,9 @@ pub(crate) struct Sinks {
     /// The number of records of each level that came, but are not yet counted in the statistics.
     by_level: ByLevel<u64>,
     /// Records that the queues dropped and that were not reported yet.
-    dropped: Option<Dropped>,
+    unreported: Unreported,
     /// How many of these are starts of spans.
     dropped_spans: u64,
-    /// When records that the queues dropped were last reported.
-    reported: Option<Instant>,
 }
 
 /// The sinks that share a format. The format writes each record once for all of them.
@@ -208,9 +206,8 @@ impl Sinks {
             progress,
             records: 0,
             by_level: ByLevel::default(),
-            dropped: None,
+            unreported: Unreported::default(),
             dropped_spans: 0,
-            reported: None,
         })
     }
 
@@ -255,23 +252,15 @@ impl Sinks {
         let Loss { records, spans, .. } = loss;
         self.progress.counts.dropped.add(records.count);
         self.progress.counts.dropped_spans.add(*spans);
-        records.add_to(&mut self.dropped);
+        records.add_to(self.unreported.dropped());
         self.dropped_spans += spans;
     }
 
-    /// If queues dropped records, adds a record that states their number. Unless it `is_asked`, a
-    /// second after the last such record.
-    pub(crate) fn report_queue_drops(&mut self, is_asked: bool, now: UnixTime) {
-        let is_time = |last: Instant| last.elapsed() >= BETWEEN_REPORTS;
-        if self.dropped.is_some() && (is_asked || self.reported.is_none_or(is_time)) {
-            self.report_queue_drops_now(now);
-        }
-    }
-
-    #[cold]
-    fn report_queue_drops_now(&mut self, now: UnixTime) {
-        let Some(dropped) = self.dropped.take() else { return };
-        self.reported = Some(Instant::now());
+    /// If queues dropped records, adds a record that states their number. Before the end, a second
+    /// after the last such record.
+    pub(crate) fn report_queue_drops(&mut self, occasion: Occasion, now: UnixTime) {
+        let Some(dropped) = self.unreported.due(occasion, true) else { return };
+        self.unreported.report();
         let (items, count) = (Items::RECORDS.as_str(), dropped.count);
         let spans = core::mem::take(&mut self.dropped_spans);
         let bytes = report::queue_dropped(&dropped, spans, now);
@@ -288,7 +277,7 @@ impl Sinks {
     }
 
     /// Adds a record of how many spans or durations were dropped, for each sink that dropped any.
-    fn report_dropped_spans(&mut self, is_asked: bool) {
+    fn report_dropped_spans(&mut self, occasion: Occasion) {
         let mut reports = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
             if formatter.takes_events() {
@@ -296,7 +285,7 @@ impl Sinks {
             }
             let what = formatter.content.items().as_str();
             for stream in streams {
-                stream.take_dropped(is_asked, |sink, dropped| {
+                stream.take_dropped(occasion, |sink, dropped| {
                     let message = format!("{what} dropped while {sink} failed");
                     reports.push((dropped.to, report::dropped(dropped, dropped.to, &message)));
                 });
@@ -313,7 +302,7 @@ impl Sinks {
     /// files again if `reopens`.
     pub(crate) fn write(&mut self, reopens: bool) {
         self.count();
-        self.report_dropped_spans(false);
+        self.report_dropped_spans(Occasion::Round);
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
                 stream.pass_on(formatter);
@@ -339,8 +328,8 @@ impl Sinks {
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The
     /// flush request `number` is reported as done, either here or by the sinks' threads.
-    pub(crate) fn flush(&mut self, number: u64, reopens: bool) {
-        let done = self.pass_on_all();
+    pub(crate) fn flush(&mut self, number: u64, occasion: Occasion, reopens: bool) {
+        let done = self.pass_on_all(occasion);
         if reopens {
             self.reopen();
         }
@@ -354,21 +343,21 @@ impl Sinks {
     /// Writes all events, ends the threads and waits for them. If some events could not be written,
     /// returns the reason.
     pub(crate) fn finish(&mut self) -> Option<String> {
-        let failure = self.pass_on_all();
+        let failure = self.pass_on_all(Occasion::End);
         self.threads.iter().for_each(Thread::end);
         self.threads.iter_mut().fold(failure, |failure, thread| failure.or(thread.join()))
     }
 
     /// Passes all events to the threads, or writes them to the only sink and flushes the sink. If
     /// the only sink fails, returns the reason.
-    fn pass_on_all(&mut self) -> Option<String> {
+    fn pass_on_all(&mut self, occasion: Occasion) -> Option<String> {
         self.count();
-        self.report_dropped_spans(true);
+        self.report_dropped_spans(occasion);
         let mut failure = None;
         for Layout { formatter, streams } in &mut self.layouts {
             for stream in streams {
-                stream.pass_on_all(formatter);
-                failure = failure.or(stream.flush_here(formatter).err());
+                stream.pass_on_all(formatter, occasion);
+                failure = failure.or(stream.flush_here(formatter, occasion).err());
             }
         }
         failure
@@ -401,7 +390,7 @@ impl Layout {
     fn refilter<'a>(&mut self, levels_of: impl Fn(&Arc<SinkCounts>) -> Option<&'a Levels>) {
         let Self { formatter, streams } = &mut *self;
         for stream in streams.iter_mut() {
-            stream.pass_on_all(formatter);
+            stream.pass_on_all(formatter, Occasion::Round);
         }
         for at in 0..self.streams.len() {
             let moved = self.streams[at].refilter(&levels_of);

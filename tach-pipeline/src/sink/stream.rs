@@ -4,14 +4,14 @@ use core::mem;
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tach_core::UnixTime;
 
 use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::output::Output;
-use super::worker::{BETWEEN_REPORTS, Worker};
+use super::unreported::{Occasion, Unreported};
+use super::worker::Worker;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, Items, SinkCounts};
@@ -20,9 +20,7 @@ pub(super) struct Stream {
     pub(super) levels: Levels,
     pub(super) batch: Batch,
     /// Records that were dropped before they reached the batch, and not reported yet.
-    dropped: Option<Dropped>,
-    /// When dropped records were last reported.
-    reported: Option<Instant>,
+    unreported: Unreported,
     /// Whether the format failed at the last record.
     pub(super) is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
@@ -48,8 +46,7 @@ impl Stream {
         Self {
             levels,
             batch: Batch::new(),
-            dropped: None,
-            reported: None,
+            unreported: Unreported::default(),
             is_not_formatted: false,
             added: 0,
             writers,
@@ -106,7 +103,7 @@ impl Stream {
                 return false;
             }
         }
-        self.report_dropped(formatter, false);
+        self.report_dropped(formatter, Occasion::Round);
         true
     }
 
@@ -146,30 +143,26 @@ impl Stream {
 
     pub(super) fn drop_one(&mut self, time: UnixTime) {
         self.counts.iter().for_each(|counts| counts.dropped.add(1));
-        Dropped::add(&mut self.dropped, time);
+        Dropped::add(self.unreported.dropped(), time);
     }
 
     /// If records were dropped for all sinks of the stream, adds a record that states their number.
-    /// Unless it `is_asked`, a second after the last such record.
+    /// Before the end, a second after the last such record.
     #[inline]
-    fn report_dropped(&mut self, formatter: &Formatter, is_asked: bool) {
-        if self.dropped.is_some() && formatter.takes_events() {
-            let is_time = || self.reported.is_none_or(|last| last.elapsed() >= BETWEEN_REPORTS);
-            if is_asked || is_time() {
-                self.report_dropped_now(formatter);
-            }
+    fn report_dropped(&mut self, formatter: &Formatter, occasion: Occasion) {
+        if !self.unreported.is_empty() && formatter.takes_events() {
+            self.report_dropped_if_due(formatter, occasion);
         }
     }
 
     #[cold]
-    fn report_dropped_now(&mut self, formatter: &Formatter) {
-        let Some(dropped) = self.dropped.take() else { return };
+    fn report_dropped_if_due(&mut self, formatter: &Formatter, occasion: Occasion) {
+        let Some(dropped) = self.unreported.due(occasion, true) else { return };
         let before = self.batch.events_left();
         if formatter.write_dropped(&dropped, &self.levels, &mut self.batch).is_err() {
-            self.dropped = Some(dropped);
             return;
         }
-        self.reported = Some(Instant::now());
+        self.unreported.report();
         self.added += (self.batch.events_left() - before) as u64;
         for counts in &self.counts {
             let (sink, items) = (Some(&*counts.name), counts.items.as_str());
@@ -181,13 +174,18 @@ impl Stream {
     /// Takes the numbers of dropped spans or durations of each sink. A stream of spans or durations
     /// can't contain a record of them, so `report` adds it to other streams. `report` receives the
     /// sink's name.
-    pub(super) fn take_dropped(&mut self, is_asked: bool, mut report: impl FnMut(&str, &Dropped)) {
-        if let Some(dropped) = self.dropped.take() {
+    pub(super) fn take_dropped(
+        &mut self,
+        occasion: Occasion,
+        mut report: impl FnMut(&str, &Dropped),
+    ) {
+        if let Some(dropped) = self.unreported.due(occasion, true) {
+            self.unreported.report();
             report(&self.names, &dropped);
         }
         let Writers::Threads(workers) = &mut self.writers else { return };
         for worker in workers {
-            if let Some(dropped) = worker.take_dropped(is_asked) {
+            if let Some(dropped) = worker.take_dropped(occasion) {
                 report(worker.name(), &dropped);
             }
         }
@@ -197,21 +195,21 @@ impl Stream {
     /// batch only if the only sink fails.
     pub(super) fn pass_on(&mut self, formatter: &Formatter) {
         if self.batch.len() < BATCH {
-            self.report_dropped(formatter, false);
+            self.report_dropped(formatter, Occasion::Round);
         }
         self.count();
         match &mut self.writers {
             Writers::Here(output, _) => output.write(&mut self.batch),
-            Writers::Threads(_) => self.hand_over(formatter, false),
+            Writers::Threads(_) => self.hand_over(formatter, Occasion::Round),
         }
     }
 
-    /// Passes the events to the threads. If `is_asked`, reports dropped records at once.
-    fn hand_over(&mut self, formatter: &Formatter, is_asked: bool) {
+    /// Passes the events to the threads, with the reports of dropped records that are due.
+    fn hand_over(&mut self, formatter: &Formatter, occasion: Occasion) {
         let Writers::Threads(workers) = &mut self.writers else { return };
         if formatter.takes_events() {
             for worker in &mut *workers {
-                worker.report_dropped(is_asked, formatter, &self.levels);
+                worker.report_dropped(occasion, formatter, &self.levels);
             }
         }
         if self.batch.is_empty() {
@@ -230,15 +228,15 @@ impl Stream {
         self.batch.clear();
     }
 
-    /// Passes all events to the threads for a flush, with reports of dropped records. The events of
-    /// a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
-    pub(super) fn pass_on_all(&mut self, formatter: &Formatter) {
+    /// Passes all events to the threads for a flush or the end, with reports of dropped records. The
+    /// events of a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
+    pub(super) fn pass_on_all(&mut self, formatter: &Formatter, occasion: Occasion) {
         // The only sink may fail. `flush_here` adds the report once there is room for it.
         if matches!(self.writers, Writers::Threads(_)) {
-            self.report_dropped(formatter, true);
+            self.report_dropped(formatter, occasion);
         }
         self.count();
-        self.hand_over(formatter, true);
+        self.hand_over(formatter, occasion);
     }
 
     /// Raises `taken` by the records that came. Call before any of them is counted as written or
@@ -272,11 +270,15 @@ impl Stream {
     /// # Errors
     ///
     /// Returns the reason, after reporting the failure.
-    pub(super) fn flush_here(&mut self, formatter: &Formatter) -> Result<(), String> {
+    pub(super) fn flush_here(
+        &mut self,
+        formatter: &Formatter,
+        occasion: Occasion,
+    ) -> Result<(), String> {
         let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;
-        if self.dropped.is_some() {
-            self.report_dropped(formatter, true);
+        if !self.unreported.is_empty() {
+            self.report_dropped(formatter, occasion);
             self.count();
         }
         let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };

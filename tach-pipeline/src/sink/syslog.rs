@@ -48,6 +48,7 @@ const LONGEST_TAG: usize = 32;
 pub struct Syslog {
     address: Address,
     is_rfc5424: bool,
+    framing: Framing,
     facility: Facility,
     app_name: Option<String>,
     host_name: Option<String>,
@@ -74,7 +75,8 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn syslog(syslog: Syslog) -> Sink<kind::Stream> {
-        let (envelope, faults) = (syslog.header(), syslog.faults());
+        let envelope = Frames { header: syslog.header(), framing: syslog.framing };
+        let faults = syslog.faults();
         let address = syslog.into_address();
         let sink = Self::writer(&address.to_string(), Socket::new(address));
         Sink { envelope: Some(Box::new(envelope)), faults, ..sink }
@@ -132,9 +134,16 @@ impl Syslog {
     }
 
     /// A daemon at a `host:port` that takes messages of RFC 5424 over TCP, each after its length
-    /// (RFC 6587, "octet counting").
+    /// (RFC 6587, "octet counting"). See [`lf_framing`](Self::lf_framing) for daemons that expect
+    /// lines.
     ///
     /// Messages that were sent as the connection broke may be lost, and others may come twice.
+    ///
+    /// The connection is not encrypted. To send messages over TLS (RFC 5425), send them to a daemon
+    /// on this machine, such as rsyslog with `StreamDriver="gtls"` or syslog-ng with
+    /// `transport("tls")`. Such a daemon can also keep the messages while the other machine is away. Or send them
+    /// to a local port of a program that encrypts connections, such as stunnel: RFC 5425 frames
+    /// messages by their length as this method does.
     ///
     /// # Examples
     ///
@@ -146,8 +155,30 @@ impl Syslog {
     }
 
     const fn to(address: Address) -> Self {
-        let facility = Facility::User;
-        Self { address, is_rfc5424: true, facility, app_name: None, host_name: None }
+        Self {
+            address,
+            is_rfc5424: true,
+            framing: Framing::Length,
+            facility: Facility::User,
+            app_name: None,
+            host_name: None,
+        }
+    }
+
+    /// Ends each message with a line feed instead of sending its length before (RFC 6587,
+    /// "non-transparent framing"). A line feed within a message becomes `\n`.
+    ///
+    /// Only connections of TCP have a framing. With any other address, this method fails
+    /// [`Builder::build`](crate::Builder::build).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let syslog = tach_pipeline::Syslog::tcp("logs.example.com:514").lf_framing();
+    /// ```
+    pub const fn lf_framing(mut self) -> Self {
+        self.framing = Framing::LineFeed;
+        self
     }
 
     /// Sends messages of RFC 5424, with the time in microseconds and the host.
@@ -222,6 +253,11 @@ impl Syslog {
     fn faults(&self) -> Faults {
         let mut faults = Faults::default();
         self.address.check(&mut faults);
+        faults.unless(
+            self.framing == Framing::Length || matches!(self.address, Address::Tcp(_)),
+            || "Syslog::lf_framing()".to_owned(),
+            "each datagram is one message; only Syslog::tcp has a framing",
+        );
         for (name, method) in [(&self.app_name, "app_name"), (&self.host_name, "host_name")] {
             let is_empty = name.as_ref().is_some_and(String::is_empty);
             let wanted = "a name is not empty; without the call it is found out";
@@ -330,17 +366,56 @@ const fn of_crate(severity: u8) -> syslog_fmt::Severity {
     }
 }
 
-/// Writes messages of syslog with the text in an inner format. Each message follows its length. A
-/// socket for datagrams removes the length.
-struct Message {
-    header: Header,
-    format: Box<dyn AnyFormat>,
+/// How a receiver finds the end of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// Each message follows its length. A socket for datagrams removes the length.
+    Length,
+    /// Each message ends with a line feed, and contains no other.
+    LineFeed,
 }
 
-impl Envelope for Header {
-    fn around(&self, format: Box<dyn AnyFormat>) -> Box<dyn AnyFormat> {
-        Box::new(Message { header: self.clone(), format })
+impl Framing {
+    /// Frames the message that begins at `start`.
+    fn frame(self, to: &mut Vec<u8>, start: usize) {
+        match self {
+            Self::Length => {
+                let length = format!("{} ", to.len() - start);
+                to.splice(start..start, length.bytes());
+            }
+            Self::LineFeed => {
+                if to[start..].contains(&b'\n') {
+                    let message = to.split_off(start);
+                    let mut lines = message.split(|&byte| byte == b'\n');
+                    to.extend_from_slice(lines.next().unwrap_or_default());
+                    for line in lines {
+                        to.extend_from_slice(b"\\n");
+                        to.extend_from_slice(line);
+                    }
+                }
+                to.push(b'\n');
+            }
+        }
     }
+}
+
+/// Puts the texts of a format into framed messages.
+struct Frames {
+    header: Header,
+    framing: Framing,
+}
+
+impl Envelope for Frames {
+    fn around(&self, format: Box<dyn AnyFormat>) -> Box<dyn AnyFormat> {
+        Box::new(Message { header: self.header.clone(), framing: self.framing, format })
+    }
+}
+
+/// Writes messages of syslog with the text in an inner format.
+struct Message {
+    header: Header,
+    framing: Framing,
+    format: Box<dyn AnyFormat>,
 }
 
 impl Format for Message {
@@ -351,8 +426,7 @@ impl Format for Message {
         if to.ends_with(b"\n") {
             to.pop();
         }
-        let length = format!("{} ", to.len() - start);
-        to.splice(start..start, length.bytes());
+        self.framing.frame(to, start);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::batch::{BATCH, Batch};
 use super::formatter::Formatter;
 use super::thread::Link;
+use super::unreported::{Occasion, Unreported};
 use crate::channel::Progress;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter, Task};
@@ -23,8 +24,6 @@ const BRIEFEST: Duration = Duration::from_millis(200);
 /// How many more bytes than usual may wait for a sink when the process ends: the rest of the
 /// queues.
 const AT_END: usize = 64 * 1024 * 1024;
-/// How often dropped records are reported at most, while the sink works.
-pub(super) const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 /// For how long the back end waits for a full sink.
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +60,9 @@ pub(super) struct Worker {
     /// Whether the sink was found to stall, and no events could be added since.
     is_stalled: bool,
     /// Records that were dropped for the sink and not reported yet.
-    dropped: Option<Dropped>,
+    unreported: Unreported,
     /// How many records the sink had written when a record was last dropped.
     written: u64,
-    /// When dropped records were last reported.
-    reported: Option<Instant>,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
@@ -84,9 +81,8 @@ impl Worker {
             patience,
             progress,
             is_stalled: false,
-            dropped: None,
+            unreported: Unreported::default(),
             written: 0,
-            reported: None,
             counts,
             reporter,
         }
@@ -116,17 +112,17 @@ impl Worker {
         has_room
     }
 
-    /// If records were dropped for the sink, adds a record that states their number. If `is_asked`,
-    /// adds that record now. Otherwise waits until the sink works again and its buffer has room for
-    /// other records too.
+    /// If records were dropped for the sink and their report is [due](Self::dropped), adds a record
+    /// that states their number. Unless a flush or the end asks for that record, waits until the
+    /// buffer has room for other records too.
     pub(super) fn report_dropped(
         &mut self,
-        is_asked: bool,
+        occasion: Occasion,
         formatter: &Formatter,
         levels: &Levels,
     ) {
-        let more = if is_asked { BATCH } else { 0 };
-        let Some(dropped) = self.dropped(is_asked) else { return };
+        let more = if occasion == Occasion::Round { 0 } else { BATCH };
+        let Some(dropped) = self.dropped(occasion) else { return };
         if !self.link.has_room(self.lane, more) {
             return;
         }
@@ -142,31 +138,28 @@ impl Worker {
 
     /// Takes the number of spans or durations that were dropped for the sink. The caller reports
     /// them through another sink, which takes records.
-    pub(super) fn take_dropped(&mut self, is_asked: bool) -> Option<Dropped> {
-        let dropped = self.dropped(is_asked)?;
+    pub(super) fn take_dropped(&mut self, occasion: Occasion) -> Option<Dropped> {
+        let dropped = self.dropped(occasion)?;
         self.dropped_is_reported(dropped.count);
         Some(dropped)
     }
 
-    /// Returns the dropped events that are to be reported now, if there are any. If `is_asked`,
-    /// these are all that were not reported yet. Otherwise they are reported once the sink has
-    /// written other events, and a second after the last report.
+    /// Returns the dropped events that are to be reported now, if there are any: a second after the
+    /// last report, once the sink has written other events or a flush asked.
     ///
-    /// Without that condition, a collector that refuses everything would also refuse the report,
-    /// whose loss would have to be reported, without end.
-    fn dropped(&mut self, is_asked: bool) -> Option<Dropped> {
+    /// Without the last condition, a collector that refuses everything would also refuse the
+    /// report, whose loss would have to be reported, without end.
+    fn dropped(&mut self, occasion: Occasion) -> Option<Dropped> {
         if let Some(dropped) = self.link.take_dropped(self.lane) {
-            dropped.add_to(&mut self.dropped);
+            dropped.add_to(self.unreported.dropped());
             self.written = self.counts.written.get();
         }
         let works = self.counts.written.get() > self.written;
-        let is_time = self.reported.is_none_or(|last| last.elapsed() >= BETWEEN_REPORTS);
-        self.dropped.filter(|_| is_asked || works && is_time)
+        self.unreported.due(occasion, works)
     }
 
     fn dropped_is_reported(&mut self, count: u64) {
-        self.dropped = None;
-        self.reported = Some(Instant::now());
+        self.unreported.report();
         let (sink, items) = (Some(&*self.counts.name), self.counts.items.as_str());
         self.reporter.report(&Incident::Dropped { sink, items, count });
     }
@@ -199,7 +192,7 @@ impl Worker {
 
     fn drop_all(&mut self, batch: &Batch, stalls: bool) {
         self.counts.dropped.add(batch.events_left() as u64);
-        batch.drop_into(&mut self.dropped);
+        batch.drop_into(self.unreported.dropped());
         self.written = self.counts.written.get();
         if stalls && !mem::replace(&mut self.is_stalled, true) {
             let (sink, items) = (&*self.counts.name, self.counts.items.as_str());

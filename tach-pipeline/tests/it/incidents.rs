@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use tach_log::{Event, Format};
-use tach_pipeline::{Guard, Incident, Pipeline, Rotation, Sink, Task};
+use tach_log::{Event, Format, Json};
+use tach_pipeline::{Builder, Guard, Incident, Pipeline, Rotation, Sink, Task, WhenFull};
 
-use crate::support::{LONG, info};
+use crate::support::{LONG, Memory, info};
 
 /// The messages of the incidents, by kind: `true` at the beginning of a trouble.
 type Told = Arc<Mutex<Vec<(Option<Task>, bool, String)>>>;
@@ -59,6 +59,74 @@ fn a_format_that_fails_on_each_record_is_reported_seldom() {
         let dropped = pipeline.stats().sinks()[0].dropped();
         assert_eq!(dropped, (sinks * 500 + told.len()) as u64);
     }
+}
+
+/// Fails for each record of the program.
+#[derive(Clone)]
+struct FailsForOthers(Json);
+
+impl Format for FailsForOthers {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        if event.target() == "app" {
+            return Err(io::Error::other("on purpose"));
+        }
+        self.0.write(event, to)
+    }
+}
+
+/// Logs and flushes, and returns the counts in the log's own records and those of the incidents.
+fn counts(builder: Builder, sink: &Memory, log: impl Fn(&Pipeline)) -> (Vec<u64>, Vec<u64>) {
+    let told = Arc::<Mutex<Vec<u64>>>::default();
+    let list = Arc::clone(&told);
+    let builder = builder.on_incident(move |incident| {
+        if let Incident::Dropped { count, .. } = incident {
+            list.lock().unwrap().push(*count);
+        }
+    });
+    let guard = builder.build().unwrap();
+    for _ in 0..500 {
+        log(&guard);
+        guard.flush(LONG).unwrap();
+    }
+    drop(guard);
+    let records = sink.records();
+    let own = records.iter().filter(|record| record["target"] == "tach_pipeline");
+    let counts = own.map(|record| record["count"].as_u64().unwrap()).collect();
+    let told = told.lock().unwrap().clone();
+    (counts, told)
+}
+
+#[test]
+fn a_program_that_flushes_after_each_record_is_told_of_losses_once_a_second() {
+    let long = "long ".repeat(1_000);
+    let new = |sink: Sink| Pipeline::builder().sink(sink).queue_bytes(4096);
+    let memory = Memory::default();
+    let full = new(memory.json().into()).when_full(WhenFull::DropNewest);
+    let (in_log, told) = counts(full, &memory, |pipeline| info(pipeline, &long));
+    assert!((2..FEW).contains(&told.len()) && told.iter().sum::<u64>() == 500, "{told:?}");
+    assert_eq!(in_log, told);
+    for others in [0, 1] {
+        let memory = Memory::default();
+        let sink = memory.json().format(FailsForOthers(Json::new()));
+        let mut builder = new(sink.into());
+        for _ in 0..others {
+            builder = builder.sink(Sink::writer("other", io::sink()));
+        }
+        let (in_log, told) = counts(builder, &memory, |pipeline| info(pipeline, "a record"));
+        assert!((2..FEW).contains(&told.len()) && told.iter().sum::<u64>() == 500, "{told:?}");
+        assert_eq!(in_log, told);
+    }
+    let memory = Memory::default();
+    let limited = new(memory.json().into()).rate_limit(1);
+    let (in_log, _) = counts(limited, &memory, |pipeline| {
+        let mut record = log::Record::builder();
+        record.target("app").level(log::Level::Info).file_static(Some(file!())).line(Some(line!()));
+        let record = record.args(format_args!("a record")).build();
+        (0..10).for_each(|_| log::Log::log(pipeline, &record));
+    });
+    assert!((2..FEW).contains(&in_log.len()), "{in_log:?}");
+    let written = memory.records().len() - in_log.len();
+    assert_eq!(in_log.iter().sum::<u64>(), 5_000 - written as u64);
 }
 
 /// A writer that fails at each second write.

@@ -340,12 +340,17 @@ fn a_syslog_daemon_has_an_address_and_names() {
             "Syslog::host_name(\"a\")",
             "RFC 3164 has no host here; call Syslog::rfc5424",
         ),
+        (
+            udp().lf_framing(),
+            "Syslog::lf_framing()",
+            "each datagram is one message; only Syslog::tcp has a framing",
+        ),
     ] {
         // The faults are kept when the kind is not.
         let sink: Sink = Sink::syslog(syslog).into();
         assert_refused(quiet().sink(sink), call, wanted);
     }
-    for syslog in [udp(), Syslog::tcp("[::1]:601").host_name("a").app_name("b")] {
+    for syslog in [udp(), Syslog::tcp("[::1]:601").host_name("a").lf_framing()] {
         assert_built(quiet().sink(Sink::syslog(syslog)));
     }
 }

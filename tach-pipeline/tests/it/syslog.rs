@@ -6,7 +6,7 @@ use std::process;
 
 use log::{Level, Log as _, Record};
 use tach_core::{ManualClock, UnixTime};
-use tach_log::{Json, Part};
+use tach_log::{Event, Format, Json, Part};
 use tach_pipeline::{Facility, Pipeline, Sink, Syslog, kind};
 
 use crate::support::{LONG, info};
@@ -201,6 +201,33 @@ fn tcp_carries_each_message_after_its_length_also_over_a_new_connection() {
     let stream = connected(&daemon);
     drop(pipeline);
     assert_eq!(messages(stream, 1), [expected("three")]);
+}
+
+/// Writes the message as it is.
+struct Raw;
+
+impl Format for Raw {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> std::io::Result<()> {
+        to.extend_from_slice(event.message().as_bytes());
+        Ok(())
+    }
+}
+
+#[test]
+fn tcp_carries_messages_that_end_with_a_line_feed_and_contain_no_other() {
+    let daemon = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = daemon.local_addr().unwrap().to_string();
+    let syslog = Syslog::tcp(&address).rfc3164().app_name("app").lf_framing();
+    let pipeline = pipeline(Sink::syslog(syslog).format(Raw));
+    for message in ["one", "two\nlines", "\n\nmany\n\n", ""] {
+        info(&pipeline, message);
+    }
+    pipeline.flush(LONG).unwrap();
+    let stream = connected(&daemon);
+    drop(pipeline);
+    let lines: Vec<_> = BufReader::new(stream).lines().map(Result::unwrap).collect();
+    let expected = ["one", r"two\nlines", r"\n\nmany\n", ""];
+    assert_eq!(lines, expected.map(|text| format!("<14>app[{}]: {text}", process::id())));
 }
 
 #[test]
