@@ -191,7 +191,7 @@ impl BackEnd {
                 }
             });
         });
-        spans.end_round(sinks);
+        // A loss marks the open spans, so it is read before spans are passed on.
         for inbox in inboxes.awake() {
             if let Some(loss) = inbox.take_dropped() {
                 sinks.queue_dropped(&loss);
@@ -200,6 +200,7 @@ impl BackEnd {
                 }
             }
         }
+        spans.end_round(sinks);
         if inboxes.settle(&shared.channel.queues) {
             spans.trim();
         }
