@@ -199,7 +199,7 @@ impl BackEnd {
                 }
             });
         });
-        spans.end_round(sinks);
+        // A loss marks the open spans, so it is read before spans are passed on.
         for inbox in inboxes.awake() {
             if let Some(loss) = inbox.take_dropped() {
                 sinks.queue_dropped(&loss);
@@ -208,6 +208,7 @@ impl BackEnd {
                 }
             }
         }
+        spans.end_round(sinks);
         if inboxes.settle(&shared.channel.queues) {
             spans.trim();
         }

@@ -16,7 +16,7 @@ use tach_core::Instant;
 use self::flush::Why;
 pub(crate) use self::progress::Progress;
 use crate::error::Error;
-use crate::frame::Buffer;
+use crate::frame::{self, Buffer, Remains};
 use crate::host::process::Process;
 use crate::queue::all::Queues;
 use crate::queue::{Queue, Sender, WhenFull};
@@ -142,6 +142,9 @@ impl Channel {
         let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
         if !is_pushed {
             self.progress.counts.dropped.add(1);
+            if frame::remains(record.written()) == Remains::NoSpan {
+                self.progress.counts.dropped_spans.add(1);
+            }
         }
         self.wake();
         is_pushed
@@ -238,5 +241,30 @@ impl Channel {
     pub(crate) fn is_ending(&self) -> bool {
         // ORDERING: Acquire, with the Release of `end`.
         self.is_ending.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(all(test, feature = "tracing"))]
+mod tests {
+    use tach_core::UnixTime;
+
+    use super::*;
+    use crate::frame::{RecordKind, Scratch, Time, Writer};
+    use crate::ids::SpanContext;
+    use crate::level::Level;
+
+    /// The interrupted call may hold the lock of the queue.
+    #[test]
+    fn a_span_that_a_signal_handler_has_no_room_for_counts_as_dropped() {
+        let channel = Channel::new(4096, WhenFull::Block, Counts::default());
+        let context = SpanContext { trace: 1, span: 2, is_sampled: true };
+        let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
+        let _held = channel.common.lock();
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, None).end();
+        assert!(!channel.push_nested(scratch.record()));
+        Writer::begin_part(&mut scratch, time, RecordKind::End, context).end();
+        assert!(!channel.push_nested(scratch.record()));
+        let stats = channel.progress.counts.stats();
+        assert_eq!((stats.dropped(), stats.dropped_spans()), (2, 1));
     }
 }

@@ -38,7 +38,7 @@ mod time;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
-pub(crate) use self::read::remains::{Remains, add_lost, remains};
+pub(crate) use self::read::remains::{LOST_BYTES, Remains, add_lost, remains};
 pub(crate) use self::read::{Frame, events, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]

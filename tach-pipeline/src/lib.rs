@@ -143,8 +143,8 @@
 //! With the feature `tracing` too, the sink sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
-//! another policy may drop a part of a span. If it drops the start, `Stats::spanless_records`
-//! counts the other parts. Sampling leaves traces out: `Sampling` decides when the root of a trace
+//! another policy may drop a part of a span. If it drops the start, the span is lost:
+//! `Stats::dropped_spans` counts the span, and `Stats::spanless_records` its later records. Sampling leaves traces out: `Sampling` decides when the root of a trace
 //! starts, `Tail` when it has ended, and both may be set. Spans that are open when the process ends
 //! are sent if `Builder::unfinished_spans` was called.
 //!

@@ -31,10 +31,11 @@ const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the
 /// How a call proceeds if its thread's queue is full.
 ///
 /// [`Stats::dropped`](crate::Stats::dropped) counts the records that are dropped. A span whose start
-/// is dropped is lost. `Stats::dropped_spans` counts these. A span that is sent says what it lacks: a
-/// full queue counts the attributes, events and links that it drops of a span, and keeps the end.
-/// If there are more of them than 64 KiB have room for, the spans that are open then have the
-/// attribute `tach.incomplete`, and one whose end is lost ends with the last record that is known.
+/// is dropped is lost, and `Stats::dropped_spans` counts it. A span that is sent says what it lacks:
+/// a full queue counts the attributes, events and links that it drops of a span. It keeps the end
+/// and the parent of a span. If these counts and records need more than 64 KiB, all spans that are
+/// open then get the attribute `tach.incomplete`. A span whose end is lost ends at the time of its
+/// last known record.
 ///
 /// # Examples
 ///
@@ -187,7 +188,8 @@ impl Sender {
 
     /// Adds a record to a full queue as `policy` says. `Block` waits for room while `may_wait`
     /// returns `true`. Returns whether the record was added. If not, counts it as dropped. The end
-    /// of a span is added to what remains of dropped records, as long as these are few.
+    /// of a span, its new parent and the decision that it is not sampled are added to what remains
+    /// of dropped records, if there is room.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,

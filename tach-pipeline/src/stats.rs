@@ -294,7 +294,7 @@ pub(crate) struct Counts {
     pub(crate) early: Count,
     /// Records whose span was not known.
     pub(crate) spanless: Count,
-    /// Spans that are lost since a queue dropped their start.
+    /// Spans that were lost at their start: a queue dropped the record, or there was no slot.
     pub(crate) dropped_spans: Count,
     /// Spans that the registry will never close.
     pub(crate) unclosed: Count,

@@ -17,8 +17,10 @@ use tach_log::adapter::{DEPTH, Parts, Site};
 
 pub(crate) use self::fields::Fields;
 use super::kind::{RECORD_SHIFT, RecordKind};
-use super::{EVENT_NAME, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts};
-use crate::ids::SpanContext;
+use super::{
+    EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts,
+};
+use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
 
 /// Returns the length of a record, including the head, from the record's head.
@@ -142,6 +144,14 @@ impl<'a> Frame<'a> {
     pub(crate) const fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
         self
+    }
+
+    /// Returns the ids of the span around the event, if the pipeline records the span.
+    pub(crate) fn context(&self) -> Option<SpanContext> {
+        let (trace, span, flags) = self.site.trace_context?;
+        let is_sampled = flags & SAMPLED != 0;
+        let is_own = is_sampled && self.fields.flags & FOREIGN == 0;
+        is_own.then_some(SpanContext { trace, span, is_sampled })
     }
 
     /// Returns whether the record has more fields, longer keys or deeper values than a format

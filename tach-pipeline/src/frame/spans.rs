@@ -13,3 +13,5 @@ pub(crate) const TRACE_STATE: &str = "otel.trace_state";
 
 /// The span is not sampled. Only its duration is collected.
 pub(super) const UNSAMPLED: u32 = 64;
+/// The start follows another start of the same span, and has none of its fields.
+pub(super) const AGAIN: u32 = 128;

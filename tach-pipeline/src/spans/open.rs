@@ -16,7 +16,7 @@ use self::line::Line;
 use self::span::{Bounds, Open, bounded};
 use super::lost_ends::LostEnds;
 use crate::buffers::Buffers;
-use crate::frame::{self, Frame, RecordKind, SpanPart, Time, What};
+use crate::frame::{self, Frame, RecordKind, SpanPart, Start, Time, What};
 use crate::queue::QueueId;
 use crate::spans::span::Span;
 use crate::trace::Contexts;
@@ -118,15 +118,16 @@ impl Spans {
                 let context = Frame::read(&record).and_then(|it| it.context());
                 context.is_none_or(|it| self.take_event(it.span, &record, time))
             };
-            // If the span is still unknown, its start was dropped, or the span was passed on.
-            self.spanless += u64::from(!is_known);
+            // If the span is still unknown, its start was dropped, or the span was passed on. The
+            // queue has counted the records that it dropped.
+            let is_counted = is_known || frame::is_part(&record, RecordKind::Lost);
+            self.spanless += u64::from(!is_counted);
         }
         self.retried = retried;
         let mut due = mem::take(&mut self.due);
         for Ending { span, end, queue } in due.drain(..) {
             let Some(open) = self.open.remove(&span) else { continue };
-            let span = open.span(end, queue, &self.redacted, false);
-            finished(&Span { has_end: queue.is_some(), ..span });
+            finished(&open.span(end, queue, &self.redacted, false));
             self.give_back(open.records);
         }
         self.due = due;
@@ -228,11 +229,8 @@ impl Spans {
         let (record, lost) = &bounded(record);
         let Some(part) = SpanPart::read(record) else { return true };
         if let What::Start(start) = &part.what {
-            self.take_start(&part, start.parent, record, time, queue);
-            if let Some(open) = self.open.get_mut(&part.context.span).filter(|_| *lost > 0) {
-                open.dropped.bytes += lost;
-            }
-            return true;
+            let taken = self.take_start(&part, start, record, time, queue);
+            return taken.map(|open| open.dropped.bytes += lost).is_some();
         }
         let span = part.context.span;
         let Some(open) = self.open.get_mut(&span) else { return false };
@@ -249,28 +247,33 @@ impl Spans {
             }
             What::Lost(lost) => open.dropped.add(lost),
             _ => {
-                open.part(&part, record, time, self.bounds);
-                open.dropped.bytes += lost;
+                if open.part(&part, record, time, self.bounds) {
+                    open.dropped.bytes += lost;
+                }
             }
         }
         true
     }
 
-    /// Adds a span whose start was taken.
+    /// Adds a span whose start was taken, or a second start to its span, and returns the span. If
+    /// the span of a second start is not known, returns `None`.
     fn take_start(
         &mut self,
         part: &SpanPart<'_>,
-        parent: u64,
+        start: &Start<'_>,
         record: &[u8],
         time: UnixTime,
         queue: QueueId,
-    ) {
-        let parent = self.open.get(&parent).map(|parent| parent.line);
+    ) -> Option<&mut Open> {
+        let parent = self.open.get(&start.parent).map(|parent| parent.line);
         let line = Line::of_start(parent, part.time, time);
         match self.open.entry(part.context.span) {
+            // The first start, with the time and the fields of the span, was dropped.
+            Entry::Vacant(_) if start.is_again => None,
             Entry::Vacant(place) => {
-                let open = Open::new(part.context, line, queue, self.buffers.take());
-                place.insert(open).uncounted(record, line.start);
+                let open = place.insert(Open::new(part.context, line, queue, self.buffers.take()));
+                open.uncounted(record, line.start);
+                Some(open)
             }
             // A second start of the same span: the span is sampled after all, since its remote
             // parent became known.
@@ -278,6 +281,7 @@ impl Spans {
                 let open = known.into_mut();
                 open.context = part.context;
                 open.uncounted(record, open.line.start);
+                Some(open)
             }
         }
     }

@@ -124,8 +124,11 @@ impl Stats {
         self.spanless
     }
 
-    /// Returns how many spans are lost since a full queue dropped the records of their starts. These
-    /// records are [dropped](Self::dropped) records too.
+    /// Returns how many spans were lost at their start. Such a span is not sent, and has no
+    /// duration. That happens if a full queue drops the record of the start, which also counts as a
+    /// [dropped](Self::dropped) record, or if more spans are open than the pipeline has room for.
+    ///
+    /// Spans that a sink dropped are in the counts of the [sink](Self::sinks).
     ///
     /// # Examples
     ///

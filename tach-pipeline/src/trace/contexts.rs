@@ -150,6 +150,11 @@ impl Contexts {
         }
     }
 
+    /// Returns whether the record of an open span's start was dropped.
+    pub(crate) fn has_lost_start(&self, key: Key) -> bool {
+        self.find(key).is_some_and(|slot| slot.has_flag(LOST))
+    }
+
     /// Returns a span that closes, unless it is unknown.
     #[inline]
     pub(crate) fn closing(&self, key: Key) -> Option<Closing<'_>> {

@@ -2,11 +2,11 @@
 
 use super::{Fields, Frame, Head, Reader};
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
-use crate::frame::{FOREIGN, HEAD, UNIX, WORD};
-use crate::ids::{SAMPLED, SpanContext};
+use crate::frame::{HEAD, UNIX, WORD};
+use crate::ids::SpanContext;
 
 /// The bytes of a record that counts what a span lacks: a head, ids and [`Lost`].
-const LOST_BYTES: usize = LOST_AT + 2 * WORD;
+pub(crate) const LOST_BYTES: usize = LOST_AT + 2 * WORD;
 const LOST_AT: usize = HEAD + 3 * WORD;
 
 /// What remains of a dropped record.
@@ -16,8 +16,9 @@ pub(crate) enum Remains {
     Nothing,
     /// The record is the start of a span, so the span is lost.
     NoSpan,
-    /// The record is the end of a span. It is short enough to be kept as it is.
-    End,
+    /// The record is the end of a span, its new parent, or the decision that it is not sampled. It
+    /// is short enough to be kept as it is.
+    Whole,
     /// A record of the kind [`Lost`](RecordKind::Lost), in place of an event or a part.
     Part([u8; LOST_BYTES]),
 }
@@ -63,10 +64,12 @@ impl Lost {
 pub(crate) fn remains(record: &[u8]) -> Remains {
     const START: u8 = RecordKind::Start as u8;
     const END: u8 = RecordKind::End as u8;
+    const PARENT: u8 = RecordKind::Parent as u8;
+    const DISCARD: u8 = RecordKind::Discard as u8;
     let Some(head) = Head::read(&mut Reader(record)) else { return Remains::Nothing };
     match head.part() {
         START => Remains::NoSpan,
-        END => Remains::End,
+        END | PARENT | DISCARD => Remains::Whole,
         part => lost(record, part).map_or(Remains::Nothing, |(context, lost)| {
             let mut remains = [0; LOST_BYTES];
             let kind = u64::from(head.kind & UNIX) | (RecordKind::Lost as u64) << RECORD_SHIFT;
@@ -110,12 +113,11 @@ fn lost(record: &[u8], part: u8) -> Option<(SpanContext, Lost)> {
     Some((context, lost))
 }
 
-/// Adds the counts of `more`, from [`remains`], to the record at the end of `remains`, if both are
-/// of one span. Returns whether they are.
-pub(crate) fn add_lost(remains: &mut [u8], more: &[u8; LOST_BYTES]) -> bool {
-    let Some(last) = remains.last_chunk_mut::<LOST_BYTES>() else { return false };
-    // If the last record is an end, which is shorter, these bytes don't begin with a length.
-    let is_one_span = last[..WORD] == more[..WORD] && last[HEAD..LOST_AT] == more[HEAD..LOST_AT];
+/// Adds the counts of `more` to those of `last`, if both are of one span. Returns whether they are.
+/// `last` begins with a record of counts.
+pub(crate) fn add_lost(last: &mut [u8], more: &[u8; LOST_BYTES]) -> bool {
+    let Some(last) = last.first_chunk_mut::<LOST_BYTES>() else { return false };
+    let is_one_span = last[HEAD..LOST_AT] == more[HEAD..LOST_AT];
     if is_one_span {
         let [before, more] = [&*last, more].map(read_lost);
         last[LOST_AT..].copy_from_slice(&before.add(more).words());
@@ -125,14 +127,4 @@ pub(crate) fn add_lost(remains: &mut [u8], more: &[u8; LOST_BYTES]) -> bool {
 
 fn read_lost(record: &[u8; LOST_BYTES]) -> Lost {
     record.last_chunk().copied().map_or(Lost::default(), Lost::of_words)
-}
-
-impl Frame<'_> {
-    /// Returns the ids of the span around the event, if the pipeline records the span.
-    pub(crate) fn context(&self) -> Option<SpanContext> {
-        let (trace, span, flags) = self.site.trace_context?;
-        let is_sampled = flags & SAMPLED != 0;
-        let is_own = is_sampled && self.fields.flags & FOREIGN == 0;
-        is_own.then_some(SpanContext { trace, span, is_sampled })
-    }
 }

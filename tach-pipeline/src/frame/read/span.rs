@@ -9,7 +9,7 @@ pub(crate) use self::shortened::shortened;
 use super::fields::Fields;
 use super::{Head, Reader};
 use crate::frame::kind::RecordKind;
-use crate::frame::spans::UNSAMPLED;
+use crate::frame::spans::{AGAIN, UNSAMPLED};
 use crate::frame::{HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, WORD, texts};
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -62,6 +62,8 @@ pub(crate) struct Start<'a> {
     pub(crate) name: &'a str,
     /// The parent's id. Zero if there is no parent.
     pub(crate) parent: u64,
+    /// Whether this start follows another start of the same span.
+    pub(crate) is_again: bool,
 }
 
 /// Returns whether the record that begins with `bytes` is a part of a span, not an event.
@@ -130,7 +132,8 @@ impl<'a> SpanPart<'a> {
         let what = match head.part() {
             START => {
                 let parent = u64::from_le_bytes(reader.array()?);
-                What::Start(Start { level: head.level(), target, name, parent })
+                let is_again = head.kind & AGAIN != 0;
+                What::Start(Start { level: head.level(), target, name, parent, is_again })
             }
             VALUES => What::Values,
             LINK => What::Link(reader.linked()?),

@@ -91,25 +91,27 @@ impl Open {
     }
 
     /// Adds a parent, values or a link. If there is no room, counts the values or the link as
-    /// dropped. The wall clock showed `wall` when the part was recorded.
+    /// dropped, and returns `false`. The wall clock showed `wall` when the part was recorded.
     pub(super) fn part(
         &mut self,
         part: &SpanPart<'_>,
         record: &[u8],
         wall: UnixTime,
         bounds: Bounds,
-    ) {
+    ) -> bool {
         let time = self.line.unix_time(part.time, wall);
         match part.what {
             What::Parent(parent) => {
                 self.context.trace = parent.context.trace;
                 self.uncounted(record, time);
+                return true;
             }
             _ if self.has_room(record, bounds)
                 || self.has_room_for_status(part, record, bounds) =>
             {
                 self.has_values |= matches!(part.what, What::Values);
                 self.push(record, time);
+                return true;
             }
             What::Link(_) => self.dropped.links = self.dropped.links.saturating_add(1),
             What::Values => {
@@ -118,6 +120,7 @@ impl Open {
             }
             _ => {}
         }
+        false
     }
 
     /// Adds an event. If there is no room, counts the event as dropped.
@@ -147,8 +150,8 @@ impl Open {
         times.max().unwrap_or(self.line.start)
     }
 
-    /// Returns the span as ended at `end` by a record from `queue`. If `is_unfinished`, returns the
-    /// span as still open at `end`.
+    /// Returns the span as ended at `end` by a record from `queue`, or without such a record if it
+    /// was dropped. If `is_unfinished`, returns the span as still open at `end`.
     pub(super) fn span<'a>(
         &'a self,
         end: UnixTime,
@@ -163,7 +166,7 @@ impl Open {
             is_unfinished,
             records: &self.records,
             has_values: self.has_values,
-            has_end: !is_unfinished,
+            has_end: queue.is_some(),
             is_on_one_thread: queue.is_none_or(|queue| queue == self.queue),
             dropped: self.dropped,
             redacted,

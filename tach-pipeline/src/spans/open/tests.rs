@@ -6,7 +6,7 @@ use tach_log::Value;
 use super::span::{MOST_BYTES, RESERVED};
 use super::*;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, Origin, Scratch, Writer};
+use crate::frame::{Linked, Origin, Remains, Scratch, Writer};
 use crate::ids::{Around, SpanContext};
 use crate::level::Level;
 use crate::spans::span::{Dropped, Item};
@@ -372,4 +372,75 @@ fn records_of_spans_that_never_started_are_counted() {
     to.end();
     machine.spans.released(&Frame::read(scratch.written()).unwrap(), UnixTime::EPOCH);
     assert!(!machine.spans.are_waiting());
+}
+
+/// A full queue has counted these records where it dropped them.
+#[test]
+fn what_a_queue_counted_is_not_counted_again() {
+    let mut scratch = Scratch::new();
+    let mut to = Writer::begin_part(&mut scratch, unix(11), RecordKind::Values, context(7));
+    to.field(MaybeStatic::Static("key"), Value::Bool(true));
+    to.end();
+    let Remains::Part(counts) = frame::remains(scratch.written()) else { panic!("no counts") };
+    let mut machine = Machine::new();
+    machine.spans.part(&counts, UnixTime::from_nanos(11), QueueId(1));
+    (0..3).for_each(|_| machine.end_round());
+    assert_eq!((machine.spans.take_spanless(), machine.spans.are_waiting()), (0, false));
+}
+
+/// The first start has the time and the fields of the span.
+#[test]
+fn a_second_start_begins_no_span() {
+    for has_first in [true, false] {
+        let mut machine = Machine::new();
+        if has_first {
+            machine.start(1, 0, unix(10), 10);
+        }
+        let (mut scratch, level) = (Scratch::new(), Level::INFO);
+        let mut to =
+            Writer::begin_span(&mut scratch, unix(15), level, "app", "name", context(1), None);
+        to.again();
+        to.end();
+        machine.spans.part(scratch.written(), UnixTime::from_nanos(15), QueueId(1));
+        machine.end(1, unix(20), 20);
+        (0..3).for_each(|_| machine.end_round());
+        let expected: &[_] = if has_first { &[(1, 10, 20, 0)] } else { &[] };
+        assert_eq!(machine.finished, expected);
+        assert_eq!(machine.spans.take_spanless(), if has_first { 0 } else { 2 });
+        assert!(machine.spans.open.is_empty());
+    }
+}
+
+/// A part without room counts by its attributes, not by the bytes of its texts too.
+#[test]
+fn bytes_count_as_cut_only_in_parts_that_are_kept() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    let long = "x".repeat(2 * MOST_BYTES);
+    let values = |machine: &mut Machine, text: &str| {
+        machine.part(RecordKind::Values, 1, |to| {
+            to.field(MaybeStatic::Static("key"), Value::Str(text));
+        });
+        let Dropped { attributes, bytes, .. } = machine.spans.open[&1].dropped;
+        (attributes, bytes)
+    };
+    assert_eq!(values(&mut machine, &long[..MOST_BYTES - 1024]), (0, 0));
+    assert_eq!(values(&mut machine, &long), (1, 0));
+}
+
+/// The flight recorder may dump a span before it is passed on.
+#[test]
+fn a_span_whose_end_was_dropped_is_dumped_without_its_end() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    machine.spans.suspect_loss();
+    while machine.spans.ending.is_empty() {
+        machine.end_round();
+        machine.spans.end_lost(&Contexts::new());
+    }
+    let mut dumped = Vec::new();
+    machine.spans.waiting(UnixTime::from_nanos(30), &mut |span| {
+        dumped.push((span.is_unfinished, span.has_end));
+    });
+    assert_eq!(dumped, [(false, false)]);
 }

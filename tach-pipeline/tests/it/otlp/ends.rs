@@ -1,13 +1,21 @@
 //! Spans whose ends the queue had no room for.
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::{Arc, Mutex, mpsc};
+use std::{io, thread};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
-use tach_pipeline::{Builder, Durations, Sampling, SpanDurations, WhenFull};
+use tach_log::{Event, Format};
+use tach_pipeline::{
+    Builder, Durations, Pipeline, Sampling, Sink, SpanDurations, SpanExt as _, WhenFull,
+};
+use tracing::subscriber::with_default;
+use tracing::{Dispatch, dispatcher};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
 
+use super::propagation::parent;
 use super::{pipeline, received, run};
 use crate::support::LONG;
 
@@ -116,6 +124,91 @@ fn a_span_whose_end_is_not_known_says_so() {
             let dropped = usize::try_from(pipeline.stats().dropped()).unwrap();
             assert_eq!((dropped, pipeline.stats().dropped_spans()), (unknown, 0));
         });
+    }
+}
+
+/// A span that is not sampled has a start for its duration. If that start was dropped, no other
+/// start begins the span.
+#[test]
+fn a_lost_span_does_not_start_when_its_parent_is_set() {
+    let gate = Arc::new(Mutex::new(()));
+    let clock = Gated(Arc::clone(&gate));
+    let (requests, pipeline) = pipeline(|builder| {
+        let builder = drop_newest(builder).with_clock(clock).unfinished_spans();
+        builder.sampling(Sampling::ratio(0.0).span("fills", 1.0)).durations(Durations::new())
+    });
+    with_default(registry().with(Pipeline::clone(&pipeline)), || {
+        let fills = tracing::info_span!("fills");
+        let closed = gate.lock().unwrap();
+        fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
+        // The first of these starts take the room that is left.
+        let mut spans: Vec<_> = (0..100).map(|_| tracing::info_span!("lost")).collect();
+        let lost = spans.pop().unwrap();
+        drop(closed);
+        pipeline.flush(LONG).unwrap();
+        let dropped = pipeline.stats().dropped_spans();
+        assert!((1..100).contains(&dropped), "{dropped}");
+        assert!(lost.set_remote_parent(&parent()));
+        drop((lost, fills, spans));
+        drop(pipeline);
+    });
+    assert_eq!(received::names(&received::spans(&requests)), ["fills"], "no other is open");
+}
+
+/// The back end reads the loss of a thread's first queue after it has taken the end of the span,
+/// and before it passes the span on.
+#[test]
+fn a_loss_that_is_read_in_the_last_round_marks_the_span() {
+    let (gate, held) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(())));
+    let clock = Gated(Arc::clone(&gate));
+    let (reached, is_reached) = mpsc::channel();
+    let format = Held { message: "held", reached, until: Arc::clone(&held) };
+    let (requests, pipeline) = pipeline(|builder| {
+        let sink = Sink::writer("held", io::sink()).format(format);
+        drop_newest(builder).with_clock(clock).sink(sink)
+    });
+    let dispatch = Dispatch::new(registry().with(Pipeline::clone(&pipeline)));
+    dispatcher::with_default(&dispatch, || {
+        let [ends, one, other] =
+            ["ends", "one", "other"].map(|name| tracing::info_span!("span", otel.name = name));
+        pipeline.flush(LONG).unwrap();
+        let (closed, waits) = (gate.lock().unwrap(), held.lock().unwrap());
+        tracing::info!("held");
+        drop(ends);
+        drop(closed);
+        is_reached.recv_timeout(LONG).unwrap();
+        // More counts than remains have room for.
+        let lose = || {
+            for _ in 0..2_000 {
+                one.in_scope(|| tracing::info!("lost"));
+                other.in_scope(|| tracing::info!("lost"));
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| dispatcher::with_default(&dispatch, lose));
+        });
+        drop(waits);
+        pipeline.flush(LONG).unwrap();
+        let spans = received::by_name(&requests);
+        assert_eq!(spans.len(), 1);
+        assert!(is_incomplete(&spans["ends"]));
+    });
+}
+
+/// A format that waits at one message.
+struct Held {
+    message: &'static str,
+    reached: mpsc::Sender<()>,
+    until: Arc<Mutex<()>>,
+}
+
+impl Format for Held {
+    fn write(&self, event: &Event<'_>, _: &mut Vec<u8>) -> io::Result<()> {
+        if event.message() == self.message {
+            self.reached.send(()).unwrap();
+            drop(self.until.lock());
+        }
+        Ok(())
     }
 }
 

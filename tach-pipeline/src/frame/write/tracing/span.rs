@@ -5,7 +5,7 @@ use tach_log::Value;
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
-use crate::frame::spans::{TRACE_STATE, UNSAMPLED};
+use crate::frame::spans::{AGAIN, TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::write::site::Wanted;
 use crate::frame::write::{Writer, head, length, store};
@@ -36,6 +36,11 @@ impl<'a> Writer<'a> {
     /// Marks the span as not sampled.
     pub(crate) fn unsampled(&mut self) {
         self.mark(UNSAMPLED);
+    }
+
+    /// Marks the start as one that follows another start of the same span.
+    pub(crate) fn again(&mut self) {
+        self.mark(AGAIN);
     }
 
     /// Begins another part of an open span. Write the fields next.

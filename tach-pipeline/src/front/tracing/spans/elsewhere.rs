@@ -42,14 +42,35 @@ impl Pipeline {
         self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
             self.log_part_of(before, RecordKind::Discard, |_| {});
-        } else if is_sampled {
-            if !before.is_sampled {
-                // Its fields were not recorded when it started.
-                self.log_start(metadata, after, None, |_| {});
-            }
+        } else if is_sampled && (before.is_sampled || self.start_sampled(key, metadata, after)) {
             self.log_part_of(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
+    }
+
+    /// Logs the start of a span that is sampled after all, without the fields with which it started.
+    /// Returns whether the back end knows the span then.
+    fn start_sampled(
+        &self,
+        key: Key,
+        metadata: &'static Metadata<'static>,
+        context: SpanContext,
+    ) -> bool {
+        let shared = self.shared();
+        let Some(contexts) = &shared.spans.contexts else { return false };
+        if contexts.has_lost_start(key) {
+            return false;
+        }
+        let is_again = shared.wanted.durations;
+        let is_logged = self.log_start(metadata, context, None, |to| {
+            if is_again {
+                to.again();
+            }
+        });
+        if !is_logged && !is_again {
+            contexts.lose_start(key);
+        }
+        is_logged
     }
 
     /// Returns the ids and the tracestate of an open span, for a header.
