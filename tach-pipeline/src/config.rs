@@ -170,15 +170,48 @@ impl Config {
     }
 }
 
-/// Errors name the key by its path, in formats that print no position too.
+/// Errors name the key by its path, in formats that print no path too.
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         serde_path_to_error::deserialize(from).map(Self).map_err(|error| {
-            if error.path().iter().len() == 0 {
-                return error.into_inner();
-            }
-            // Some formats end their messages with a line end.
-            D::Error::custom(error.to_string().trim_end())
+            let (path, error) = (error.path().to_string(), error.into_inner());
+            at(&path, &error.to_string()).map_or(error, D::Error::custom)
         })
+    }
+}
+
+/// Returns a message with the path of the key, or `None` if it has the path or none is known.
+///
+/// A format that has the path names the table of an unknown key.
+fn at(path: &str, message: &str) -> Option<String> {
+    let table = path.rsplit_once('.').map_or(path, |(table, _)| table);
+    let has = |path: &str| message.contains(&format!("{path}: "));
+    // Some formats end their messages with a line end.
+    (path != "." && !has(path) && !has(table)).then(|| format!("{path}: {}", message.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at;
+
+    #[test]
+    fn a_message_has_the_path_once() {
+        let cases = [
+            (".", "expected a map", None),
+            ("filter", "it is wrong\n", Some("filter: it is wrong")),
+            ("sinks[1].to", "it is wrong", Some("sinks[1].to: it is wrong")),
+            ("sinks[1].to", "sinks[1].to: it is wrong", None),
+            ("sinks[1].to.new", "sinks[1].to: it is unknown", None),
+            // The program's own table is around the configuration.
+            ("sinks[1].to.new", "log.sinks[1].to: it is unknown", None),
+            (
+                "sinks[1].to",
+                "sinks[0].to: it is another",
+                Some("sinks[1].to: sinks[0].to: it is another"),
+            ),
+        ];
+        for (path, message, expected) in cases {
+            assert_eq!(at(path, message).as_deref(), expected, "{path} {message}");
+        }
     }
 }
