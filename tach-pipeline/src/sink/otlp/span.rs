@@ -66,9 +66,8 @@ const UNFINISHED: &str = "tach.unfinished";
 /// The key that marks a span whose end, or an unknown number of whose parts, a full queue dropped.
 const INCOMPLETE: &str = "tach.incomplete";
 
+/// The name of an event whose only text is an error.
 const EXCEPTION: &str = "exception";
-const EXCEPTION_MESSAGE: &str = "exception.message";
-const EXCEPTION_STACKTRACE: &str = "exception.stacktrace";
 
 /// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events that
 /// `levels` accept.
@@ -181,7 +180,7 @@ impl<'a> Own<'a> {
             events: 0,
             links: 0,
             dropped: span.dropped,
-            has_exception: taken.has(EXCEPTION_MESSAGE) || taken.has(EXCEPTION_STACKTRACE),
+            has_exception: taken.has_exception(),
         }
     }
 
@@ -316,7 +315,7 @@ impl<'a> Own<'a> {
     /// Appends the first error of the span or of its events as attributes of the span.
     fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         if !mem::replace(&mut self.has_exception, true) {
-            add_exception(to, &mut self.attributes, chain);
+            self.attributes.add_exception(to, chain);
         }
     }
 
@@ -368,21 +367,21 @@ impl<'a> Own<'a> {
             add_place(to, &mut attributes, taken, &event.site);
         }
         let is_error = event.level.of_log() == log::Level::Error;
-        let mut has_exception = taken.has(EXCEPTION_MESSAGE) || taken.has(EXCEPTION_STACKTRACE);
+        let mut has_exception = taken.has_exception();
         let (mut is_exception, mut has_error) = (false, false);
         let visited = event.fields.visit_own(&mut |key, value| {
             self.status.event_field(event, key, value);
             match (key, value) {
-                ("err" | "error", Value::Str(_))
+                ("err" | "error", Value::Str(text))
                     if is_error && !mem::replace(&mut has_exception, true) =>
                 {
                     is_exception = true;
-                    attributes.add(to, EXCEPTION_MESSAGE, value);
+                    attributes.add_exception_text(to, text);
                 }
                 (key, Value::Error(chain)) => {
                     has_error = true;
                     if !mem::replace(&mut has_exception, true) {
-                        add_exception(to, &mut attributes, chain);
+                        attributes.add_exception(to, chain);
                     }
                     let has_field = |key: &str| own_keys(event).any(|own| own == key);
                     add_error(to, &mut attributes, key, chain, has_field);
@@ -429,16 +428,6 @@ fn has_field(span: &Span<'_>, key: &str) -> bool {
 /// Returns the keys that the fields of a span take.
 fn taken(span: &Span<'_>) -> Taken {
     Taken::by(keys(span))
-}
-
-/// Appends an error as an exception: its message, and the messages of its sources.
-fn add_exception(to: &mut Vec<u8>, attributes: &mut Attributes, chain: Chain<'_>) {
-    let mut messages = chain.messages();
-    let text = messages.next().unwrap_or_default();
-    attributes.add(to, EXCEPTION_MESSAGE, Value::Str(text));
-    // The conventions have one text here, as the language prints an error.
-    let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
-    attributes.add(to, EXCEPTION_STACKTRACE, Value::Str(&all));
 }
 
 /// Appends the field of an error: its message, and the messages of its sources unless another field
