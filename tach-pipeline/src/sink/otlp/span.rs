@@ -227,7 +227,9 @@ impl<'a> Own<'a> {
         let Self { span, attributes, taken, .. } = self;
         if span.is_unfinished {
             attributes.add_own(to, *taken, UNFINISHED, Value::Bool(true));
-        } else if !span.has_end || span.dropped.is_more {
+        }
+        // An unfinished span has no end that could be missing.
+        if !span.has_end && !span.is_unfinished || span.dropped.is_more {
             attributes.add_own(to, *taken, INCOMPLETE, Value::Bool(true));
         }
         if span.dropped.bytes > 0 {
