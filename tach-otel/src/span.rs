@@ -73,11 +73,12 @@ pub(crate) use self::start::Start;
 ///
 /// ## Event time
 ///
-/// While an [event time](tach_core::event_time) is current, an event that is added without a time,
-/// or with one that was read while the event time was current and at most 10 ms after it began, has
-/// the event time, as the log lines have. (Not an event that tracing-opentelemetry keeps until its
-/// span is entered. Nor an event of a span from before a step, if the event time is ahead of the
-/// span's line: this event has the line's time.)
+/// While an [event time](tach_core::event_time) is current that began at most 10 ms ago, an event
+/// that is added without a time has the event time, as the log lines have. So has an event with a
+/// time that was read from the wall clock since the event time began, to the error of the two
+/// clocks (50 microseconds). Every other time that you give is kept. (Not an event that
+/// tracing-opentelemetry keeps until its span is entered. Nor an event of a span from before a
+/// step, if the event time is ahead of the span's line: this event has the line's time.)
 ///
 /// # Cost
 ///
@@ -136,8 +137,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         attributes: Vec<KeyValue>,
     ) {
         *self.is_seen.get_mut() = true;
-        // Not an event time that is ahead of an older line.
-        let time = self.event_time(now).filter(|time| *time <= now).unwrap_or(now);
+        let time = self.event_time(now).unwrap_or(now);
         self.inner.add_event_with_timestamp(name, time, attributes);
     }
 
@@ -174,11 +174,12 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
         T: Into<Cow<'static, str>>,
     {
         if self.inner.is_recording() {
-            if let Some(time) = self.moved(timestamp) {
+            let instant = self.clock.early_now();
+            if let Some(time) = self.moved(timestamp, instant) {
                 self.add_event_now(name.into(), time, attributes);
             } else {
                 *self.is_seen.get_mut() = true;
-                let time = self.event_time(timestamp).unwrap_or(timestamp);
+                let time = self.event_time_of(timestamp, instant).unwrap_or(timestamp);
                 self.inner.add_event_with_timestamp(name, time, attributes);
             }
         }
@@ -236,7 +237,8 @@ impl<S: Span, C: Clock> Span for ClockedSpan<S, C> {
 
     fn end_with_timestamp(&mut self, timestamp: SystemTime) {
         if self.inner.is_recording() {
-            let time = self.moved(timestamp).unwrap_or_else(|| self.kept_end(timestamp));
+            let moved = self.moved(timestamp, self.clock.early_now());
+            let time = moved.unwrap_or_else(|| self.kept_end(timestamp));
             self.end_at(time);
         }
     }

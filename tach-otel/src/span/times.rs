@@ -6,8 +6,8 @@ use opentelemetry::trace::Span;
 use tach_core::{Clock, Instant, event_time};
 
 use super::ClockedSpan;
+use crate::ahead::ERROR_NS;
 use crate::given::{self, MOMENT_NS};
-use crate::line::STEP_NS;
 use crate::present::{Present, system_time, unix_ns};
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
@@ -28,10 +28,9 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         self.line.ns_at(self.lines.elapsed_ns(&self.clock, instant))
     }
 
-    /// Returns the span's time for `given`, or `None` if `given` is kept.
+    /// Returns the span's time for `given`, or `None` if `given` is kept. `instant` is an early read.
     #[inline]
-    pub(super) fn moved(&self, given: SystemTime) -> Option<SystemTime> {
-        let instant = self.clock.early_now();
+    pub(super) fn moved(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
         if given::is_just_before(given, system_time(self.line_ns(instant))) {
             return None;
         }
@@ -63,13 +62,25 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         moved.map(|ns| system_time(ns).max(self.start))
     }
 
-    /// Returns the event time if it is the time of an event at `time`.
-    pub(super) fn event_time(&self, time: SystemTime) -> Option<SystemTime> {
-        let event_time = event_time::current()?.unix_time();
-        let (event_ns, ns) = (event_time.as_nanos(), unix_ns(time));
-        // The wall clock, which a caller may have read, is ahead or behind by less than a step.
-        let is_of_event = event_ns.saturating_sub(STEP_NS) < ns && ns <= event_ns + MOMENT_NS;
-        is_of_event.then(|| SystemTime::from(event_time).max(self.start))
+    /// Returns the event time for an event that tach read at `now`, unless the event time is long
+    /// ago, or ahead of an older line.
+    pub(super) fn event_time(&self, now: SystemTime) -> Option<SystemTime> {
+        let event = event_time::current()?.unix_time();
+        let now_ns = unix_ns(now);
+        let is_recent = (now_ns.saturating_sub(MOMENT_NS)..=now_ns).contains(&event.as_nanos());
+        is_recent.then(|| SystemTime::from(event).max(self.start))
+    }
+
+    /// Returns the event time if `given` was read from the wall clock since a recent event time
+    /// began. The caller chose any other time. `given` is kept, and `instant` is the present.
+    pub(super) fn event_time_of(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
+        let event = event_time::current()?.unix_time();
+        let (event_ns, given_ns) = (event.as_nanos(), unix_ns(given));
+        let now_ns = self.clock.unix_time_at(instant).as_nanos();
+        let latest_ns = now_ns.saturating_add(ERROR_NS);
+        let is_recent = (now_ns.saturating_sub(MOMENT_NS)..=latest_ns).contains(&event_ns);
+        let is_of_event = (event_ns.saturating_sub(ERROR_NS)..=latest_ns).contains(&given_ns);
+        (is_recent && is_of_event).then(|| SystemTime::from(event).max(self.start))
     }
 
     /// Returns an end that is kept, but not one before a start that tach read: the clocks' error,
