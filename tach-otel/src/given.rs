@@ -45,15 +45,15 @@ impl Present {
         (by_wall <= MOMENT_NS || is_older).then_some(moved_ns)
     }
 
-    /// Moves the times of a builder. Returns its start, if that is kept.
+    /// Moves the times of a builder, whose start becomes `own` if none is given. Returns the start,
+    /// and whether it is the caller's.
     #[cold]
-    pub(crate) fn settle(self, builder: &mut SpanBuilder) -> Option<SystemTime> {
+    pub(crate) fn settle(self, builder: &mut SpanBuilder, own: SystemTime) -> (SystemTime, bool) {
         // A thread may be held up for longer than a moment, which only a step makes visible.
         let earliest_ns = self.now_ns.saturating_sub(FOLLOWED_NS);
-        let given = builder.start_time;
-        let moved_ns = given.and_then(|given| self.moved(given, earliest_ns));
-        let kept = given.filter(|_| moved_ns.is_none());
-        let start = kept.unwrap_or_else(|| system_time(moved_ns.unwrap_or(self.now_ns)));
+        let moved_ns = builder.start_time.and_then(|given| self.moved(given, earliest_ns));
+        let is_kept = builder.start_time.is_some() && moved_ns.is_none();
+        let start = moved_ns.map(system_time).or(builder.start_time).unwrap_or(own);
         let start_ns = unix_ns(start);
         for event in builder.events.iter_mut().flatten() {
             if let Some(ns) = self.moved(event.timestamp, start_ns) {
@@ -61,7 +61,7 @@ impl Present {
             }
         }
         builder.start_time = Some(start);
-        kept
+        (start, is_kept)
     }
 }
 
@@ -150,13 +150,14 @@ mod tests {
             (NOW + MS / 2, NOW - 9 * S, NOW - 9 * S),
         ] {
             let mut builder = SpanBuilder::from_name("given").with_start_time(system_time(given));
-            let kept = present(wall, 0).settle(&mut builder);
-            assert_eq!(kept, (given == expected).then(|| system_time(given)));
+            let settled = present(wall, 0).settle(&mut builder, system_time(NOW + 7));
+            assert_eq!(settled, (system_time(expected), given == expected));
             assert_eq!(builder.start_time, Some(system_time(expected)));
         }
         let mut builder = SpanBuilder::from_name("now");
-        assert_eq!(present(NOW, 0).settle(&mut builder), None);
-        assert_eq!(builder.start_time, Some(system_time(NOW)));
+        let own = system_time(NOW + 7);
+        assert_eq!(present(NOW, 0).settle(&mut builder, own), (own, false));
+        assert_eq!(builder.start_time, Some(own));
     }
 
     #[test]

@@ -112,11 +112,9 @@ fn given_start<T, C: Clock>(
     let instant = tracer.clock.monotonic_now();
     let now = Start::at(tracer, parent, instant);
     let present = Present::read(&tracer.clock, tracer.lines, now.line, instant);
-    if let Some(kept) = present.settle(builder) {
-        let at_ns = unix_ns(kept).wrapping_sub(now.line.0);
-        return Start { time: kept, at_ns, is_given: true, ..now };
-    }
-    Start { time: builder.start_time.unwrap_or(now.time), ..now }
+    let (time, is_given) = present.settle(builder, now.time);
+    let at_ns = unix_ns(time).wrapping_sub(now.line.0);
+    Start { time, at_ns, is_given, ..now }
 }
 
 #[cfg(test)]
@@ -124,7 +122,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use opentelemetry::trace::TracerProvider;
+    use opentelemetry::trace::{Event, TracerProvider};
     use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
     use tach_core::{ManualClock, UnixTime};
 
@@ -171,5 +169,20 @@ mod tests {
                 assert_eq!((spans[3].start_time, spans[3].end_time), (start, end.max(start)));
             }
         }
+    }
+    #[test]
+    fn a_child_that_is_built_with_events_starts_no_earlier_than_its_parent_either() {
+        let now = UnixTime::now().saturating_add(Duration::from_secs(360_000));
+        let manual: &ManualClock = Box::leak(Box::new(ManualClock::new(now)));
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+        let tracer = Clocked::new(provider).with_clock(manual).tracer("it");
+        let start = SystemTime::from(now) + Duration::from_micros(30);
+        let parent = tracer.span_builder("parent").with_start_time(start);
+        let parent = Context::new().with_span(parent.start_with_context(&tracer, &Context::new()));
+        let event = Event::new("event", start, vec![], 0);
+        let child = tracer.span_builder("child").with_events(vec![event]);
+        child.start_with_context(&tracer, &parent).end();
+        assert_eq!(exporter.get_finished_spans().unwrap()[0].start_time, start);
     }
 }
