@@ -169,8 +169,10 @@ impl State {
         // orders them, and for others the Release below.
         let until_ns = self.until_ns.load(Ordering::Relaxed);
         if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
-            // The thread was held up after it read the clock, and the step came afterwards.
-            return self.before(moment).unwrap_or(moment.line());
+            // The thread was held up after it read the clock, and the step came afterwards. In a
+            // series of steps its moment may be on a line between the first and the last.
+            let before = self.before(moment).filter(|before| !before.is_apart(moment));
+            return before.unwrap_or(moment.line());
         }
         if line != Line::NONE {
             let seen_ns = adapter::last_wall_step_ns().filter(|_| self.origin.is_none());
@@ -233,6 +235,7 @@ mod tests {
         assert_eq!(start(4, 5000), 5000, "the step stands");
         assert_eq!((start(11, 6000), start(20, 7000)), (6000, 7000), "a series of steps");
         assert_eq!(start(19, 6000), 6000, "before the last");
+        assert_eq!(start(12, 6000), 6000, "before the last, and children follow a line of 1000");
         assert_eq!(start(21, 7000), 7000);
         assert_eq!(state.stepped_ns(), 20 * S);
     }
