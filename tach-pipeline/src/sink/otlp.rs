@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry as a sink.
+//! The sink that sends to an OpenTelemetry collector.
 
 #[cfg(feature = "tracing")]
 mod durations;
