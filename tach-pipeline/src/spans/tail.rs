@@ -39,8 +39,8 @@ const MAX_DELAY: Duration = Duration::from_secs(30);
 ///
 /// A trace that exceeds [`max_delay`](Self::max_delay) or [`max_bytes`](Self::max_bytes) before its
 /// root has ended is decided about early, by the spans that have ended;
-/// [`Stats`](crate::Stats::early_traces) counts these. So is each open trace when the process ends. A
-/// [flush](crate::Pipeline::flush) sends the traces that have ended, and leaves open ones alone.
+/// [`Stats`](crate::Stats::early_traces) counts these. So is each open trace when the process ends.
+/// A [flush](crate::Pipeline::flush) sends the traces that have ended, and leaves open ones alone.
 ///
 /// A span whose end a [`WhenFull`](crate::WhenFull) policy dropped is not slow, since its duration
 /// is not known.

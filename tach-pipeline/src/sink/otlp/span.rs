@@ -35,8 +35,8 @@ use crate::spans::status::{Code, Status};
 
 const INTERNAL: u64 = 1;
 
-/// The most bytes of a span, without its name, its status and its `tracestate`. Receivers of gRPC refuse messages of
-/// more than 4 MiB.
+/// The most bytes of a span, without its name, its status and its `tracestate`. Receivers of gRPC
+/// refuse messages of more than 4 MiB.
 const MOST_BYTES: usize = 3 * 1024 * 1024;
 
 /// The key that marks a span which was open when the process ended.
@@ -44,8 +44,8 @@ const UNFINISHED: &str = "tach.unfinished";
 /// The key that marks a span whose end, or an unknown number of whose parts, a full queue dropped.
 const INCOMPLETE: &str = "tach.incomplete";
 
-/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events that
-/// `levels` accept.
+/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events
+/// that `levels` accept.
 pub(crate) fn write_span(
     to: &mut Vec<u8>,
     span: &Span<'_>,

@@ -9,8 +9,8 @@ use crate::frame::{SPANS, Scratch, WORD, Writer};
 /// Returns a record whose texts are cut, so that they and the keys take `most` bytes at most, and
 /// the number of bytes that were cut off. The message of an event gets half of the bytes, and each
 /// text of the fields half of those that are left then. The fields of the spans around an event are
-/// left out, since its span has them. An event has the number as a field. Returns `None` if `record`
-/// can't be read.
+/// left out, since its span has them. An event has the number as a field. Returns `None` if
+/// `record` can't be read.
 #[cold]
 pub(crate) fn shortened(record: &[u8], most: usize) -> Option<(Vec<u8>, u64)> {
     const EVENT: u8 = RecordKind::Event as u8;
