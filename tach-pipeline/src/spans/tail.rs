@@ -5,7 +5,7 @@ pub(crate) mod waiting;
 use core::time::Duration;
 
 use super::slow::Slow;
-use super::span::Span;
+use super::span::{Dropped, Span};
 use super::status::{Code, Status};
 use crate::faults::Faults;
 use crate::frame::{self, SpanPart};
@@ -189,15 +189,15 @@ impl Span<'_> {
                 status.event_record(record);
             }
         }
-        status.dropped(self.dropped.has_error);
+        status.dropped(self.dropped);
         status.code == Code::Error
     }
 }
 
 impl Status {
-    /// Takes the dropped events. `has_error` tells whether one of them is an error.
-    pub(crate) fn dropped(&mut self, has_error: bool) {
-        if has_error && self.code == Code::Unset {
+    /// Takes the errors among dropped events.
+    pub(crate) fn dropped(&mut self, dropped: Dropped) {
+        if dropped.parts.errors > 0 && self.code == Code::Unset {
             self.set(Code::Error, "");
         }
     }

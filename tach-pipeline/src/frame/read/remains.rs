@@ -29,11 +29,17 @@ pub(crate) struct Lost {
     pub(crate) attributes: u32,
     pub(crate) events: u32,
     pub(crate) links: u32,
-    /// How many of the events have the level of errors.
+    /// How many of the events are errors, which set the status.
     pub(crate) errors: u32,
 }
 
 impl Lost {
+    /// Returns the count of values that are dropped together.
+    pub(crate) fn of_values(values: &Fields<'_>) -> Self {
+        let attributes = u32::try_from(values.parts().count()).unwrap_or(u32::MAX);
+        Self { attributes, ..Self::default() }
+    }
+
     /// Reads the counts of a record of the kind [`Lost`](RecordKind::Lost).
     pub(in crate::frame) fn of_words(words: [u8; 2 * WORD]) -> Self {
         let [attributes, events, links, errors] = [0, 4, 8, 12]
@@ -50,7 +56,7 @@ impl Lost {
         words
     }
 
-    fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         Self {
             attributes: self.attributes.saturating_add(other.attributes),
             events: self.events.saturating_add(other.events),
@@ -96,10 +102,7 @@ fn lost(record: &[u8], kind: RecordKind) -> Option<(SpanContext, Lost)> {
     let mut reader = Reader(record.get(HEAD..)?);
     let context = reader.context()?;
     let lost = match kind {
-        RecordKind::Values => {
-            let count = Fields::new(reader.0, 0).parts().count();
-            Lost { attributes: u32::try_from(count).unwrap_or(u32::MAX), ..Lost::default() }
-        }
+        RecordKind::Values => Lost::of_values(&Fields::new(reader.0, 0)),
         RecordKind::Link => Lost { links: 1, ..Lost::default() },
         _ => return None,
     };

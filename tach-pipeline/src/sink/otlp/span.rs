@@ -28,7 +28,7 @@ use self::link::flags;
 use self::metadata::add_metadata;
 use self::texts::NAME;
 use crate::filter::Levels;
-use crate::frame::{Origin, Start, TRACE_STATE, What};
+use crate::frame::{Lost, Origin, Start, TRACE_STATE, What};
 use crate::ids::SpanContext;
 use crate::spans::span::{Dropped, Item, Span};
 use crate::spans::status::{Code, Status};
@@ -195,8 +195,8 @@ impl<'a> Own<'a> {
         }
         fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
         number(to, field::KIND, self.kind);
-        let Dropped { attributes, events, links, has_error, .. } = self.dropped;
-        self.status.dropped(has_error);
+        let Lost { attributes, events, links, .. } = self.dropped.parts;
+        self.status.dropped(self.dropped);
         if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
                 let description = texts::cut(&self.status.description);

@@ -13,7 +13,7 @@ use super::error::add_error;
 use super::keys::own_keys;
 use super::metadata::add_place;
 use super::{Own, field};
-use crate::frame::Frame;
+use crate::frame::{Frame, Lost};
 
 /// The name of an event whose only text is an error.
 const EXCEPTION: &str = "exception";
@@ -35,8 +35,7 @@ impl Own<'_> {
             to.truncate(before);
         }
         if !self.fits(to, before) || to.len() == before {
-            let count = u32::from(is_in_span);
-            self.dropped.events = self.dropped.events.saturating_add(count);
+            self.dropped.add(Lost { events: is_in_span.into(), ..Lost::default() });
         } else {
             self.events += 1;
         }
