@@ -11,7 +11,6 @@ use tach_otlp::adapter::{Attributes, Metadata, Taken};
 
 use super::error::add_error;
 use super::keys::own_keys;
-use super::metadata::add_place;
 use super::{Own, field};
 use crate::frame::{Frame, Lost};
 
@@ -63,7 +62,7 @@ impl Own<'_> {
             attributes.add_own(to, taken, "target", Value::Str(event.target));
         }
         if shown.event_has(Metadata::Location) {
-            add_place(to, &mut attributes, taken, &event.site);
+            attributes.add_place(to, taken, &event.site);
         }
         let is_error = event.level.of_log() == log::Level::Error;
         let mut has_exception = taken.has_exception();
