@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tach_core::UnixTime;
 
 use super::status::{Code, Status};
-use crate::frame::{self, Frame, Linked, Lost, Origin, RecordKind, SpanPart, Start, What};
+use crate::frame::{self, Fields, Frame, Linked, Lost, Origin, RecordKind, SpanPart, Start, What};
 use crate::ids::SpanContext;
 
 #[cfg(test)]
@@ -150,10 +150,8 @@ impl<'a> Span<'a> {
         if self.has_values {
             for (at, item) in self.items().enumerate() {
                 let Item::Part(part) = item else { continue };
-                // The fields of a link belong to the link, not to the span.
-                if !matches!(part.what, What::Link(_)) {
-                    last.extend(part.fields.parts().map(|(key, _)| (key, at)));
-                }
+                let fields = part.span_fields().into_iter().flat_map(Fields::parts);
+                last.extend(fields.map(|(key, _)| (key, at)));
             }
         }
         LastValues(last)

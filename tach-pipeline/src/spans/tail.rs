@@ -8,7 +8,7 @@ use super::slow::Slow;
 use super::span::{Dropped, Span};
 use super::status::{Code, Status};
 use crate::faults::Faults;
-use crate::frame::{self, SpanPart};
+use crate::frame::{self, Fields, SpanPart};
 use crate::stats::Stats;
 use crate::trace::sampling::ratio::Ratio;
 
@@ -181,8 +181,9 @@ impl Span<'_> {
         let mut status = Status::default();
         for record in self.records() {
             if frame::is_of_span(record) {
-                let Some(part) = SpanPart::read(record) else { continue };
-                for (key, value) in part.fields.parts() {
+                let part = SpanPart::read(record);
+                let fields = part.as_ref().and_then(SpanPart::span_fields);
+                for (key, value) in fields.into_iter().flat_map(Fields::parts) {
                     let _other = value.map(|value| status.field(key, value));
                 }
             } else {

@@ -108,6 +108,11 @@ impl<'a> SpanPart<'a> {
         self.fields.site()
     }
 
+    /// Returns the fields of the span. The fields of a link belong to the link.
+    pub(crate) fn span_fields(&self) -> Option<&Fields<'a>> {
+        (!matches!(self.what, What::Link(_))).then_some(&self.fields)
+    }
+
     /// Returns the part with the values of the keys `redacted` hidden.
     pub(crate) fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;

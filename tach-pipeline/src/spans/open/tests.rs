@@ -279,6 +279,22 @@ fn an_error_without_room_sets_the_status() {
     }
 }
 
+/// `Tail` would keep the trace otherwise.
+#[test]
+fn the_status_of_a_link_is_not_that_of_the_span() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    machine.part(RecordKind::Link, 1, |to| {
+        to.link(Linked { context: context(9), origin: Origin::Local });
+        to.field(MaybeStatic::Static("otel.status_code"), Value::Str("error"));
+    });
+    machine.end(1, unix(20), 20);
+    (0..2).for_each(|_| machine.spans.begin_round());
+    let mut seen = None;
+    machine.spans.end_round(|span| seen = Some(span.has_error()));
+    assert_eq!(seen, Some(false));
+}
+
 #[test]
 fn a_span_counts_from_its_own_start() {
     let begin = Instant::now();

@@ -4,7 +4,7 @@ use tach_log::Value;
 use tach_otlp::adapter::Taken;
 
 use super::texts;
-use crate::frame::{Frame, What};
+use crate::frame::{Fields, Frame};
 use crate::spans::span::{Item, Span};
 
 /// Returns the keys of an event's own fields.
@@ -14,11 +14,10 @@ pub(super) fn own_keys<'a>(event: &Frame<'a>) -> impl Iterator<Item = &'a str> +
 
 /// Returns the fields of a span, without those of its links.
 fn fields<'a>(span: &Span<'a>) -> impl Iterator<Item = (&'a str, Option<Value<'a>>)> + use<'a> {
-    let fields = span.items().filter_map(|item| match item {
-        Item::Part(part) if !matches!(part.what, What::Link(_)) => Some(part.fields),
-        _ => None,
-    });
-    fields.flat_map(|fields| fields.parts())
+    span.items().flat_map(|item| {
+        let fields = if let Item::Part(part) = &item { part.span_fields() } else { None };
+        fields.map(Fields::parts).into_iter().flatten()
+    })
 }
 
 /// Returns whether a span has a field with the key.
