@@ -35,17 +35,25 @@ impl Present {
         instant: Instant,
         mut wall_ns: impl FnMut() -> u64,
     ) -> Self {
-        let ns_at = |instant| line.ns_at(lines.elapsed_ns(clock, instant));
-        let (now_ns, stepped_ns) = (ns_at(instant), line.ns_at(lines.stepped_ns()));
-        let has_ages = lines.is_system();
-        let present = Self { before_ns: now_ns, now_ns, wall_ns: wall_ns(), stepped_ns, has_ages };
+        let at_once = Bracket { before: instant, wall_ns: wall_ns(), after: instant };
+        let present = Self::of(clock, lines, line, at_once);
         if !present.is_apart() {
             return present;
         }
         // The wall clock is read before tach's: an age may come out too short, never negative.
-        let Bracket { before, wall_ns, after } =
-            Bracket::read(clock, instant, present.wall_ns, wall_ns);
-        Self { before_ns: ns_at(before), now_ns: ns_at(after), wall_ns, ..present }
+        Self::of(clock, lines, line, Bracket::read(clock, instant, present.wall_ns, wall_ns))
+    }
+
+    /// Converts `bracket` to `line`.
+    pub(crate) fn of(clock: &impl Clock, lines: Lines, line: Line, bracket: Bracket) -> Self {
+        let ns_at = |instant| line.ns_at(lines.elapsed_ns(clock, instant));
+        Self {
+            before_ns: ns_at(bracket.before),
+            now_ns: ns_at(bracket.after),
+            wall_ns: bracket.wall_ns,
+            stepped_ns: line.ns_at(lines.stepped_ns()),
+            has_ages: lines.is_system(),
+        }
     }
 
     /// Returns whether the wall clock has been stepped since the line began.
@@ -57,7 +65,7 @@ impl Present {
     }
 }
 
-fn wall_ns() -> u64 {
+pub(crate) fn wall_ns() -> u64 {
     adapter::wall_clock().as_nanos()
 }
 
