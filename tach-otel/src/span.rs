@@ -50,8 +50,8 @@ pub(crate) use self::start::Start;
 ///
 /// A time that you give is kept to the nanosecond, unless the wall clock was stepped since the
 /// span's line began. So an event that you give may lie outside the span, and an end before the
-/// start that you gave, as in the SDK. An end that is given before a start that tach read becomes
-/// that start.
+/// start, as in the SDK. But an end at most a minute before a start that tach read becomes that
+/// start: the error of the clocks, or two steps at once, may have made it.
 ///
 /// A given start may be ahead of tach's clock by the error of the two clocks, 50 microseconds at
 /// most. Then a child whose start tach reads does not start before it. Such a child may come out
