@@ -17,7 +17,7 @@ const LEAST: usize = 8192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) line: Line,
-    /// The elapsed time at the start.
+    /// The elapsed time at which the span was created, whatever start was given.
     pub(crate) elapsed_ns: u64,
 }
 

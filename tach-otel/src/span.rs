@@ -116,6 +116,8 @@ pub struct ClockedSpan<S: Span, C: Clock = SystemClock> {
     lines: Lines,
     line: Line,
     start: SystemTime,
+    /// The elapsed time at which the span was created.
+    began_ns: u64,
     /// Whether the span is listed, and must be marked when it ends.
     is_listed: AtomicBool,
     /// Whether the span started while children follow their parents.
