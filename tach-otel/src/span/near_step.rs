@@ -23,14 +23,12 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     #[cold]
     pub(super) fn list(&self, context: &SpanContext) {
         let entry = Entry { line: self.line, elapsed_ns: self.began_ns };
-        if self.lines.listed.add(context, entry) {
-            if self.has_ended {
-                self.lines.listed.end(context);
-            } else {
-                // ORDERING: Relaxed, because `unlist` has exclusive access.
-                self.is_listed.store(true, Ordering::Relaxed);
-            }
+        self.lines.listed.add(context, entry);
+        if self.has_ended {
+            self.lines.listed.end(context);
         }
+        // ORDERING: Relaxed, because `unlist` has exclusive access.
+        self.is_listed.store(true, Ordering::Relaxed);
     }
 
     /// Marks the span as ended in the list.
