@@ -124,8 +124,8 @@ impl<P, C: Clock> Align<P, C> {
         Bracket::read(&self.clock, before, wall_ns(), wall_ns)
     }
 
-    fn present(&self, line: Line, clocks: Bracket) -> Present {
-        Present::of(&self.clock, self.lines, line, clocks)
+    fn present(&self, line: Line, elapsed_ns: u64, clocks: Bracket) -> Present {
+        Present::of(&self.clock, self.lines, line, elapsed_ns, clocks)
     }
 }
 
@@ -146,7 +146,8 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
             self.lines.listed.add(context, Entry { line, elapsed_ns: moment.elapsed_ns });
         }
         let ids = (context.trace_id(), context.span_id());
-        self.open().insert(ids, Start { line, present: self.present(line, clocks) });
+        let present = self.present(line, moment.elapsed_ns, clocks);
+        self.open().insert(ids, Start { line, present });
         self.inner.on_start(span, parent);
     }
 
@@ -154,7 +155,11 @@ impl<P: SpanProcessor, C: Clock> SpanProcessor for Align<P, C> {
         let context = &span.span_context;
         self.lines.listed.end(context);
         let start = self.open().remove(&(context.trace_id(), context.span_id()));
-        let presents = start.map(|start| [start.present, self.present(start.line, self.clocks())]);
+        let presents = start.map(|start| {
+            let clocks = self.clocks();
+            let elapsed_ns = self.lines.elapsed_ns(&self.clock, clocks.before);
+            [start.present, self.present(start.line, elapsed_ns, clocks)]
+        });
         repair(&mut span, presents);
         self.inner.on_end(span);
     }

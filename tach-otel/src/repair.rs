@@ -21,9 +21,12 @@ impl Present {
     /// Converts `time` to the line if it is nearer to the wall clock's time than to the line's. A
     /// clocked span's times are the line's already.
     fn settled(self, time: SystemTime) -> SystemTime {
+        if !self.is_apart() {
+            return time;
+        }
         let ns = unix_ns(time);
         let is_wall_time = ns.abs_diff(self.wall_ns) < ns.abs_diff(self.before_ns);
-        if self.is_apart() && is_wall_time { self.on_line(time) } else { time }
+        if is_wall_time { self.on_line(time) } else { time }
     }
 }
 

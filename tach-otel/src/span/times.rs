@@ -91,9 +91,12 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Returns an end that is kept, but not one just before a start that tach read: the clocks'
     /// error, or two steps before tach saw one, would make a negative duration, which breaks back
     /// ends.
+    #[inline]
     pub(super) fn kept_end(&self, given: SystemTime) -> SystemTime {
-        let is_chosen = self.is_start_given
-            || self.start.duration_since(given).is_ok_and(|before| before > FAR);
-        if is_chosen { given } else { given.max(self.start) }
+        if self.is_start_given || self.start <= given {
+            return given;
+        }
+        let is_far = self.start.duration_since(given).is_ok_and(|before| before > FAR);
+        if is_far { given } else { self.start }
     }
 }
