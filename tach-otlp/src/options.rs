@@ -2,7 +2,7 @@
 
 mod choices;
 mod collector;
-mod environment;
+pub(crate) mod environment;
 mod proxy;
 mod requests;
 mod resource;

@@ -95,6 +95,12 @@
 //! [layer]: Pipeline#method.layer
 //! [make_writer]: Pipeline#method.make_writer
 //!
+//! # Configuration files
+//!
+//! With the feature `config`, `Config` reads the options of a pipeline and of its sinks from TOML,
+//! JSON, YAML or another format of serde, by the crate that you choose. `Config::builder` returns a
+//! [`Builder`], to which the program adds the rest. The documentation of `Config` has all keys.
+//!
 //! # Fewer records, and more
 //!
 //! - [`Builder::backtrace`] keeps refused records, and writes them when an error comes.
@@ -267,6 +273,8 @@ extern crate opentelemetry_0_32 as opentelemetry;
 mod back_end;
 mod buffers;
 mod channel;
+#[cfg(feature = "config")]
+mod config;
 #[cfg(feature = "tracing")]
 mod durations;
 mod environment;
@@ -302,6 +310,8 @@ mod sync;
 #[cfg(feature = "tracing")]
 mod trace;
 
+#[cfg(feature = "config")]
+pub use crate::config::Config;
 pub use crate::error::Error;
 pub use crate::incident::{Incident, Task};
 pub use crate::pipeline::Pipeline;

@@ -114,6 +114,9 @@ pub struct Sink<K = kind::Any> {
     buffer_bytes: usize,
     /// The faults of the receiver's options.
     faults: Faults,
+    /// The key of the sink in a configuration file.
+    #[cfg(feature = "config")]
+    pub(crate) place: Option<String>,
 }
 
 impl Sink {
@@ -203,6 +206,8 @@ impl<K> Sink<K> {
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
             faults: Faults::default(),
+            #[cfg(feature = "config")]
+            place: None,
             envelope: None,
         }
     }
@@ -219,6 +224,8 @@ impl<K> Sink<K> {
             envelope: self.envelope,
             buffer_bytes: self.buffer_bytes,
             faults: self.faults,
+            #[cfg(feature = "config")]
+            place: self.place,
         }
     }
 

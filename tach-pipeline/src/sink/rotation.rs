@@ -191,7 +191,8 @@ impl Rotation {
 
     /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
     ///
-    /// A file that a process left uncompressed at its exit is compressed after the next rotation.
+    /// A file that a process left uncompressed at its exit is compressed when the next pipeline is
+    /// built, or after the next rotation.
     ///
     /// # Examples
     ///
