@@ -42,9 +42,20 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// process's user that have no other name. In a folder that nobody else may write, also those of
 /// the log's owner.
 ///
+/// Several processes may write and rotate one path. A process notices within a second that another
+/// one rotated the file, and follows at its next write. An old file is compressed once no process
+/// writes it. If a process stops logging, its last old file stays uncompressed until that process
+/// logs again or ends, and another rotation comes.
+///
 /// A privileged process, such as one of root, does not rotate in a folder that other users may
 /// write: that fails [`Builder::build`](crate::Builder::build), which names the folder and the
 /// remedies.
+///
+/// # Platform-specific behavior
+///
+/// Processes agree by `flock`, which file systems of other hosts may lack, such as NFS. There, a
+/// record that one process writes while another one deletes the compressed file's original is lost.
+/// Except on Unix only one process may rotate a file.
 ///
 /// # Examples
 ///
@@ -264,20 +275,23 @@ impl Rotation {
             || self.compresses
     }
 
-    /// Renames the file in its folder, with the time `now`.
+    /// Renames the file in its folder, with the time `now`. Returns the new name.
     ///
     /// # Errors
     ///
     /// If the file can't be renamed.
-    pub(super) fn rename(folder: &Folder, name: &OsStr, now: UnixTime) -> io::Result<()> {
+    pub(super) fn rename(folder: &Folder, name: &OsStr, now: UnixTime) -> io::Result<OsString> {
         let mut time = now;
         loop {
             let old = old_name(name, time);
-            if folder.entry(&old)?.is_none() && folder.entry(&tidy::compressed(&old))?.is_none() {
-                return folder.rename(name, &old);
+            if folder.entry(&tidy::compressed(&old))?.is_none() {
+                match folder.rename_new(name, &old) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    renamed => return renamed.map(|()| old),
+                }
             }
-            // The name is taken: there were two rotations within a microsecond, or the clock was
-            // set back.
+            // The name is taken: there were two rotations within a microsecond, perhaps of two
+            // processes, or the clock was set back.
             time =
                 time.checked_add(Duration::from_micros(1)).ok_or(io::ErrorKind::AlreadyExists)?;
         }

@@ -39,6 +39,8 @@ mod same_lines;
 mod secrets;
 mod selection;
 mod several;
+#[cfg(unix)]
+mod shared;
 mod sites;
 #[cfg(unix)]
 mod strangers;
