@@ -156,6 +156,7 @@ mod line;
 mod lines;
 mod listed;
 mod logger;
+mod present;
 mod repair;
 mod span;
 mod tracer;

@@ -6,7 +6,7 @@ use core::{mem, str};
 use std::io;
 
 use tach_log::adapter;
-use tach_log::{Chain, Event, Format, Value};
+use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
 use super::limits::AttributeLimits;
@@ -34,8 +34,6 @@ mod field {
 /// The lowest number of the severity `ERROR`.
 const ERROR: u64 = 17;
 
-const EXCEPTION: &str = "exception.message";
-const SOURCES: &str = "exception.stacktrace";
 const FILE: &str = "code.file.path";
 const LINE: &str = "code.line.number";
 const THREAD_NAME: &str = "thread.name";
@@ -46,10 +44,10 @@ const SPANS: &str = "span";
 /// `ResourceLogs`.
 ///
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
-/// are hexadecimal. The first error of a record is `exception.message`, and its sources are
+/// are hexadecimal. The first error of a record is `exception.message`, and with its sources
 /// `exception.stacktrace`. An error of the key `err` or `error` has no other attribute. In a record
-/// of the level `ERROR`, a text of such a key is `exception.message` if no error is. An attribute of
-/// the record's place, thread, spans or exception is left out if a field has its key.
+/// of the level `ERROR`, a text of such a key is `exception.message` if no error is. An attribute
+/// of the record's place, thread, spans or exception is left out if a field has its key.
 ///
 /// # Examples
 ///
@@ -132,22 +130,22 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
         attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
     }
     let (mut trace, mut span) = (None, None);
-    let mut has_exception = taken.has(EXCEPTION) || taken.has(SOURCES);
+    let mut has_exception = taken.has_exception();
     let is_error = adapter::severity_number(event) >= ERROR;
     event.fields(|key, value| {
         match (key, value) {
             ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
             ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
             (key, Value::Error(chain)) if !mem::replace(&mut has_exception, true) => {
-                exception(to, &mut attributes, chain);
+                attributes.add_exception(to, chain);
                 if !is_exception(key) {
                     attributes.add(to, key, value);
                 }
             }
-            (key, Value::Str(_))
+            (key, Value::Str(text))
                 if is_error && is_exception(key) && !mem::replace(&mut has_exception, true) =>
             {
-                attributes.add(to, EXCEPTION, value);
+                attributes.add_exception_text(to, text);
             }
             (key, value) => attributes.add(to, key, value),
         }
@@ -193,15 +191,6 @@ fn taken(event: &Event<'_>) -> Taken {
 /// Returns whether a field with the key is an error if its value may be one.
 fn is_exception(key: &str) -> bool {
     matches!(key, "err" | "error")
-}
-
-/// Appends an error and its sources.
-fn exception(to: &mut Vec<u8>, attributes: &mut Attributes, chain: Chain<'_>) {
-    let mut messages = chain.messages().peekable();
-    attributes.add(to, EXCEPTION, Value::Str(messages.next().unwrap_or_default()));
-    if messages.peek().is_some() {
-        attributes.add_texts(to, SOURCES, messages);
-    }
 }
 
 /// Appends the `KeyValue` of the names of the spans, with `:` between them.
@@ -299,7 +288,9 @@ mod tests {
 
     #[test]
     fn no_attribute_has_a_key_twice() {
-        let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, SOURCES, "k"];
+        const EXCEPTION: &str = "exception.message";
+        const TRACE: &str = "exception.stacktrace";
+        let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, TRACE, "k"];
         for level in [Level::Info, Level::Error] {
             assert_eq!(keys(level, own), [&[LINE], &own[..]].concat(), "each field is unchanged");
         }

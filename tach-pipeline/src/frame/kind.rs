@@ -3,7 +3,6 @@
 /// The kind of a record: an event, or a part of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "there are no spans"))]
 pub(crate) enum RecordKind {
     Event,
     Start,

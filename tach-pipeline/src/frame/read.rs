@@ -18,7 +18,8 @@ use tach_log::adapter::{DEPTH, Parts, Site};
 pub(crate) use self::fields::Fields;
 use super::kind::{RECORD_SHIFT, RecordKind};
 use super::{
-    EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts,
+    EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, places,
+    texts,
 };
 use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
@@ -225,6 +226,12 @@ impl<'a> Reader<'a> {
         let (kind, code) = reader.halves()?;
         let known = |text: &'a str| (!text.is_empty()).then_some(text);
         match Tag::of(kind)? {
+            Tag::Place => {
+                let place = places::place(code & !NUMBER)?;
+                site.file = known(place.file);
+                site.module = known(place.module);
+                site.line = Some(place.line).filter(|&line| line != 0);
+            }
             Tag::File => {
                 site.file = known(reader.text(code)?);
                 site.line = Some(kind >> TAG_BITS).filter(|&line| line != 0);

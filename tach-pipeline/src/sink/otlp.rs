@@ -57,8 +57,9 @@ impl Sink {
     /// The target is the scope, the message is the body, and fields are attributes, as are
     /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
     /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. The first error of a record is `exception.message`. So is a text of the
-    /// key `err` or `error` at the level `ERROR`. A field wins over an attribute of the same key.
+    /// hexadecimal digits. The first error of a record is `exception.message`, and with its sources
+    /// `exception.stacktrace`. A text of the key `err` or `error` at the level `ERROR` is
+    /// `exception.message` too. A field wins over an attribute of the same key.
     ///
     /// # Spans
     ///

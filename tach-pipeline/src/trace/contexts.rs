@@ -242,6 +242,14 @@ mod tests {
         contexts.insert(key, context(number), started)
     }
 
+    impl Contexts {
+        /// Fills all slots that a span with the key may take.
+        pub(crate) fn fill(&self, key: Key) {
+            let tables = 1 + FURTHER_BITS.len() as u64;
+            (1..=tables).for_each(|at| assert!(insert(self, Key(key.0 ^ (at * SAME_SLOT)), at)));
+        }
+    }
+
     fn close(contexts: &Contexts, key: Key) -> Option<SpanContext> {
         let closing = contexts.closing(key)?;
         let context = closing.context;
