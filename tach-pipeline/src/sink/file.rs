@@ -230,7 +230,7 @@ impl LogFile {
     ///
     /// If the file can't be renamed.
     pub(super) fn move_away(&self) -> io::Result<()> {
-        let Some(place) = &self.place else { return Ok(()) };
+        let (Some(place), Some(rotation)) = (&self.place, self.rotation()) else { return Ok(()) };
         // If the folder was removed, it is created here for the new file. There is no file to
         // rename then.
         let folder = place.make_folder()?;
@@ -241,7 +241,7 @@ impl LogFile {
         if is_other(found) {
             return Ok(());
         }
-        let old = match Rotation::rename(&folder, place.name(), UnixTime::now()) {
+        let old = match rotation.rename(&folder, place.name(), UnixTime::now()) {
             // Another process has moved it meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             renamed => renamed?,

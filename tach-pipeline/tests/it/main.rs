@@ -22,6 +22,8 @@ mod incidents;
 #[cfg(target_os = "linux")]
 mod injected;
 mod journal;
+#[cfg(all(unix, feature = "local-time"))]
+mod local_days;
 mod lost;
 mod nested;
 mod one_key;

@@ -4,12 +4,13 @@ use std::env;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Stdio};
 use std::thread;
 use std::time::Instant;
 
 use flate2::read::GzDecoder;
 use tach_pipeline::{Guard, Pipeline, Rotation, Sink};
+use test_support::this_program;
 
 use crate::support::{Folder, LONG, info};
 
@@ -82,7 +83,7 @@ fn writes() {
 fn what_several_processes_write_to_one_path_is_in_its_files_once() {
     let folder = Folder::new("shared-race");
     let children = [(); 3].map(|()| {
-        let mut child = Command::new(env::current_exe().unwrap());
+        let mut child = this_program();
         child.args(["--exact", "shared::writes", "--nocapture"]).env(PATH, folder.path("app.log"));
         child.stdout(Stdio::null()).spawn().unwrap()
     });

@@ -2,14 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tach_core::UnixTime;
 use tach_files::{Entry, Folder, Place};
 
-use super::{Rotation, with_end};
+use super::Rotation;
+use super::names::{compressed, is_compressed, part, time_of};
 use crate::host;
 use crate::sync::Lock;
 
@@ -201,10 +201,7 @@ fn beyond(
         names.len().saturating_sub(kept.max(1))
     });
     let by_age = keep_for.and_then(|age| UnixTime::now().checked_sub(age)).map_or(0, |since| {
-        let since = super::stamp(since);
-        let start = job.place.name().len() + ".".len();
-        let is_old = |name: &OsString| name.as_encoded_bytes()[start..] < *since.as_bytes();
-        names.partition_point(is_old)
+        names.partition_point(|name| time_of(name, job.place.name()) < Some(since))
     });
     by_count.max(by_bytes).max(by_age)
 }
@@ -217,39 +214,14 @@ fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<
         let is_open = state.lock().open.is_some_and(|open| !open.is_other(&entry));
         folder.is_own(&entry, &job.log) && (cfg!(not(unix)) || !is_open)
     };
+    let log = job.place.name();
     names.retain(|name| {
-        let rest = name.as_encoded_bytes().strip_prefix(job.place.name().as_encoded_bytes());
-        rest.and_then(|rest| rest.strip_prefix(b".")).is_some_and(is_time)
+        time_of(name, log).is_some()
             && folder.entry(name).is_ok_and(|found| found.is_some_and(is_old))
     });
-    names.sort_unstable();
+    // By time, since names with different offsets do not sort by their texts.
+    names.sort_by_cached_key(|name| (time_of(name, log), name.clone()));
     Ok(names)
-}
-
-/// Returns whether the end of a file's name is a time in the form that a rotation writes, with or
-/// without `.gz`.
-fn is_time(end: &[u8]) -> bool {
-    let end = end.strip_suffix(b".gz").unwrap_or(end);
-    let pattern = b"00000000T000000.000000Z";
-    end.len() == pattern.len()
-        && end.iter().zip(pattern).all(|(byte, kind)| match kind {
-            b'0' => byte.is_ascii_digit(),
-            _ => byte == kind,
-        })
-}
-
-fn is_compressed(name: &OsStr) -> bool {
-    Path::new(name).extension() == Some("gz".as_ref())
-}
-
-/// Returns the name of the compressed file.
-pub(super) fn compressed(name: &OsStr) -> OsString {
-    with_end(name, ".gz")
-}
-
-/// Returns the name of a compressed file while it is incomplete.
-fn part(compressed: &OsStr) -> OsString {
-    with_end(compressed, ".part")
 }
 
 /// What became of a file that was to be compressed.
@@ -270,6 +242,8 @@ fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<Outcome> {
 /// Replaces a file by a compressed copy.
 #[cfg(feature = "gzip")]
 fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
+    use std::path::Path;
+
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use tach_files::Access;
