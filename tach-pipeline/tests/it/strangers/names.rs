@@ -72,7 +72,7 @@ fn is_given_by_rotation(name: &str) -> bool {
     let zones = ["Z", "+dddd", "-dddd"];
     let has_zone = |zone: &&str| is_like(end, &format!("ddddddddTdddddd.dddddd{zone}"));
     // The time must exist: no month 13.
-    zones.iter().any(|zone| has_zone(&zone)) && {
+    zones.iter().any(has_zone) && {
         let zone = if end.len() == 23 {
             "Z".to_owned()
         } else {
