@@ -34,6 +34,9 @@ const LONGEST_TAG: usize = 32;
 
 /// A syslog daemon and the messages for it: see [`Sink::syslog`](crate::Sink::syslog).
 ///
+/// Messages are not encrypted. For TLS, let a daemon on this machine forward them: the page
+/// `docs/security.md` in tach's repository has the configurations of rsyslog and stunnel.
+///
 /// # Examples
 ///
 /// ```no_run
