@@ -237,8 +237,8 @@ impl<K> Sink<K> {
     /// no other sink a record. Zero drops as soon as the sink is slower than the records come.
     /// [`Duration::MAX`] drops nothing, and may stop all calls.
     ///
-    /// When the process ends, the other sinks are not waited for: the rest of the queues is passed to
-    /// all sinks at once.
+    /// When the process ends, the other sinks are not waited for: the rest of the queues is passed
+    /// to all sinks at once.
     ///
     /// A sink whose last try failed is not waited for: what its buffer has no room for is dropped
     /// until something is written again.
@@ -369,9 +369,9 @@ impl<K> Sink<K> {
         self
     }
 
-    /// Drops records, by level and target, for which `is_written` returns `false`, besides those that
-    /// [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the log
-    /// calls it, so it should return soon. The pipeline's own counts of dropped records pass.
+    /// Drops records, by level and target, for which `is_written` returns `false`, besides those
+    /// that [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the
+    /// log calls it, so it should return soon. The pipeline's own counts of dropped records pass.
     ///
     /// Records that the function logs are dropped. If the function panics, all records pass from
     /// then on, and an [incident](crate::Incident::Failed) of [`Task::Format`](crate::Task::Format)

@@ -87,8 +87,8 @@ impl Opened {
         wanted
     }
 
-    /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the default
-    /// for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
+    /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the
+    /// default for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
     pub(crate) fn new(
         sinks: Vec<Sink>,
         patience: Patience,

@@ -239,6 +239,9 @@ impl Output {
         let Some(file) = self.writer.file() else { return };
         if file.is_moved() {
             self.reopen(batch);
+            // Another process may have rotated the file, and compresses it only once no process
+            // writes it.
+            self.tidy();
         } else if self.rotation.pause().is_zero()
             && (self.is_rotation_due || file.is_due(batch.next(BATCH).len()))
         {
