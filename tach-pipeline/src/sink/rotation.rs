@@ -19,12 +19,6 @@ use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-<<<<<<< HEAD
-/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of
-/// an old file while it is compressed has 32 more.
-const LONGEST_NAME: usize = 255 - ".20261123T143000.123456Z.gz.part".len();
-=======
->>>>>>> time39
 /// The smallest limit for the size of a file: as much as one write of many events.
 const LEAST_BYTES: u64 = BATCH as u64;
 
