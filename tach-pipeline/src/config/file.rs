@@ -27,6 +27,8 @@ struct RotationKeys {
     max_bytes: Option<u64>,
     daily: bool,
     hourly: bool,
+    #[cfg(feature = "local-time")]
+    local_time: bool,
     at_start: bool,
     keep: Option<usize>,
     keep_bytes: Option<u64>,
@@ -55,6 +57,8 @@ impl RotationKeys {
         let to = set(Rotation::new(), self.max_bytes, Rotation::max_bytes);
         let to = turn_on(to, self.daily, Rotation::daily);
         let to = turn_on(to, self.hourly, Rotation::hourly);
+        #[cfg(feature = "local-time")]
+        let to = turn_on(to, self.local_time, Rotation::local_time);
         let to = turn_on(to, self.at_start, Rotation::at_start);
         let to = set(to, self.keep, Rotation::keep);
         let to = set(to, self.keep_bytes, Rotation::keep_bytes);
@@ -82,6 +86,8 @@ mod tests {
                 Rotation::new().hourly().keep_bytes(1_000_000).keep_for(week),
             ),
             ("at_start = true\ndaily = false", Rotation::new().at_start()),
+            #[cfg(feature = "local-time")]
+            ("daily = true\nlocal_time = true", Rotation::new().daily().local_time()),
             #[cfg(feature = "gzip")]
             ("daily = true\ngzip = true", Rotation::new().daily().gzip()),
         ];
