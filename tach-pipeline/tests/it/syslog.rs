@@ -241,7 +241,8 @@ fn the_options_of_a_format_within_messages_are_asked_for() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_message_that_a_host_refuses_is_sent_again() {
-    let daemon = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // At another address than other tests have, which could get the port while it is free.
+    let daemon = UdpSocket::bind("127.77.0.1:0").unwrap();
     let address = daemon.local_addr().unwrap();
     let pipeline = pipeline(Sink::syslog(Syslog::udp(&address.to_string()).rfc3164()));
     info(&pipeline, "before");
