@@ -22,7 +22,10 @@ pub(super) struct FileKeys {
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is the name of a method")]
+#[cfg_attr(
+    any(feature = "gzip", feature = "local-time"),
+    expect(clippy::struct_excessive_bools, reason = "each is the name of a method")
+)]
 struct RotationKeys {
     max_bytes: Option<u64>,
     daily: bool,
