@@ -142,11 +142,12 @@ impl State {
         if !self.follow_parents(moment) {
             return (line, false);
         }
-        let parent = parent.has_active_span().then(|| parent.span().span_context().clone());
-        let Some(parent) = parent.filter(|parent| parent.is_valid() && !parent.is_remote()) else {
+        let parent = parent.span();
+        let parent = parent.span_context();
+        if !parent.is_valid() || parent.is_remote() {
             return (line, true);
-        };
-        let listed = self.listed.find(&parent).filter(|entry| self.is_followed(entry));
+        }
+        let listed = self.listed.find(parent).filter(|entry| self.is_followed(entry));
         let of_parent = listed.map(|entry| entry.line).or_else(|| self.before(moment));
         (of_parent.unwrap_or(line), true)
     }

@@ -35,29 +35,51 @@ impl Present {
         instant: Instant,
         mut wall_ns: impl FnMut() -> u64,
     ) -> Self {
-        let ns_at = |instant| line.ns_at(lines.elapsed_ns(clock, instant));
-        let (now_ns, stepped_ns) = (ns_at(instant), line.ns_at(lines.stepped_ns()));
-        let has_ages = lines.is_system();
-        let present = Self { before_ns: now_ns, now_ns, wall_ns: wall_ns(), stepped_ns, has_ages };
+        let at_once = Bracket { before: instant, wall_ns: wall_ns(), after: instant };
+        let present = Self::of(clock, lines, line, lines.elapsed_ns(clock, instant), at_once);
         if !present.is_apart() {
             return present;
         }
         // The wall clock is read before tach's: an age may come out too short, never negative.
-        let Bracket { before, wall_ns, after } =
-            Bracket::read(clock, instant, present.wall_ns, wall_ns);
-        Self { before_ns: ns_at(before), now_ns: ns_at(after), wall_ns, ..present }
+        let bracket = Bracket::read(clock, instant, present.wall_ns, wall_ns);
+        Self::of(clock, lines, line, lines.elapsed_ns(clock, bracket.before), bracket)
+    }
+
+    /// Converts `bracket`, which begins at `elapsed_ns`, to `line`. Without a step the bracket's
+    /// end is not converted: it makes no difference.
+    #[inline]
+    pub(crate) fn of(
+        clock: &impl Clock,
+        lines: Lines,
+        line: Line,
+        elapsed_ns: u64,
+        bracket: Bracket,
+    ) -> Self {
+        let before_ns = line.ns_at(elapsed_ns);
+        let present = Self {
+            before_ns,
+            now_ns: before_ns,
+            wall_ns: bracket.wall_ns,
+            stepped_ns: line.ns_at(lines.stepped_ns()),
+            has_ages: lines.is_system(),
+        };
+        if !present.is_apart() {
+            return present;
+        }
+        Self { now_ns: line.ns_at(lines.elapsed_ns(clock, bracket.after)), ..present }
     }
 
     /// Returns whether the wall clock has been stepped since the line began.
     ///
     /// A thread that is held up between the reads finds the wall clock between them.
+    #[inline]
     pub(crate) fn is_apart(self) -> bool {
         let nearest_ns = self.wall_ns.clamp(self.before_ns, self.now_ns.max(self.before_ns));
         nearest_ns.abs_diff(self.wall_ns) >= STEP_NS
     }
 }
 
-fn wall_ns() -> u64 {
+pub(crate) fn wall_ns() -> u64 {
     adapter::wall_clock().as_nanos()
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod metadata;
 pub mod protobuf;
 mod record;
 mod scope;
+mod site;
 pub(crate) mod taken;
 pub(crate) mod value;
 

@@ -17,8 +17,8 @@
 //!
 //! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
 //! span begins with a field without a value, whose key is the span's name. The place in the source
-//! (one number, or file, line and module), the thread, the ids of the span and the event's name come
-//! last, if a format asks for them.
+//! (one number, or file, line and module), the thread, the ids of the span and the event's name
+//! come last, if a format asks for them.
 //!
 //! A record is an event or a [part of a span](RecordKind). Only parts of spans have ids before
 //! their fields.

@@ -9,7 +9,6 @@ use tach_core::Clock;
 use super::ClockedSpan;
 use crate::line::Line;
 use crate::listed::Entry;
-use crate::present::unix_ns;
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Adds the distance of the span's line from the current one.
@@ -23,15 +22,13 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Lists a span that started near a step, for its children.
     #[cold]
     pub(super) fn list(&self, context: &SpanContext) {
-        let elapsed_ns = unix_ns(self.start).wrapping_sub(self.line.0);
-        if self.lines.listed.add(context, Entry { line: self.line, elapsed_ns }) {
-            if self.has_ended {
-                self.lines.listed.end(context);
-            } else {
-                // ORDERING: Relaxed, because `unlist` has exclusive access.
-                self.is_listed.store(true, Ordering::Relaxed);
-            }
+        let entry = Entry { line: self.line, elapsed_ns: self.began_ns };
+        self.lines.listed.add(context, entry);
+        if self.has_ended {
+            self.lines.listed.end(context);
         }
+        // ORDERING: Relaxed, because `unlist` has exclusive access.
+        self.is_listed.store(true, Ordering::Relaxed);
     }
 
     /// Marks the span as ended in the list.
@@ -46,11 +43,12 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
+    use std::time::SystemTime;
 
     use opentelemetry::Context;
-    use opentelemetry::trace::{Span, Tracer, TracerProvider};
-    use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
-    use tach_core::{ManualClock, UnixTime};
+    use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracerProvider};
+    use tach_core::{Clock, ManualClock, UnixTime};
 
     use crate::clocked::Clocked;
 
@@ -87,6 +85,33 @@ mod tests {
             assert_eq!(used(), usize::from(!is_sampled));
             drop(late);
             assert_eq!(used(), 0);
+        }
+    }
+    /// A request is as old as its span, not as the start that its caller gave.
+    #[test]
+    fn children_follow_a_parent_whose_given_start_is_long_before_the_step() {
+        let start = UnixTime::from_nanos(1 << 60);
+        for (age_s, why) in [(1, "recent"), (30, "before the step"), (90, "before the boot")] {
+            let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(start)));
+            let exporter = InMemorySpanExporter::default();
+            let provider =
+                SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+            let tracer = Clocked::new(provider).with_clock(clock).tracer("it");
+            tracer.start_with_context("before", &Context::new()).end();
+            clock.advance(Duration::from_secs(60));
+            let [first, second] = [3600, 7200].map(Duration::from_secs);
+            clock.step_forward(first);
+            let given = SystemTime::from(clock.unix_time()) - Duration::from_secs(age_s);
+            let parent = tracer.span_builder("parent").with_start_time(given);
+            let parent = parent.start_with_context(&tracer, &Context::new());
+            let parent = Context::new().with_span(parent);
+            for step in [Duration::ZERO, second] {
+                let expected = SystemTime::from(clock.unix_time());
+                clock.step_forward(step);
+                tracer.start_with_context("child", &parent).end();
+                let child = exporter.get_finished_spans().unwrap().pop().unwrap();
+                assert_eq!(child.start_time, expected, "{why}, {step:?}");
+            }
         }
     }
 }

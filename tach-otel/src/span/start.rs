@@ -89,6 +89,7 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             lines,
             line: start.line,
             start: start.time,
+            began_ns: start.elapsed_ns,
             is_listed: AtomicBool::new(false),
             is_near_step: start.is_near_step,
             is_seen: AtomicBool::new(is_seen),
@@ -113,6 +114,7 @@ fn given_start<T, C: Clock>(
     let now = Start::at(tracer, parent, instant);
     let present = Present::read(&tracer.clock, tracer.lines, now.line, instant);
     let (time, is_given) = present.settle(builder, now.time);
+    // A start before the machine's boot wraps: too far ahead to be noted, like a chosen future.
     let at_ns = unix_ns(time).wrapping_sub(now.line.0);
     Start { time, at_ns, is_given, ..now }
 }

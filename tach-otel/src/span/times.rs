@@ -1,5 +1,6 @@
 //! The times of a span that is open.
 
+use core::time::Duration;
 use std::time::SystemTime;
 
 use opentelemetry::trace::Span;
@@ -9,6 +10,10 @@ use super::ClockedSpan;
 use crate::ahead::ERROR_NS;
 use crate::given::{self, MOMENT_NS};
 use crate::present::{Present, system_time, unix_ns};
+
+/// The longest distance of an end before its span's start that clocks may cause: longer than two
+/// steps that follow each other at once.
+const FAR: Duration = Duration::from_secs(60);
 
 impl<S: Span, C: Clock> ClockedSpan<S, C> {
     /// Returns the current time, which is not before any read that happened before this one.
@@ -83,9 +88,15 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         (is_recent && is_of_event).then(|| SystemTime::from(event).max(self.start))
     }
 
-    /// Returns an end that is kept, but not one before a start that tach read: the clocks' error,
-    /// or two steps before tach saw one, would make a negative duration, which breaks back ends.
+    /// Returns an end that is kept, but not one just before a start that tach read: the clocks'
+    /// error, or two steps before tach saw one, would make a negative duration, which breaks back
+    /// ends.
+    #[inline]
     pub(super) fn kept_end(&self, given: SystemTime) -> SystemTime {
-        if self.is_start_given { given } else { given.max(self.start) }
+        if self.is_start_given || self.start <= given {
+            return given;
+        }
+        let is_far = self.start.duration_since(given).is_ok_and(|before| before > FAR);
+        if is_far { given } else { self.start }
     }
 }

@@ -5,7 +5,7 @@ use core::cell::Cell;
 use core::{mem, str};
 use std::io;
 
-use tach_log::adapter;
+use tach_log::adapter::{self, Site};
 use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
@@ -34,10 +34,7 @@ mod field {
 /// The lowest number of the severity `ERROR`.
 const ERROR: u64 = 17;
 
-const FILE: &str = "code.file.path";
-const LINE: &str = "code.line.number";
-const THREAD_NAME: &str = "thread.name";
-const THREAD_ID: &str = "thread.id";
+/// The key of the names of the spans.
 const SPANS: &str = "span";
 
 /// The format of log records: each event is a `ScopeLogs` with one `LogRecord`, as a field of
@@ -110,20 +107,12 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
     let taken = taken(event);
     if shown.has(Metadata::Location) {
-        if let Some(file) = event.file() {
-            attributes.add_own(to, taken, FILE, Value::Str(file));
-        }
-        if let Some(line) = event.line() {
-            attributes.add_own(to, taken, LINE, line.into());
-        }
+        let place = Site { file: event.file(), line: event.line(), ..Site::default() };
+        attributes.add_place(to, taken, &place);
     }
     if shown.has(Metadata::Thread) {
-        if let Some(name) = event.thread_name() {
-            attributes.add_own(to, taken, THREAD_NAME, Value::Str(name));
-        }
-        if let Some(id) = event.thread_id() {
-            attributes.add_own(to, taken, THREAD_ID, id.into());
-        }
+        let (thread_id, thread_name) = (event.thread_id(), event.thread_name());
+        attributes.add_thread(to, taken, &Site { thread_id, thread_name, ..Site::default() });
     }
     if adapter::has_spans(event) && !taken.has(SPANS) {
         let longest = limits.length;
@@ -232,7 +221,7 @@ fn of_hex(id: &str) -> Vec<u8> {
 mod tests {
     use log::Level;
     use tach_core::UnixTime;
-    use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site};
+    use tach_log::adapter::{EachField, EachSpan, Fields, Parts};
 
     use super::super::protobuf::{Field, split_field};
     use super::*;
@@ -290,11 +279,15 @@ mod tests {
     fn no_attribute_has_a_key_twice() {
         const EXCEPTION: &str = "exception.message";
         const TRACE: &str = "exception.stacktrace";
+        const FILE: &str = "code.file.path";
+        const LINE: &str = "code.line.number";
+        const THREAD_ID: &str = "thread.id";
+        const THREAD_NAME: &str = "thread.name";
         let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, TRACE, "k"];
         for level in [Level::Info, Level::Error] {
             assert_eq!(keys(level, own), [&[LINE], &own[..]].concat(), "each field is unchanged");
         }
-        let place = [FILE, LINE, THREAD_NAME, THREAD_ID, SPANS];
+        let place = [FILE, LINE, THREAD_ID, THREAD_NAME, SPANS];
         let with_place = |own: &[&'static str]| [&place[..], own].concat();
         let texts: &[&str] = &["error", "err"];
         assert_eq!(keys(Level::Info, &["error", "err"]), with_place(texts));

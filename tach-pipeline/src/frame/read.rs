@@ -53,7 +53,7 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
 /// Returns how many of the records in `bytes` are events, and not parts of spans.
 pub(crate) fn events(bytes: &[u8]) -> usize {
     let is_event = |record: &&[u8]| {
-        Head::read(&mut Reader(record)).is_some_and(|head| head.part() == RecordKind::Event as u8)
+        Head::read(&mut Reader(record)).is_some_and(|head| head.record() == Some(RecordKind::Event))
     };
     split_all(bytes).filter(is_event).count()
 }
@@ -99,11 +99,11 @@ impl Head {
         }
     }
 
-    /// Returns the record's [kind](super::kind::RecordKind) as a number.
+    /// Returns the record's kind, unless it is unknown.
     #[inline]
-    fn part(&self) -> u8 {
-        let [part, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
-        part
+    fn record(&self) -> Option<RecordKind> {
+        let [number, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
+        RecordKind::of(number)
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry as a sink.
+//! The sink that sends to an OpenTelemetry collector.
 
 #[cfg(feature = "tracing")]
 mod durations;
@@ -74,7 +74,9 @@ impl Sink {
     /// A span ends when a thread leaves it for the last time, or when its last handle is dropped if
     /// no thread has entered it. It is sent after the last handles of the span and of its children
     /// were dropped. A span is sent with up to 3 MiB; the counts of dropped attributes, events and
-    /// links have the rest. `truncated_bytes` is the number of bytes that its texts lack.
+    /// links have the rest. The name and the description of the status have up to 64 KiB each, and
+    /// a longer `tracestate` is left out. `truncated_bytes` is the number of bytes that the span's
+    /// texts lack.
     ///
     /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too, and the events within
     /// spans. The children of such a span have a parent that the collector does not know. To filter

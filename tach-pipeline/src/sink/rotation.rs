@@ -19,6 +19,12 @@ use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+<<<<<<< HEAD
+/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of
+/// an old file while it is compressed has 32 more.
+const LONGEST_NAME: usize = 255 - ".20261123T143000.123456Z.gz.part".len();
+=======
+>>>>>>> time39
 /// The smallest limit for the size of a file: as much as one write of many events.
 const LEAST_BYTES: u64 = BATCH as u64;
 
@@ -35,10 +41,10 @@ const LEAST_BYTES: u64 = BATCH as u64;
 ///
 /// # Guarantees
 ///
-/// A file holds whole records. If a rotation fails, the records are written to the old file, and the
-/// rotation is tried again after one second, two and so on up to a minute: see
-/// [`Task::Rotate`](crate::Task::Rotate). A compressed file
-/// takes the place of an old one only when it is complete and on the disk.
+/// A file holds whole records. If a rotation fails, the records are written to the old file, and
+/// the rotation is tried again after one second, two and so on up to a minute: see
+/// [`Task::Rotate`](crate::Task::Rotate). A compressed file takes the place of an old one only when
+/// it is complete and on the disk.
 ///
 /// A new file, and a compressed one, keep the mode and the owner of the file before.
 ///
@@ -196,8 +202,8 @@ impl Rotation {
 
     /// Keeps old files of that many bytes in all, as they are on the disk, and deletes the oldest
     /// beyond: see [`keep`](Self::keep). Files that are still to be [compressed](Self::gzip) are
-    /// compressed first. The youngest old file stays even if it is longer, and the file that is being
-    /// written does not count.
+    /// compressed first. The youngest old file stays even if it is longer, and the file that is
+    /// being written does not count.
     ///
     /// Without `gzip`, fewer bytes than [`max_bytes`](Self::max_bytes) fail
     /// [`Builder::build`](crate::Builder::build), since no whole file would fit.
@@ -230,7 +236,8 @@ impl Rotation {
 
     /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
     ///
-    /// A file that a process left uncompressed at its exit is compressed after the next rotation.
+    /// A file that a process left uncompressed at its exit is compressed when the next pipeline is
+    /// built, or after the next rotation.
     ///
     /// # Examples
     ///

@@ -283,7 +283,7 @@ mod tests {
                     let its_left = left.get(&id).copied();
                     let closing = contexts.closing(id);
                     prop_assert_eq!(closing.as_ref().and_then(|it| it.left), its_left);
-                    let closed = closing.map(|it| { let context = it.context; contexts.remove(it); context });
+                    let closed = close(&contexts, id);
                     prop_assert_eq!(closed, map.remove(&id).map(|(context, _)| context));
                     left.remove(&id);
                 } else if step == 2 {

@@ -4,6 +4,8 @@ mod allocation;
 mod auto_traits;
 #[cfg(unix)]
 mod colors;
+#[cfg(feature = "config")]
+mod config;
 mod cut;
 #[cfg(feature = "tracing")]
 mod durations;

@@ -12,6 +12,7 @@ mod link;
 mod metadata;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use std::borrow::Cow;
 
@@ -22,19 +23,20 @@ use tach_otlp::adapter::{Attributes, SpanLimits, Taken};
 use tach_otlp::encode::in_scope;
 
 use self::error::add_error;
-use self::keys::{has_field, taken};
+use self::keys::{has_field, keys_and_loss};
 use self::link::flags;
 use self::metadata::add_metadata;
+use self::texts::NAME;
 use crate::filter::Levels;
-use crate::frame::{Origin, Start, TRACE_STATE, What};
+use crate::frame::{Lost, Origin, Start, TRACE_STATE, What};
 use crate::ids::SpanContext;
 use crate::spans::span::{Dropped, Item, Span};
 use crate::spans::status::{Code, Status};
 
 const INTERNAL: u64 = 1;
 
-/// The most bytes of a span, without its name and its status. Receivers of gRPC refuse messages of
-/// more than 4 MiB.
+/// The most bytes of a span, without its name, its status and its `tracestate`. Receivers of gRPC
+/// refuse messages of more than 4 MiB.
 const MOST_BYTES: usize = 3 * 1024 * 1024;
 
 /// The key that marks a span which was open when the process ended.
@@ -42,8 +44,8 @@ const UNFINISHED: &str = "tach.unfinished";
 /// The key that marks a span whose end, or an unknown number of whose parts, a full queue dropped.
 const INCOMPLETE: &str = "tach.incomplete";
 
-/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events that
-/// `levels` accept.
+/// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events
+/// that `levels` accept.
 pub(crate) fn write_span(
     to: &mut Vec<u8>,
     span: &Span<'_>,
@@ -96,14 +98,16 @@ impl<'a> Own<'a> {
         limits: &'a SpanLimits,
         levels: &'a Levels,
     ) -> Self {
-        let taken = taken(span);
+        let (taken, lost) = keys_and_loss(span);
+        let mut dropped = span.dropped;
+        dropped.bytes += lost;
         Self {
             limits,
             levels,
             span,
             start: at,
             taken,
-            name: start.name.into(),
+            name: texts::cut(start.name).into(),
             parent: start.parent,
             is_parent_remote: false,
             trace_state: String::new(),
@@ -112,7 +116,7 @@ impl<'a> Own<'a> {
             attributes: Attributes::new(field::ATTRIBUTES, limits.attributes),
             events: 0,
             links: 0,
-            dropped: span.dropped,
+            dropped,
             has_exception: taken.has_exception(),
         }
     }
@@ -157,16 +161,16 @@ impl<'a> Own<'a> {
 
     /// Appends the attributes that say what the span lacks.
     fn marks(&mut self, to: &mut Vec<u8>) {
-        let Self { span, attributes, taken, .. } = self;
+        let Self { span, attributes, taken, dropped, .. } = self;
         if span.is_unfinished {
             attributes.add_own(to, *taken, UNFINISHED, Value::Bool(true));
         }
         // An unfinished span has no end that could be missing.
-        if !span.has_end && !span.is_unfinished || span.dropped.is_more {
+        if !span.has_end && !span.is_unfinished || dropped.is_more {
             attributes.add_own(to, *taken, INCOMPLETE, Value::Bool(true));
         }
-        if span.dropped.bytes > 0 {
-            attributes.add_own(to, *taken, TRUNCATED, Value::U64(span.dropped.bytes));
+        if dropped.bytes > 0 {
+            attributes.add_own(to, *taken, TRUNCATED, Value::U64(dropped.bytes));
         }
     }
 
@@ -191,12 +195,13 @@ impl<'a> Own<'a> {
         }
         fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
         number(to, field::KIND, self.kind);
-        let Dropped { attributes, events, links, has_error, .. } = self.dropped;
-        self.status.dropped(has_error);
+        let Lost { attributes, events, links, .. } = self.dropped.parts;
+        self.status.dropped(self.dropped);
         if self.status.code != Code::Unset {
             message(to, field::STATUS, |to| {
-                if !self.status.description.is_empty() {
-                    bytes(to, field::STATUS_MESSAGE, self.status.description.as_bytes());
+                let description = texts::cut(&self.status.description);
+                if !description.is_empty() {
+                    bytes(to, field::STATUS_MESSAGE, description.as_bytes());
                 }
                 number(to, field::STATUS_CODE, self.status.code as u64);
             });
@@ -215,20 +220,29 @@ impl<'a> Own<'a> {
     }
 
     fn field(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
-        let before = to.len();
         match (key, value) {
-            ("otel.name", Value::Str(name)) => self.name = name.to_owned().into(),
-            (TRACE_STATE, Value::Str(state)) => state.clone_into(&mut self.trace_state),
+            (NAME, Value::Str(name)) => self.name = texts::cut(name).to_owned().into(),
+            (TRACE_STATE, Value::Str(state)) => {
+                texts::whole(state).clone_into(&mut self.trace_state);
+            }
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
             (key, Value::Error(chain)) => {
                 self.exception(to, chain);
                 let span = self.span;
-                add_error(to, &mut self.attributes, key, chain, |key| has_field(span, key));
+                self.add(to, |attributes, to| {
+                    add_error(to, attributes, key, chain, |key| has_field(span, key));
+                });
             }
-            (key, value) => self.attributes.add(to, key, value),
+            (key, value) => self.add(to, |attributes, to| attributes.add(to, key, value)),
         }
+    }
+
+    /// Appends attributes by `write`. If the span is too long with them, drops them.
+    fn add(&mut self, to: &mut Vec<u8>, write: impl FnOnce(&mut Attributes, &mut Vec<u8>)) {
+        let (before, count) = (to.len(), self.attributes.count());
+        write(&mut self.attributes, to);
         if !self.fits(to, before) {
-            self.attributes.add_dropped(1);
+            self.attributes.drop_after(count);
         }
     }
 }

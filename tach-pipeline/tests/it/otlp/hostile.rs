@@ -193,8 +193,8 @@ fn check(answer: &Answer) {
     });
     let sink = counts(&pipeline);
     if answer.is_in_time() {
-        // No span that was accepted counts as dropped. Others may count as written: the wrong answer
-        // may be one that accepts.
+        // No span that was accepted counts as dropped. Others may count as written: the wrong
+        // answer may be one that accepts.
         let accepted = accepted.load(Ordering::Relaxed);
         assert!(accepted <= sink.written() + sink.waiting(), "{accepted} {sink:?} {answer:?}");
         // Halving finds one of a hundred, or of some more, by twice seven requests.

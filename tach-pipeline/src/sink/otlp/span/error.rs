@@ -11,7 +11,7 @@ impl Own<'_> {
     /// Appends the first error of the span or of its events as attributes of the span.
     pub(super) fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         if !mem::replace(&mut self.has_exception, true) {
-            self.attributes.add_exception(to, chain);
+            self.add(to, |attributes, to| attributes.add_exception(to, chain));
         }
     }
 }

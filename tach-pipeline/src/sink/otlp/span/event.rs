@@ -11,9 +11,8 @@ use tach_otlp::adapter::{Attributes, Metadata, Taken};
 
 use super::error::add_error;
 use super::keys::own_keys;
-use super::metadata::add_place;
 use super::{Own, field};
-use crate::frame::Frame;
+use crate::frame::{Frame, Lost};
 
 /// The name of an event whose only text is an error.
 const EXCEPTION: &str = "exception";
@@ -35,8 +34,7 @@ impl Own<'_> {
             to.truncate(before);
         }
         if !self.fits(to, before) || to.len() == before {
-            let count = u32::from(is_in_span);
-            self.dropped.events = self.dropped.events.saturating_add(count);
+            self.dropped.add(Lost { events: is_in_span.into(), ..Lost::default() });
         } else {
             self.events += 1;
         }
@@ -64,7 +62,7 @@ impl Own<'_> {
             attributes.add_own(to, taken, "target", Value::Str(event.target));
         }
         if shown.event_has(Metadata::Location) {
-            add_place(to, &mut attributes, taken, &event.site);
+            attributes.add_place(to, taken, &event.site);
         }
         let is_error = event.level.of_log() == log::Level::Error;
         let mut has_exception = taken.has_exception();

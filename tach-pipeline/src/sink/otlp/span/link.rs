@@ -6,7 +6,7 @@ use tach_otlp::adapter::protobuf::{bytes, fixed_32, message};
 use tach_otlp::adapter::{AttributeLimits, Attributes};
 
 use super::{Own, field, ids};
-use crate::frame::{Linked, Origin, TRACE_STATE};
+use crate::frame::{Linked, Lost, Origin, TRACE_STATE};
 use crate::ids::SAMPLED;
 
 /// OTLP's flags for the parent or the linked span: `IS_LOCAL` means known to be local, and
@@ -26,7 +26,7 @@ impl Own<'_> {
         if has_room && self.fits(to, before) {
             self.links += 1;
         } else {
-            self.dropped.links = self.dropped.links.saturating_add(1);
+            self.dropped.add(Lost { links: 1, ..Lost::default() });
         }
     }
 }
