@@ -1,6 +1,5 @@
 //! Wakes a task when its budget ends: a sleep of tokio's for each call that waits.
 
-use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
@@ -126,34 +125,29 @@ pub(crate) struct BodyAlarm {
     /// By tokio's clock. `None` before the body first waits, or if its budget never ends.
     end: Option<Instant>,
     timer: Option<Pin<Box<Timer>>>,
-    is_in_pause: bool,
 }
 
 impl BodyAlarm {
     /// Creates an alarm. The end is known if the head of the response had to wait.
     #[inline]
     pub(crate) fn new(end: Option<Instant>) -> Self {
-        Self { end, timer: None, is_in_pause: false }
+        Self { end, timer: None }
     }
 
-    /// Ends a pause, because the body had a frame.
-    #[inline]
-    pub(crate) fn resume(&mut self) {
-        self.is_in_pause = false;
-    }
-
-    /// Returns `Ready(false)` at the end of the budget, `Ready(true)` after a pause of `idle`.
+    /// Returns `Ready(false)` at the end of the budget, `Ready(true)` after a pause of `idle`, which
+    /// begins now if `is_new`.
     pub(crate) fn poll_end(
         &mut self,
         budget: &Budget,
         idle: Duration,
+        is_new: bool,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
         let is_by_clock = budget.start().1.is_some() || self.timer.is_none();
         if is_by_clock && budget.is_exhausted() {
             return Poll::Ready(false);
         }
-        if !mem::replace(&mut self.is_in_pause, true) {
+        if is_new {
             let now = Instant::now();
             if self.end.is_none() && budget.total() < Duration::MAX {
                 self.end = now.checked_add(budget.remaining());

@@ -1,6 +1,7 @@
 //! Bodies that end with a budget.
 
 use core::error::Error as StdError;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -12,7 +13,7 @@ use tach_core::Budget;
 
 use crate::alarm::BodyAlarm;
 use crate::counts::Outcome;
-use crate::current::{Entered, OuterEnd};
+use crate::current::{Current, Entered, OuterEnd};
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc;
 use crate::shared::Counted;
@@ -89,6 +90,7 @@ pub(crate) struct End {
     pub(crate) parent: Option<OuterEnd>,
     pub(crate) alarm: BodyAlarm,
     pub(crate) has_begun: bool,
+    pub(crate) is_in_pause: bool,
     pub(crate) is_grpc: bool,
     pub(crate) counted: Option<Counted>,
 }
@@ -107,10 +109,7 @@ impl<B> BudgetBody<B> {
     /// ```
     #[must_use]
     pub fn new(body: B, budget: Budget) -> Self {
-        let alarm = BodyAlarm::new(None);
-        let (parent, counted) = (None, None);
-        let end = End { budget, parent, alarm, has_begun: false, is_grpc: false, counted };
-        Self::with_end(body, Some(end))
+        Self::with_end(body, Some(End::new(budget, None, BodyAlarm::new(None), false, None)))
     }
 
     #[inline]
@@ -166,7 +165,7 @@ where
             ContentNow::Inner { body } => body,
             ContentNow::Own { bytes } if bytes.is_empty() => return Poll::Ready(None),
             ContentNow::Own { bytes } => {
-                return Poll::Ready(Some(Ok(Frame::data(core::mem::take(bytes).into()))));
+                return Poll::Ready(Some(Ok(Frame::data(mem::take(bytes).into()))));
             }
         };
         let Some(end) = this.end else { return body.poll_frame(cx).map_err(Into::into) };
@@ -175,10 +174,11 @@ where
         // would abort the connection.
         let mut is_pause = false;
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
-            let entered = Entered::new(end.budget, None, Some(cx.waker()));
+            let mut outer = None;
+            let entered = Entered::new(&mut outer, &Current::of(end.budget), Some(cx.waker()));
             if let Poll::Ready(frame) = body.poll_frame(cx).map_err(Into::into) {
                 end.has_begun = true;
-                end.alarm.resume();
+                end.is_in_pause = false;
                 if frame.as_ref().is_none_or(|frame| frame.as_ref().is_ok_and(Frame::is_trailers)) {
                     // The body is over, so its budget can't end it.
                     *this.end = None;
@@ -191,7 +191,8 @@ where
             if is_ended_by_outer && idle == Duration::MAX {
                 return Poll::Pending;
             }
-            is_pause = ready!(end.alarm.poll_end(&end.budget, idle, cx));
+            let is_new = !mem::replace(&mut end.is_in_pause, true);
+            is_pause = ready!(end.alarm.poll_end(&end.budget, idle, is_new, cx));
             // The outer body ends together with this one, drops it, and counts the end.
             if is_ended_by_outer && !is_pause {
                 return Poll::Pending;
@@ -219,6 +220,17 @@ where
 }
 
 impl End {
+    #[inline]
+    pub(crate) fn new(
+        budget: Budget,
+        parent: Option<OuterEnd>,
+        alarm: BodyAlarm,
+        is_grpc: bool,
+        counted: Option<Counted>,
+    ) -> Self {
+        Self { budget, parent, alarm, has_begun: false, is_in_pause: false, is_grpc, counted }
+    }
+
     /// Returns the longest pause that the settings allow.
     fn idle(&self) -> Duration {
         self.counted.as_ref().map_or(Duration::MAX, |counted| counted.shared.settings.idle)

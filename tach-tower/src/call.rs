@@ -1,7 +1,6 @@
 //! A call of the inner service, which may have to wait for it.
 
 use core::mem;
-use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use std::sync::Arc;
@@ -10,8 +9,7 @@ use pin_project_lite::pin_project;
 use tach_core::Budget;
 use tower_service::Service;
 
-use crate::current::Entered;
-use crate::limits::Whole;
+use crate::current::{Current, Entered};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -60,19 +58,19 @@ impl<S> Waits<S> {
     }
 
     /// Calls the inner service, or begins to wait for it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn call<R>(
         &mut self,
         request: R,
-        budget: Budget,
-        whole: &Whole,
+        current: &Current,
         wait: impl FnOnce() -> Wait<R>,
     ) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
         if mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready {
-            let _entered = Entered::new(budget, Some(whole), None);
+            let mut outer = None;
+            let _entered = Entered::new(&mut outer, current, None);
             return Call::Running { future: self.inner.call(request) };
         }
         // The instance that has begun to wait moves into the future, and keeps its place in the
@@ -130,13 +128,15 @@ pin_project! {
             #[pin]
             future: S::Future,
         },
-        Over,
     }
 }
 
 impl<S: Service<R>, R> Waiting<S, R> {
     /// Calls the service once it is ready. Returns `Ok(None)` if too little time is left then.
-    fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<S::Future>, S::Error>> {
+    pub(crate) fn poll_start(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
         let Wait { shared, whole, is_grpc, announce } = &self.wait;
         // The current budget is that of the head. It may end before `whole`, which has the body.
@@ -147,26 +147,5 @@ impl<S: Service<R>, R> Waiting<S, R> {
                 write(&shared.settings, whole.remaining(), &mut request, *is_grpc)
             });
         Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
-    }
-}
-
-impl<S: Service<R>, R> Future for Call<S, R> {
-    /// `None` if too little time was left when the service was ready.
-    type Output = Option<Result<S::Response, S::Error>>;
-
-    #[inline(always)]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            let called = match self.as_mut().project() {
-                CallNow::Running { future } => return future.poll(cx).map(Some),
-                CallNow::Waiting { waiting } => match ready!(waiting.poll_start(cx)) {
-                    Err(error) => return Poll::Ready(Some(Err(error))),
-                    Ok(called) => called,
-                },
-                CallNow::Over => return Poll::Ready(None),
-            };
-            // Drops the service that waited. If it was not called, that releases its permit.
-            self.set(called.map_or(Self::Over, |future| Self::Running { future }));
-        }
     }
 }

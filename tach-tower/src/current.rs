@@ -9,23 +9,28 @@ use core::time::Duration;
 use pin_project_lite::pin_project;
 use tach_core::{Budget, Instant};
 
-use crate::limits::Whole;
-
 thread_local! {
     /// Set while a future with a budget is polled.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    /// The waker that the end of the current budget wakes. `None` if nothing ends with the budget:
+    /// layers and `enforce` end a future, `scope` does not.
+    static WOKEN: Cell<Option<Woken>> = const { Cell::new(None) };
 }
 
-#[derive(Clone, Copy)]
-struct Current {
-    budget: Budget,
+/// The budget of the code that runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Current {
+    pub(crate) budget: Budget,
     /// The total for the response with its body. Greater than the budget's if that is the head's.
-    whole: Duration,
+    pub(crate) whole: Duration,
     /// Whether the layer around a client set the budget.
-    is_client: bool,
-    /// The waker that the end of the budget wakes. `None` if nothing ends with the budget: layers
-    /// and `enforce` end a future, `scope` does not.
-    woken: Option<Woken>,
+    pub(crate) is_client: bool,
+}
+
+impl Current {
+    pub(crate) fn of(budget: Budget) -> Self {
+        Self { budget, whole: budget.total(), is_client: false }
+    }
 }
 
 /// The identity of a waker. Only compared while the waker exists.
@@ -105,14 +110,14 @@ pub fn current() -> Option<Budget> {
 /// # }
 /// ```
 pub fn scope<F: Future>(budget: Budget, future: F) -> impl Future<Output = F::Output> {
-    Scope { future, budget }
+    Scope { future, current: Current::of(budget) }
 }
 
 pin_project! {
     struct Scope<F> {
         #[pin]
         future: F,
-        budget: Budget,
+        current: Current,
     }
 }
 
@@ -121,26 +126,29 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(*this.budget, None, None);
+        let mut outer = None;
+        let _entered = Entered::new(&mut outer, this.current, None);
         this.future.poll(cx)
     }
 }
 
-/// Makes a budget the current one. Its drop restores the outer budget.
-pub(crate) struct Entered(Option<Current>);
+/// The budget that was current before another, and what it wakes.
+pub(crate) type Outer = Option<(Current, Option<Woken>)>;
 
-impl Entered {
+/// Makes a budget the current one. Its drop restores the outer budget.
+pub(crate) struct Entered<'a>(&'a mut Outer);
+
+impl<'a> Entered<'a> {
+    /// `outer` is `None`. It is a place of the caller's, so that no empty budget is moved.
     #[inline]
-    pub(crate) fn new(budget: Budget, whole: Option<&Whole>, ended_by: Option<&Waker>) -> Self {
-        let (whole, is_client) =
-            whole.map_or((budget.total(), false), |whole| (whole.total, whole.is_client));
+    pub(crate) fn new(outer: &'a mut Outer, current: &Current, ended_by: Option<&Waker>) -> Self {
         let woken = ended_by.map(|waker| (waker.data(), waker.vtable()));
-        CURRENT.with(|current| {
-            // Most requests have no outer budget. Then nothing is copied.
-            let outer = if current.get().is_none() { None } else { current.get() };
-            current.set(Some(Current { budget, whole, is_client, woken }));
-            Self(outer)
-        })
+        if let Some(current) = CURRENT.get() {
+            *outer = Some((current, WOKEN.get()));
+        }
+        CURRENT.set(Some(*current));
+        WOKEN.set(woken);
+        Self(outer)
     }
 
     /// Returns whether the outer budget ends the future at `end` or before. `end` is by the clock of
@@ -155,13 +163,13 @@ impl Entered {
         own: &Budget,
         cx: &Context<'_>,
     ) -> bool {
-        let (Some(end), Some(Current { budget, woken: Some(woken), .. })) = (end, self.0) else {
+        let (Some(end), Some((Current { budget, .. }, Some(woken)))) = (end, &*self.0) else {
             return false;
         };
         let waker = cx.waker();
         budget.start().0 == end.start
             && budget.total() <= end.total
-            && clock_of(&budget) == clock_of(own)
+            && clock_of(budget) == clock_of(own)
             && woken.0 == waker.data()
             && ptr::eq(woken.1, waker.vtable())
     }
@@ -173,12 +181,15 @@ fn clock_of(budget: &Budget) -> Option<*const ()> {
     budget.start().1.map(|clock| ptr::from_ref(clock).cast())
 }
 
-impl Drop for Entered {
+impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        match self.0 {
+        match *self.0 {
             None => CURRENT.set(None),
-            outer => CURRENT.set(outer),
+            Some((current, woken)) => {
+                CURRENT.set(Some(current));
+                WOKEN.set(woken);
+            }
         }
     }
 }

@@ -11,12 +11,13 @@ use tower_service::Service;
 
 use crate::alarm::BodyAlarm;
 use crate::body::{BudgetBody, End};
-use crate::call::Call;
+use crate::call::{Call, CallNow};
 use crate::counts::Outcome;
+use crate::current::{Current, Entered};
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc;
 use crate::limited::Limited;
-use crate::limits::Whole;
+use crate::limits::Limits;
 use crate::shared::Counted;
 use crate::side::Side;
 
@@ -55,8 +56,6 @@ pin_project! {
     {
         #[pin]
         call: Limited<Call<S, R>>,
-        // The time for the response with its body.
-        whole: Whole,
         is_grpc: bool,
         // `None` once the response is ready.
         counted: Option<Counted>,
@@ -66,31 +65,56 @@ pin_project! {
 
 impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
     #[inline]
-    pub(crate) fn new(
-        call: Limited<Call<S, R>>,
-        whole: Whole,
-        is_grpc: bool,
-        counted: Counted,
-    ) -> Self {
-        Self { call, whole, is_grpc, counted: Some(counted), side: PhantomData }
+    pub(crate) fn new(call: Limited<Call<S, R>>, is_grpc: bool, counted: Counted) -> Self {
+        Self { call, is_grpc, counted: Some(counted), side: PhantomData }
     }
 
-    /// Returns the inner result, or `None` if the budget ended first.
-    #[inline(always)]
-    pub(crate) fn poll_result(
-        self: Pin<&mut Self>,
+    /// Polls the call. Returns `answer` of a response, or `fail` of an error, or of `None` if the
+    /// budget ended first. Both return what this future returns, so that no response is wrapped in
+    /// another enum, which would copy it.
+    #[inline]
+    pub(crate) fn poll_by<T>(
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<S::Response, S::Error>>> {
-        let mut this = self.project();
-        let spent = |call: &Call<S, R>| match call {
-            Call::Waiting { .. } => Spent::Waiting,
-            _ => Spent::Running,
+        answer: impl FnOnce(Pin<&mut Self>, S::Response) -> T,
+        fail: impl FnOnce(Pin<&mut Self>, Option<S::Error>) -> T,
+    ) -> Poll<T> {
+        let mut limited = self.as_mut().project().call;
+        let this = limited.as_mut().project();
+        let Some(mut call) = this.future.as_pin_mut() else {
+            return Poll::Ready(fail(self, None));
         };
-        let result = ready!(this.call.as_mut().poll_until(cx, Some(this.whole), spent));
-        if let Some(None) = result {
-            this.call.as_mut().note(Spent::Waiting);
+        let mut outer = None;
+        let entered = Entered::new(&mut outer, &this.limits.current, Some(cx.waker()));
+        let (failed, spent) = loop {
+            let called = match call.as_mut().project() {
+                CallNow::Running { future } => match future.poll(cx) {
+                    Poll::Ready(Ok(response)) => {
+                        drop(entered);
+                        return Poll::Ready(answer(self, response));
+                    }
+                    Poll::Ready(Err(error)) => break (Some(error), Spent::Running),
+                    Poll::Pending => break (None, Spent::Running),
+                },
+                CallNow::Waiting { waiting } => match waiting.poll_start(cx) {
+                    Poll::Ready(Ok(called)) => called,
+                    Poll::Ready(Err(error)) => break (Some(error), Spent::Waiting),
+                    Poll::Pending => break (None, Spent::Waiting),
+                },
+            };
+            // Drops the service that waited. If it was not called, that releases its permit.
+            let Some(future) = called else {
+                drop(entered);
+                limited.end(Spent::Waiting);
+                return Poll::Ready(fail(self, None));
+            };
+            call.set(Call::Running { future });
+        };
+        match failed {
+            Some(_) => drop(entered),
+            None => ready!(limited.poll_end(entered, spent, cx)),
         }
-        Poll::Ready(result.flatten())
+        Poll::Ready(fail(self, failed))
     }
 
     /// Counts a request that has no response. Returns the inner error, or in `Err` the end of the
@@ -106,11 +130,11 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         if let Some(error) = failed {
             // A client that reads the header, such as tonic's channel, may end the call at the same
             // moment as its budget, with an error of its own.
-            if !K::IS_CLIENT || !self.call.budget.is_exhausted() {
+            if !K::IS_CLIENT || !self.call.limits.current.budget.is_exhausted() {
                 drop(self.counted(Outcome::Answered));
                 return Ok(K::error(error));
             }
-            self.as_mut().project().call.note(Spent::Running);
+            self.as_mut().project().call.end(Spent::Running);
         }
         let exhausted = self.call.exhausted();
         Err((exhausted, self.counted(Outcome::Exhausted)))
@@ -127,20 +151,19 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         counted
     }
 
-    /// Wraps the body of a response in the rest of the time. The request is counted when its body
-    /// is over.
+    /// Returns the end of the response's body; `None` if nothing limits it. The request is counted
+    /// when its body is over.
     #[inline]
-    fn limit<B>(mut self: Pin<&mut Self>, response: Response<B>) -> Response<BudgetBody<B>> {
+    fn end(mut self: Pin<&mut Self>) -> Option<End> {
         let counted = self.as_mut().counted(Outcome::Answered);
-        let (call, whole, is_grpc) = (&self.call, self.whole, self.is_grpc);
-        let budget = counted.shared.settings.of_body(call.budget, whole.total, &call.alarm);
-        let end = budget.map(|budget| {
-            let alarm = BodyAlarm::new(call.alarm.end_of(&budget, &call.budget));
-            let parent = whole.parent.filter(|_| budget.total() == whole.total);
-            let counted = Some(counted);
-            End { budget, parent, alarm, has_begun: false, is_grpc, counted }
-        });
-        response.map(|body| BudgetBody::with_end(body, end))
+        let Limits { current: Current { budget: head, whole, .. }, whole_parent, .. } =
+            &self.call.limits;
+        let alarm = &self.call.alarm;
+        let total = counted.shared.settings.of_body(*whole, || alarm.elapsed(head))?;
+        let budget = head.lasting(total);
+        let parent = if total == *whole { *whole_parent } else { None };
+        let alarm = BodyAlarm::new(alarm.end_of(&budget, head));
+        Some(End::new(budget, parent, alarm, self.is_grpc, Some(counted)))
     }
 }
 
@@ -152,24 +175,27 @@ where
     type Output = Result<Response<BudgetBody<B>>, K::Error>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let failed = match ready!(self.as_mut().poll_result(cx)) {
-            Some(Ok(response)) => return Poll::Ready(Ok(self.limit(response))),
-            Some(Err(error)) => Some(error),
-            None => None,
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = |future: Pin<&mut Self>, response: Response<B>| {
+            let end = future.end();
+            Ok(response.map(|body| BudgetBody::with_end(body, end)))
         };
-        let is_grpc = self.is_grpc;
-        let answer = match self.ended(failed) {
-            Ok(error) => Err(error),
-            Err((exhausted, _)) if is_grpc => Ok(grpc::response(&exhausted)),
-            Err((exhausted, counted)) => K::ended(exhausted, &counted.shared.settings),
-        };
-        Poll::Ready(answer.map(|response| response.map(BudgetBody::own)))
+        self.poll_by(cx, answer, |future, failed| {
+            let is_grpc = future.is_grpc;
+            let answer = match future.ended(failed) {
+                Ok(error) => Err(error),
+                Err((exhausted, _)) if is_grpc => Ok(grpc::response(&exhausted)),
+                Err((exhausted, counted)) => K::ended(exhausted, &counted.shared.settings),
+            };
+            answer.map(|response| response.map(BudgetBody::own))
+        })
     }
 }
 
 impl<S: Service<R>, R, K> fmt::Debug for ResponseFuture<S, R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").field("budget", &self.call.budget).finish_non_exhaustive()
+        f.debug_struct("ResponseFuture")
+            .field("budget", &self.call.limits.current.budget)
+            .finish_non_exhaustive()
     }
 }

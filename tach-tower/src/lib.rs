@@ -122,7 +122,6 @@
 //! - `reqwest`: [`BudgetService`] around a client of reqwest.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::inline_always, reason = "otherwise a response or a request is copied once more")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alarm;

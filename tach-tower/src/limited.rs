@@ -7,18 +7,16 @@ use pin_project_lite::pin_project;
 use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::{Entered, OuterEnd};
+use crate::current::Entered;
 use crate::exhausted::{Exhausted, Spent};
-use crate::limits::Whole;
+use crate::limits::Limits;
 
 pin_project! {
     pub(crate) struct Limited<F> {
         // `None` after the end of the budget, or if there was no time to begin.
         #[pin]
-        future: Option<F>,
-        pub(crate) budget: Budget,
-        // The end of the outer budget, if this one has no earlier end of its own.
-        parent: Option<OuterEnd>,
+        pub(crate) future: Option<F>,
+        pub(crate) limits: Limits,
         // What the budget was spent on. Set at its end.
         spent: Spent,
         #[pin]
@@ -28,55 +26,45 @@ pin_project! {
 
 impl<F> Limited<F> {
     #[inline]
-    pub(crate) fn new(future: Option<F>, budget: Budget, parent: Option<OuterEnd>) -> Self {
-        Self { future, budget, parent, spent: Spent::Before, alarm: Alarm::default() }
+    pub(crate) fn new(future: Option<F>, limits: Limits) -> Self {
+        Self { future, limits, spent: Spent::Before, alarm: Alarm::default() }
     }
 
-    /// Sets what the budget was spent on.
+    /// Returns `Ready` once the budget of the future, which is pending, has ended. The future is
+    /// dropped then.
+    #[inline]
+    pub(crate) fn poll_end(
+        mut self: Pin<&mut Self>,
+        entered: Entered<'_>,
+        spent: Spent,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let this = self.as_mut().project();
+        let Limits { current, parent, .. } = this.limits;
+        // The outer layer ends together with this future: it drops the future, and counts the end.
+        let is_ended = entered.is_ended_by(*parent, &current.budget, cx);
+        drop(entered);
+        if is_ended {
+            return Poll::Pending;
+        }
+        ready!(this.alarm.poll_end(&current.budget, cx));
+        self.end(spent);
+        Poll::Ready(())
+    }
+
+    /// Drops the future, and sets what the budget was spent on.
     #[cold]
-    pub(crate) fn note(self: Pin<&mut Self>, spent: Spent) {
-        *self.project().spent = spent;
+    pub(crate) fn end(self: Pin<&mut Self>, spent: Spent) {
+        let mut this = self.project();
+        *this.spent = spent;
+        // The future may hold a resource that others wait for, so drop it before the response.
+        this.future.set(None);
     }
 
     /// Returns the error of the budget that has ended.
     #[cold]
     pub(crate) fn exhausted(&self) -> Exhausted {
-        Exhausted::new(&self.budget, self.parent, self.spent)
-    }
-}
-
-impl<F: Future> Limited<F> {
-    /// Polls the future, and returns its result even if the budget is exhausted by then. If the
-    /// budget ends first, drops the future, keeps the value of `spent`, and returns `None`. `whole` is
-    /// the time for a response with its body.
-    #[inline(always)]
-    pub(crate) fn poll_until(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        whole: Option<&Whole>,
-        spent: impl FnOnce(&F) -> Spent,
-    ) -> Poll<Option<F::Output>> {
-        let mut this = self.project();
-        let Some(future) = this.future.as_mut().as_pin_mut() else {
-            return Poll::Ready(None);
-        };
-        let entered = Entered::new(*this.budget, whole, Some(cx.waker()));
-        if let Poll::Ready(output) = future.poll(cx) {
-            return Poll::Ready(Some(output));
-        }
-        // The outer layer ends together with this future: it drops the future, and counts the end.
-        let is_ended = entered.is_ended_by(*this.parent, this.budget, cx);
-        drop(entered);
-        if is_ended {
-            return Poll::Pending;
-        }
-        ready!(this.alarm.poll_end(this.budget, cx));
-        if let Some(future) = this.future.as_ref().as_pin_ref() {
-            *this.spent = spent(&future);
-        }
-        // The future may hold a resource that others wait for, so drop it before the response.
-        this.future.set(None);
-        Poll::Ready(None)
+        Exhausted::new(&self.limits.current.budget, self.limits.parent, self.spent)
     }
 }
 
@@ -120,14 +108,22 @@ pub fn enforce<F: Future>(
 ) -> impl Future<Output = Result<F::Output, Exhausted>> {
     let future = (!budget.is_exhausted()).then_some(future);
     // The caller asked for this end, so it is not left to an outer budget, even to the same one.
-    Limited::new(future, budget, None)
+    Limited::new(future, Limits::of(budget))
 }
 
 impl<F: Future> Future for Limited<F> {
     type Output = Result<F::Output, Exhausted>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.as_mut().poll_until(cx, None, |_| Spent::Running));
-        Poll::Ready(result.ok_or_else(|| self.exhausted()))
+        let this = self.as_mut().project();
+        if let Some(future) = this.future.as_pin_mut() {
+            let mut outer = None;
+            let entered = Entered::new(&mut outer, &this.limits.current, Some(cx.waker()));
+            if let Poll::Ready(output) = future.poll(cx) {
+                return Poll::Ready(Ok(output));
+            }
+            ready!(self.as_mut().poll_end(entered, Spent::Running, cx));
+        }
+        Poll::Ready(Err(self.exhausted()))
     }
 }

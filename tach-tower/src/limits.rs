@@ -5,30 +5,25 @@ use core::time::Duration;
 use http::{HeaderMap, Method};
 use tach_core::Budget;
 
-use crate::alarm::Alarm;
 use crate::counts::Counts;
-use crate::current::{OuterEnd, whole_of};
+use crate::current::{Current, OuterEnd, whole_of};
 use crate::settings::Settings;
 
 /// The budget of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Ends with the head of the response.
-    pub(crate) budget: Budget,
+    pub(crate) current: Current,
     /// The end of the outer budget, if the head has no earlier end of its own.
     pub(crate) parent: Option<OuterEnd>,
-    pub(crate) whole: Whole,
+    /// The end of the outer budget, if the response with its body has no earlier end of its own.
+    pub(crate) whole_parent: Option<OuterEnd>,
 }
 
-/// The time for a response with its body.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Whole {
-    /// From the start of the request's budget.
-    pub(crate) total: Duration,
-    /// The end of the outer budget, if the response has no earlier end of its own.
-    pub(crate) parent: Option<OuterEnd>,
-    /// Whether the layer is around a client.
-    pub(crate) is_client: bool,
+impl Limits {
+    pub(crate) fn of(budget: Budget) -> Self {
+        Self { current: Current::of(budget), parent: None, whole_parent: None }
+    }
 }
 
 impl Settings {
@@ -47,10 +42,12 @@ impl Settings {
         let limit = limit.min(cap);
         let own_head = limit.min(self.head);
         let Some(outer) = outer else {
-            let budget = Budget::new(limit);
-            let budget = self.clock.map_or(budget, |clock| budget.with_clock(clock));
-            let whole = Whole { total: limit, parent: None, is_client };
-            return Limits { budget: budget.lasting(own_head), parent: None, whole };
+            let mut budget = Budget::new(limit);
+            if let Some(clock) = self.clock {
+                budget = budget.with_clock(clock);
+            }
+            let current = Current { budget: budget.lasting(own_head), whole: limit, is_client };
+            return Limits { current, parent: None, whole_parent: None };
         };
         // Errors name the whole of `outer`, also if that is its layer's limit of the head.
         let part = outer.child(Duration::MAX, self.reserve);
@@ -63,9 +60,12 @@ impl Settings {
         let end = |left: Duration, own: Duration, outer: &Budget| {
             (self.reserve.is_zero() && left < own).then(|| OuterEnd::of(outer))
         };
-        let whole = Whole { total: left.min(limit), parent: end(left, limit, &all), is_client };
-        let parent = end(part.total(), own_head, &outer);
-        Limits { budget: part.lasting(part.total().min(own_head)), parent, whole }
+        let budget = part.lasting(part.total().min(own_head));
+        Limits {
+            current: Current { budget, whole: left.min(limit), is_client },
+            parent: end(part.total(), own_head, &outer),
+            whole_parent: end(left, limit, &all),
+        }
     }
 
     /// Returns the least time that the headers of a request allow.
@@ -114,14 +114,18 @@ impl Settings {
                 .all(|header| header.write(left, headers, self.clock))
     }
 
-    /// Returns the budget of a body whose head is ready; `None` if nothing limits it.
+    /// Returns the time for a response with its body, whose head is ready after `elapsed`; `None` if
+    /// nothing limits the body.
     #[inline]
-    pub(crate) fn of_body(&self, budget: Budget, whole: Duration, alarm: &Alarm) -> Option<Budget> {
+    pub(crate) fn of_body(
+        &self,
+        whole: Duration,
+        elapsed: impl FnOnce() -> Duration,
+    ) -> Option<Duration> {
         let mut total = whole;
         if self.body < Duration::MAX {
-            total = total.min(alarm.elapsed(&budget).saturating_add(self.body));
+            total = total.min(elapsed().saturating_add(self.body));
         }
-        let is_limited = total < Duration::MAX || self.idle < Duration::MAX;
-        is_limited.then(|| budget.lasting(total))
+        (total < Duration::MAX || self.idle < Duration::MAX).then_some(total)
     }
 }

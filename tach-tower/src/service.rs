@@ -12,7 +12,7 @@ use tower_service::Service;
 use crate::body::BudgetBody;
 use crate::call::{Announce, Wait, Waits};
 use crate::counts::Outcome;
-use crate::current::current;
+use crate::current::{Current, current};
 use crate::future::ResponseFuture;
 use crate::grpc;
 use crate::limited::Limited;
@@ -64,7 +64,7 @@ impl<S, K> BudgetService<S, K> {
 
     /// Calls the inner service. Refuses the request if it has too little time, or if the time can't
     /// be announced.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn send<R>(
         &mut self,
         mut request: R,
@@ -75,25 +75,25 @@ impl<S, K> BudgetService<S, K> {
     where
         S: Service<R> + Clone,
     {
-        let Limits { budget, parent, whole } = limits;
+        let Current { budget, whole, .. } = limits.current;
         let mut counted = Counted { shared: self.shared.clone(), outcome: Outcome::Abandoned };
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(budget.total())
-            && announce.is_none_or(|write| write(settings, whole.total, &mut request, is_grpc));
+            && announce.is_none_or(|write| write(settings, whole, &mut request, is_grpc));
         let call = if is_sent {
             let wait = || Wait {
                 shared: self.shared.clone(),
-                whole: budget.lasting(whole.total),
+                whole: budget.lasting(whole),
                 is_grpc,
                 announce,
             };
-            Some(self.inner.call(request, budget, &whole, wait))
+            Some(self.inner.call(request, &limits.current, wait))
         } else {
             counted.outcome = Outcome::Refused;
             self.inner.refuse();
             None
         };
-        ResponseFuture::new(Limited::new(call, budget, parent), whole, is_grpc, counted)
+        ResponseFuture::new(Limited::new(call, limits), is_grpc, counted)
     }
 }
 
@@ -126,7 +126,7 @@ where
         let limits = settings.start(asked, cap, own.or_else(current), K::IS_CLIENT);
         // A client behind a `tower::buffer` runs in another task, which has no current budget.
         if K::IS_CLIENT || settings.has_extension || own.is_some() {
-            request.extensions_mut().insert(limits.budget);
+            request.extensions_mut().insert(limits.current.budget);
         }
         let announce: Announce<Request<Q>> =
             |settings, left, request, is_grpc| settings.write(left, request.headers_mut(), is_grpc);

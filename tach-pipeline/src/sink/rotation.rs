@@ -58,8 +58,8 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// # Platform-specific behavior
 ///
 /// Processes agree by `flock`, which file systems of other hosts may lack, such as NFS. There, a
-/// record that one process writes while another one deletes the compressed file's original is lost.
-/// Except on Unix only one process may rotate a file.
+/// record may be lost that one process writes as another one replaces the file by its compressed
+/// copy. Except on Unix only one process may rotate a file.
 ///
 /// # Examples
 ///

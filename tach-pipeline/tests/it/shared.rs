@@ -120,6 +120,11 @@ fn an_old_file_is_compressed_once_nobody_writes_it() {
     other.flush(LONG).unwrap();
     one.rotate();
     info(&one, "new");
+    let start = Instant::now();
+    while names(&folder).len() < 2 {
+        assert!(start.elapsed() < LONG, "the file is never rotated");
+        one.flush(LONG).unwrap();
+    }
     one.flush(LONG).unwrap();
     // The thread that would compress the file ends with the pipeline.
     drop(one);
@@ -136,6 +141,19 @@ fn an_old_file_is_compressed_once_nobody_writes_it() {
     let found = messages(&folder);
     let count = |text: &str| found.iter().filter(|message| *message == text).count();
     assert_eq!((count("early"), count("new"), count("late")), (1, 1, late));
+}
+
+/// Another program takes the lock, and keeps it.
+#[test]
+fn a_lock_of_another_program_delays_no_write() {
+    let folder = Folder::new("shared-locked");
+    let path = folder.path("app.log");
+    let file = File::create(&path).unwrap();
+    assert!(tach_files::try_lock(&file));
+    let pipeline = build(&folder, Rotation::new().daily());
+    info(&pipeline, "written");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(messages(&folder), ["written"]);
 }
 
 /// What one pipeline writes counts for the other one too.

@@ -1,7 +1,7 @@
 //! Calls of reqwest.
 
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll};
 use core::time::Duration;
 
 use reqwest::{Request, Response};
@@ -57,15 +57,13 @@ where
 {
     type Output = Result<Response, BoxError>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let failed = match ready!(self.as_mut().poll_result(cx)) {
-            Some(Ok(response)) => {
-                drop(self.counted(Outcome::Answered));
-                return Poll::Ready(Ok(response));
-            }
-            Some(Err(error)) => Some(error),
-            None => None,
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let answer = |future: Pin<&mut Self>, response| {
+            drop(future.counted(Outcome::Answered));
+            Ok(response)
         };
-        Poll::Ready(Err(self.ended(failed).unwrap_or_else(|(exhausted, _)| exhausted.into())))
+        self.poll_by(cx, answer, |future, failed| {
+            Err(future.ended(failed).unwrap_or_else(|(exhausted, _)| exhausted.into()))
+        })
     }
 }

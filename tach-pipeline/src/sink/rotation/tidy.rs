@@ -270,6 +270,8 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
     let copied = io::copy(&mut file, &mut to)?;
     let to = to.finish()?;
     to.sync_all()?;
+    let copy = Entry::of(&to)?;
+    drop(to);
     if folder.entry(&done)?.is_some_and(|found| !folder.is_own(&found, log)) {
         folder.remove_own(&part, log)?;
         let name = Path::new(&done).display();
@@ -282,7 +284,7 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
     }
     folder.sync()?;
     // These can only differ for programs, and on file systems, without locks.
-    let (copy, is_longer) = (Entry::of(&to)?, file.metadata()?.len() != copied);
+    let is_longer = file.metadata()?.len() != copied;
     let is_other = |name: &OsStr, entry: &Entry| {
         folder.entry(name).map(|found| found.is_none_or(|found| found.is_other(entry)))
     };
