@@ -37,14 +37,15 @@ struct Answers<F> {
 }
 
 #[tonic::async_trait]
-impl<F: FnMut() -> Answer + Send + 'static> TraceService for Answers<F> {
+impl<F: FnMut(&ExportTraceServiceRequest) -> Answer + Send + 'static> TraceService for Answers<F> {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        let _the_test_has_ended = self.requests.send(request);
         let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        answer().map(Response::new)
+        let answer = answer(request.get_ref());
+        let _the_test_has_ended = self.requests.send(request);
+        answer.map(Response::new)
     }
 }
 
@@ -54,7 +55,7 @@ struct Served {
     _runtime: Runtime,
 }
 
-fn serve(answer: impl FnMut() -> Answer + Send + 'static) -> Served {
+fn serve(answer: impl FnMut(&ExportTraceServiceRequest) -> Answer + Send + 'static) -> Served {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (sender, requests) = channel();
     let service = TraceServiceServer::new(Answers { answer: Mutex::new(answer), requests: sender });
@@ -71,7 +72,7 @@ fn serve(answer: impl FnMut() -> Answer + Send + 'static) -> Served {
 /// Serves with these answers, and accepts all further requests.
 fn serve_answers(answers: impl IntoIterator<Item = Answer>) -> Served {
     let mut answers = answers.into_iter().collect::<Vec<_>>().into_iter();
-    serve(move || answers.next().unwrap_or(Ok(ExportTraceServiceResponse::default())))
+    serve(move |_| answers.next().unwrap_or(Ok(ExportTraceServiceResponse::default())))
 }
 
 fn build(otlp: Otlp) -> Guard {
@@ -141,6 +142,28 @@ fn a_busy_server_gets_the_same_again() {
     }
 }
 
+/// The program starts no further spans. Nobody knows before the pause whether the server works.
+#[test]
+fn a_span_that_is_never_taken_keeps_no_other() {
+    for code in [Code::Unavailable, Code::OutOfRange] {
+        let served = serve(move |request| match names(request.clone()) {
+            names if names.iter().any(|name| name == "bad") => Err(Status::new(code, "busy")),
+            _ => Ok(ExportTraceServiceResponse::default()),
+        });
+        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+        start_spans(&pipeline, (0..100).map(|number| if number == 70 { "bad" } else { "good" }));
+        while sink(&pipeline).written() < 99 {
+            let _waits = pipeline.flush(SHORT);
+            thread::sleep(SHORT);
+        }
+        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).waiting()), (0, 1));
+        let taken = served.requests.try_iter().map(|request| names(request.into_inner()));
+        let good = taken.filter(|names| !names.iter().any(|name| name == "bad")).flatten();
+        assert_eq!(good.count(), 99, "each once");
+        drop(pipeline.with_timeout(Duration::ZERO));
+    }
+}
+
 #[test]
 fn a_pause_that_the_server_asks_for_is_kept() {
     let hour = ErrorDetails::with_retry_info(Some(Duration::from_secs(3600)));
@@ -203,7 +226,7 @@ fn a_partial_success_counts_what_was_rejected() {
 #[test]
 fn a_slow_server_gets_the_same_again() {
     let mut delays = [10, 10].into_iter();
-    let served = serve(move || {
+    let served = serve(move |_| {
         thread::sleep(delays.next().unwrap_or(0) * SHORT);
         Ok(ExportTraceServiceResponse::default())
     });

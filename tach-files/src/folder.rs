@@ -9,6 +9,8 @@
 //! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this
 //!   process.
 //! - `fn has_more_rights() -> bool`: whether this process has rights that other users lack.
+//! - `fn lock(file: &File, kind: Lock) -> bool`: changes the lock of an open file without waiting.
+//!   Returns `false` if another lock forbids that.
 
 use core::fmt;
 use std::ffi::{OsStr, OsString};
@@ -24,11 +26,11 @@ use crate::entry::{self, Entry, Kind};
 cfg_if! {
     if #[cfg(unix)] {
         mod unix;
-        pub(crate) use self::unix::{is_own_descriptor, read_link};
+        pub(crate) use self::unix::{is_own_descriptor, lock, read_link};
         use self::unix::{Handle, has_more_rights};
     } else {
         mod other;
-        pub(crate) use self::other::{is_own_descriptor, read_link};
+        pub(crate) use self::other::{is_own_descriptor, lock, read_link};
         use self::other::{Handle, has_more_rights};
     }
 }
@@ -64,6 +66,14 @@ pub struct Folder {
     owner: u32,
     /// The users besides root and the process's who may write the folder.
     others: Option<Writers>,
+}
+
+/// The lock of an open file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lock {
+    None,
+    Shared,
+    Exclusive,
 }
 
 /// Users who may write a folder.
@@ -361,6 +371,49 @@ impl Folder {
         self.handle.rename(from, to)
     }
 
+    /// Gives a file of the folder another name in it, which must be free.
+    ///
+    /// # Errors
+    ///
+    /// If that fails. If the name is taken, with the kind [`io::ErrorKind::AlreadyExists`].
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Linux, Android and Apple's systems, one system call checks the name and gives it. Elsewhere
+    /// and on file systems without that call, a file that another process creates in between is
+    /// replaced.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    ///
+    /// use tach_files::{Access, Folder};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("tach-files-new-{}", std::process::id()));
+    /// # let path = tach_files::resolve(&path)?;
+    /// let folder = Folder::make(&path)?;
+    /// for name in ["one", "two"] {
+    ///     folder.create_new(name.as_ref(), &Access::at_most(0o640))?;
+    /// }
+    /// let taken = folder.rename_new("one".as_ref(), "two".as_ref()).unwrap_err();
+    /// assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
+    /// folder.rename_new("one".as_ref(), "three".as_ref())?;
+    /// # std::fs::remove_dir_all(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match self.handle.rename_new(from, to) {
+            Err(error) if is_without_call(&error) => {
+                if self.entry(to)?.is_some() {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                self.rename(from, to)
+            }
+            done => done,
+        }
+    }
+
     /// Deletes a file of this process: see [`is_own`](Self::is_own). Leaves any other alone, and a
     /// name that is free.
     ///
@@ -423,6 +476,11 @@ impl Folder {
     pub fn sync(&self) -> io::Result<()> {
         self.handle.sync()
     }
+}
+
+/// Returns whether the system or the file system lacks a call.
+fn is_without_call(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
 }
 
 fn irregular(name: &OsStr, kind: Kind) -> io::Error {

@@ -10,6 +10,7 @@
 //!   files.
 //! - [`Entry`] is the meaning of a name in a folder: the kind of file, its owner, its links.
 //! - [`Access`] is the mode and the owner of a new file.
+//! - [`try_lock`] and [`try_lock_shared`] are locks, for processes that use one file.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -38,12 +39,14 @@ mod access;
 mod create;
 mod entry;
 mod folder;
+mod lock;
 mod place;
 
 pub use self::access::Access;
 pub use self::create::{create, open_special};
 pub use self::entry::Entry;
 pub use self::folder::Folder;
+pub use self::lock::{try_lock, try_lock_shared, unlock};
 pub use self::place::{Place, resolve};
 
 /// The example in the README.

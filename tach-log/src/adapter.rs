@@ -10,7 +10,7 @@ pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, TRUNCATED, beginning, 
 use crate::event::Event;
 pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
 pub use crate::format::keys::{AnyKey, Names};
-pub use crate::format::nested;
+pub use crate::format::{Style, nested};
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
 pub use crate::record::{Printed, VisitFields, visit_each, visit_fields};

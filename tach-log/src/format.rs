@@ -22,6 +22,7 @@ use tach_core::{UnixTime, adapter};
 
 pub use self::json::Json;
 pub use self::keyed::{Keyed, Part};
+pub use self::layout::Style;
 pub use self::line::Line;
 pub use self::logfmt::Logfmt;
 use crate::event::Event;

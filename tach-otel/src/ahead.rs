@@ -33,10 +33,10 @@ impl Ahead {
     }
 
     /// Notes a span that starts at `start_ns`, as of `now_ns`, unless a caller has chosen the
-    /// future.
+    /// future, or the span has no ids by which its children could find it.
     #[cold]
     pub(crate) fn note(&self, span: &SpanContext, start_ns: u64, now_ns: u64) {
-        if start_ns <= now_ns || start_ns - now_ns > ERROR_NS {
+        if start_ns <= now_ns || start_ns - now_ns > ERROR_NS || !span.is_valid() {
             return;
         }
         let mut starts = self.lock();
@@ -54,12 +54,15 @@ impl Ahead {
         if now_ns >= self.latest_ns.load(Ordering::Relaxed) {
             return now_ns;
         }
-        self.find(key(parent.span().span_context()), now_ns)
+        self.find(parent.span().span_context(), now_ns)
     }
 
     #[cold]
-    fn find(&self, parent: Key, now_ns: u64) -> u64 {
-        let starts = self.lock();
+    fn find(&self, parent: &SpanContext, now_ns: u64) -> u64 {
+        if !parent.is_valid() {
+            return now_ns;
+        }
+        let (parent, starts) = (key(parent), self.lock());
         let start_ns = starts.iter().find(|(span, _)| *span == parent).map(|(_, ns)| *ns);
         start_ns.filter(|ns| ns.saturating_sub(now_ns) <= ERROR_NS).unwrap_or(0).max(now_ns)
     }
@@ -101,5 +104,14 @@ mod tests {
         ahead.note(&span(6), now + 10, now + 9);
         assert_eq!(ahead.lock().len(), 2, "a span that is ahead no longer makes room");
         assert_eq!(after(6, now + 9), now + 10);
+    }
+    /// A tracer that does nothing starts spans without ids, and a root has such a parent.
+    #[test]
+    fn a_span_without_ids_is_no_root_s_parent() {
+        let ahead = Ahead::new();
+        ahead.note(&SpanContext::NONE, 1_007, 1_000);
+        assert_eq!(ahead.lock().len(), 0);
+        ahead.note(&span(1), 1_007, 1_000);
+        assert_eq!(ahead.after(&Context::new(), 1_000), 1_000);
     }
 }

@@ -67,8 +67,8 @@ impl<T, C> Clocked<T, C> {
     /// in a test. Tracers and spans that exist keep their clock.
     ///
     /// Times that callers give are still compared with the OS's wall clock, because OpenTelemetry
-    /// reads its times from it. If this clock is apart from it, a given time of the wall clock's
-    /// last 10 s becomes this clock's current time.
+    /// reads its times from it. The [rule of given times](crate::ClockedSpan#given-times) says what
+    /// becomes of them if this clock is apart from it.
     ///
     /// The spans of the returned value, its clones and its tracers share a line, and no others do.
     /// What they share, a hundred bytes, is never freed. So call it once for a clock, not once for

@@ -4,10 +4,9 @@ use core::time::Duration;
 use std::time::SystemTime;
 
 use opentelemetry::trace::SpanBuilder;
-use tach_core::UnixTime;
 
-use crate::line::STEP_NS;
 use crate::lines::FOLLOWED_NS;
+use crate::present::{Present, system_time, unix_ns};
 
 /// The greatest age of a time that was read "just now": as long as a thread is usually held up.
 pub(crate) const MOMENT_NS: u64 = 10_000_000;
@@ -21,28 +20,7 @@ pub(crate) fn is_just_before(time: SystemTime, other: SystemTime) -> bool {
     time <= other && other < time + EXACT
 }
 
-/// A moment by the span's line and by the wall clock.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Present {
-    /// The line's time before and after the wall clock was read.
-    pub(crate) before_ns: u64,
-    pub(crate) now_ns: u64,
-    pub(crate) wall_ns: u64,
-    /// The line's time at which the last step was seen.
-    pub(crate) stepped_ns: u64,
-    /// Whether the age of a time by the wall clock is also its age by the span's clock.
-    pub(crate) has_ages: bool,
-}
-
 impl Present {
-    /// Returns whether the wall clock has been stepped since the line began.
-    ///
-    /// A thread that is held up between the reads finds the wall clock between them.
-    pub(crate) fn is_apart(self) -> bool {
-        let nearest_ns = self.wall_ns.clamp(self.before_ns, self.now_ns.max(self.before_ns));
-        nearest_ns.abs_diff(self.wall_ns) >= STEP_NS
-    }
-
     /// Returns the time on the line at which `given` was read from the wall clock, or `None` if
     /// `given` is kept: no step is between them, or the caller chose it. The span is open since
     /// `start_ns`.
@@ -50,7 +28,7 @@ impl Present {
         if !self.is_apart() {
             return None;
         }
-        let given_ns = UnixTime::from_system_time(given).as_nanos();
+        let given_ns = unix_ns(given);
         let by_wall = self.wall_ns.checked_sub(given_ns);
         // A time that was read just before the step is a time of the line.
         let by_line = self.now_ns.checked_sub(given_ns).unwrap_or(u64::MAX);
@@ -67,29 +45,24 @@ impl Present {
         (by_wall <= MOMENT_NS || is_older).then_some(moved_ns)
     }
 
-    /// Moves the times of a builder. Returns its start, if that is kept.
+    /// Moves the times of a builder, whose start becomes `own` if none is given. Returns the start,
+    /// and whether it is the caller's.
     #[cold]
-    pub(crate) fn settle(self, builder: &mut SpanBuilder) -> Option<SystemTime> {
+    pub(crate) fn settle(self, builder: &mut SpanBuilder, own: SystemTime) -> (SystemTime, bool) {
         // A thread may be held up for longer than a moment, which only a step makes visible.
         let earliest_ns = self.now_ns.saturating_sub(FOLLOWED_NS);
-        let given = builder.start_time;
-        let moved_ns = given.and_then(|given| self.moved(given, earliest_ns));
-        let kept = given.filter(|_| moved_ns.is_none());
-        let start = kept.unwrap_or_else(|| system_time(moved_ns.unwrap_or(self.now_ns)));
-        let start_ns = UnixTime::from_system_time(start).as_nanos();
+        let moved_ns = builder.start_time.and_then(|given| self.moved(given, earliest_ns));
+        let is_kept = builder.start_time.is_some() && moved_ns.is_none();
+        let start = moved_ns.map(system_time).or(builder.start_time).unwrap_or(own);
+        let start_ns = unix_ns(start);
         for event in builder.events.iter_mut().flatten() {
             if let Some(ns) = self.moved(event.timestamp, start_ns) {
                 event.timestamp = system_time(ns).max(start);
             }
         }
         builder.start_time = Some(start);
-        kept
+        (start, is_kept)
     }
-}
-
-#[inline]
-pub(crate) fn system_time(ns: u64) -> SystemTime {
-    UnixTime::from_nanos(ns).into()
 }
 
 #[cfg(test)]
@@ -103,22 +76,6 @@ mod tests {
 
     fn present(wall_ns: u64, stepped_ns: u64) -> Present {
         Present { before_ns: NOW, now_ns: NOW, wall_ns, stepped_ns, has_ages: true }
-    }
-
-    /// The thread was held up for 5 ms around the read of the wall clock.
-    #[test]
-    fn a_thread_that_is_held_up_is_no_step() {
-        for (wall, is_apart) in [
-            (NOW - 6 * MS, true),
-            (NOW - 6 * MS + 1, false),
-            (NOW - 5 * MS, false),
-            (NOW - MS, false),
-            (NOW + MS - 1, false),
-            (NOW + MS, true),
-        ] {
-            let present = Present { before_ns: NOW - 5 * MS, ..present(wall, 0) };
-            assert_eq!(present.is_apart(), is_apart, "{wall}");
-        }
     }
 
     /// The wall clock is as far from the line as clocks are without a step.
@@ -193,13 +150,14 @@ mod tests {
             (NOW + MS / 2, NOW - 9 * S, NOW - 9 * S),
         ] {
             let mut builder = SpanBuilder::from_name("given").with_start_time(system_time(given));
-            let kept = present(wall, 0).settle(&mut builder);
-            assert_eq!(kept, (given == expected).then(|| system_time(given)));
+            let settled = present(wall, 0).settle(&mut builder, system_time(NOW + 7));
+            assert_eq!(settled, (system_time(expected), given == expected));
             assert_eq!(builder.start_time, Some(system_time(expected)));
         }
         let mut builder = SpanBuilder::from_name("now");
-        assert_eq!(present(NOW, 0).settle(&mut builder), None);
-        assert_eq!(builder.start_time, Some(system_time(NOW)));
+        let own = system_time(NOW + 7);
+        assert_eq!(present(NOW, 0).settle(&mut builder, own), (own, false));
+        assert_eq!(builder.start_time, Some(own));
     }
 
     #[test]

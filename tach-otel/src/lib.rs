@@ -74,10 +74,9 @@
 //!
 //! # Given times
 //!
-//! A time that your code gives with a start, an event or an end is kept to the nanosecond, unless
-//! the wall clock was stepped since the span's line began. `global::tracer`, `SpanRef` (the span in
-//! a `Context`) and tracing-opentelemetry read the wall clock and give its time: after a step, such
-//! times are moved onto the span's line. [`ClockedSpan`] has the rule.
+//! Times that your code gives are kept, with [three exceptions](ClockedSpan#given-times). By one of
+//! them a step bends no span of `global::tracer`, `SpanRef` (the span in a `Context`) and
+//! tracing-opentelemetry, which read the wall clock and give its time.
 //!
 //! # Steps of the wall clock
 //!
@@ -156,6 +155,7 @@ mod line;
 mod lines;
 mod listed;
 mod logger;
+mod present;
 mod repair;
 mod span;
 mod tracer;

@@ -67,13 +67,15 @@ pub(crate) struct State {
     origin: Option<Instant>,
     /// The line of spans that start now.
     now: AtomicU64,
+    /// The elapsed time at which that line began.
+    began_ns: AtomicU64,
     /// The line before the series of steps, on which spans are that are not listed.
     before: AtomicU64,
     /// The elapsed time until which children follow parents that are not listed.
     before_until_ns: AtomicU64,
     /// The elapsed time until which children follow their parents.
     until_ns: AtomicU64,
-    /// Held while the four are changed.
+    /// Held while the five are changed.
     changing: Mutex<()>,
     /// The spans that start ahead of the clock.
     pub(crate) ahead: Ahead,
@@ -86,6 +88,7 @@ impl State {
         Self {
             origin,
             now: AtomicU64::new(Line::NONE.0),
+            began_ns: AtomicU64::new(0),
             before: AtomicU64::new(Line::NONE.0),
             before_until_ns: AtomicU64::new(0),
             until_ns: AtomicU64::new(0),
@@ -139,11 +142,12 @@ impl State {
         if !self.follow_parents(moment) {
             return (line, false);
         }
-        let parent = parent.has_active_span().then(|| parent.span().span_context().clone());
-        let Some(parent) = parent.filter(|parent| parent.is_valid() && !parent.is_remote()) else {
+        let parent = parent.span();
+        let parent = parent.span_context();
+        if !parent.is_valid() || parent.is_remote() {
             return (line, true);
-        };
-        let listed = self.listed.find(&parent).filter(|entry| self.is_followed(entry));
+        }
+        let listed = self.listed.find(parent).filter(|entry| self.is_followed(entry));
         let of_parent = listed.map(|entry| entry.line).or_else(|| self.before(moment));
         (of_parent.unwrap_or(line), true)
     }
@@ -162,22 +166,27 @@ impl State {
         if !line.is_apart(moment) {
             return line;
         }
-        // ORDERING: Relaxed for the loads and stores of `before` and the two times: the lock orders
-        // them, and for others the Release below.
+        // ORDERING: Relaxed for the loads and stores of `before` and the three times: the lock
+        // orders them, and for others the Release below.
         let until_ns = self.until_ns.load(Ordering::Relaxed);
         if moment.elapsed_ns.saturating_add(FOLLOWED_NS) < until_ns {
-            // The thread was held up after it read the clock, and the step came afterwards.
-            return self.before(moment).unwrap_or(moment.line());
+            // The thread was held up after it read the clock, and the step came afterwards. In a
+            // series of steps its moment may be on a line between the first and the last.
+            let before = self.before(moment).filter(|before| !before.is_apart(moment));
+            return before.unwrap_or(moment.line());
         }
         if line != Line::NONE {
             let seen_ns = adapter::last_wall_step_ns().filter(|_| self.origin.is_none());
-            let next_until_ns = stepped_at(line, moment, seen_ns).saturating_add(FOLLOWED_NS);
+            let began_ns = self.began_ns.load(Ordering::Relaxed);
+            let stepped_ns = stepped_at(line, began_ns, moment, seen_ns);
+            let next_until_ns = stepped_ns.saturating_add(FOLLOWED_NS);
             if moment.elapsed_ns >= until_ns {
                 self.before.store(line.0, Ordering::Relaxed);
                 self.before_until_ns.store(next_until_ns, Ordering::Relaxed);
             }
             self.until_ns.store(next_until_ns, Ordering::Relaxed);
         }
+        self.began_ns.store(moment.elapsed_ns, Ordering::Relaxed);
         // ORDERING: Release: see `current`.
         self.now.store(moment.line().0, Ordering::Release);
         moment.line()
@@ -198,11 +207,12 @@ impl State {
 }
 
 /// Returns the elapsed time of the step that `moment` finds, if tach-core last saw one at
-/// `seen_ns`.
-fn stepped_at(line: Line, moment: Moment, seen_ns: Option<u64>) -> u64 {
+/// `seen_ns`. One that was seen before the line began is no part of the distance.
+fn stepped_at(line: Line, began_ns: u64, moment: Moment, seen_ns: Option<u64>) -> u64 {
     let distance_ns = line.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns);
     let is_sure = distance_ns >= SURE_STEP_NS;
-    seen_ns.filter(|_| is_sure).map_or(moment.elapsed_ns, |ns| ns.min(moment.elapsed_ns))
+    let seen_ns = seen_ns.filter(|seen_ns| is_sure && *seen_ns >= began_ns);
+    seen_ns.map_or(moment.elapsed_ns, |ns| ns.min(moment.elapsed_ns))
 }
 
 #[cfg(test)]
@@ -226,6 +236,7 @@ mod tests {
         assert_eq!(start(4, 5000), 5000, "the step stands");
         assert_eq!((start(11, 6000), start(20, 7000)), (6000, 7000), "a series of steps");
         assert_eq!(start(19, 6000), 6000, "before the last");
+        assert_eq!(start(12, 6000), 6000, "before the last, and children follow a line of 1000");
         assert_eq!(start(21, 7000), 7000);
         assert_eq!(state.stepped_ns(), 20 * S);
     }
@@ -238,14 +249,23 @@ mod tests {
             elapsed_ns,
             unix_ns: line.ns_at(elapsed_ns) + ahead_ns,
         };
+        let began_ns = 40 * S;
         for (ahead_ns, seen_ns, expected_ns, why) in [
             (S, Some(50 * S), 50 * S, "seen an hour ago"),
+            (S, Some(began_ns), began_ns, "seen when the line began"),
+            (
+                S,
+                Some(began_ns - 1),
+                3650 * S,
+                "seen before, so it is another: this one is not seen",
+            ),
             (S, None, 3650 * S, "not seen: the OS clock is the source"),
             (S, Some(3651 * S), 3650 * S, "seen after the moment was read"),
             (SURE_STEP_NS, Some(50 * S), 50 * S, "just a step"),
             (SURE_STEP_NS - 1, Some(50 * S), 3650 * S, "maybe no step"),
         ] {
-            assert_eq!(stepped_at(line, at(3650 * S, ahead_ns), seen_ns), expected_ns, "{why}");
+            let moment = at(3650 * S, ahead_ns);
+            assert_eq!(stepped_at(line, began_ns, moment, seen_ns), expected_ns, "{why}");
         }
     }
 }

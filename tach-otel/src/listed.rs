@@ -17,7 +17,7 @@ const LEAST: usize = 8192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) line: Line,
-    /// The elapsed time at the start.
+    /// The elapsed time at which the span was created, whatever start was given.
     pub(crate) elapsed_ns: u64,
 }
 
@@ -52,18 +52,20 @@ impl Listed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists an open span. Returns `false` if it is listed already, or has no ids.
-    pub(crate) fn add(&self, span: &SpanContext, entry: Entry) -> bool {
+    /// Lists an open span, unless it is listed already, or has no ids.
+    pub(crate) fn add(&self, span: &SpanContext, entry: Entry) {
+        if !span.is_valid() {
+            return;
+        }
         let spans = &mut *self.lock();
-        if !span.is_valid() || spans.by_ids.contains_key(&key(span)) {
-            return false;
+        if spans.by_ids.contains_key(&key(span)) {
+            return;
         }
         if spans.by_ids.len() >= spans.limit {
             spans.by_ids.retain(|_, (_, state)| *state == State::Open);
             spans.limit = LEAST.max(2 * spans.by_ids.len());
         }
         spans.by_ids.insert(key(span), (entry, State::Open));
-        true
     }
 
     pub(crate) fn find(&self, span: &SpanContext) -> Option<Entry> {
@@ -106,13 +108,20 @@ mod tests {
     fn open_spans_stay_and_ended_ones_make_room() {
         let listed = Listed::new();
         let numbers = || 1..=LEAST as u64;
-        assert!(numbers().all(|number| listed.add(&span(number), ENTRY)));
-        assert!(!listed.add(&span(1), ENTRY), "listed already");
-        assert!(!listed.add(&SpanContext::NONE, ENTRY), "no ids");
+        let is_listed = |number| listed.find(&span(number)) == Some(ENTRY);
+        numbers().for_each(|number| listed.add(&span(number), ENTRY));
+        assert_eq!(listed.open(), LEAST);
+        listed.add(&span(1), Entry { elapsed_ns: 7, ..ENTRY });
+        listed.add(&SpanContext::NONE, ENTRY);
+        assert_eq!(listed.open(), LEAST, "one is listed already, one has no ids");
+        assert!(numbers().all(is_listed));
         numbers().filter(|number| number % 2 == 0).for_each(|number| listed.end(&span(number)));
         assert_eq!(listed.open(), LEAST / 2);
-        assert!(numbers().all(|number| listed.find(&span(number)) == Some(ENTRY)));
-        assert!(listed.add(&span(LEAST as u64 + 1), ENTRY));
-        assert!(numbers().all(|number| listed.find(&span(number)).is_some() == (number % 2 == 1)));
+        listed.add(&span(2), ENTRY);
+        assert_eq!(listed.open(), LEAST / 2, "an ended span is not opened again");
+        assert!(numbers().all(is_listed));
+        listed.add(&span(LEAST as u64 + 1), ENTRY);
+        assert!(is_listed(LEAST as u64 + 1));
+        assert!(numbers().all(|number| is_listed(number) == (number % 2 == 1)));
     }
 }

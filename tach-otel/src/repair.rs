@@ -3,55 +3,45 @@
 use std::time::SystemTime;
 
 use opentelemetry_sdk::trace::SpanData;
-use tach_core::UnixTime;
 
-use crate::line::STEP_NS;
+use crate::present::{Present, system_time, unix_ns};
 
-/// The times of a span's line and of the wall clock at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ClockPair {
-    pub(crate) line_ns: u64,
-    pub(crate) wall_ns: u64,
-}
-
-impl ClockPair {
-    /// Returns whether the wall clock was set since the line began.
-    pub(crate) fn is_apart(self) -> bool {
-        self.line_ns.abs_diff(self.wall_ns) >= STEP_NS
-    }
-
+impl Present {
     /// Converts `time` from the wall clock to the line.
-    fn moved(self, time: SystemTime) -> SystemTime {
-        let ns = UnixTime::from_system_time(time).as_nanos();
-        let ns = if self.wall_ns > self.line_ns {
-            ns.saturating_sub(self.wall_ns - self.line_ns)
+    fn on_line(self, time: SystemTime) -> SystemTime {
+        let ns = unix_ns(time);
+        let ns = if self.wall_ns > self.before_ns {
+            ns.saturating_sub(self.wall_ns - self.before_ns)
         } else {
-            ns.saturating_add(self.line_ns - self.wall_ns)
+            ns.saturating_add(self.before_ns - self.wall_ns)
         };
-        UnixTime::from_nanos(ns).into()
+        system_time(ns)
     }
 
     /// Converts `time` to the line if it is nearer to the wall clock's time than to the line's. A
     /// clocked span's times are the line's already.
     fn settled(self, time: SystemTime) -> SystemTime {
-        let ns = UnixTime::from_system_time(time).as_nanos();
-        let is_wall_time = ns.abs_diff(self.wall_ns) < ns.abs_diff(self.line_ns);
-        if self.is_apart() && is_wall_time { self.moved(time) } else { time }
+        if !self.is_apart() {
+            return time;
+        }
+        let ns = unix_ns(time);
+        let is_wall_time = ns.abs_diff(self.wall_ns) < ns.abs_diff(self.before_ns);
+        if is_wall_time { self.on_line(time) } else { time }
     }
 }
 
-/// Moves the times of a finished span onto its line. `clocks` are those at its start and at its
-/// end, unless the span is older than the processor.
-pub(crate) fn repair(span: &mut SpanData, clocks: Option<[ClockPair; 2]>) {
+/// Moves the times of a finished span onto its line. `presents` are its start's and its end's,
+/// unless the span is older than the processor.
+pub(crate) fn repair(span: &mut SpanData, presents: Option<[Present; 2]>) {
     let [mut start, mut end] = [span.start_time, span.end_time];
-    if let Some([at_start, at_end]) = clocks {
+    if let Some([at_start, at_end]) = presents {
         (start, end) = (at_start.settled(start), at_end.settled(end));
     }
     end = end.max(start);
     for event in &mut span.events.events {
         let time = event.timestamp;
         // The wall clock may have been set before or after the event.
-        let moved = clocks.into_iter().flatten().map(|clocks| clocks.moved(time));
+        let moved = presents.into_iter().flatten().map(|present| present.on_line(time));
         let within = [time].into_iter().chain(moved).find(|time| (start..=end).contains(time));
         event.timestamp = within.unwrap_or_else(|| time.clamp(start, end));
     }
@@ -61,6 +51,7 @@ pub(crate) fn repair(span: &mut SpanData, clocks: Option<[ClockPair; 2]>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::STEP_NS;
     use core::time::Duration;
     use opentelemetry::InstrumentationScope;
     use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status};
@@ -72,12 +63,16 @@ mod tests {
     }
 
     /// Returns the clocks when the line's time is `line` and the wall clock's is `wall`.
-    fn clocks(line: u64, wall: u64) -> ClockPair {
-        ClockPair { line_ns: line * 1_000_000_000, wall_ns: wall * 1_000_000_000 }
+    fn clocks(line: u64, wall: u64) -> Present {
+        present(line * 1_000_000_000, wall * 1_000_000_000)
+    }
+
+    fn present(now_ns: u64, wall_ns: u64) -> Present {
+        Present { before_ns: now_ns, now_ns, wall_ns, stepped_ns: 0, has_ages: true }
     }
 
     /// Returns the start, events and end in seconds after the repair.
-    fn repaired(times: &[u64], clocks: Option<[ClockPair; 2]>) -> Vec<u64> {
+    fn repaired(times: &[u64], clocks: Option<[Present; 2]>) -> Vec<u64> {
         let [start, events @ .., end] = times else { panic!("a span has a start and an end") };
         let mut span = SpanData {
             span_context: SpanContext::NONE,
@@ -133,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_millisecond_makes_a_step() {
-        let apart = |ns| ClockPair { line_ns: 5_000_000_000, wall_ns: 5_000_000_000 + ns };
+        let apart = |ns| present(5_000_000_000, 5_000_000_000 + ns);
         assert!(!apart(STEP_NS - 1).is_apart());
         assert!(apart(STEP_NS).is_apart());
     }

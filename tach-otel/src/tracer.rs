@@ -7,8 +7,7 @@ use opentelemetry::{Context, InstrumentationScope};
 use tach_core::Clock;
 
 use crate::clocked::Clocked;
-use crate::span::ClockedSpan;
-use crate::span::Start;
+use crate::span::{ClockedSpan, Start};
 
 impl<T: TracerProvider, C: Clock + Clone> TracerProvider for Clocked<T, C> {
     type Tracer = Clocked<T::Tracer, C>;

@@ -10,7 +10,7 @@ pub use crate::encode::protobuf;
 pub use crate::encode::taken::Taken;
 pub use crate::encode::value::key_value;
 #[cfg(feature = "http")]
-use crate::options::{Otlp, Temporality};
+use crate::options::{Otlp, Temporality, environment};
 #[cfg(feature = "http")]
 use crate::signal::Signal;
 
@@ -25,6 +25,16 @@ pub fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
 #[must_use]
 pub fn resource(otlp: &Otlp) -> Vec<u8> {
     otlp.resource()
+}
+
+/// Sets the protocol with this name, which is the one in the variables of the environment.
+///
+/// # Errors
+///
+/// If no protocol has the name: returns the names that can be used.
+#[cfg(feature = "http")]
+pub fn protocol(otlp: Otlp, name: &str) -> Result<Otlp, &'static str> {
+    environment::protocol(name).map(|protocol| otlp.protocol(protocol))
 }
 
 /// Returns the address of the requests for messages, whether it can be used or not.

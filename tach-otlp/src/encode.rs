@@ -1,12 +1,14 @@
 //! OTLP's messages in protobuf (<https://github.com/open-telemetry/opentelemetry-proto>).
 
 pub(crate) mod attributes;
+mod exception;
 pub(crate) mod limits;
 pub(crate) mod metadata;
 #[doc(hidden)]
 pub mod protobuf;
 mod record;
 mod scope;
+mod site;
 pub(crate) mod taken;
 pub(crate) mod value;
 

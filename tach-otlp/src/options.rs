@@ -2,7 +2,7 @@
 
 mod choices;
 mod collector;
-mod environment;
+pub(crate) mod environment;
 mod proxy;
 mod requests;
 mod resource;
@@ -122,8 +122,8 @@ impl Otlp {
     ///
     /// A variable that can't be used is ignored: see
     /// [`ignored_variables`](Self::ignored_variables). Methods that are called afterwards take
-    /// precedence, except [`signals`](Self::signals). A process with privileges that its caller lacks reads no variable: see
-    /// [`tach_core::Config::trust_environment`].
+    /// precedence, except [`signals`](Self::signals). A process with privileges that its caller
+    /// lacks reads no variable: see [`tach_core::Config::trust_environment`].
     ///
     /// [variables]: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
     ///
@@ -166,8 +166,8 @@ impl Otlp {
         self
     }
 
-    /// Sets the most attributes of a record, a span, an event of a span, and a link: 128 by default.
-    /// The collector is told how many were left out.
+    /// Sets the most attributes of a record, a span, an event of a span, and a link: 128 by
+    /// default. The collector is told how many were left out.
     ///
     /// # Examples
     ///

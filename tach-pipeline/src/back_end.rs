@@ -132,8 +132,8 @@ impl BackEnd {
         flush.end(at_the_end.as_deref());
     }
 
-    /// Writes the records in the queues, and returns how many bytes were found. If there is a cause,
-    /// leaves no record for the next round.
+    /// Writes the records in the queues, and returns how many bytes were found. If there is a
+    /// cause, leaves no record for the next round.
     fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
         let reopenings = self.shared.channel.reopenings();
         let occasion = cause.map_or(Occasion::Round, Cause::occasion);

@@ -20,6 +20,8 @@ use std::path::Path;
 /// ```
 pub struct Error {
     kind: Kind,
+    /// The key of a configuration file, such as `sinks[1]`, or nothing.
+    place: String,
 }
 
 #[derive(Debug)]
@@ -61,20 +63,24 @@ pub(crate) enum Class {
 }
 
 impl Error {
+    const fn new(kind: Kind) -> Self {
+        Self { kind, place: String::new() }
+    }
+
     pub(crate) fn open(path: &Path, error: io::Error) -> Self {
-        Self { kind: Kind::Open(path.display().to_string(), error) }
+        Self::new(Kind::Open(path.display().to_string(), error))
     }
 
     /// The call sets an option to a value that can't be used. `wanted` says which ones can.
     pub(crate) fn setting(call: String, wanted: &str) -> Self {
-        Self { kind: Kind::Setting(call, wanted.to_owned()) }
+        Self::new(Kind::Setting(call, wanted.to_owned()))
     }
 
     /// Returns an error that names all of these faults, or `None` if there are none.
     pub(crate) fn all(mut faults: Vec<Self>) -> Option<Self> {
         match faults.len() {
             0 | 1 => faults.pop(),
-            _ => Some(Self { kind: Kind::Faults(faults) }),
+            _ => Some(Self::new(Kind::Faults(faults))),
         }
     }
 
@@ -85,7 +91,7 @@ impl Error {
 
     pub(crate) fn filter(directives: &str, fault: &str) -> Self {
         let (directives, fault) = (directives.to_owned(), fault.to_owned());
-        Self { kind: Kind::Filter { directives, fault, place: String::new() } }
+        Self::new(Kind::Filter { directives, fault, place: String::new() })
     }
 
     /// Adds where a filter stands, such as the name of a sink.
@@ -96,30 +102,36 @@ impl Error {
         self
     }
 
+    /// Adds the key of a configuration file that led to the fault.
+    #[cfg(feature = "config")]
+    pub(crate) fn at(self, place: &str) -> Self {
+        Self { place: place.to_owned(), ..self }
+    }
+
     pub(crate) fn variable(name: &str) -> Self {
-        Self { kind: Kind::Variable(name.to_owned()) }
+        Self::new(Kind::Variable(name.to_owned()))
     }
 
     /// These were not written in time, such as `spans to` a collector.
     pub(crate) fn timed_out(timeout: Duration, late: &[String]) -> Self {
-        Self { kind: Kind::TimedOut(timeout, late.join(", ")) }
+        Self::new(Kind::TimedOut(timeout, late.join(", ")))
     }
 
     pub(crate) fn sink(failure: String) -> Self {
-        Self { kind: Kind::Sink(failure) }
+        Self::new(Kind::Sink(failure))
     }
 
     pub(crate) fn ended() -> Self {
-        Self { kind: Kind::Ended }
+        Self::new(Kind::Ended)
     }
 
     pub(crate) fn forked() -> Self {
-        Self { kind: Kind::Forked }
+        Self::new(Kind::Forked)
     }
 
     /// An error of another room, with its whole message.
     pub(crate) fn other(class: Class, message: String, source: Option<io::Error>) -> Self {
-        Self { kind: Kind::Other { class, message, source } }
+        Self::new(Kind::Other { class, message, source })
     }
 
     fn is_of(kind: &Kind, class: Class) -> bool {
@@ -262,6 +274,9 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
         match &self.kind {
             // The error names the remedy itself.
             Kind::Open(path, error) if error.get_ref().is_some() => {

@@ -1,5 +1,8 @@
 //! The faults of a configuration, of which one error names all.
 
+#[cfg(feature = "config")]
+use core::mem;
+
 use crate::error::Error;
 
 /// The faults that were found so far.
@@ -16,6 +19,12 @@ impl Faults {
 
     pub(crate) fn add(&mut self, fault: Error) {
         self.0.push(fault);
+    }
+
+    /// Adds the key of a configuration file that led to all of the faults.
+    #[cfg(feature = "config")]
+    pub(crate) fn at(&mut self, place: &str) {
+        self.0 = mem::take(&mut self.0).into_iter().map(|fault| fault.at(place)).collect();
     }
 
     /// Moves the other faults to these.

@@ -1,7 +1,7 @@
 //! The format of records: sequences of words that a call writes and the back end reads.
 //!
-//! Numbers and booleans are stored in binary, texts are copied, and static texts are stored as
-//! [numbers](crate::frame::texts), so that a call rarely formats. A reader must not panic, whatever
+//! Numbers and booleans are stored in binary, texts are copied, and static texts and places in the
+//! source are stored as [numbers], so that a call rarely formats. A reader must not panic, whatever
 //! the bytes are.
 //!
 //! ```text
@@ -16,8 +16,9 @@
 //! A queue holds a long record by reference: a copy of its head with the length 0.
 //!
 //! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
-//! span begins with a field without a value, whose key is the span's name. File, module, thread,
-//! the ids of the span and the event's name come last, if a format asks for them.
+//! span begins with a field without a value, whose key is the span's name. The place in the source
+//! (one number, or file, line and module), the thread, the ids of the span and the event's name
+//! come last, if a format asks for them.
 //!
 //! A record is an event or a [part of a span](RecordKind). Only parts of spans have ids before
 //! their fields.
@@ -28,6 +29,8 @@
 
 mod buffer;
 mod kind;
+mod numbers;
+mod places;
 mod read;
 mod scratch;
 #[cfg(feature = "tracing")]
@@ -46,6 +49,13 @@ pub(crate) use self::spans::*;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::site::{Place, Wanted};
 pub(crate) use self::write::{Writer, reference};
+
+/// Creates the tables of [numbers] before any record is written, so that no call waits for another
+/// thread to create them. (A process that is forked at this very moment can't create a table.)
+pub(crate) fn set_up() {
+    texts::set_up();
+    places::set_up();
+}
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
 pub(crate) const WORD: usize = size_of::<u64>();
@@ -108,6 +118,8 @@ enum Tag {
     Module,
     Thread,
     Context,
+    /// The file, the line and the module as one number.
+    Place,
 }
 
 impl Tag {
@@ -133,6 +145,7 @@ impl Tag {
             14 => Self::Module,
             15 => Self::Thread,
             16 => Self::Context,
+            17 => Self::Place,
             _ => return None,
         })
     }

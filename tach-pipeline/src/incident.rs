@@ -17,9 +17,9 @@ use crate::stats::Items;
 ///
 /// A failure that lasts is a state. It is reported when it begins, when it ends
 /// ([`Recovered`](Self::Recovered)), and meanwhile after pauses of one second, two, four, and so on
-/// up to a minute. Each sink and each [`Task`] has a state of its own. A failure that comes and goes
-/// keeps its pause. So a function that logs each incident does not keep an idle process busy, even
-/// if its own records meet the failure.
+/// up to a minute. Each sink and each [`Task`] has a state of its own. A failure that comes and
+/// goes keeps its pause. So a function that logs each incident does not keep an idle process busy,
+/// even if its own records meet the failure.
 ///
 /// # Examples
 ///
@@ -158,8 +158,8 @@ pub enum Task {
     /// Writing to the sink, or flushing it. The records wait, up to
     /// [`Sink::buffer_bytes`](crate::Sink::buffer_bytes).
     Write,
-    /// Renaming the file for a rotation. Records are written to the old file meanwhile. The rotation
-    /// is tried again after one second, two, four, and so on up to a minute.
+    /// Renaming the file for a rotation. Records are written to the old file meanwhile. The
+    /// rotation is tried again after one second, two, four, and so on up to a minute.
     Rotate,
     /// Opening a file again that was moved, rotated or asked for. Records are written to the old
     /// file meanwhile.

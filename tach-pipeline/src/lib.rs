@@ -95,6 +95,12 @@
 //! [layer]: Pipeline#method.layer
 //! [make_writer]: Pipeline#method.make_writer
 //!
+//! # Configuration files
+//!
+//! With the feature `config`, `Config` reads the options of a pipeline and of its sinks from TOML,
+//! JSON, YAML or another format of serde, by the crate that you choose. `Config::builder` returns a
+//! [`Builder`], to which the program adds the rest. The documentation of `Config` has all keys.
+//!
 //! # Fewer records, and more
 //!
 //! - [`Builder::backtrace`] keeps refused records, and writes them when an error comes.
@@ -144,9 +150,10 @@
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
 //! another policy may drop a part of a span. If it drops the start, the span is lost:
-//! `Stats::dropped_spans` counts the span, and `Stats::spanless_records` its later records. Sampling leaves traces out: `Sampling` decides when the root of a trace
-//! starts, `Tail` when it has ended, and both may be set. Spans that are open when the process ends
-//! are sent if `Builder::unfinished_spans` was called.
+//! `Stats::dropped_spans` counts the span, and `Stats::spanless_records` its later records.
+//! Sampling leaves traces out: `Sampling` decides when the root of a trace starts, `Tail` when it
+//! has ended, and both may be set. Spans that are open when the process ends are sent if
+//! `Builder::unfinished_spans` was called.
 //!
 //! It also sends how long spans take, by name, as a metric: all spans are counted, also those that
 //! sampling leaves out. `Pipeline::durations` reads the histograms, and `Builder::durations` has
@@ -184,8 +191,8 @@
 //! - While the process lives and the sinks work, no record is lost, unless [`WhenFull`] drops it.
 //!   The pipeline counts dropped records in a record with the target `tach_pipeline`.
 //! - Of several [sinks](Sink#guarantees), one that fails or stalls loses only its own records:
-//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::stall_timeout`]. The sink reports
-//!   their number when it works again; [`Pipeline::stats`] counts them at once.
+//!   beyond [`Sink::buffer_bytes`], and if it stalls, after [`Sink::stall_timeout`]. The sink
+//!   reports their number when it works again; [`Pipeline::stats`] counts them at once.
 //! - A record longer than [`Builder::max_record_bytes`] is cut, and counts the bytes that it lacks.
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
@@ -193,9 +200,9 @@
 //! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
 //!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
 //!   the timeout. Then stderr has the numbers of records that wait in the queues and for each sink,
-//!   and of those that were dropped. No sink waits for another one that stalls. [`Builder::flush_at_exit`] sets how long the exit waits, and names the
-//!   platforms. Elsewhere the guard flushes at the end of `main`; before
-//!   `std::process::exit` call [`Pipeline::flush`].
+//!   and of those that were dropped. No sink waits for another one that stalls.
+//!   [`Builder::flush_at_exit`] sets how long the exit waits, and names the platforms. Elsewhere
+//!   the guard flushes at the end of `main`; before `std::process::exit` call [`Pipeline::flush`].
 //! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose the contents
 //!   of the queues, and what is gathered for a collector: a second of records and spans, and the
 //!   traces that `Tail` holds. Before `exec` call [`Pipeline::flush`]. [`Builder::flush_on`] makes
@@ -215,8 +222,8 @@
 //! call's own record, which has the earlier time. A call on the back end's own thread never waits:
 //! if its queue is full, the record is dropped and counted. A signal handler must not
 //! log, since a call may allocate; a handler that logs nevertheless never waits for a call that it
-//! interrupts, and loses and counts a record instead. A span that starts in the destructor of a thread-local value aborts the process, in
-//! tracing-subscriber's registry.
+//! interrupts, and loses and counts a record instead. A span that starts in the destructor of a
+//! thread-local value aborts the process, in tracing-subscriber's registry.
 //!
 //! # Signals
 //!
@@ -266,6 +273,8 @@ extern crate opentelemetry_0_32 as opentelemetry;
 mod back_end;
 mod buffers;
 mod channel;
+#[cfg(feature = "config")]
+mod config;
 #[cfg(feature = "tracing")]
 mod durations;
 mod environment;
@@ -301,6 +310,8 @@ mod sync;
 #[cfg(feature = "tracing")]
 mod trace;
 
+#[cfg(feature = "config")]
+pub use crate::config::Config;
 pub use crate::error::Error;
 pub use crate::incident::{Incident, Task};
 pub use crate::pipeline::Pipeline;

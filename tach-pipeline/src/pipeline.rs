@@ -237,7 +237,7 @@ impl fmt::Debug for Pipeline {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::thread;
     use std::time::Instant;
 

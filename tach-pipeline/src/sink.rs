@@ -114,6 +114,9 @@ pub struct Sink<K = kind::Any> {
     buffer_bytes: usize,
     /// The faults of the receiver's options.
     faults: Faults,
+    /// The key of the sink in a configuration file.
+    #[cfg(feature = "config")]
+    pub(crate) place: Option<String>,
 }
 
 impl Sink {
@@ -203,6 +206,8 @@ impl<K> Sink<K> {
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
             faults: Faults::default(),
+            #[cfg(feature = "config")]
+            place: None,
             envelope: None,
         }
     }
@@ -219,6 +224,8 @@ impl<K> Sink<K> {
             envelope: self.envelope,
             buffer_bytes: self.buffer_bytes,
             faults: self.faults,
+            #[cfg(feature = "config")]
+            place: self.place,
         }
     }
 
@@ -230,8 +237,8 @@ impl<K> Sink<K> {
     /// no other sink a record. Zero drops as soon as the sink is slower than the records come.
     /// [`Duration::MAX`] drops nothing, and may stop all calls.
     ///
-    /// When the process ends, the other sinks are not waited for: the rest of the queues is passed to
-    /// all sinks at once.
+    /// When the process ends, the other sinks are not waited for: the rest of the queues is passed
+    /// to all sinks at once.
     ///
     /// A sink whose last try failed is not waited for: what its buffer has no room for is dropped
     /// until something is written again.
@@ -362,9 +369,9 @@ impl<K> Sink<K> {
         self
     }
 
-    /// Drops records, by level and target, for which `is_written` returns `false`, besides those that
-    /// [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the log
-    /// calls it, so it should return soon. The pipeline's own counts of dropped records pass.
+    /// Drops records, by level and target, for which `is_written` returns `false`, besides those
+    /// that [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the
+    /// log calls it, so it should return soon. The pipeline's own counts of dropped records pass.
     ///
     /// Records that the function logs are dropped. If the function panics, all records pass from
     /// then on, and an [incident](crate::Incident::Failed) of [`Task::Format`](crate::Task::Format)

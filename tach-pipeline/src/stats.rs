@@ -65,13 +65,12 @@ impl Stats {
     /// since the start. slog's `Critical` is an `Error`.
     ///
     /// These are the records that the [filter](crate::Builder::filter) accepts, at levels that some
-    /// sink takes, and that the back end has taken from the queues. It counts them whatever the sinks
-    /// do with them, including
-    /// [repeats](crate::Builder::collapse_repeats) and the records that an error had written from a
-    /// [backtrace](crate::Builder::backtrace). The pipeline's own records, those over a
-    /// [rate limit](crate::Builder::rate_limit) and those that the queues have
-    /// [dropped](Self::dropped) are not among them. A [flush](crate::Pipeline::flush) has every
-    /// record counted that was logged before.
+    /// sink takes, and that the back end has taken from the queues. It counts them whatever the
+    /// sinks do with them, including [repeats](crate::Builder::collapse_repeats) and the records
+    /// that an error had written from a [backtrace](crate::Builder::backtrace). The pipeline's own
+    /// records, those over a [rate limit](crate::Builder::rate_limit) and those that the queues
+    /// have [dropped](Self::dropped) are not among them. A [flush](crate::Pipeline::flush) has
+    /// every record counted that was logged before.
     ///
     /// # Examples
     ///
@@ -124,7 +123,8 @@ impl Stats {
 }
 
 /// The counts of one sink. Its records are those that its filter lets pass, with the pipeline's own
-/// reports. A collector's address for spans counts spans, and that for metrics batches of durations.
+/// reports. A collector's address for spans counts spans, and that for metrics batches of
+/// durations.
 ///
 /// # Examples
 ///

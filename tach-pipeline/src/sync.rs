@@ -8,7 +8,7 @@ mod switch;
 /// those of loom in their place.
 pub(crate) use core::sync::atomic;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tracing"))]
 pub(crate) use self::lock::tests;
 pub(crate) use self::lock::{Changed, Lock};
 pub(crate) use self::mirrored::{Length, Mirrored};

@@ -1,5 +1,6 @@
 //! The examples, run as processes.
 
+mod config;
 mod event_time;
 mod flight_recorder;
 mod log;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Writers;
+use super::{Lock, Writers};
 use crate::access::Access;
 use crate::entry::{self, Entry};
 
@@ -53,6 +53,11 @@ impl Handle {
         fs::rename(self.0.join(from), self.0.join(to))
     }
 
+    #[expect(clippy::unused_self, reason = "on Unix it is needed")]
+    pub(crate) fn rename_new(&self, _: &OsStr, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_file(self.0.join(name))
     }
@@ -73,6 +78,10 @@ pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {
 
 pub(crate) fn is_own_descriptor(_: &Path) -> bool {
     false
+}
+
+pub(crate) fn lock(_: &File, _: Lock) -> bool {
+    true
 }
 
 pub(super) fn has_more_rights() -> bool {

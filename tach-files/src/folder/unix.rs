@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::fs::{fchmod, fchown, fstat, fsync, mkdirat, open, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::Writers;
+use super::{Lock, Writers};
 use crate::access::Access;
 use crate::entry::{self, Entry, Kind, ROOT};
 
@@ -164,6 +164,18 @@ impl Handle {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        use rustix::fs::{RenameFlags, renameat_with};
+        Ok(renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE)?)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    #[expect(clippy::unused_self, reason = "some systems have the call")]
+    pub(crate) fn rename_new(&self, _: &OsStr, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
@@ -262,6 +274,23 @@ pub(crate) fn is_own_descriptor(path: &Path) -> bool {
     let folder = path.parent().filter(|folder| folder.ends_with("fd"));
     cfg!(any(target_os = "linux", target_os = "android"))
         && folder.is_some_and(|folder| own().is_some_and(|own| folder.starts_with(own)))
+}
+
+#[cfg(not(target_os = "solaris"))]
+pub(crate) fn lock(file: &File, kind: Lock) -> bool {
+    use rustix::fs::FlockOperation;
+    let operation = match kind {
+        Lock::None => FlockOperation::NonBlockingUnlock,
+        Lock::Shared => FlockOperation::NonBlockingLockShared,
+        Lock::Exclusive => FlockOperation::NonBlockingLockExclusive,
+    };
+    // Any other error is that of a file system without locks.
+    rustix::fs::flock(file, operation) != Err(Errno::WOULDBLOCK)
+}
+
+#[cfg(target_os = "solaris")]
+pub(crate) fn lock(_: &File, _: Lock) -> bool {
+    true
 }
 
 /// Returns whether this process has rights that other users lack.

@@ -9,7 +9,8 @@ use std::io;
 use log::Level;
 
 pub(super) use self::own::{Kind, Own};
-pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Style, Syntax};
+pub use self::syntax::Style;
+pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Syntax};
 use super::ids::{Id, SPAN_ID, TRACE_ID};
 use super::keys::Names;
 use super::time::Time;

@@ -24,6 +24,9 @@ const SPAN: &str = "span";
 const FAINT: &[u8] = b"\x1b[2m";
 const PLAIN: &[u8] = b"\x1b[0m";
 
+/// The widest [`Line::target_width`].
+const WIDEST: usize = 256;
+
 /// A line for people for each event:
 ///
 /// ```text
@@ -258,8 +261,8 @@ impl Line {
     }
 
     /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
-    /// column. A [compact](Self::compact) line ends with the target, so a width for it is one of
-    /// its [faults](Format::faults).
+    /// column: 256 at most. More are one of its [faults](Format::faults), and so is a width for a
+    /// [compact](Self::compact) line, which ends with the target.
     ///
     /// # Examples
     ///
@@ -372,7 +375,7 @@ impl Line {
             let codes = if COLORS { FAINT.len() + PLAIN.len() } else { 0 };
             let width = text.map_or(0, |text| text.chars().count() - codes);
             // The colon has a column too.
-            let missing = (self.target_width + 1).saturating_sub(width);
+            let missing = (self.target_width.min(WIDEST) + 1).saturating_sub(width);
             to.resize(to.len() + missing, b' ');
         }
     }
@@ -400,14 +403,16 @@ impl Format for Line {
 
     fn faults(&self) -> Vec<String> {
         let mut faults: Vec<_> = self.time.and_then(Time::fault).into_iter().collect();
+        let width = self.target_width;
         let wrong = match self.style {
-            Style::Full => None,
-            Style::Compact => Some("a compact line ends with the target"),
-            Style::Tracing | Style::TracingCompact => Some("tracing's targets have no width"),
+            Style::Full => (width > WIDEST).then_some("a target has 256 columns at most"),
+            Style::Compact => Some("a compact line ends with the target, so leave the width out"),
+            Style::Tracing | Style::TracingCompact => {
+                Some("tracing's targets have no width, so leave the width out")
+            }
         };
-        if let Some(wrong) = wrong.filter(|_| self.target_width > 0) {
-            let width = self.target_width;
-            faults.push(format!("target_width({width}): {wrong}, so leave the width out"));
+        if let Some(wrong) = wrong.filter(|_| width > 0) {
+            faults.push(format!("target_width({width}): {wrong}"));
         }
         faults.iter().map(|fault| format!("Line::{fault}")).collect()
     }

@@ -356,7 +356,7 @@ fn the_default_of_logfmt_as_a_layout_writes_as_the_default() {
 #[test]
 fn a_format_reports_options_that_have_no_effect() {
     let offset = || "+01:00".parse().unwrap();
-    let cases: [(&dyn Format, &str); 15] = [
+    let cases: [(&dyn Format, &str); 16] = [
         (
             &Json::new().rename("ts", "time"),
             "Json::rename(\"ts\", \"time\"): \"ts\" is the key of a part, and rename is for \
@@ -410,6 +410,10 @@ fn a_format_reports_options_that_have_no_effect() {
             &Line::compact().target_width(9),
             "Line::target_width(9): a compact line ends with the target, so leave the width out",
         ),
+        (
+            &Line::new().target_width(257),
+            "Line::target_width(257): a target has 256 columns at most",
+        ),
         (&&Box::new(Line::new().digits(12)), "Line::digits(12): at most 9 digits are known"),
         (
             &Logfmt::empty().without("a").without("b"),
@@ -429,7 +433,7 @@ fn options_that_work_are_no_faults() {
         &Json::new().offset("+01:00".parse().unwrap()),
         &Logfmt::new(),
         &Line::compact().digits(9),
-        &Line::new().target_width(20),
+        &Line::new().target_width(256),
         // The key is a field's after the part has another.
         &Json::new().rename("ts", "x").with("time", Part::Time),
         &Json::new().without("ts").rename("ts", "x"),
@@ -469,6 +473,15 @@ fn a_line_s_parts_are_chosen() {
     for (format, expected) in cases {
         assert_eq!(with_fields(&format, fields), expected);
     }
+}
+
+/// Otherwise a width from a file could take all memory.
+#[test]
+fn a_width_beyond_the_widest_is_the_widest() {
+    let record = Record::builder().target("app").args(format_args!("m")).build();
+    let of = |width| tach_log::display(Line::new().without_time().target_width(width), &record);
+    assert_eq!(of(usize::MAX).to_string(), of(256).to_string());
+    assert_eq!(of(256).to_string(), format!("INFO  app:{} m", " ".repeat(253)));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! An event has one time in the lines of fmt layers and in its log record.
 
+use core::time::Duration;
+use std::time::SystemTime;
+
+use opentelemetry::trace::{Span, Tracer};
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
-use tach_core::UnixTime;
+use tach_core::{Anchor, Instant, UnixTime, event_time};
 use tach_otel::Clocked;
 use tach_tracing::{EventTimeLayer, Utc};
 use test_support::Captured;
@@ -95,4 +99,42 @@ fn without_event_time_each_has_its_own() {
     let [text, json, records] = times(Layer::boxed);
     assert_eq!([text.len(), json.len(), records.len()], [100; 3]);
     assert!(text != json && text != records);
+}
+
+/// Returns whether a time `given_us` from now is kept, in an event that began `began_ms` ago.
+fn is_kept(began_ms: u64, given_us: i64) -> bool {
+    let micros = |us: i64| Duration::from_micros(us.unsigned_abs());
+    let sdk = crate::support::Sdk::new();
+    let mut span = sdk
+        .clocked()
+        .span_builder("span")
+        .with_start_time(SystemTime::UNIX_EPOCH)
+        .start(&sdk.clocked());
+    let now = SystemTime::now();
+    let began = UnixTime::from_system_time(now - Duration::from_millis(began_ms));
+    let given = if given_us < 0 { now - micros(given_us) } else { now + micros(given_us) };
+    event_time::during(Anchor::new(Instant::now(), began), || {
+        span.add_event_with_timestamp("given", given, vec![]);
+    });
+    span.end();
+    let time = sdk.span("span").events[0].timestamp;
+    assert!([given, began.into()].contains(&time), "{time:?}");
+    time == given
+}
+
+#[test]
+fn a_time_that_the_caller_chose_is_kept_within_an_event() {
+    for (began_ms, given_us, why) in [
+        (20, -15_000, "since the event began, which is long ago"),
+        (20, 0, "now, but the event began long ago"),
+        (0, 9_990, "ahead"),
+        (0, -500, "before the event"),
+        (5, -5_500, "before the event"),
+    ] {
+        assert!(is_kept(began_ms, given_us), "{began_ms}, {given_us}: {why}");
+    }
+    // The positive control, unless the thread is held up for 10 ms each time.
+    for (began_ms, given_us) in [(1, 0), (2, -1_000)] {
+        assert!((0..100).any(|_| !is_kept(began_ms, given_us)), "{began_ms}, {given_us}");
+    }
 }

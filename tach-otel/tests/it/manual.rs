@@ -1,7 +1,7 @@
 //! Exact times of exported spans with a clock that the test moves and steps.
 
 use core::time::Duration;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
@@ -22,8 +22,7 @@ fn clock() -> &'static ManualClock {
 
 /// Returns the start and the end of a span since [`START`].
 fn times(span: &SpanData) -> (Duration, Duration) {
-    let since_start =
-        |time: std::time::SystemTime| time.duration_since(UNIX_EPOCH + START).unwrap();
+    let since_start = |time: SystemTime| time.duration_since(UNIX_EPOCH + START).unwrap();
     (since_start(span.start_time), since_start(span.end_time))
 }
 
@@ -79,4 +78,26 @@ fn a_span_in_a_context_and_a_dropped_one_end_by_the_clock() {
     parent.span().end();
     assert_eq!(times(&sdk.span("child")), (SECOND, 2 * SECOND));
     assert_eq!(times(&sdk.span("parent")), (Duration::ZERO, 3 * SECOND));
+}
+
+#[test]
+fn the_last_time_that_can_be_represented_is_no_overflow() {
+    let last = SystemTime::from(UnixTime::MAX);
+    let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::MAX)));
+    let sdk = Sdk::new();
+    let tracer = Clocked::new(sdk.provider.clone()).with_clock(clock).tracer("it");
+    let parent = tracer.span_builder("parent").with_start_time(last).start(&tracer);
+    let parent = Context::new().with_span(parent);
+    let mut child = tracer.start_with_context("child", &parent);
+    event_time::during(clock.anchor(), || {
+        child.add_event("now", vec![]);
+        child.add_event_with_timestamp("given", last, vec![]);
+    });
+    clock.advance(SECOND);
+    child.end_with_timestamp(last);
+    parent.span().end();
+    for span in sdk.exported() {
+        assert_eq!((span.start_time, span.end_time), (last, last));
+        assert!(span.events.iter().all(|event| event.timestamp == last));
+    }
 }

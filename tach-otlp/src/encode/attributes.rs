@@ -62,6 +62,18 @@ impl Attributes {
         Some(message(to, self.field, write))
     }
 
+    /// Returns how many attributes were appended.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Counts all but the first `count` attributes as dropped. The caller has removed their bytes.
+    pub fn drop_after(&mut self, count: u32) {
+        self.add_dropped(self.count.saturating_sub(count));
+        self.count = count;
+    }
+
     /// Counts attributes as dropped.
     pub fn add_dropped(&mut self, count: u32) {
         self.dropped = self.dropped.saturating_add(count);

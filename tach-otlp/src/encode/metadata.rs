@@ -54,7 +54,8 @@ impl Shown {
     }
 }
 
-/// Events have no scope of their own, and so also their level and target.
+/// By default, spans and records have their place and their thread. Events within a span have their
+/// place, and also their level and their target: the scope has the target of the span alone.
 impl Default for Shown {
     fn default() -> Self {
         let spans = bit(Metadata::Location) | bit(Metadata::Thread);

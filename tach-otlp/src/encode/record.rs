@@ -5,8 +5,8 @@ use core::cell::Cell;
 use core::{mem, str};
 use std::io;
 
-use tach_log::adapter;
-use tach_log::{Chain, Event, Format, Value};
+use tach_log::adapter::{self, Site};
+use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
 use super::limits::AttributeLimits;
@@ -34,22 +34,17 @@ mod field {
 /// The lowest number of the severity `ERROR`.
 const ERROR: u64 = 17;
 
-const EXCEPTION: &str = "exception.message";
-const SOURCES: &str = "exception.stacktrace";
-const FILE: &str = "code.file.path";
-const LINE: &str = "code.line.number";
-const THREAD_NAME: &str = "thread.name";
-const THREAD_ID: &str = "thread.id";
+/// The key of the names of the spans.
 const SPANS: &str = "span";
 
 /// The format of log records: each event is a `ScopeLogs` with one `LogRecord`, as a field of
 /// `ResourceLogs`.
 ///
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
-/// are hexadecimal. The first error of a record is `exception.message`, and its sources are
+/// are hexadecimal. The first error of a record is `exception.message`, and with its sources
 /// `exception.stacktrace`. An error of the key `err` or `error` has no other attribute. In a record
-/// of the level `ERROR`, a text of such a key is `exception.message` if no error is. An attribute of
-/// the record's place, thread, spans or exception is left out if a field has its key.
+/// of the level `ERROR`, a text of such a key is `exception.message` if no error is. An attribute
+/// of the record's place, thread, spans or exception is left out if a field has its key.
 ///
 /// # Examples
 ///
@@ -112,42 +107,34 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
     let taken = taken(event);
     if shown.has(Metadata::Location) {
-        if let Some(file) = event.file() {
-            attributes.add_own(to, taken, FILE, Value::Str(file));
-        }
-        if let Some(line) = event.line() {
-            attributes.add_own(to, taken, LINE, line.into());
-        }
+        let place = Site { file: event.file(), line: event.line(), ..Site::default() };
+        attributes.add_place(to, taken, &place);
     }
     if shown.has(Metadata::Thread) {
-        if let Some(name) = event.thread_name() {
-            attributes.add_own(to, taken, THREAD_NAME, Value::Str(name));
-        }
-        if let Some(id) = event.thread_id() {
-            attributes.add_own(to, taken, THREAD_ID, id.into());
-        }
+        let (thread_id, thread_name) = (event.thread_id(), event.thread_name());
+        attributes.add_thread(to, taken, &Site { thread_id, thread_name, ..Site::default() });
     }
     if adapter::has_spans(event) && !taken.has(SPANS) {
         let longest = limits.length;
         attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
     }
     let (mut trace, mut span) = (None, None);
-    let mut has_exception = taken.has(EXCEPTION) || taken.has(SOURCES);
+    let mut has_exception = taken.has_exception();
     let is_error = adapter::severity_number(event) >= ERROR;
     event.fields(|key, value| {
         match (key, value) {
             ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
             ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
             (key, Value::Error(chain)) if !mem::replace(&mut has_exception, true) => {
-                exception(to, &mut attributes, chain);
+                attributes.add_exception(to, chain);
                 if !is_exception(key) {
                     attributes.add(to, key, value);
                 }
             }
-            (key, Value::Str(_))
+            (key, Value::Str(text))
                 if is_error && is_exception(key) && !mem::replace(&mut has_exception, true) =>
             {
-                attributes.add(to, EXCEPTION, value);
+                attributes.add_exception_text(to, text);
             }
             (key, value) => attributes.add(to, key, value),
         }
@@ -195,15 +182,6 @@ fn is_exception(key: &str) -> bool {
     matches!(key, "err" | "error")
 }
 
-/// Appends an error and its sources.
-fn exception(to: &mut Vec<u8>, attributes: &mut Attributes, chain: Chain<'_>) {
-    let mut messages = chain.messages().peekable();
-    attributes.add(to, EXCEPTION, Value::Str(messages.next().unwrap_or_default()));
-    if messages.peek().is_some() {
-        attributes.add_texts(to, SOURCES, messages);
-    }
-}
-
 /// Appends the `KeyValue` of the names of the spans, with `:` between them.
 fn span_names(to: &mut Vec<u8>, event: &Event<'_>, longest: usize) -> io::Result<()> {
     bytes(to, value::field::KEY, SPANS.as_bytes());
@@ -243,7 +221,7 @@ fn of_hex(id: &str) -> Vec<u8> {
 mod tests {
     use log::Level;
     use tach_core::UnixTime;
-    use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site};
+    use tach_log::adapter::{EachField, EachSpan, Fields, Parts};
 
     use super::super::protobuf::{Field, split_field};
     use super::*;
@@ -299,11 +277,17 @@ mod tests {
 
     #[test]
     fn no_attribute_has_a_key_twice() {
-        let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, SOURCES, "k"];
+        const EXCEPTION: &str = "exception.message";
+        const TRACE: &str = "exception.stacktrace";
+        const FILE: &str = "code.file.path";
+        const LINE: &str = "code.line.number";
+        const THREAD_ID: &str = "thread.id";
+        const THREAD_NAME: &str = "thread.name";
+        let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, TRACE, "k"];
         for level in [Level::Info, Level::Error] {
             assert_eq!(keys(level, own), [&[LINE], &own[..]].concat(), "each field is unchanged");
         }
-        let place = [FILE, LINE, THREAD_NAME, THREAD_ID, SPANS];
+        let place = [FILE, LINE, THREAD_ID, THREAD_NAME, SPANS];
         let with_place = |own: &[&'static str]| [&place[..], own].concat();
         let texts: &[&str] = &["error", "err"];
         assert_eq!(keys(Level::Info, &["error", "err"]), with_place(texts));

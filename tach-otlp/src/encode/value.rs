@@ -19,8 +19,8 @@ pub(super) mod field {
     pub(in crate::encode) const VALUES: u32 = 1;
 }
 
-/// The deepest nesting of a value. A deeper part of it is a text: each level is up to three messages
-/// of protobuf, whose readers accept 100 within each other.
+/// The deepest nesting of a value. A deeper part of it is a text: each level is up to three
+/// messages of protobuf, whose readers accept 100 within each other.
 const DEEPEST: usize = 24;
 
 /// Appends the fields of a `KeyValue`. No text of it has more than `longest` characters.

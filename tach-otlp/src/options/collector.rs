@@ -142,8 +142,9 @@ impl Otlp {
     }
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
-    /// Whoever calls [`Exporter::send`](crate::Exporter::send) keeps to it. A sink of `tach-pipeline` sends earlier if 64
-    /// KiB wait, or for a flush, and up to 512 KiB in a request.
+    /// Whoever calls [`Exporter::send`](crate::Exporter::send) keeps to it. A sink of
+    /// `tach-pipeline` sends earlier if 64 KiB wait, or for a flush, and up to 512 KiB in a
+    /// request.
     ///
     /// # Examples
     ///
@@ -162,7 +163,8 @@ impl Otlp {
     }
 
     /// Sets for how long a request should be sent again while the collector can't be reached or
-    /// asks for patience: 5 minutes by default. Whoever calls [`Exporter::send`](crate::Exporter::send) keeps to it.
+    /// asks for patience: 5 minutes by default. Whoever calls
+    /// [`Exporter::send`](crate::Exporter::send) keeps to it.
     ///
     /// # Examples
     ///

@@ -26,7 +26,7 @@ const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
     ("HEADERS", headers),
     ("COMPRESSION", compression),
     ("TIMEOUT", timeout),
-    ("PROTOCOL", protocol),
+    ("PROTOCOL", set_protocol),
     #[cfg(feature = "grpc")]
     ("INSECURE", |requests, word| {
         requests.is_insecure = truth(word)?;
@@ -286,8 +286,18 @@ fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
     number.parse().map_err(|_| "it must be a number of at least 0")
 }
 
-fn protocol(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
-    requests.protocol = match name {
+fn set_protocol(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
+    requests.protocol = protocol(name)?;
+    Ok(())
+}
+
+/// Returns the protocol with this name.
+///
+/// # Errors
+///
+/// With the names that can be used.
+pub(crate) fn protocol(name: &str) -> Result<Protocol, &'static str> {
+    Ok(match name {
         "http/protobuf" => Protocol::HttpProtobuf,
         #[cfg(feature = "grpc")]
         "grpc" => Protocol::Grpc,
@@ -299,8 +309,7 @@ fn protocol(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
             );
         }
         _ => return Err("it must be http/protobuf or grpc"),
-    };
-    Ok(())
+    })
 }
 
 /// Returns the keys and the values of a list such as `key=value,other=a%20b`.

@@ -63,7 +63,8 @@ impl Done {
     }
 
     /// Notes whether the sink has written anything since it was first seen to be late. If a wait
-    /// ends in vain, marks a sink that has not. Waits that are each shorter than [`STALLED`] add up.
+    /// ends in vain, marks a sink that has not. Waits that are each shorter than [`STALLED`] add
+    /// up.
     fn look(&mut self, counts: &SinkCounts, is_in_vain: bool) {
         let written = counts.bytes.get();
         let is_late = !counts.is_remote && counts.waiting() > 0;

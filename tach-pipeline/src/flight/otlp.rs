@@ -14,7 +14,7 @@ use super::snapshot::Snapshot;
 use crate::filter::Levels;
 use crate::frame::Frame;
 use crate::sink::write_span;
-use crate::spans::span::{Dropped, Span};
+use crate::spans::span::Span;
 
 /// After this many bytes of spans, a new `ResourceSpans` begins.
 const WRITTEN: usize = 64 * 1024;
@@ -60,8 +60,8 @@ fn write(
     limits: &SpanLimits,
     to: &mut dyn io::Write,
 ) -> io::Result<()> {
-    // The events within spans, by the spans' ids and in order. They are counted first: a vector that
-    // grows takes up to three times as much memory.
+    // The events within spans, by the spans' ids and in order. They are counted first: a vector
+    // that grows takes up to three times as much memory.
     let within = || {
         snapshot.items().enumerate().filter_map(|(at, item)| match item {
             Item::Event(_, record) => Some((Frame::read(record)?.context()?.span, at, record)),
@@ -95,7 +95,8 @@ fn write(
         own.for_each(|(.., record)| records.extend_from_slice(record));
         // The recorder keeps events separately, so it also keeps those that the span had no room
         // for.
-        let dropped = Dropped { events: 0, ..span.dropped };
+        let mut dropped = span.dropped;
+        dropped.parts.events = 0;
         let whole = Span { records: &records, dropped, ..span };
         write_span(&mut spans, &whole, &start, limits, &levels);
         flush(&mut spans, WRITTEN)?;

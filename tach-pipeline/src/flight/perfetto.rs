@@ -290,10 +290,8 @@ impl<'a> Trace<'a> {
             let last = span.last_values();
             for (at, item) in span.items().enumerate() {
                 let Part::Part(part) = item else { continue };
-                if matches!(part.what, What::Link(_)) {
-                    continue;
-                }
-                let visited = part.fields.visit(&mut |key, value| {
+                let Some(fields) = part.span_fields() else { continue };
+                let visited = fields.visit(&mut |key, value| {
                     match (key, value) {
                         ("otel.name", Value::Str(text)) => name = text.to_owned().into(),
                         _ if last.is_recorded_again(at, key) => {}

@@ -3,7 +3,6 @@
 /// The kind of a record: an event, or a part of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "there are no spans"))]
 pub(crate) enum RecordKind {
     Event,
     Start,
@@ -18,5 +17,37 @@ pub(crate) enum RecordKind {
     Lost,
 }
 
+impl RecordKind {
+    /// Returns the kind with a number.
+    #[inline]
+    pub(super) fn of(number: u8) -> Option<Self> {
+        // A match and not a table, since the compiler removes the match altogether.
+        Some(match number {
+            0 => Self::Event,
+            1 => Self::Start,
+            2 => Self::Values,
+            3 => Self::Link,
+            4 => Self::Parent,
+            5 => Self::Discard,
+            6 => Self::Added,
+            7 => Self::End,
+            8 => Self::Lost,
+            _ => return None,
+        })
+    }
+}
+
 /// The lowest bit of the kind in the head's last word.
 pub(super) const RECORD_SHIFT: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_that_of_its_kind() {
+        let known: Vec<_> = (0..=u8::MAX).map_while(RecordKind::of).collect();
+        assert_eq!(known.last(), Some(&RecordKind::Lost));
+        assert!((0..).zip(known).all(|(number, kind)| kind as u8 == number));
+    }
+}

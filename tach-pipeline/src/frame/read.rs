@@ -18,7 +18,8 @@ use tach_log::adapter::{DEPTH, Parts, Site};
 pub(crate) use self::fields::Fields;
 use super::kind::{RECORD_SHIFT, RecordKind};
 use super::{
-    EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, texts,
+    EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, places,
+    texts,
 };
 use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
@@ -52,7 +53,7 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
 /// Returns how many of the records in `bytes` are events, and not parts of spans.
 pub(crate) fn events(bytes: &[u8]) -> usize {
     let is_event = |record: &&[u8]| {
-        Head::read(&mut Reader(record)).is_some_and(|head| head.part() == RecordKind::Event as u8)
+        Head::read(&mut Reader(record)).is_some_and(|head| head.record() == Some(RecordKind::Event))
     };
     split_all(bytes).filter(is_event).count()
 }
@@ -98,11 +99,11 @@ impl Head {
         }
     }
 
-    /// Returns the record's [kind](super::kind::RecordKind) as a number.
+    /// Returns the record's kind, unless it is unknown.
     #[inline]
-    fn part(&self) -> u8 {
-        let [part, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
-        part
+    fn record(&self) -> Option<RecordKind> {
+        let [number, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
+        RecordKind::of(number)
     }
 
     #[inline]
@@ -225,6 +226,12 @@ impl<'a> Reader<'a> {
         let (kind, code) = reader.halves()?;
         let known = |text: &'a str| (!text.is_empty()).then_some(text);
         match Tag::of(kind)? {
+            Tag::Place => {
+                let place = places::place(code & !NUMBER)?;
+                site.file = known(place.file);
+                site.module = known(place.module);
+                site.line = Some(place.line).filter(|&line| line != 0);
+            }
             Tag::File => {
                 site.file = known(reader.text(code)?);
                 site.line = Some(kind >> TAG_BITS).filter(|&line| line != 0);

@@ -1,20 +1,28 @@
 //! A thread's memory for writing records.
 
 use super::buffer::Buffer;
+use super::numbers::Interner;
+use super::places::{self, StaticPlace};
+use super::texts;
 use super::this_thread::ThisThread;
-use super::{NUMBER, TEXT_SHIFT};
-use crate::frame::texts::Interner;
+use super::{LONGEST, NUMBER, TEXT_SHIFT};
 
 pub(crate) struct Scratch {
     pub(super) buffer: Buffer,
-    pub(super) texts: Interner,
+    texts: Interner<&'static str>,
+    places: Interner<StaticPlace>,
     /// The thread's number and name. `None` until a format asks for them.
     pub(super) thread: Option<ThisThread>,
 }
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        Self { buffer: Buffer::new(), texts: Interner::new(), thread: None }
+        Self {
+            buffer: Buffer::new(),
+            texts: Interner::new(),
+            places: Interner::new(),
+            thread: None,
+        }
     }
 
     #[inline]
@@ -42,7 +50,22 @@ impl Scratch {
 
     /// Returns the code of a text, or `None` if the text must be copied.
     pub(super) fn number(&mut self, text: &'static str) -> Option<u64> {
-        self.texts.number(text).map(code)
+        if text.len() > LONGEST {
+            return None;
+        }
+        self.texts.number(texts::numbers()?, text).map(code)
+    }
+
+    /// Returns the code of a place, or `None` if the place has no number.
+    #[inline]
+    pub(super) fn place(&mut self, place: StaticPlace) -> Option<u64> {
+        let number = self.places.at_once(place).or_else(|| self.learned_place(place))?;
+        Some(code(number))
+    }
+
+    #[cold]
+    fn learned_place(&mut self, place: StaticPlace) -> Option<u32> {
+        self.places.number(places::numbers()?, place)
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) use super::read::span::{
     Linked, Origin, SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, replace,
     set_time, shortened,
 };
-pub(crate) use super::read::split_all;
+pub(crate) use super::read::{Fields, split_all};
 
 /// The key of a span's `tracestate`.
 pub(crate) const TRACE_STATE: &str = "otel.trace_state";

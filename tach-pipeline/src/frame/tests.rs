@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tach_core::{Instant, UnixTime};
 
 use super::*;
-use crate::frame::texts::{self, MaybeStatic};
+use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use tach_log::adapter::event as event_of;
 use tach_log::{Format, Json, Line, Logfmt, Value};
@@ -16,7 +16,7 @@ const KEY: MaybeStatic<'_> = MaybeStatic::Static("key");
 /// Returns a record. Checks that the record reads the same whether its texts are new or already
 /// known.
 fn encoded(time: Time, write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
-    texts::set_up();
+    set_up();
     let mut scratch = Scratch::new();
     let mut record = || {
         let mut writer =

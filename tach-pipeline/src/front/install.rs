@@ -68,8 +68,8 @@ impl Pipeline {
     }
 
     /// Replaces the filter of the sinks with this name, which is the one that
-    /// [`Stats::sinks`](crate::Stats::sinks) has: the path of a file, `stdout`, the name of a writer,
-    /// or the address to which a collector's signal is sent. A function that
+    /// [`Stats::sinks`](crate::Stats::sinks) has: the path of a file, `stdout`, the name of a
+    /// writer, or the address to which a collector's signal is sent. A function that
     /// [`Sink::only`](crate::Sink::only) has set still decides too.
     ///
     /// The filter applies to records that are logged after the call, and to those that are still in

@@ -25,7 +25,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
-use crate::frame::texts;
+use crate::frame;
 use crate::host;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
@@ -153,7 +153,7 @@ impl Builder {
         for error in &self.environment.faults {
             reporter.report(&Incident::Environment { error });
         }
-        texts::set_up();
+        frame::set_up();
         barrier::set_up();
         let filters =
             Filters::new(levels, kept, opened.levels().chain(self.spans.recorded()).collect());

@@ -14,9 +14,9 @@ use crate::shared::FLUSH_TIMEOUT;
 /// The guard waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets. A
 /// collector of OpenTelemetry that can't be reached, or asks for a later try, is tried again until
 /// then. If something can't be written, the guard prints the reason and the number of records to
-/// stderr. The pipeline works on while it has handles. When the last one is dropped, it is flushed once
-/// more, within the same time. A pipeline that is installed keeps a handle, and the exit of the
-/// process flushes it.
+/// stderr. The pipeline works on while it has handles. When the last one is dropped, it is flushed
+/// once more, within the same time. A pipeline that is installed keeps a handle, and the exit of
+/// the process flushes it.
 ///
 /// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, the exit of the process
 /// does the same without a guard.

@@ -45,6 +45,38 @@ struct OpenLane {
     counts: Arc<SinkCounts>,
 }
 
+impl OpenSink {
+    /// Opens a sink, and returns the faults of its options, of which one may be that it can't be
+    /// opened.
+    fn new(mut sink: Sink, patience: Patience, most: usize) -> (Option<Self>, Faults) {
+        let mut faults = Faults::default();
+        sink.check(&mut faults);
+        #[cfg(feature = "config")]
+        let place = sink.place.take();
+        let (name, target) = (sink.to.0.name(), sink.to.0);
+        let levels =
+            faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
+        let lanes = faults.take(target.open(sink.format));
+        #[cfg(feature = "config")]
+        if let Some(place) = place {
+            faults.at(&place);
+        }
+        let Some((levels, lanes)) = levels.zip(lanes) else { return (None, faults) };
+        let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
+            counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
+            writer,
+            formatter: Formatter { content, is_colored: sink.is_colored, most },
+        });
+        let open = Self {
+            lanes: lanes.collect(),
+            levels: levels.only(sink.only),
+            patience: sink.stall_timeout.map_or(patience, Patience::Stalled),
+            buffer_bytes: sink.buffer_bytes,
+        };
+        (Some(open), faults)
+    }
+}
+
 impl Opened {
     /// Returns the parts of a record that some sink needs.
     pub(crate) fn wanted(&self) -> Wanted {
@@ -55,35 +87,20 @@ impl Opened {
         wanted
     }
 
-    /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the default
-    /// for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
+    /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the
+    /// default for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
     pub(crate) fn new(
         sinks: Vec<Sink>,
         patience: Patience,
         most: usize,
         faults: &mut Faults,
     ) -> Self {
-        let mut open = Vec::new();
-        for mut sink in sinks {
-            sink.check(faults);
-            let (name, target) = (sink.to.0.name(), sink.to.0);
-            let levels =
-                faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
-            let lanes = faults.take(target.open(sink.format));
-            let Some((levels, lanes)) = levels.zip(lanes) else { continue };
-            let levels = levels.only(sink.only);
-            let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
-                counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
-                writer,
-                formatter: Formatter { content, is_colored: sink.is_colored, most },
-            });
-            open.push(OpenSink {
-                levels,
-                lanes: lanes.collect(),
-                patience: sink.stall_timeout.map_or(patience, Patience::Stalled),
-                buffer_bytes: sink.buffer_bytes,
-            });
-        }
+        let open = |sink| {
+            let (open, mut found) = OpenSink::new(sink, patience, most);
+            faults.append(&mut found);
+            open
+        };
+        let mut open: Vec<_> = sinks.into_iter().filter_map(open).collect();
         refuse_shared_rotations(&mut open, faults);
         Self(open)
     }

@@ -2,13 +2,14 @@
 
 use core::mem;
 use core::time::Duration;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Instant;
 
 use tach_core::UnixTime;
-use tach_files::{Access, Entry, Place};
+use tach_files::{Access, Entry, Folder, Place};
 
 use super::rotation::{Rotation, Tidying};
 use crate::faults::Faults;
@@ -16,12 +17,15 @@ use crate::host::FILE_MODE;
 
 /// The shortest time between two checks of whether the file was moved.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// The most attempts to open a file that no other process compresses.
+const TRIES: usize = 8;
 /// All permission bits of a mode, and the bit that lets the owner write.
 const ALL_RIGHTS: u32 = 0o777;
 const OWNER_WRITES: u32 = 0o200;
 
 /// When a write waits until its records are on the disk: see [`Sink::sync`](crate::Sink::sync).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum SyncPolicy {
     /// Never: the system writes the records to the disk some seconds later. Written records outlive
@@ -69,7 +73,7 @@ pub(super) struct LogFile {
     file: File,
     options: Options,
     /// The file's length in bytes and the time of its last write. Both are kept up to date only if
-    /// the file is rotated.
+    /// the file is rotated. What other processes write to it counts at the next look at the path.
     length: u64,
     written: UnixTime,
     tidying: Tidying,
@@ -106,7 +110,7 @@ impl LogFile {
 
     fn at(place: Place, options: Options, access: &Access) -> io::Result<Self> {
         let folder = place.make_folder()?;
-        let file = folder.append(place.name(), access)?;
+        let file = append(&folder, place.name(), access)?;
         let entry = Entry::of(&file)?;
         Ok(Self::new(Some(place), file, options, entry))
     }
@@ -145,8 +149,11 @@ impl LogFile {
         // The mode may have been changed since the file was opened.
         let access = Access::of(&Entry::of(&self.file)?);
         let new = Self::at(place, self.options, &access)?;
-        *self = Self { tidying: mem::take(&mut self.tidying), ..new };
+        let new = Self { tidying: mem::take(&mut self.tidying), ..new };
+        let old = mem::replace(self, new).file;
         self.tidying.writes(self.entry);
+        // A forked child keeps the old file open, and does not write it.
+        tach_files::unlock(&old);
         Ok(())
     }
 
@@ -224,15 +231,26 @@ impl LogFile {
     ///
     /// If the file can't be renamed.
     pub(super) fn move_away(&self) -> io::Result<()> {
-        let Some(place) = &self.place else { return Ok(()) };
+        let (Some(place), Some(rotation)) = (&self.place, self.rotation()) else { return Ok(()) };
         // If the folder was removed, it is created here for the new file. There is no file to
         // rename then.
         let folder = place.make_folder()?;
         folder.refuse_if_shared()?;
         let found = folder.entry(place.name())?;
+        let is_other = |found: Option<Entry>| found.is_none_or(|it| it.is_other(&self.entry));
         // If another file is at the path, somebody else has already moved this one.
-        if found.is_some_and(|found| !found.is_other(&self.entry)) {
-            Rotation::rename(&folder, place.name(), UnixTime::now())?;
+        if is_other(found) {
+            return Ok(());
+        }
+        let old = match rotation.rename(&folder, place.name(), UnixTime::now()) {
+            // Another process has moved it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            renamed => renamed?,
+        };
+        if is_other(folder.entry(&old)?) {
+            // Another process has moved this file meanwhile, and the new one was renamed now. If
+            // the path is taken again, the new file stays an old one.
+            let _taken = folder.rename_new(&old, place.name());
         }
         Ok(())
     }
@@ -263,7 +281,11 @@ impl LogFile {
         }
         self.looked = Instant::now();
         match Entry::at(&place.path()) {
-            Ok(found) => found.is_none_or(|found| found.is_other(&self.entry)),
+            Ok(Some(found)) if !found.is_other(&self.entry) => {
+                self.length = found.length();
+                false
+            }
+            Ok(_) => true,
             Err(_) => false,
         }
     }
@@ -279,6 +301,22 @@ impl LogFile {
     fn is_followed(&self) -> bool {
         cfg!(unix) && !self.options.is_kept
     }
+}
+
+/// Opens a log for appending, with a shared lock: no process compresses the file before it is
+/// closed.
+fn append(folder: &Folder, name: &OsStr, access: &Access) -> io::Result<File> {
+    for _ in 0..TRIES {
+        let file = folder.append(name, access)?;
+        let is_locked = tach_files::try_lock_shared(&file);
+        let opened = Entry::of(&file)?;
+        if is_locked && folder.entry(name)?.is_some_and(|found| !found.is_other(&opened)) {
+            return Ok(file);
+        }
+        // Between the opening and the lock, another process rotated the file, and perhaps began to
+        // compress it. The next try opens the new file.
+    }
+    folder.append(name, access)
 }
 
 fn is_without_disk(error: &io::Error) -> bool {

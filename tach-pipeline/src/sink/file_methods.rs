@@ -66,9 +66,10 @@ impl Sink<kind::File> {
         self
     }
 
-    /// Sets when the file is rotated, by default never. A device or a FIFO is never rotated. No
-    /// other process may rotate the file. If two sinks of a pipeline have one file and one of them
-    /// rotates it, [`Builder::build`](crate::Builder::build) fails.
+    /// Sets when the file is rotated, by default never. A device or a FIFO is never rotated. If two
+    /// sinks of a pipeline have one file and one of them rotates it,
+    /// [`Builder::build`](crate::Builder::build) fails. Several processes may rotate one file:
+    /// see [`Rotation`].
     ///
     /// # Examples
     ///

@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry as a sink.
+//! The sink that sends to an OpenTelemetry collector.
 
 #[cfg(feature = "tracing")]
 mod durations;
@@ -57,8 +57,9 @@ impl Sink {
     /// The target is the scope, the message is the body, and fields are attributes, as are
     /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
     /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. The first error of a record is `exception.message`. So is a text of the
-    /// key `err` or `error` at the level `ERROR`. A field wins over an attribute of the same key.
+    /// hexadecimal digits. The first error of a record is `exception.message`, and with its sources
+    /// `exception.stacktrace`. A text of the key `err` or `error` at the level `ERROR` is
+    /// `exception.message` too. A field wins over an attribute of the same key.
     ///
     /// # Spans
     ///
@@ -73,7 +74,9 @@ impl Sink {
     /// A span ends when a thread leaves it for the last time, or when its last handle is dropped if
     /// no thread has entered it. It is sent after the last handles of the span and of its children
     /// were dropped. A span is sent with up to 3 MiB; the counts of dropped attributes, events and
-    /// links have the rest. `truncated_bytes` is the number of bytes that its texts lack.
+    /// links have the rest. The name and the description of the status have up to 64 KiB each, and
+    /// a longer `tracestate` is left out. `truncated_bytes` is the number of bytes that the span's
+    /// texts lack.
     ///
     /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too, and the events within
     /// spans. The children of such a span have a parent that the collector does not know. To filter

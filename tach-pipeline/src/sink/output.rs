@@ -207,12 +207,15 @@ impl Output {
         }
     }
 
-    /// Continues in a new file at the same path, or in the old one if no file can be opened.
+    /// Continues in a new file at the same path, or in the old one if no file can be opened. Then
+    /// begins to compress and delete old files: if another process rotated the file, it left the
+    /// compressing to the last process that writes it.
     fn reopen(&mut self, batch: &mut Batch) {
         match self.reopen_now(batch) {
             Ok(()) => self.recovered(Task::Reopen),
             Err(error) => self.failed_at(Task::Reopen, &error, Duration::ZERO),
         }
+        self.tidy();
     }
 
     /// Continues in a new file at the same path.
@@ -257,7 +260,6 @@ impl Output {
             return self.tidy();
         }
         self.reopen(batch);
-        self.tidy();
     }
 
     fn tidy(&mut self) {

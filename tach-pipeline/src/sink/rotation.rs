@@ -1,6 +1,8 @@
 //! When a file is rotated, and how many files are kept.
 
+mod names;
 mod tidy;
+mod zone;
 
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
@@ -11,14 +13,12 @@ use tach_core::UnixTime;
 use tach_files::Folder;
 
 pub(super) use self::tidy::Tidying;
+use self::zone::Zone;
 use super::batch::BATCH;
 use crate::faults::Faults;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of an
-/// old file while it is compressed has 32 more.
-const LONGEST_NAME: usize = 255 - ".20261123T143000.123456Z.gz.part".len();
 /// The smallest limit for the size of a file: as much as one write of many events.
 const LEAST_BYTES: u64 = BATCH as u64;
 
@@ -29,12 +29,16 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. The names sort by time. If
 /// the path is a symbolic link, the file behind it is rotated, and the link stays.
 ///
+/// The file that is being written has no date in its name: `tail -F`, programs that ship logs and a
+/// second process always find it at its path. If another program needs the date there, write through
+/// a writer that names files so, such as tracing-appender's, by [`Sink::writer`](crate::Sink::writer).
+///
 /// # Guarantees
 ///
-/// A file holds whole records. If a rotation fails, the records are written to the old file, and the
-/// rotation is tried again after one second, two and so on up to a minute: see
-/// [`Task::Rotate`](crate::Task::Rotate). A compressed file
-/// takes the place of an old one only when it is complete and on the disk.
+/// A file holds whole records. If a rotation fails, the records are written to the old file, and
+/// the rotation is tried again after one second, two and so on up to a minute: see
+/// [`Task::Rotate`](crate::Task::Rotate). A compressed file takes the place of an old one only when
+/// it is complete and on the disk.
 ///
 /// A new file, and a compressed one, keep the mode and the owner of the file before.
 ///
@@ -42,9 +46,20 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// process's user that have no other name. In a folder that nobody else may write, also those of
 /// the log's owner.
 ///
+/// Several processes may write and rotate one path. A process notices within a second that another
+/// one rotated the file, and follows at its next write. An old file is compressed once no process
+/// writes it. If a process stops logging, its last old file stays uncompressed until that process
+/// logs again or ends, and another rotation comes.
+///
 /// A privileged process, such as one of root, does not rotate in a folder that other users may
 /// write: that fails [`Builder::build`](crate::Builder::build), which names the folder and the
 /// remedies.
+///
+/// # Platform-specific behavior
+///
+/// Processes agree by `flock`, which file systems of other hosts may lack, such as NFS. There, a
+/// record may be lost that one process writes as another one replaces the file by its compressed
+/// copy. Except on Unix only one process may rotate a file.
 ///
 /// # Examples
 ///
@@ -60,6 +75,7 @@ const LEAST_BYTES: u64 = BATCH as u64;
 pub struct Rotation {
     max_bytes: Option<u64>,
     period: Option<Duration>,
+    zone: Zone,
     keep: usize,
     keep_bytes: Option<u64>,
     keep_for: Option<Duration>,
@@ -81,6 +97,7 @@ impl Rotation {
         Self {
             max_bytes: None,
             period: None,
+            zone: Zone::Utc,
             keep: usize::MAX,
             keep_bytes: None,
             keep_for: None,
@@ -102,7 +119,8 @@ impl Rotation {
         self
     }
 
-    /// Rotates a file at the first write after midnight in UTC.
+    /// Rotates a file at the first write after midnight: in UTC, unless `Rotation::local_time` is
+    /// called.
     ///
     /// # Examples
     ///
@@ -123,6 +141,27 @@ impl Rotation {
     /// ```
     pub const fn hourly(mut self) -> Self {
         self.period = Some(HOUR);
+        self
+    }
+
+    /// Counts [days](Self::daily) and [hours](Self::hourly) by the system's zone, and writes local
+    /// time and its offset in the names of old files, as in
+    /// `app.log.20261124T000000.000012+0100`. Old files are kept by their times, whatever the
+    /// offsets in their names.
+    ///
+    /// Hours also end when the offset changes, so the two hours with the same name at the end of
+    /// summer time are two files.
+    ///
+    /// The zone is that of `Line::local_time`: the one that `TZ` names, or else the OS's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().daily().local_time();
+    /// ```
+    #[cfg(feature = "local-time")]
+    pub const fn local_time(mut self) -> Self {
+        self.zone = Zone::Local;
         self
     }
 
@@ -157,8 +196,8 @@ impl Rotation {
 
     /// Keeps old files of that many bytes in all, as they are on the disk, and deletes the oldest
     /// beyond: see [`keep`](Self::keep). Files that are still to be [compressed](Self::gzip) are
-    /// compressed first. The youngest old file stays even if it is longer, and the file that is being
-    /// written does not count.
+    /// compressed first. The youngest old file stays even if it is longer, and the file that is
+    /// being written does not count.
     ///
     /// Without `gzip`, fewer bytes than [`max_bytes`](Self::max_bytes) fail
     /// [`Builder::build`](crate::Builder::build), since no whole file would fit.
@@ -191,7 +230,8 @@ impl Rotation {
 
     /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
     ///
-    /// A file that a process left uncompressed at its exit is compressed after the next rotation.
+    /// A file that a process left uncompressed at its exit is compressed when the next pipeline is
+    /// built, or after the next rotation.
     ///
     /// # Examples
     ///
@@ -210,9 +250,9 @@ impl Rotation {
         let name = path.file_name().unwrap_or_default();
         let call = || format!("Sink::file(\"{}\").rotate(..)", path.display());
         faults.unless(
-            name.len() <= LONGEST_NAME,
+            name.len() <= names::LONGEST,
             call,
-            "the name of a rotated file has 223 bytes at most, since those of its old files are longer",
+            "the name of a rotated file has 219 bytes at most, since those of its old files are longer",
         );
         let path = path.display();
         let call = |rotation: &str| format!("Sink::file(\"{path}\").rotate({rotation})");
@@ -244,10 +284,7 @@ impl Rotation {
         now: UnixTime,
     ) -> bool {
         let is_long = self.max_bytes.is_some_and(|most| length + more as u64 > most);
-        let is_old = self.period.is_some_and(|period| {
-            let number = |time: UnixTime| time.as_secs() / period.as_secs();
-            number(now) > number(written)
-        });
+        let is_old = self.period.is_some_and(|period| self.zone.has_ended(period, written, now));
         length > 0 && (is_long || is_old)
     }
 
@@ -264,20 +301,28 @@ impl Rotation {
             || self.compresses
     }
 
-    /// Renames the file in its folder, with the time `now`.
+    /// Renames the file in its folder, with the time `now`. Returns the new name.
     ///
     /// # Errors
     ///
     /// If the file can't be renamed.
-    pub(super) fn rename(folder: &Folder, name: &OsStr, now: UnixTime) -> io::Result<()> {
+    pub(super) fn rename(
+        &self,
+        folder: &Folder,
+        name: &OsStr,
+        now: UnixTime,
+    ) -> io::Result<OsString> {
         let mut time = now;
         loop {
-            let old = old_name(name, time);
-            if folder.entry(&old)?.is_none() && folder.entry(&tidy::compressed(&old))?.is_none() {
-                return folder.rename(name, &old);
+            let old = names::old(name, time, self.zone.offset_at(time));
+            if folder.entry(&names::compressed(&old))?.is_none() {
+                match folder.rename_new(name, &old) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    renamed => return renamed.map(|()| old),
+                }
             }
-            // The name is taken: there were two rotations within a microsecond, or the clock was
-            // set back.
+            // The name is taken: there were two rotations within a microsecond, perhaps of two
+            // processes, or the clock was set back.
             time =
                 time.checked_add(Duration::from_micros(1)).ok_or(io::ErrorKind::AlreadyExists)?;
         }
@@ -288,22 +333,6 @@ impl Default for Rotation {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Returns the name of a file that was rotated at `time`.
-fn old_name(name: &OsStr, time: UnixTime) -> OsString {
-    with_end(name, &format!(".{}", stamp(time)))
-}
-
-/// Returns a time as the names of old files have it. Windows forbids colons in names.
-fn stamp(time: UnixTime) -> String {
-    format!("{time:.6}").replace(['-', ':'], "")
-}
-
-fn with_end(name: &OsStr, end: &str) -> OsString {
-    let mut name = name.to_owned();
-    name.push(end);
-    name
 }
 
 #[cfg(test)]

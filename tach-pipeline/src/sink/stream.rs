@@ -228,8 +228,8 @@ impl Stream {
         self.batch.clear();
     }
 
-    /// Passes all events to the threads for a flush or the end, with reports of dropped records. The
-    /// events of a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
+    /// Passes all events to the threads for a flush or the end, with reports of dropped records.
+    /// The events of a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter, occasion: Occasion) {
         // The only sink may fail. `flush_here` adds the report once there is room for it.
         if matches!(self.writers, Writers::Threads(_)) {

@@ -34,6 +34,9 @@ const LONGEST_TAG: usize = 32;
 
 /// A syslog daemon and the messages for it: see [`Sink::syslog`](crate::Sink::syslog).
 ///
+/// Messages are not encrypted. For TLS, let a daemon on this machine forward them: the page
+/// `docs/security.md` in tach's repository has the configurations of rsyslog and stunnel.
+///
 /// # Examples
 ///
 /// ```no_run
@@ -120,9 +123,9 @@ impl Syslog {
 
     /// A daemon at a `host:port` that takes a datagram of UDP for each message of RFC 5424.
     ///
-    /// If nothing listens at the port, the host says so, and the sink fails and tries again: on this
-    /// machine without a loss, from another one after the messages that were on their way. Apart
-    /// from that UDP loses messages unnoticed, and those beyond about 2 KiB often.
+    /// If nothing listens at the port, the host says so, and the sink fails and tries again: on
+    /// this machine without a loss, from another one after the messages that were on their way.
+    /// Apart from that UDP loses messages unnoticed, and those beyond about 2 KiB often.
     ///
     /// # Examples
     ///
@@ -141,9 +144,9 @@ impl Syslog {
     ///
     /// The connection is not encrypted. To send messages over TLS (RFC 5425), send them to a daemon
     /// on this machine, such as rsyslog with `StreamDriver="gtls"` or syslog-ng with
-    /// `transport("tls")`. Such a daemon can also keep the messages while the other machine is away. Or send them
-    /// to a local port of a program that encrypts connections, such as stunnel: RFC 5425 frames
-    /// messages by their length as this method does.
+    /// `transport("tls")`. Such a daemon can also keep the messages while the other machine is
+    /// away. Or send them to a local port of a program that encrypts connections, such as stunnel:
+    /// RFC 5425 frames messages by their length as this method does.
     ///
     /// # Examples
     ///
@@ -300,6 +303,7 @@ impl Syslog {
 ///
 /// See [`Syslog::facility`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names are syslog's")]
 pub enum Facility {

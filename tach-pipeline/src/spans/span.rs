@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tach_core::UnixTime;
 
 use super::status::{Code, Status};
-use crate::frame::{self, Frame, Linked, Lost, Origin, RecordKind, SpanPart, Start, What};
+use crate::frame::{self, Fields, Frame, Linked, Lost, Origin, RecordKind, SpanPart, Start, What};
 use crate::ids::SpanContext;
 
 #[cfg(test)]
@@ -39,14 +39,10 @@ pub(crate) struct Span<'a> {
     pub(crate) redacted: &'a [String],
 }
 
-/// How many parts of a span were dropped because there was no room.
+/// What was dropped of a span because there was no room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
-    pub(crate) attributes: u32,
-    pub(crate) events: u32,
-    pub(crate) links: u32,
-    /// Whether one of the dropped events is an error, which sets the status.
-    pub(crate) has_error: bool,
+    pub(crate) parts: Lost,
     /// How many bytes of texts were cut off, except for those of events.
     pub(crate) bytes: u64,
     /// Whether more may be missing than the counts say.
@@ -54,20 +50,17 @@ pub(crate) struct Dropped {
 }
 
 impl Dropped {
-    /// Counts what a full queue dropped.
-    pub(super) fn add(&mut self, lost: Lost) {
-        self.attributes = self.attributes.saturating_add(lost.attributes);
-        self.events = self.events.saturating_add(lost.events);
-        self.links = self.links.saturating_add(lost.links);
-        self.has_error |= lost.errors > 0;
+    /// Counts dropped parts.
+    pub(crate) fn add(&mut self, lost: Lost) {
+        self.parts = self.parts.add(lost);
     }
 
     /// Counts a dropped event.
     pub(crate) fn event(&mut self, record: &[u8]) {
         let mut status = Status::default();
         status.event_record(record);
-        self.has_error |= status.code == Code::Error;
-        self.events = self.events.saturating_add(1);
+        let errors = u32::from(status.code == Code::Error);
+        self.add(Lost { events: 1, errors, ..Lost::default() });
     }
 }
 
@@ -157,10 +150,8 @@ impl<'a> Span<'a> {
         if self.has_values {
             for (at, item) in self.items().enumerate() {
                 let Item::Part(part) = item else { continue };
-                // The fields of a link belong to the link, not to the span.
-                if !matches!(part.what, What::Link(_)) {
-                    last.extend(part.fields.parts().map(|(key, _)| (key, at)));
-                }
+                let fields = part.span_fields().into_iter().flat_map(Fields::parts);
+                last.extend(fields.map(|(key, _)| (key, at)));
             }
         }
         LastValues(last)

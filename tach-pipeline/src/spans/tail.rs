@@ -5,10 +5,10 @@ pub(crate) mod waiting;
 use core::time::Duration;
 
 use super::slow::Slow;
-use super::span::Span;
+use super::span::{Dropped, Span};
 use super::status::{Code, Status};
 use crate::faults::Faults;
-use crate::frame::{self, SpanPart};
+use crate::frame::{self, Fields, SpanPart};
 use crate::stats::Stats;
 use crate::trace::sampling::ratio::Ratio;
 
@@ -39,8 +39,8 @@ const MAX_DELAY: Duration = Duration::from_secs(30);
 ///
 /// A trace that exceeds [`max_delay`](Self::max_delay) or [`max_bytes`](Self::max_bytes) before its
 /// root has ended is decided about early, by the spans that have ended;
-/// [`Stats`](crate::Stats::early_traces) counts these. So is each open trace when the process ends. A
-/// [flush](crate::Pipeline::flush) sends the traces that have ended, and leaves open ones alone.
+/// [`Stats`](crate::Stats::early_traces) counts these. So is each open trace when the process ends.
+/// A [flush](crate::Pipeline::flush) sends the traces that have ended, and leaves open ones alone.
 ///
 /// A span whose end a [`WhenFull`](crate::WhenFull) policy dropped is not slow, since its duration
 /// is not known.
@@ -181,23 +181,24 @@ impl Span<'_> {
         let mut status = Status::default();
         for record in self.records() {
             if frame::is_of_span(record) {
-                let Some(part) = SpanPart::read(record) else { continue };
-                for (key, value) in part.fields.parts() {
+                let part = SpanPart::read(record);
+                let fields = part.as_ref().and_then(SpanPart::span_fields);
+                for (key, value) in fields.into_iter().flat_map(Fields::parts) {
                     let _other = value.map(|value| status.field(key, value));
                 }
             } else {
                 status.event_record(record);
             }
         }
-        status.dropped(self.dropped.has_error);
+        status.dropped(self.dropped);
         status.code == Code::Error
     }
 }
 
 impl Status {
-    /// Takes the dropped events. `has_error` tells whether one of them is an error.
-    pub(crate) fn dropped(&mut self, has_error: bool) {
-        if has_error && self.code == Code::Unset {
+    /// Takes the errors among dropped events.
+    pub(crate) fn dropped(&mut self, dropped: Dropped) {
+        if dropped.parts.errors > 0 && self.code == Code::Unset {
             self.set(Code::Error, "");
         }
     }

@@ -4,7 +4,6 @@ use tach_log::adapter;
 
 use crate::durations::Collected;
 use crate::durations::key::{self, Key};
-use crate::frame::What;
 use crate::spans::span::{Item, Span};
 
 /// The memory for the key of a series, which all spans use in turn.
@@ -50,11 +49,8 @@ impl Timed {
         values.iter_mut().for_each(Vec::clear);
         for item in span.items() {
             let Item::Part(part) = item else { continue };
-            // The fields of a link belong to the link, not to the span.
-            if matches!(part.what, What::Link(_)) {
-                continue;
-            }
-            let visited = adapter::Fields::visit(&part.fields, &mut |key, value| {
+            let Some(fields) = part.span_fields() else { continue };
+            let visited = adapter::Fields::visit(fields, &mut |key, value| {
                 if let Some(at) = attributes.iter().position(|known| known == key) {
                     key::write(&mut values[at], value);
                 }

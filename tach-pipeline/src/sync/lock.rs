@@ -74,6 +74,7 @@ pub(crate) mod tests {
     }
 
     /// Returns how often this thread has tried to take a lock, for tests of other files.
+    #[cfg(feature = "tracing")]
     pub(crate) fn tries() -> u64 {
         TRIES.get()
     }

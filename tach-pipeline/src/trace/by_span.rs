@@ -86,6 +86,12 @@ mod tests {
 
     use super::*;
 
+    impl<V> BySpan<V> {
+        pub(crate) fn count(&self) -> usize {
+            self.parts.iter().map(|part| part.length()).sum()
+        }
+    }
+
     #[test]
     fn children_inherit_and_outlive() {
         let states = BySpan::<Arc<str>>::new();
@@ -96,8 +102,7 @@ mod tests {
         assert_eq!((states.get(1), states.get(2).as_deref()), (None, Some("a=1")));
         states.set(2, None);
         assert_eq!(states.get(2), None);
-        let counts = states.parts.iter().map(|part| part.length());
-        assert_eq!(counts.sum::<usize>(), 0);
+        assert_eq!(states.count(), 0);
     }
 
     /// Spans of different traces seldom wait for each other.

@@ -242,6 +242,14 @@ mod tests {
         contexts.insert(key, context(number), started)
     }
 
+    impl Contexts {
+        /// Fills all slots that a span with the key may take.
+        pub(crate) fn fill(&self, key: Key) {
+            let tables = 1 + FURTHER_BITS.len() as u64;
+            (1..=tables).for_each(|at| assert!(insert(self, Key(key.0 ^ (at * SAME_SLOT)), at)));
+        }
+    }
+
     fn close(contexts: &Contexts, key: Key) -> Option<SpanContext> {
         let closing = contexts.closing(key)?;
         let context = closing.context;
@@ -275,7 +283,7 @@ mod tests {
                     let its_left = left.get(&id).copied();
                     let closing = contexts.closing(id);
                     prop_assert_eq!(closing.as_ref().and_then(|it| it.left), its_left);
-                    let closed = closing.map(|it| { let context = it.context; contexts.remove(it); context });
+                    let closed = close(&contexts, id);
                     prop_assert_eq!(closed, map.remove(&id).map(|(context, _)| context));
                     left.remove(&id);
                 } else if step == 2 {

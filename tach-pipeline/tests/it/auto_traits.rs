@@ -53,6 +53,9 @@ assert_implements!(
 );
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] kind::File);
 
+#[cfg(feature = "config")]
+assert_implements!([Send + Unpin] tach_pipeline::Config);
+
 #[test]
 fn sizes() {
     // As a layer of tracing, it has keys for its spans, and knows the registry.

@@ -18,7 +18,7 @@ const FEW: usize = 60;
 
 /// The system calls of a file and of its rotation, their errors, and which calls of a thread fail.
 /// The first calls of `openat` and the like load the program.
-const CASES: [(&str, &str, &str); 16] = [
+const CASES: [(&str, &str, &str); 17] = [
     ("write", "ENOSPC", "3+3"),
     ("write", "EIO", "2+2"),
     ("write", "EINTR", "2+2"),
@@ -33,6 +33,7 @@ const CASES: [(&str, &str, &str); 16] = [
     ("fdatasync", "EIO", "1+2"),
     ("fdatasync", "ENOSPC", "1+3"),
     ("fsync", "EIO", "1+"),
+    ("flock", "ENOLCK", "1+"),
     ("getdents64", "EIO", "1+"),
     ("unlink,unlinkat", "EACCES", "1+"),
 ];

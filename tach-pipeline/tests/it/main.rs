@@ -4,6 +4,8 @@ mod allocation;
 mod auto_traits;
 #[cfg(unix)]
 mod colors;
+#[cfg(feature = "config")]
+mod config;
 mod cut;
 #[cfg(feature = "tracing")]
 mod durations;
@@ -22,6 +24,8 @@ mod incidents;
 #[cfg(target_os = "linux")]
 mod injected;
 mod journal;
+#[cfg(all(unix, feature = "local-time"))]
+mod local_days;
 mod lost;
 mod nested;
 mod one_key;
@@ -39,6 +43,8 @@ mod same_lines;
 mod secrets;
 mod selection;
 mod several;
+#[cfg(unix)]
+mod shared;
 mod sites;
 #[cfg(unix)]
 mod strangers;

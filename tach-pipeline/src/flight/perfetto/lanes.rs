@@ -60,8 +60,8 @@ impl Lanes {
         lane
     }
 
-    /// Places a span, whose parent is on the track `of_parent`. Spans must be placed in the order of
-    /// their starts.
+    /// Places a span, whose parent is on the track `of_parent`. Spans must be placed in the order
+    /// of their starts.
     pub(super) fn place(&mut self, slice: Slice, of_parent: Option<Lane>) -> Lane {
         let lane = self.find(slice, of_parent);
         self.stacks[lane].push((slice.id, slice.end));

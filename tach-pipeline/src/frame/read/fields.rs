@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             Tag::F64 => Some(Value::F64(f64::from_bits(u64::from_le_bytes(reader.array()?)))),
             Tag::Str | Tag::Json | Tag::Error | Tag::Printed | Tag::Span => None,
             // These parts follow the fields, so no field is left.
-            Tag::File | Tag::Module | Tag::Thread | Tag::Context => return None,
+            Tag::Place | Tag::File | Tag::Module | Tag::Thread | Tag::Context => return None,
         };
         let key = reader.text(key)?;
         let value = match tag {

@@ -29,11 +29,17 @@ pub(crate) struct Lost {
     pub(crate) attributes: u32,
     pub(crate) events: u32,
     pub(crate) links: u32,
-    /// How many of the events have the level of errors.
+    /// How many of the events are errors, which set the status.
     pub(crate) errors: u32,
 }
 
 impl Lost {
+    /// Returns the count of values that are dropped together.
+    pub(crate) fn of_values(values: &Fields<'_>) -> Self {
+        let attributes = u32::try_from(values.parts().count()).unwrap_or(u32::MAX);
+        Self { attributes, ..Self::default() }
+    }
+
     /// Reads the counts of a record of the kind [`Lost`](RecordKind::Lost).
     pub(in crate::frame) fn of_words(words: [u8; 2 * WORD]) -> Self {
         let [attributes, events, links, errors] = [0, 4, 8, 12]
@@ -50,7 +56,7 @@ impl Lost {
         words
     }
 
-    fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         Self {
             attributes: self.attributes.saturating_add(other.attributes),
             events: self.events.saturating_add(other.events),
@@ -62,15 +68,12 @@ impl Lost {
 
 /// Returns what remains of a record that is dropped.
 pub(crate) fn remains(record: &[u8]) -> Remains {
-    const START: u8 = RecordKind::Start as u8;
-    const END: u8 = RecordKind::End as u8;
-    const PARENT: u8 = RecordKind::Parent as u8;
-    const DISCARD: u8 = RecordKind::Discard as u8;
     let Some(head) = Head::read(&mut Reader(record)) else { return Remains::Nothing };
-    match head.part() {
-        START => Remains::NoSpan,
-        END | PARENT | DISCARD => Remains::Whole,
-        part => lost(record, part).map_or(Remains::Nothing, |(context, lost)| {
+    let Some(kind) = head.record() else { return Remains::Nothing };
+    match kind {
+        RecordKind::Start => Remains::NoSpan,
+        RecordKind::End | RecordKind::Parent | RecordKind::Discard => Remains::Whole,
+        _ => lost(record, kind).map_or(Remains::Nothing, |(context, lost)| {
             let mut remains = [0; LOST_BYTES];
             let kind = u64::from(head.kind & UNIX) | (RecordKind::Lost as u64) << RECORD_SHIFT;
             let [low, high] = [context.trace, context.trace >> u64::BITS].map(low_half);
@@ -90,24 +93,17 @@ const fn low_half(id: u128) -> u64 {
 }
 
 /// Returns the span of an event or a part, and what the span lacks without it.
-fn lost(record: &[u8], part: u8) -> Option<(SpanContext, Lost)> {
-    const EVENT: u8 = RecordKind::Event as u8;
-    const ADDED: u8 = RecordKind::Added as u8;
-    const VALUES: u8 = RecordKind::Values as u8;
-    const LINK: u8 = RecordKind::Link as u8;
-    if part == EVENT || part == ADDED {
+fn lost(record: &[u8], kind: RecordKind) -> Option<(SpanContext, Lost)> {
+    if matches!(kind, RecordKind::Event | RecordKind::Added) {
         let event = Frame::read(record)?;
         let errors = u32::from(event.level.of_log() == log::Level::Error);
         return Some((event.context()?, Lost { events: 1, errors, ..Lost::default() }));
     }
     let mut reader = Reader(record.get(HEAD..)?);
     let context = reader.context()?;
-    let lost = match part {
-        VALUES => {
-            let count = Fields::new(reader.0, 0).parts().count();
-            Lost { attributes: u32::try_from(count).unwrap_or(u32::MAX), ..Lost::default() }
-        }
-        LINK => Lost { links: 1, ..Lost::default() },
+    let lost = match kind {
+        RecordKind::Values => Lost::of_values(&Fields::new(reader.0, 0)),
+        RecordKind::Link => Lost { links: 1, ..Lost::default() },
         _ => return None,
     };
     Some((context, lost))

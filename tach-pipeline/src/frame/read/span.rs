@@ -69,12 +69,12 @@ pub(crate) struct Start<'a> {
 /// Returns whether the record that begins with `bytes` is a part of a span, not an event.
 #[inline]
 pub(crate) fn is_of_span(bytes: &[u8]) -> bool {
-    Head::read(&mut Reader(bytes)).is_some_and(|head| head.part() != RecordKind::Event as u8)
+    Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() != Some(RecordKind::Event))
 }
 
 /// Returns whether the record that begins with `bytes` is of this kind.
 pub(crate) fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
-    Head::read(&mut Reader(bytes)).is_some_and(|head| head.part() == kind as u8)
+    Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() == Some(kind))
 }
 
 /// Returns whether the record that begins with `bytes` has the level of errors.
@@ -108,6 +108,11 @@ impl<'a> SpanPart<'a> {
         self.fields.site()
     }
 
+    /// Returns the fields of the span. The fields of a link belong to the link.
+    pub(crate) fn span_fields(&self) -> Option<&Fields<'a>> {
+        (!matches!(self.what, What::Link(_))).then_some(&self.fields)
+    }
+
     /// Returns the part with the values of the keys `redacted` hidden.
     pub(crate) fn redacted(mut self, redacted: &'a [String]) -> Self {
         self.fields.redacted = redacted;
@@ -116,32 +121,25 @@ impl<'a> SpanPart<'a> {
 
     /// Reads a part of a span. Returns `None` if `bytes` do not contain a valid part.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
-        const START: u8 = RecordKind::Start as u8;
-        const VALUES: u8 = RecordKind::Values as u8;
-        const LINK: u8 = RecordKind::Link as u8;
-        const PARENT: u8 = RecordKind::Parent as u8;
-        const DISCARD: u8 = RecordKind::Discard as u8;
-        const END: u8 = RecordKind::End as u8;
-        const LOST: u8 = RecordKind::Lost as u8;
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
         let target = reader.text(head.target)?;
         let name = reader.text(head.message)?;
         let is_sampled = head.kind & UNSAMPLED == 0;
         let context = SpanContext { is_sampled, ..reader.context()? };
-        let what = match head.part() {
-            START => {
+        let what = match head.record()? {
+            RecordKind::Start => {
                 let parent = u64::from_le_bytes(reader.array()?);
                 let is_again = head.kind & AGAIN != 0;
                 What::Start(Start { level: head.level(), target, name, parent, is_again })
             }
-            VALUES => What::Values,
-            LINK => What::Link(reader.linked()?),
-            PARENT => What::Parent(reader.linked()?),
-            DISCARD => What::Discard,
-            END => What::End,
-            LOST => What::Lost(Lost::of_words(reader.array()?)),
-            _ => return None,
+            RecordKind::Values => What::Values,
+            RecordKind::Link => What::Link(reader.linked()?),
+            RecordKind::Parent => What::Parent(reader.linked()?),
+            RecordKind::Discard => What::Discard,
+            RecordKind::End => What::End,
+            RecordKind::Lost => What::Lost(Lost::of_words(reader.array()?)),
+            RecordKind::Event | RecordKind::Added => return None,
         };
         let fields = Fields::new(reader.0, head.kind);
         Some(Self { time: head.time(), context, what, fields })

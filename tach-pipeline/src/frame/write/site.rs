@@ -3,6 +3,7 @@
 use tach_log::Format;
 
 use super::Writer;
+use crate::frame::places::StaticPlace;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::this_thread::ThisThread;
 use crate::frame::{FOREIGN, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
@@ -53,6 +54,19 @@ pub(crate) struct Place<'a> {
     pub(crate) module: MaybeStatic<'a>,
 }
 
+impl Place<'_> {
+    /// Returns the place if its texts live as long as the process.
+    #[inline]
+    const fn as_static(self) -> Option<StaticPlace> {
+        match (self.file, self.module) {
+            (MaybeStatic::Static(file), MaybeStatic::Static(module)) => {
+                Some(StaticPlace { file, module, line: self.line })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Writer<'_> {
     /// Writes the wanted parts and the ids of the span around the event, after all fields.
     #[inline(never)]
@@ -67,15 +81,23 @@ impl Writer<'_> {
             }
         }
         if wanted.place {
-            // The line's number is stored in place of a text's length.
-            let line = u64::from(place.line.min(u32::MAX >> TAG_BITS)) << TAG_BITS;
-            self.text([Tag::File as u64 | line], place.file);
-            self.text([Tag::Module as u64], place.module);
+            match place.as_static().and_then(|place| self.to.place(place)) {
+                Some(code) => self.to.buffer.push(&(Tag::Place as u64 | code).to_le_bytes()),
+                None => self.place(place),
+            }
         }
         if wanted.thread {
             let thread = self.to.thread.get_or_insert_with(ThisThread::new);
             self.to.buffer.push(thread.field());
         }
+    }
+
+    /// Writes a place without a number.
+    fn place(&mut self, place: Place<'_>) {
+        // The line's number is stored in place of a text's length.
+        let line = u64::from(place.line.min(u32::MAX >> TAG_BITS)) << TAG_BITS;
+        self.text([Tag::File as u64 | line], place.file);
+        self.text([Tag::Module as u64], place.module);
     }
 
     pub(in crate::frame) fn context(&mut self, around: SpanContext) {

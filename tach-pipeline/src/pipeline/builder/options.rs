@@ -196,7 +196,7 @@ impl Builder {
     }
 
     /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
-    /// the keys have. A key fits as a whole or by the part after its last dot: `password` also
+    /// the keys' ASCII letters have. A key fits as a whole or by the part after its last dot: `password` also
     /// hides `user.password`. `*` stands for any text: `*token*` hides `access_token`.
     ///
     /// It applies to the fields of records, of loggers and of spans, and to the keys within nested
@@ -262,12 +262,12 @@ impl Builder {
     }
 
     /// Makes a call at `level` or above return only when its record is written to the files,
-    /// streams and sockets of this machine, or after `timeout`. So the record outlives a crash that follows: `std::process::abort`, a
-    /// segmentation fault, `_exit`. By default no call waits.
+    /// streams and sockets of this machine, or after `timeout`. So the record outlives a crash that
+    /// follows: `std::process::abort`, a segmentation fault, `_exit`. By default no call waits.
     ///
-    /// Such a call takes as long as the slowest sink. It does not wait for collectors, nor for a sink
-    /// that fails. A sink that wrote nothing for a second of such waits stalls, and is not waited for
-    /// again until it writes. A call in a sink, or in a function of
+    /// Such a call takes as long as the slowest sink. It does not wait for collectors, nor for a
+    /// sink that fails. A sink that wrote nothing for a second of such waits stalls, and is not
+    /// waited for again until it writes. A call in a sink, or in a function of
     /// [`on_incident`](Self::on_incident), does not wait.
     ///
     /// A record that also outlives a machine that loses power needs [`Sink::sync`].
@@ -314,8 +314,9 @@ impl Builder {
         self
     }
 
-    /// Calls `f` when a sink begins to fail or stall and when it recovers, when records are dropped, and when a
-    /// variable of the environment can't be used, instead of printing a message on stderr.
+    /// Calls `f` when a sink begins to fail or stall and when it recovers, when records are
+    /// dropped, and when a variable of the environment can't be used, instead of printing a message
+    /// on stderr.
     ///
     /// The threads that write the log call it, so it should return soon. It may log: a failure that
     /// its records meet is not reported for each of them, see [`Incident`]. A flush in it fails at

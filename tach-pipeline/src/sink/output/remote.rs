@@ -29,10 +29,11 @@ enum Sent {
 impl Output {
     /// Sends the events, and those that were set aside.
     ///
-    /// A part that the receiver does not take now is set aside, and other events are tried. If
-    /// these are accepted, the part is suspect: it is halved, until the events that fail stand
-    /// alone. These are tried with growing pauses, and given up at last. A part that the receiver
-    /// refuses as a whole is halved once.
+    /// A part that the receiver does not take now is set aside, and its first event is split off.
+    /// After a pause new events, the rest and the first event are tried. Once the receiver accepts
+    /// one of these, what fails again is halved, until the events that fail stand alone. These are
+    /// tried with growing pauses, and given up at last. A part that the receiver refuses as a whole
+    /// is halved once.
     ///
     /// # Errors
     ///
@@ -47,13 +48,18 @@ impl Output {
 
     fn send_all(&mut self, batch: &mut Batch) -> Result<(), String> {
         let mut outcome = Ok(());
+        self.aside.begin();
         loop {
             let given_up = if let Some(part) = self.aside.take_hopeful() {
-                self.send_part(part, true)?
-            } else if batch.left() > 0 && (self.has_room() || self.aside.is_turn_of_new()) {
+                self.send_part(part)?
+            } else if batch.left() > 0 && self.aside.is_turn_of_new {
                 self.send_next(batch)?
             } else if let Some(part) = self.aside.take() {
-                self.send_part(part, false)?
+                self.send_part(part)?
+            } else if batch.left() > 0 && self.has_room() {
+                self.send_next(batch)?
+            } else if let Some(part) = self.aside.take_alone() {
+                self.send_part(part)?
             } else if batch.left() == 0 && self.aside.is_empty() {
                 return outcome;
             } else {
@@ -77,24 +83,30 @@ impl Output {
     fn send_next(&mut self, batch: &mut Batch) -> Result<Option<String>, String> {
         let most = self.writer.most_bytes();
         let length = batch.next(most).len();
-        match self.attempt_next(batch, most) {
-            Sent::Accepted => Ok(None),
-            Sent::GivenUp(reason) => Ok(Some(reason)),
-            Sent::Whole(error) => Ok(self.halve_once(Part::new(batch.take(length)), &error)),
-            Sent::Later(error) => {
-                let reason = self.has_failed(&error, batch);
-                self.aside.failed_last(false);
-                if self.has_room() {
-                    self.aside.add(Part::new(batch.take(length)));
-                }
-                Err(reason)
+        // If parts wait, their turn comes after this request.
+        self.aside.is_turn_of_new = self.aside.is_empty();
+        let start = Instant::now();
+        let error = match self.attempt_next(batch, most) {
+            Sent::Accepted => return Ok(None),
+            Sent::GivenUp(reason) => return Ok(Some(reason)),
+            Sent::Whole(error) => {
+                let part = self.aside.part(batch.take(length));
+                return Ok(self.halve_once(part, &error));
+            }
+            Sent::Later(error) => error,
+        };
+        let reason = self.has_failed(&error, batch);
+        if self.has_room() {
+            let part = self.aside.part(batch.take(length));
+            if self.set_aside(part, &error, start) {
+                return Ok(None);
             }
         }
+        Err(reason)
     }
 
-    /// Sends a part that was set aside: see [`send_next`](Self::send_next). If the part is hopeful,
-    /// others may be tried after its failure.
-    fn send_part(&mut self, mut part: Part, is_hopeful: bool) -> Result<Option<String>, String> {
+    /// Sends a part that was set aside: see [`send_next`](Self::send_next).
+    fn send_part(&mut self, mut part: Part) -> Result<Option<String>, String> {
         let start = Instant::now();
         let error = match self.attempt_next(&mut part.batch, usize::MAX) {
             Sent::Accepted => return Ok(None),
@@ -103,21 +115,26 @@ impl Output {
             Sent::Later(error) => error,
         };
         let reason = self.has_failed(&error, &part.batch);
-        self.aside.failed_last(true);
-        let asks = self.writer.asks_for_pause();
-        self.set_aside_again(part, &error, asks);
-        if is_hopeful && !asks && start.elapsed() < LONG { Ok(None) } else { Err(reason) }
+        if self.set_aside(part, &error, start) { Ok(None) } else { Err(reason) }
     }
 
-    /// Sets a part aside that has failed again, in halves if the part itself may be the reason.
-    fn set_aside_again(&mut self, mut part: Part, error: &io::Error, asks_for_pause: bool) {
-        let is_suspect = self.aside.is_suspect(&part) && !asks_for_pause;
-        let half = if is_suspect { part.take_half() } else { None };
-        if let Some(half) = half {
-            self.aside.add_half(half);
-            self.aside.add_half(part);
-        } else if part.since.elapsed() >= self.writer.retries_for() {
+    /// Sets a part aside that failed, or gives it up. Returns whether the round goes on: the part is
+    /// suspect or others were accepted in the round, the failure was fast, and the receiver does not
+    /// ask for a pause.
+    fn set_aside(&mut self, mut part: Part, error: &io::Error, start: Instant) -> bool {
+        let asks = self.writer.asks_for_pause();
+        let is_slow = start.elapsed() >= LONG;
+        let is_suspect = self.aside.is_suspect(&part) && !asks;
+        let goes_on = (self.aside.is_up() || is_suspect) && !asks && !is_slow;
+        // A slow failure ends the round, so the part can't fail in it again.
+        let is_guilty = is_suspect && (is_slow || self.aside.failed_in_this_round(&part));
+        let has_several = part.has_several();
+        if has_several && is_guilty {
+            self.aside.add_halves(part);
+        } else if part.since.elapsed() >= self.writer.retries_for() && !(has_several && goes_on) {
             self.give_up(part.batch.left(), None, error, &mut part.batch);
+        } else if has_several && !asks {
+            self.aside.add_split(part);
         } else if is_suspect {
             let most = self.writer.most_bytes();
             if let Some(mut oldest) = self.aside.add_alone(part, most) {
@@ -126,19 +143,17 @@ impl Output {
         } else {
             self.aside.add(part);
         }
+        goes_on
     }
 
     /// Has the halves of a part tried that was refused as a whole. Returns the reason if the part
     /// is given up instead: it is such a half, or one event.
     fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Option<String> {
-        let half = if part.is_half { None } else { part.take_half() };
-        let Some(half) = half else {
+        if part.is_half || !part.has_several() {
             return Some(self.give_up(part.batch.left(), None, error, &mut part.batch));
-        };
-        for mut half in [half, part] {
-            half.is_half = true;
-            self.aside.add_half(half);
         }
+        part.is_half = true;
+        self.aside.add_halves(part);
         None
     }
 
@@ -208,3 +223,6 @@ impl Output {
         self.counts.cannot_write(error)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,14 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use tach_core::UnixTime;
 use tach_files::{Entry, Folder, Place};
 
-use super::{Rotation, with_end};
+use super::Rotation;
+use super::names::{compressed, is_compressed, part, time_of};
 use crate::host;
 use crate::sync::Lock;
 
@@ -140,13 +140,17 @@ impl Drop for Work {
 fn tidy(job: &Job, state: &Lock<State>) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
-    let mut failed = Vec::new();
-    while let Some(name) = delete_old(&folder, job, state, &failed)? {
-        // A failure at one file, which another user may cause, must not keep the other files from
-        // being compressed.
-        if let Err(error) = compress(&folder, &name, &job.log) {
-            state.lock().failed(error);
-            failed.push(name);
+    let mut left = Vec::new();
+    while let Some(name) = delete_old(&folder, job, state, &left)? {
+        match compress(&folder, &name, &job.log) {
+            Ok(Outcome::Done) => {}
+            Ok(Outcome::InUse) => left.push(name),
+            // A failure at one file, which another user may cause, must not keep the other files
+            // from being compressed.
+            Err(error) => {
+                state.lock().failed(error);
+                left.push(name);
+            }
         }
     }
     // Sync the names of files that were renamed or deleted.
@@ -154,16 +158,16 @@ fn tidy(job: &Job, state: &Lock<State>) -> io::Result<()> {
 }
 
 /// Deletes all old files but the youngest. Returns the youngest file that is still to be compressed
-/// and is not in `failed`.
+/// and is not in `left`.
 fn delete_old(
     folder: &Folder,
     job: &Job,
     state: &Lock<State>,
-    failed: &[OsString],
+    left: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut names = old_names(folder, job, state)?;
     let is_due =
-        |name: &OsString| job.rotation.compresses && !is_compressed(name) && !failed.contains(name);
+        |name: &OsString| job.rotation.compresses && !is_compressed(name) && !left.contains(name);
     let beyond = beyond(&names, is_due, folder, job);
     for name in names.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
@@ -197,10 +201,7 @@ fn beyond(
         names.len().saturating_sub(kept.max(1))
     });
     let by_age = keep_for.and_then(|age| UnixTime::now().checked_sub(age)).map_or(0, |since| {
-        let since = super::stamp(since);
-        let start = job.place.name().len() + ".".len();
-        let is_old = |name: &OsString| name.as_encoded_bytes()[start..] < *since.as_bytes();
-        names.partition_point(is_old)
+        names.partition_point(|name| time_of(name, job.place.name()) < Some(since))
     });
     by_count.max(by_bytes).max(by_age)
 }
@@ -213,71 +214,89 @@ fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<
         let is_open = state.lock().open.is_some_and(|open| !open.is_other(&entry));
         folder.is_own(&entry, &job.log) && (cfg!(not(unix)) || !is_open)
     };
+    let log = job.place.name();
     names.retain(|name| {
-        let rest = name.as_encoded_bytes().strip_prefix(job.place.name().as_encoded_bytes());
-        rest.and_then(|rest| rest.strip_prefix(b".")).is_some_and(is_time)
+        time_of(name, log).is_some()
             && folder.entry(name).is_ok_and(|found| found.is_some_and(is_old))
     });
-    names.sort_unstable();
+    // By time, since names with different offsets do not sort by their texts.
+    names.sort_by_cached_key(|name| (time_of(name, log), name.clone()));
     Ok(names)
 }
 
-/// Returns whether the end of a file's name is a time in the form that a rotation writes, with or
-/// without `.gz`.
-fn is_time(end: &[u8]) -> bool {
-    let end = end.strip_suffix(b".gz").unwrap_or(end);
-    let pattern = b"00000000T000000.000000Z";
-    end.len() == pattern.len()
-        && end.iter().zip(pattern).all(|(byte, kind)| match kind {
-            b'0' => byte.is_ascii_digit(),
-            _ => byte == kind,
-        })
-}
-
-fn is_compressed(name: &OsStr) -> bool {
-    Path::new(name).extension() == Some("gz".as_ref())
-}
-
-/// Returns the name of the compressed file.
-pub(super) fn compressed(name: &OsStr) -> OsString {
-    with_end(name, ".gz")
-}
-
-/// Returns the name of a compressed file while it is incomplete.
-fn part(compressed: &OsStr) -> OsString {
-    with_end(compressed, ".part")
+/// What became of a file that was to be compressed.
+#[cfg_attr(not(feature = "gzip"), expect(dead_code, reason = "no file is compressed"))]
+enum Outcome {
+    Done,
+    /// Another process writes the file, or compresses it, and the file stays. That process tries
+    /// again once it has left the file, this one after its next rotation.
+    InUse,
 }
 
 /// Never called: without the feature no method turns compression on.
 #[cfg(not(feature = "gzip"))]
-fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<()> {
+fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<Outcome> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Replaces a file by a compressed copy.
 #[cfg(feature = "gzip")]
-fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
+fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
+    use std::path::Path;
+
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use tach_files::Access;
 
     let done = compressed(name);
     let part = part(&done);
-    let mut file = folder.open_own(name, log)?;
-    let access = Access::of(&Entry::of(&file)?);
+    let mut file = match folder.open_own(name, log) {
+        // Another process was first.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Done),
+        opened => opened?,
+    };
+    if !tach_files::try_lock(&file) {
+        return Ok(Outcome::InUse);
+    }
+    let opened = Entry::of(&file)?;
+    if folder.entry(name)?.is_none_or(|found| found.is_other(&opened)) {
+        // Another process compressed the file between the opening and the lock.
+        return Ok(Outcome::Done);
+    }
+    let access = Access::of(&opened);
     // An incomplete file, left by a process that ended while it compressed.
     folder.remove_own(&part, log)?;
     let mut to = GzEncoder::new(folder.create_new(&part, &access)?, Compression::default());
-    io::copy(&mut file, &mut to)?;
-    to.finish()?.sync_all()?;
+    let copied = io::copy(&mut file, &mut to)?;
+    let to = to.finish()?;
+    to.sync_all()?;
+    let copy = Entry::of(&to)?;
+    drop(to);
     if folder.entry(&done)?.is_some_and(|found| !folder.is_own(&found, log)) {
         folder.remove_own(&part, log)?;
         let name = Path::new(&done).display();
         return Err(io::Error::other(format!("{name} is no file of this process alone")));
     }
-    folder.rename(&part, &done)?;
+    match folder.rename(&part, &done) {
+        // Another process deleted the oldest files, and this one is among them.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::InUse),
+        renamed => renamed?,
+    }
     folder.sync()?;
-    folder.remove_own(name, log)
+    // These can only differ for programs, and on file systems, without locks.
+    let is_longer = file.metadata()?.len() != copied;
+    let is_other = |name: &OsStr, entry: &Entry| {
+        folder.entry(name).map(|found| found.is_none_or(|found| found.is_other(entry)))
+    };
+    if is_other(name, &opened)? || is_other(&done, &copy)? {
+        return Ok(Outcome::InUse);
+    }
+    if is_longer {
+        folder.remove_own(&done, log)?;
+        return Ok(Outcome::InUse);
+    }
+    folder.remove_own(name, log)?;
+    Ok(Outcome::Done)
 }
 
 #[cfg(test)]
@@ -352,7 +371,9 @@ mod tests {
         let folder = job.place.folder().unwrap();
         let state = Lock::default();
         let next = || delete_old(&folder, &job, &state, &[]).unwrap();
-        let compress = |name: &OsStr| compress(&folder, name, &job.log).unwrap();
+        let compress = |name: &OsStr| {
+            assert!(matches!(compress(&folder, name, &job.log).unwrap(), Outcome::Done));
+        };
         let old = |hour| old("log", hour);
         (0..4).for_each(|hour| logs.add(&old(hour)));
         assert_eq!(next(), Some(old(3)));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tach_core::UnixTime;
 
 use super::line::Line;
-use crate::frame::{self, SpanPart, Time, What};
+use crate::frame::{self, Lost, SpanPart, Time, What};
 use crate::ids::SpanContext;
 use crate::queue::QueueId;
 use crate::spans::span::{Dropped, MOST_EVENTS, Span};
@@ -113,11 +113,8 @@ impl Open {
                 self.push(record, time);
                 return true;
             }
-            What::Link(_) => self.dropped.links = self.dropped.links.saturating_add(1),
-            What::Values => {
-                let count = u32::try_from(part.fields.parts().count()).unwrap_or(u32::MAX);
-                self.dropped.attributes = self.dropped.attributes.saturating_add(count);
-            }
+            What::Link(_) => self.dropped.add(Lost { links: 1, ..Lost::default() }),
+            What::Values => self.dropped.add(Lost::of_values(&part.fields)),
             _ => {}
         }
         false

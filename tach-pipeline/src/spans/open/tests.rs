@@ -6,7 +6,7 @@ use tach_log::Value;
 use super::span::{MOST_BYTES, RESERVED};
 use super::*;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, Origin, Remains, Scratch, Writer};
+use crate::frame::{Linked, Lost, Origin, Remains, Scratch, Writer};
 use crate::ids::{Around, SpanContext};
 use crate::level::Level;
 use crate::spans::span::{Dropped, Item};
@@ -158,7 +158,7 @@ fn what_a_span_has_no_room_for_is_counted() {
     let mut machine = Machine::new();
     machine.start(1, 0, unix(10), 10);
     (0..MOST_EVENTS + 3).for_each(|_| machine.event(1, 15));
-    assert_eq!(machine.spans.open[&1].dropped.events, 3);
+    assert_eq!(machine.spans.open[&1].dropped.parts.events, 3);
     machine.end(1, unix(5), 5);
     (0..2).for_each(|_| machine.end_round());
     assert_eq!(machine.finished, [(1, 10, 10, 128)], "a span does not end before it starts");
@@ -179,18 +179,18 @@ fn what_a_span_has_no_room_for_is_counted() {
         to.end();
         machine.spans.part(scratch.written(), UnixTime::from_nanos(12), QueueId(1));
     }
-    let expected = Dropped { attributes: 4, links: 3, ..Dropped::default() };
-    assert_eq!(machine.spans.open[&2].dropped, expected);
+    let expected = Lost { attributes: 4, links: 3, ..Lost::default() };
+    assert_eq!(machine.spans.open[&2].dropped.parts, expected);
     // The counts of dropped items stop at their largest value instead of overflowing.
     let open = machine.spans.open.get_mut(&2).unwrap();
-    let most = Dropped { links: u32::MAX, events: u32::MAX, ..open.dropped };
-    (open.dropped, open.events) = (most, MOST_EVENTS);
+    let most = Lost { links: u32::MAX, events: u32::MAX, ..open.dropped.parts };
+    (open.dropped.parts, open.events) = (most, MOST_EVENTS);
     machine.event(2, 15);
     machine.part(RecordKind::Link, 2, |to| {
         to.link(Linked { context: context(9), origin: Origin::Local });
         to.field(MaybeStatic::Static("key"), Value::Str(&text));
     });
-    assert_eq!(machine.spans.open[&2].dropped, most);
+    assert_eq!(machine.spans.open[&2].dropped.parts, most);
 }
 
 #[test]
@@ -205,11 +205,11 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
     machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId(1));
     machine.event(1, 15);
     let dropped = machine.spans.open[&1].dropped;
-    assert_eq!((dropped.events, dropped.attributes), (0, 0));
+    assert_eq!((dropped.parts.events, dropped.parts.attributes), (0, 0));
     assert!(dropped.bytes >= 128 * 1024, "the text is cut: {dropped:?}");
     // Use up the rest of the bound, first with long values and then with short ones.
     for (dropped, length) in [(1, 1024), (2, 8)] {
-        while machine.spans.open[&1].dropped.attributes < dropped {
+        while machine.spans.open[&1].dropped.parts.attributes < dropped {
             machine.part(RecordKind::Values, 1, |to| {
                 to.field(MaybeStatic::Static("key"), Value::Str(&text[..length]));
             });
@@ -237,7 +237,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
         let is_parent = |item| matches!(item, Item::Part(SpanPart { what: What::Parent(_), .. }));
         assert!(span.items().any(is_parent) && span.context.trace == 2);
         assert!(span.has_error());
-        assert_eq!(span.dropped.attributes, 3, "a status may be too long");
+        assert_eq!(span.dropped.parts.attributes, 3, "a status may be too long");
     });
     assert!(seen);
 }
@@ -270,13 +270,29 @@ fn an_error_without_room_sets_the_status() {
         });
         let event = Frame::read(scratch.written()).unwrap();
         machine.spans.event(&event, UnixTime::from_nanos(11));
-        assert_eq!(machine.spans.open[&1].dropped.events, 1);
+        assert_eq!(machine.spans.open[&1].dropped.parts.events, 1);
         machine.end(1, unix(20), 20);
         (0..2).for_each(|_| machine.spans.begin_round());
         let mut seen = None;
         machine.spans.end_round(|span| seen = Some(span.has_error()));
         assert_eq!(seen, Some(expected), "{level:?} {message}");
     }
+}
+
+/// `Tail` would keep the trace otherwise.
+#[test]
+fn the_status_of_a_link_is_not_that_of_the_span() {
+    let mut machine = Machine::new();
+    machine.start(1, 0, unix(10), 10);
+    machine.part(RecordKind::Link, 1, |to| {
+        to.link(Linked { context: context(9), origin: Origin::Local });
+        to.field(MaybeStatic::Static("otel.status_code"), Value::Str("error"));
+    });
+    machine.end(1, unix(20), 20);
+    (0..2).for_each(|_| machine.spans.begin_round());
+    let mut seen = None;
+    machine.spans.end_round(|span| seen = Some(span.has_error()));
+    assert_eq!(seen, Some(false));
 }
 
 #[test]
@@ -421,8 +437,8 @@ fn bytes_count_as_cut_only_in_parts_that_are_kept() {
         machine.part(RecordKind::Values, 1, |to| {
             to.field(MaybeStatic::Static("key"), Value::Str(text));
         });
-        let Dropped { attributes, bytes, .. } = machine.spans.open[&1].dropped;
-        (attributes, bytes)
+        let Dropped { parts, bytes, .. } = machine.spans.open[&1].dropped;
+        (parts.attributes, bytes)
     };
     assert_eq!(values(&mut machine, &long[..MOST_BYTES - 1024]), (0, 0));
     assert_eq!(values(&mut machine, &long), (1, 0));

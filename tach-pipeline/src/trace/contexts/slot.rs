@@ -30,9 +30,9 @@ pub(super) struct Slot {
 }
 
 const SAMPLED: u64 = 1;
-/// The flag of spans that are active, as the table has it.
+/// The span becomes the current one of `opentelemetry` when it is entered.
 pub(super) const ACTIVE: u64 = 2;
-/// The flag of spans with a parent, as the table has it.
+/// The span may have a parent in the registry.
 pub(super) const CHILD: u64 = 4;
 /// A thread has begun to write `trace_after`.
 const MOVING: u64 = 8;
@@ -110,7 +110,8 @@ impl Slot {
             0 => (&self.trace, flags & SAMPLED != 0),
             _ => (&self.trace_after, flags & MOVED_SAMPLED != 0),
         };
-        // ORDERING: Relaxed: see above.
+        // ORDERING: Relaxed: the ids are from the thread that wrote the number, and the Acquire of
+        // `flags` publishes the trace that the span was moved to.
         let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
         (u128::from(high) << u64::BITS | u128::from(low), span, is_sampled)
     }

@@ -1,4 +1,4 @@
-//! A table of slots, of which memory is allocated where spans are.
+//! A table of slots, whose memory is allocated in pages when a span first needs a slot there.
 
 use std::sync::OnceLock;
 

@@ -27,11 +27,15 @@ impl fmt::Display for Failed {
 
 impl Error for Failed {}
 
-/// Returns a span and the length of its request.
+/// Returns the span that `f` records with a long text.
 fn received(f: impl FnOnce(&str)) -> Span {
-    let text = "é".repeat(LONG_TEXT / 2);
+    received_of(&"é".repeat(LONG_TEXT / 2), f)
+}
+
+/// Returns the span that `f` records with a text.
+fn received_of(text: &str, f: impl FnOnce(&str)) -> Span {
     let (requests, pipeline) = pipeline(|builder| builder);
-    run(&pipeline, || f(&text));
+    run(&pipeline, || f(text));
     let (_, body) = requests.recv_timeout(LONG).unwrap();
     assert!(body.len() < MOST, "{}", body.len());
     let spans = spans_in(&body);
@@ -79,6 +83,33 @@ fn no_part_of_a_span_is_too_long() {
     });
     assert_cut(&span, length(&value(&span.attributes, "error")));
     assert!(length(&value(&span.attributes, "exception.message")) < MOST / 4);
+}
+
+/// Neither a text that was cut when it was recorded, nor one that was short enough then.
+#[test]
+fn no_text_beside_the_attributes_is_long() {
+    const MOST_OWN: usize = 64 * 1024;
+    for length in [100_000, LONG_TEXT] {
+        let text = "é".repeat(length / 2);
+        let lost = |span: &Span| match value(&span.attributes, "truncated_bytes") {
+            Value::IntValue(lost) => usize::try_from(lost).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let span = received_of(&text, |text| drop(tracing::info_span!("name", otel.name = text)));
+        assert_eq!((span.name.len(), lost(&span)), (MOST_OWN, length - MOST_OWN));
+        let span = received_of(&text, |text| tracing::info_span!("status").set_status(Err(text)));
+        let description = span.status.as_ref().unwrap().message.len();
+        assert_eq!((description, lost(&span)), (MOST_OWN, length - MOST_OWN));
+        // Half a tracestate is none.
+        let span = received_of(&text, |text| {
+            drop(tracing::info_span!("state", otel.trace_state = text));
+        });
+        assert_eq!((&*span.trace_state, lost(&span)), ("", length));
+    }
+    let short = "k=v";
+    let span =
+        received_of(short, |text| drop(tracing::info_span!("state", otel.trace_state = text)));
+    assert_eq!(span.trace_state, short);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tach_pipeline::{Otlp, Pipeline, Signal, Sink, Tail};
 use test_support::receiver::serve;
 
 use super::received::{self, text, value};
-use super::{pipeline, run, spans};
+use super::{pipeline, run, sink, spans};
 use crate::support::LONG;
 
 #[test]
@@ -64,17 +64,25 @@ fn an_error_has_its_sources() {
     let error = io::Error::other(inner);
     let error = Wrapped(error);
     let error: &(dyn Error + 'static) = &error;
+    let log = || tracing::warn!(cause = error, "not saved");
     let spans = spans(|| {
         let _span = tracing::info_span!("save", cause = error).entered();
-        tracing::warn!(cause = error, "not saved");
+        log();
     });
     let span = &spans["save"];
     for attributes in [&span.attributes, &span.events[0].attributes] {
+        assert_eq!(value(attributes, "cause"), text("not written"));
+        assert_eq!(value(attributes, "cause.chain"), texts(&["disk full"]));
+    }
+    let (endpoint, requests) = serve();
+    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
+    run(&pipeline, log);
+    let record = received::records(&requests).remove(0);
+    assert_eq!(value(&record.attributes, "cause"), text("not written: disk full"));
+    for attributes in [&span.attributes, &span.events[0].attributes, &record.attributes] {
         assert_eq!(value(attributes, "exception.message"), text("not written"));
         let trace = "not written\nCaused by: disk full";
         assert_eq!(value(attributes, "exception.stacktrace"), text(trace));
-        assert_eq!(value(attributes, "cause"), text("not written"));
-        assert_eq!(value(attributes, "cause.chain"), texts(&["disk full"]));
     }
 }
 

@@ -30,9 +30,21 @@ fn names() -> impl Strategy<Value = Vec<(String, Stands)>> {
         1 => Just(".gz.part".to_owned()),
         1 => "[.a-zA-Z0-9 *?\\\\\\n-]{1,4}",
     ];
-    let time = (part(8), part(6), part(6), end);
+    let day = prop_oneof![
+        8 => "20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|1[0-9]|2[0-8])",
+        1 => part(8),
+    ];
+    let hour = prop_oneof![8 => "([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]", 1 => part(6)];
+    let zone = prop_oneof![
+        6 => Just("Z".to_owned()),
+        3 => "[+-](0[0-9]|1[0-3])[0-5][0-9]",
+        1 => "[-+Z:0-9]{0,6}",
+    ];
+    let time = (day, hour, part(6), zone, end);
     let name = prop_oneof![
-        8 => time.prop_map(|(day, time, micros, end)| format!("app.log.{day}T{time}.{micros}Z{end}")),
+        8 => time.prop_map(|(day, hour, micros, zone, end)| {
+            format!("app.log.{day}T{hour}.{micros}{zone}{end}")
+        }),
         1 => "app\\.log[.a-zA-Z0-9-]{1,30}",
         1 => "[^/\0]{1,40}",
     ];
@@ -50,12 +62,27 @@ fn names() -> impl Strategy<Value = Vec<(String, Stands)>> {
 fn is_given_by_rotation(name: &str) -> bool {
     let Some(end) = name.strip_prefix("app.log.") else { return false };
     let end = end.strip_suffix(".gz").unwrap_or(end);
-    let pattern = "ddddddddTdddddd.ddddddZ";
-    end.chars().count() == pattern.len()
-        && end.chars().zip(pattern.chars()).all(|(found, wanted)| match wanted {
-            'd' => found.is_ascii_digit(),
-            wanted => found == wanted,
-        })
+    let is_like = |text: &str, pattern: &str| {
+        text.chars().count() == pattern.len()
+            && text.chars().zip(pattern.chars()).all(|(found, wanted)| match wanted {
+                'd' => found.is_ascii_digit(),
+                wanted => found == wanted,
+            })
+    };
+    let zones = ["Z", "+dddd", "-dddd"];
+    let has_zone = |zone: &&str| is_like(end, &format!("ddddddddTdddddd.dddddd{zone}"));
+    // The time must exist: no month 13.
+    zones.iter().any(has_zone) && {
+        let zone = if end.len() == 23 {
+            "Z".to_owned()
+        } else {
+            end[22..25].to_owned() + ":" + &end[25..]
+        };
+        let [year, month, day] = [&end[..4], &end[4..6], &end[6..8]];
+        let [hour, minute, second] = [&end[9..11], &end[11..13], &end[13..22]];
+        let text = format!("{year}-{month}-{day}T{hour}:{minute}:{second}{zone}");
+        text.parse::<tach_core::UnixTime>().is_ok()
+    }
 }
 
 proptest! {

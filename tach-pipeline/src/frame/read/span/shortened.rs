@@ -9,25 +9,21 @@ use crate::frame::{SPANS, Scratch, WORD, Writer};
 /// Returns a record whose texts are cut, so that they and the keys take `most` bytes at most, and
 /// the number of bytes that were cut off. The message of an event gets half of the bytes, and each
 /// text of the fields half of those that are left then. The fields of the spans around an event are
-/// left out, since its span has them. An event has the number as a field. Returns `None` if `record`
-/// can't be read.
+/// left out, since its span has them. An event has the number as a field. Returns `None` if
+/// `record` can't be read.
 #[cold]
 pub(crate) fn shortened(record: &[u8], most: usize) -> Option<(Vec<u8>, u64)> {
-    const EVENT: u8 = RecordKind::Event as u8;
-    const ADDED: u8 = RecordKind::Added as u8;
-    const START: u8 = RecordKind::Start as u8;
-    const LINK: u8 = RecordKind::Link as u8;
-    const PARENT: u8 = RecordKind::Parent as u8;
     let mut reader = Reader(record);
     let head = Head::read(&mut reader)?;
     let (target, message) = (reader.text(head.target)?, reader.text(head.message)?);
     let (target, kept) = (beginning(target, KEY_BYTES), beginning(message, most / 2));
-    let is_event = matches!(head.part(), EVENT | ADDED);
+    let kind = head.record()?;
+    let is_event = matches!(kind, RecordKind::Event | RecordKind::Added);
     // The words of ids before the fields.
-    let ids = match head.part() {
-        EVENT | ADDED => 0,
-        START => 4,
-        LINK | PARENT => 7,
+    let ids = match kind {
+        RecordKind::Event | RecordKind::Added => 0,
+        RecordKind::Start => 4,
+        RecordKind::Link | RecordKind::Parent => 7,
         _ => 3,
     };
     let (ids, fields) = reader.0.split_at_checked(ids * WORD)?;

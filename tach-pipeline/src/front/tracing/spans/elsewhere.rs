@@ -48,8 +48,8 @@ impl Pipeline {
         true
     }
 
-    /// Logs the start of a span that is sampled after all, without the fields with which it started.
-    /// Returns whether the back end knows the span then.
+    /// Logs the start of a span that is sampled after all, without the fields with which it
+    /// started. Returns whether the back end knows the span then.
     fn start_sampled(
         &self,
         key: Key,

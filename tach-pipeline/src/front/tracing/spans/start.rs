@@ -33,13 +33,14 @@ impl Pipeline {
             shared.spans.sampling.has(origin, trace, target, name)
         });
         let Parents { own, elsewhere, is_trusted } = &parents;
-        let state = own.and_then(|own| contexts.states.inherit(context.span, own.span));
-        if let Some((span, _)) = elsewhere.as_ref().filter(|_| *is_trusted) {
-            contexts.states.set(context.span, span.state().cloned());
-        }
         let (is_active, values) = (surroundings.is_active, surroundings.values);
         if !contexts.insert(key, context, Started { is_active, is_child: own.is_some() }) {
             return shared.channel.progress.counts.dropped_spans.add(1);
+        }
+        // Only a span in the table loses its tracestate when it closes.
+        let state = own.and_then(|own| contexts.states.inherit(context.span, own.span));
+        if let Some((span, _)) = elsewhere.as_ref().filter(|_| *is_trusted) {
+            contexts.states.set(context.span, span.state().cloned());
         }
         self.keep_context(key, metadata, context, origin, is_active, values);
         if !context.is_sampled {
@@ -114,5 +115,41 @@ impl Pipeline {
             }
             to.end();
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::registry;
+
+    use super::*;
+    use crate::frame::Wanted;
+    use crate::front::tracing::span_ext;
+    use crate::pipeline::tests::alone;
+    use crate::queue::WhenFull;
+
+    /// Nothing would remove it when the span closes.
+    #[test]
+    fn a_span_without_a_slot_has_no_tracestate() {
+        let wanted = Wanted { spans: true, ..Wanted::default() };
+        let pipeline = alone(wanted, WhenFull::DropNewest);
+        let contexts = pipeline.shared().spans.contexts.as_ref().unwrap();
+        tracing::subscriber::with_default(registry().with(pipeline.clone()), || {
+            let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+            let remote = TraceContext::from_headers(header, "a=1").unwrap();
+            let parent = remote.in_scope(|| tracing::info_span!("parent"));
+            assert_eq!(contexts.states.count(), 1);
+            let child = tracing::info_span!(parent: &parent, "child");
+            assert_eq!(contexts.states.count(), 2);
+            // The next span of the registry has the same slots.
+            let key = span_ext::with(&child, |_, key| key).unwrap();
+            drop(child);
+            contexts.fill(key);
+            drop(tracing::info_span!(parent: &parent, "child"));
+            drop(remote.in_scope(|| tracing::info_span!("root")));
+            let dropped = &pipeline.shared().channel.progress.counts.dropped_spans;
+            assert_eq!((dropped.get(), contexts.states.count()), (2, 1));
+        });
     }
 }

@@ -1,4 +1,15 @@
 //! Events that a receiver did not take, while the receiver may take others.
+//!
+//! A round is what is sent between two pauses. A part is in one of these states, in this order:
+//!
+//! 1. *Untried*: a half, or the first event of a part that failed. It is sent in the same round.
+//! 2. *Tried*: a request with the part failed, and none was accepted since. The receiver may be down,
+//!    so the part is sent again after a pause.
+//! 3. *Suspect*: a request was accepted after the part had failed or had become a half. The part is
+//!    sent at once.
+//! 4. *Guilty*: the part fails as a suspect, and became one in this round. It is halved. Otherwise it
+//!    is tried again, as a receiver that limits the rate of requests may be the reason.
+//! 5. *Alone*: one event that failed as a suspect. It is sent again after pauses that grow.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -16,8 +27,11 @@ pub(in crate::sink) struct Aside {
     parts: VecDeque<Part>,
     /// How often the receiver has accepted a request.
     accepted: u64,
-    /// Whether a part failed last, so that new events come next.
-    part_failed: bool,
+    /// The count of accepted requests when the round began.
+    accepted_before: u64,
+    /// Whether new events are tried before parts that are neither suspect nor alone: they are tried
+    /// by turns.
+    pub(super) is_turn_of_new: bool,
     /// How many events were refused, and not reported as an incident yet.
     pub(super) refused: u64,
 }
@@ -41,22 +55,33 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn new(batch: Batch) -> Self {
+    fn new(batch: Batch, accepted: u64) -> Self {
         let now = Instant::now();
         Self {
             batch,
             since: now,
             is_half: false,
             is_tried: false,
-            failed_at: 0,
+            failed_at: accepted,
             next: now,
             pause: FIRST_PAUSE,
             is_alone: false,
         }
     }
 
+    pub(super) fn has_several(&self) -> bool {
+        self.batch.events_left() > 1
+    }
+
+    /// Takes the first event, if there are several.
+    fn take_first(&mut self) -> Option<Self> {
+        let length = self.batch.next(0).len();
+        let batch = self.has_several().then(|| self.batch.take(length))?;
+        Some(Self { batch, ..*self })
+    }
+
     /// Takes the first half of the events, if there are several.
-    pub(super) fn take_half(&mut self) -> Option<Self> {
+    fn take_half(&mut self) -> Option<Self> {
         let batch = self.batch.take_half()?;
         Some(Self { batch, ..*self })
     }
@@ -65,6 +90,11 @@ impl Part {
 impl Aside {
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
+    }
+
+    /// Returns a part of new events, without adding it.
+    pub(super) fn part(&self, batch: Batch) -> Part {
+        Part::new(batch, self.accepted)
     }
 
     /// Returns how many bytes the parts have.
@@ -81,15 +111,14 @@ impl Aside {
         count < 2 || bytes <= most
     }
 
-    /// Returns whether new events are tried next, though there is no room for them if they fail:
-    /// they and the parts are tried by turns.
-    pub(super) fn is_turn_of_new(&self) -> bool {
-        self.part_failed
+    /// Begins a round.
+    pub(super) fn begin(&mut self) {
+        self.accepted_before = self.accepted;
     }
 
-    /// Notes whether a part failed last, or new events.
-    pub(super) fn failed_last(&mut self, is_part: bool) {
-        self.part_failed = is_part;
+    /// Returns whether the receiver has accepted a request in this round.
+    pub(super) fn is_up(&self) -> bool {
+        self.accepted > self.accepted_before
     }
 
     /// Notes that the receiver has accepted a request.
@@ -97,10 +126,17 @@ impl Aside {
         self.accepted += 1;
     }
 
-    /// Returns whether other events were accepted after the part had failed, so that the part
-    /// itself may be the reason.
+    /// Returns whether a request was accepted after the part had failed, so that the part itself
+    /// may be the reason.
     pub(super) fn is_suspect(&self, part: &Part) -> bool {
         self.accepted > part.failed_at
+    }
+
+    /// Returns whether the part failed, or became a half, after a request was accepted in this
+    /// round. A suspect that fails once more is guilty: a receiver that limits the rate of requests
+    /// would have accepted no request in between.
+    pub(super) fn failed_in_this_round(&self, part: &Part) -> bool {
+        part.failed_at > self.accepted_before
     }
 
     /// Adds a part that failed.
@@ -108,9 +144,29 @@ impl Aside {
         self.parts.push_back(Part { is_tried: true, failed_at: self.accepted, ..part });
     }
 
-    /// Adds a half of a part that failed.
-    pub(super) fn add_half(&mut self, half: Part) {
-        self.parts.push_back(Part { is_tried: false, failed_at: self.accepted, ..half });
+    /// Adds a part that failed, and its first event as a part of its own. If one event is the
+    /// reason, the receiver accepts one of the two parts.
+    pub(super) fn add_split(&mut self, mut part: Part) {
+        let first = part.take_first();
+        self.add(part);
+        match first {
+            Some(first) if self.is_up() => self.add_untried(first),
+            // After the longer part, which may be all that a receiver accepts before a pause.
+            Some(first) => self.add(first),
+            None => {}
+        }
+    }
+
+    /// Adds the halves of a part that failed.
+    pub(super) fn add_halves(&mut self, mut part: Part) {
+        if let Some(half) = part.take_half() {
+            self.add_untried(half);
+        }
+        self.add_untried(part);
+    }
+
+    fn add_untried(&mut self, part: Part) {
+        self.parts.push_back(Part { is_tried: false, failed_at: self.accepted, ..part });
     }
 
     /// Adds an event that fails alone. The pauses between two tries grow. If such events have more
@@ -129,15 +185,22 @@ impl Aside {
         self.parts.remove(at)
     }
 
-    /// Takes a part that the receiver may accept, since it was not tried or others were accepted
-    /// after it had failed.
+    /// Takes a part that is untried or suspect.
     pub(super) fn take_hopeful(&mut self) -> Option<Part> {
         self.take_if(|aside, part| !part.is_tried || aside.is_suspect(part))
     }
 
-    /// Takes a part that may be tried.
+    /// Takes a part that did not fail in this round, after which new events have their turn.
     pub(super) fn take(&mut self) -> Option<Part> {
-        self.take_if(|_, _| true)
+        let part =
+            self.take_if(|aside, part| !part.is_alone && !aside.failed_in_this_round(part))?;
+        self.is_turn_of_new = true;
+        Some(part)
+    }
+
+    /// Takes an event that fails alone and did not fail in this round.
+    pub(super) fn take_alone(&mut self) -> Option<Part> {
+        self.take_if(|aside, part| part.is_alone && !aside.failed_in_this_round(part))
     }
 
     fn take_if(&mut self, is_taken: impl Fn(&Self, &Part) -> bool) -> Option<Part> {
@@ -150,6 +213,17 @@ impl Aside {
     pub(in crate::sink) fn wait(&self) -> Option<Duration> {
         let now = Instant::now();
         self.parts.iter().map(|part| part.next.saturating_duration_since(now)).min()
+    }
+}
+
+#[cfg(test)]
+impl Aside {
+    /// Lets virtual time pass for all parts.
+    pub(super) fn pass(&mut self, time: Duration) {
+        for part in &mut self.parts {
+            part.since = part.since.checked_sub(time).unwrap_or(part.since);
+            part.next = part.next.checked_sub(time).unwrap_or(part.next);
+        }
     }
 }
 
@@ -168,14 +242,14 @@ mod tests {
             };
             batch.add(UnixTime::EPOCH, event).unwrap();
         }
-        Part::new(batch)
+        Part::new(batch, 0)
     }
 
     #[test]
     fn a_part_is_hopeful_until_it_fails_and_after_others_are_accepted() {
         let mut aside = Aside::default();
         assert!(aside.take().is_none() && aside.wait().is_none());
-        aside.add_half(part(3));
+        aside.add_untried(part(3));
         let untried = aside.take_hopeful().unwrap();
         assert!(!aside.is_suspect(&untried));
         aside.add(untried);
@@ -185,12 +259,44 @@ mod tests {
         assert!(aside.is_suspect(&suspect));
         aside.add(suspect);
         assert!(aside.take_hopeful().is_none(), "each acceptance is one more hope");
-        assert!(aside.take().is_some(), "there may be nothing else to try");
+        assert!(aside.take().is_none(), "without hope, each part fails once in a round");
+        aside.begin();
+        assert!(aside.take().is_some());
         // The whole has failed, and the other half is accepted.
-        aside.add_half(part(3));
+        aside.add_untried(part(3));
         aside.accepted();
         let second = aside.take_hopeful().unwrap();
         assert!(aside.is_suspect(&second));
+    }
+
+    #[test]
+    fn a_suspect_is_guilty_if_it_fails_twice_in_a_round() {
+        let mut aside = Aside::default();
+        aside.begin();
+        aside.accepted();
+        aside.add(part(3));
+        aside.accepted();
+        let suspect = aside.take_hopeful().unwrap();
+        assert!(aside.is_suspect(&suspect) && aside.failed_in_this_round(&suspect));
+        aside.begin();
+        assert!(!aside.is_up());
+        assert!(!aside.failed_in_this_round(&suspect), "there was a pause");
+    }
+
+    #[test]
+    fn the_first_event_of_a_part_that_failed_is_tried_at_once_if_the_receiver_is_up() {
+        let mut aside = Aside::default();
+        aside.begin();
+        aside.add_split(part(3));
+        assert!(aside.take_hopeful().is_none());
+        let events = |part: Option<Part>| part.map(|part| part.batch.events_left());
+        assert_eq!([events(aside.take()), events(aside.take())], [Some(2), Some(1)]);
+        aside.accepted();
+        aside.add_split(part(3));
+        assert_eq!(events(aside.take_hopeful()), Some(1));
+        assert!(aside.take_hopeful().is_none() && aside.take().is_none());
+        aside.add_split(part(1));
+        assert_eq!((aside.parts.len(), aside.bytes()), (2, 3));
     }
 
     #[test]
@@ -198,7 +304,7 @@ mod tests {
         let mut aside = Aside::default();
         assert!(aside.add_alone(part(1), 1).is_none());
         aside.accepted();
-        assert!(aside.take_hopeful().is_none() && aside.take().is_none());
+        assert!(aside.take_hopeful().is_none() && aside.take_alone().is_none());
         let wait = aside.wait().unwrap();
         assert!(wait <= FIRST_PAUSE && !wait.is_zero());
         let mut one = aside.parts.pop_front().unwrap();

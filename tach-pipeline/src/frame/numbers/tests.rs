@@ -3,6 +3,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use super::*;
+use crate::frame::places::StaticPlace;
 
 /// Returns a text. Each call returns a different address.
 pub(super) fn leaked(number: usize) -> &'static str {
@@ -11,12 +12,12 @@ pub(super) fn leaked(number: usize) -> &'static str {
 
 #[test]
 fn a_text_has_one_number_wherever_it_is() {
-    let texts = Texts::new(64);
+    let texts = Numbers::new(64);
     let mut found = HashMap::new();
     for round in 0..3 {
         for number in 0..8 {
             let text = leaked(number);
-            let given = Interner::new().number_in(&texts, text).expect("there is room for eight");
+            let given = Interner::new().number(&texts, text).expect("there is room for eight");
             assert_eq!(texts.get(given), Some(text), "round {round}");
             assert_eq!(*found.entry(text).or_insert(given), given, "round {round}");
         }
@@ -28,91 +29,91 @@ fn a_text_has_one_number_wherever_it_is() {
 
 #[test]
 fn a_text_is_not_taken_for_its_beginning() {
-    let texts = Texts::new(64);
+    let texts = Numbers::new(64);
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6], text, &text[..6]] {
-        let given = interner.number_in(&texts, text).expect("there is room for two");
+        let given = interner.number(&texts, text).expect("there is room for two");
         assert_eq!(texts.get(given), Some(text));
         assert_eq!(interner.at_once(text), Some(given));
     }
 }
 
-/// 200 texts compete for 64 places, and each place is tried for every fourth text. With any hash
-/// that spreads, the probability that half the places stay empty is below 10^-9.
+/// 200 texts compete for 64 entries, and each entry is tried for every fourth text. With any hash
+/// that spreads, the probability that half the entries stay empty is below 10^-9.
 #[test]
 fn texts_beyond_those_that_have_room_have_no_number() {
-    let texts = Texts::new(64);
+    let texts = Numbers::new(64);
     let all: Vec<_> = (0..200).map(leaked).collect();
-    let given: Vec<_> = all.iter().map(|text| texts.number(text)).collect();
+    let given: Vec<_> = all.iter().map(|&text| texts.number(text)).collect();
     let numbered = given.iter().filter(|given| given.is_ok()).count();
     assert!((32..=64).contains(&numbered), "{numbered} have a number");
-    // Another thread gets the same numbers, even while a place is being taken.
+    // Another thread gets the same numbers, even while an entry is being taken.
     let _held = texts.taking.lock().unwrap();
-    for (text, given) in all.iter().zip(given) {
+    for (text, given) in all.into_iter().zip(given) {
         let mut interner = Interner::new();
         for _ in 0..2 {
-            assert_eq!(interner.number_in(&texts, text), given.as_ref().ok().copied(), "{text}");
+            assert_eq!(interner.number(&texts, text), given.as_ref().ok().copied(), "{text}");
         }
         assert_eq!(interner.at_once(text), given.as_ref().ok().copied(), "{text}");
-        let entries = interner.known.iter().filter(|known| known.address != 0).count();
+        let entries = interner.known.iter().flatten().count();
         assert_eq!(entries, 1, "{text} is remembered once, also if it is refused");
         match given {
-            Ok(number) => assert_eq!(texts.get(number), Some(*text)),
+            Ok(number) => assert_eq!(texts.get(number), Some(text)),
             Err(why) => assert_eq!(why, Unnumbered::Full),
         }
     }
 }
 
-/// Texts with the same address have the same places.
+/// Texts with the same address have the same entries.
 #[test]
-fn two_texts_for_one_place_do_not_enlarge_the_table() {
-    let texts = Texts::new(64);
+fn two_texts_for_one_entry_do_not_enlarge_the_table() {
+    let texts = Numbers::new(64);
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6]] {
-        let given = interner.number_in(&texts, text);
+        let given = interner.number(&texts, text);
         assert!(given.is_some());
         assert_eq!(interner.at_once(text), given);
     }
     assert_eq!(interner.known.len(), 1 << FIRST_BITS);
     // A third text enlarges the table up to its largest size.
-    assert_eq!(interner.number_in(&texts, &text[..5]), None);
+    assert_eq!(interner.number(&texts, &text[..5]), None);
     assert_eq!(interner.known.len(), 1 << MOST_BITS);
 }
 
-/// A place and its neighbor hold two texts. Further texts are copied, and the two texts stay.
+/// An entry and its neighbor hold two texts. Further texts are copied, and the two texts stay.
 #[test]
 fn what_a_thread_knows_stays() {
-    let texts = Texts::new(MOST);
+    let texts = Numbers::new(4096);
     let mut interner = Interner::new();
     let all: Vec<_> = (0..1000).map(leaked).collect();
-    let given: Vec<_> = all.iter().map(|text| interner.number_in(&texts, text)).collect();
+    let given: Vec<_> = all.iter().map(|&text| interner.number(&texts, text)).collect();
     let known = given.iter().flatten().count();
     assert!((1 << MOST_BITS >> 1..=1 << MOST_BITS).contains(&known), "{known} are known");
-    for (text, given) in all.iter().zip(given) {
-        assert_eq!(interner.number_in(&texts, text), given, "{text}");
+    for (text, given) in all.into_iter().zip(given) {
+        assert_eq!(interner.number(&texts, text), given, "{text}");
         assert_eq!(interner.at_once(text), given, "{text}");
     }
 }
 
 #[test]
-fn nobody_waits_while_a_place_is_taken() {
-    let texts = Texts::new(64);
+fn nobody_waits_while_an_entry_is_taken() {
+    let texts = Numbers::new(64);
     let mut interner = Interner::new();
     let text = leaked(1);
     let held = texts.taking.lock().unwrap();
-    assert_eq!(interner.number_in(&texts, text), None);
+    assert_eq!(interner.number(&texts, text), None);
     drop(held);
-    assert!(interner.number_in(&texts, text).is_some());
+    assert!(interner.number(&texts, text).is_some());
 }
 
-/// Each thread begins with a different text, so that the threads compete for places.
+/// Each thread begins with a different text, so that the threads compete for entries.
 #[test]
 fn threads_give_the_same_numbers() {
     const TEXTS: usize = 400;
     for _ in 0..20 {
-        let texts = Texts::new(2048);
+        let texts = Numbers::new(2048);
         let start = Barrier::new(4);
         let number_all = |first: usize| {
             let all: Vec<_> = (first..first + TEXTS).map(|it| leaked(it % TEXTS)).collect();
@@ -133,8 +134,34 @@ fn threads_give_the_same_numbers() {
                 scope.spawn(move || number_all(thread * TEXTS / 4));
             }
         });
-        let given = texts.places.iter().filter_map(OnceLock::get);
+        let given = texts.entries.iter().filter_map(OnceLock::get);
         assert_eq!(given.copied().collect::<HashSet<_>>().len(), TEXTS);
-        assert_eq!(texts.places.iter().filter(|place| place.get().is_some()).count(), TEXTS);
+        assert_eq!(texts.entries.iter().filter(|entry| entry.get().is_some()).count(), TEXTS);
     }
+}
+
+/// Two places differ if any of their parts does, also if they have the same address.
+#[test]
+fn places_have_numbers_of_their_own() {
+    let numbers = Numbers::new(64);
+    let mut interner = Interner::new();
+    let (file, module) = (leaked(1), leaked(2));
+    let place = StaticPlace { file, module, line: 7 };
+    let shorter = &file[..5];
+    let places = [
+        place,
+        StaticPlace { line: 8, ..place },
+        StaticPlace { module: shorter, ..place },
+        StaticPlace { file: shorter, ..place },
+    ];
+    let given = places.map(|place| numbers.number(place).expect("there is room for four"));
+    assert_eq!(HashSet::from(given).len(), 4);
+    for (place, number) in places.into_iter().zip(given) {
+        assert_eq!(numbers.get(number), Some(place));
+        let known = interner.number(&numbers, place);
+        assert!(known.is_none_or(|known| known == number));
+        assert_eq!(interner.at_once(place), known);
+    }
+    let elsewhere = StaticPlace { file: leaked(1), module: leaked(2), line: 7 };
+    assert_eq!(Interner::new().number(&numbers, elsewhere), Some(given[0]));
 }

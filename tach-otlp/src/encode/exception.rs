@@ -1,0 +1,36 @@
+//! Errors as exceptions
+//! (<https://opentelemetry.io/docs/specs/semconv/exceptions/>).
+
+use tach_log::{Chain, Value};
+
+use super::attributes::Attributes;
+use super::taken::Taken;
+
+const MESSAGE: &str = "exception.message";
+const STACKTRACE: &str = "exception.stacktrace";
+
+impl Attributes {
+    /// Appends an error as an exception: its message, and as one text its message and those of its
+    /// sources.
+    pub fn add_exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
+        let mut messages = chain.messages();
+        let text = messages.next().unwrap_or_default();
+        self.add_exception_text(to, text);
+        // The conventions have one text here, as the language prints an error.
+        let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
+        self.add(to, STACKTRACE, Value::Str(&all));
+    }
+
+    /// Appends the text of an error as the message of an exception.
+    pub fn add_exception_text(&mut self, to: &mut Vec<u8>, text: &str) {
+        self.add(to, MESSAGE, Value::Str(text));
+    }
+}
+
+impl Taken {
+    /// Returns whether a field has a key of an exception. Then no error becomes an exception.
+    #[must_use]
+    pub fn has_exception(self) -> bool {
+        self.has(MESSAGE) || self.has(STACKTRACE)
+    }
+}

@@ -1,0 +1,99 @@
+//! The keys of a file and of its rotation.
+
+use core::time::Duration;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::read::{self, at_most_one, set, turn_on};
+use crate::sink::{Rotation, Sink, SyncPolicy, kind};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileKeys {
+    path: PathBuf,
+    #[serde(default)]
+    keep_open: bool,
+    #[serde(default, deserialize_with = "read::mode")]
+    mode: Option<u32>,
+    sync: Option<SyncPolicy>,
+    rotate: Option<RotationKeys>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is the name of a method")]
+struct RotationKeys {
+    max_bytes: Option<u64>,
+    daily: bool,
+    hourly: bool,
+    #[cfg(feature = "local-time")]
+    local_time: bool,
+    at_start: bool,
+    keep: Option<usize>,
+    keep_bytes: Option<u64>,
+    #[serde(deserialize_with = "read::duration")]
+    keep_for: Option<Duration>,
+    #[cfg(feature = "gzip")]
+    gzip: bool,
+}
+
+impl FileKeys {
+    /// # Errors
+    ///
+    /// If keys exclude each other.
+    pub(super) fn sink(self) -> Result<Sink<kind::File>, String> {
+        let rotation = self.rotate.map(RotationKeys::rotation).transpose()?;
+        let sink = turn_on(Sink::file(self.path), self.keep_open, Sink::keep_open);
+        let sink = set(sink, self.mode, Sink::mode);
+        let sink = set(sink, self.sync, Sink::sync);
+        Ok(set(sink, rotation, Sink::rotate))
+    }
+}
+
+impl RotationKeys {
+    fn rotation(self) -> Result<Rotation, String> {
+        at_most_one(&[("daily", self.daily), ("hourly", self.hourly)])?;
+        let to = set(Rotation::new(), self.max_bytes, Rotation::max_bytes);
+        let to = turn_on(to, self.daily, Rotation::daily);
+        let to = turn_on(to, self.hourly, Rotation::hourly);
+        #[cfg(feature = "local-time")]
+        let to = turn_on(to, self.local_time, Rotation::local_time);
+        let to = turn_on(to, self.at_start, Rotation::at_start);
+        let to = set(to, self.keep, Rotation::keep);
+        let to = set(to, self.keep_bytes, Rotation::keep_bytes);
+        let to = set(to, self.keep_for, Rotation::keep_for);
+        #[cfg(feature = "gzip")]
+        let to = turn_on(to, self.gzip, Rotation::gzip);
+        Ok(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_is_a_method() {
+        let week = Duration::from_secs(7 * 24 * 60 * 60);
+        let cases = [
+            (
+                "daily = true\nmax_bytes = 100_000\nkeep = 14",
+                Rotation::new().daily().max_bytes(100_000).keep(14),
+            ),
+            (
+                "hourly = true\nkeep_bytes = 1_000_000\nkeep_for = '7days'",
+                Rotation::new().hourly().keep_bytes(1_000_000).keep_for(week),
+            ),
+            ("at_start = true\ndaily = false", Rotation::new().at_start()),
+            #[cfg(feature = "local-time")]
+            ("daily = true\nlocal_time = true", Rotation::new().daily().local_time()),
+            #[cfg(feature = "gzip")]
+            ("daily = true\ngzip = true", Rotation::new().daily().gzip()),
+        ];
+        for (text, expected) in cases {
+            let keys: RotationKeys = toml::from_str(text).unwrap();
+            assert_eq!(keys.rotation().unwrap(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Numbers for what lives as long as the process, and occurs in many records.
+//!
+//! A number takes four bytes. A reader can check a number, but could not check an address.
+
+use core::hash::{Hash, Hasher as _};
+use core::mem;
+use std::hash::DefaultHasher;
+use std::sync::{Mutex, OnceLock};
+
+/// How many entries of a table are tried for a value.
+const TRIED: usize = 16;
+/// The largest number of values of one kind that a thread knows, as a power of two. The thread's
+/// table of texts takes 6 KiB then, and that of places 12 KiB.
+const MOST_BITS: u32 = 8;
+/// The number of values for which a thread has room at first, as a power of two. The thread's table
+/// of texts takes 384 bytes then, and that of places 768.
+const FIRST_BITS: u32 = 4;
+
+/// A value that can have a number.
+pub(crate) trait Numbered: Copy + Eq + Hash + 'static {
+    /// Returns the address that identifies the value, or most of it. What it refers to never moves.
+    fn address(self) -> usize;
+
+    /// Returns whether two values have the same addresses and are therefore equal.
+    fn is(self, other: Self) -> bool;
+}
+
+/// The table of values with numbers. The number of a value is the index of its entry, which never
+/// changes.
+pub(crate) struct Numbers<T> {
+    entries: Box<[OnceLock<T>]>,
+    /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
+    /// that holds it may not exist.
+    taking: Mutex<()>,
+}
+
+/// Why a value has no number.
+#[derive(Debug, PartialEq, Eq)]
+enum Unnumbered {
+    /// Other values hold all entries that are tried. The value will never get a number.
+    Full,
+    /// Another thread is taking an entry now. The value may get a number later.
+    Busy,
+}
+
+impl<T: Numbered> Numbers<T> {
+    /// Returns a table for `most` values.
+    pub(super) fn new(most: usize) -> Self {
+        let entries = (0..most).map(|_| OnceLock::new()).collect();
+        Self { entries, taking: Mutex::new(()) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: u32) -> Option<T> {
+        self.entries.get(usize::try_from(number).ok()?)?.get().copied()
+    }
+
+    /// Returns the number of a value. If there is none yet, takes an entry for the value.
+    fn number(&self, value: T) -> Result<u32, Unnumbered> {
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        let first = hasher.finish();
+        let mut taking = None;
+        for next in 0..TRIED as u64 {
+            let at = first.wrapping_add(next) % self.entries.len() as u64;
+            let at = usize::try_from(at).map_err(|_| Unnumbered::Full)?;
+            let mut there = self.entries[at].get();
+            if there.is_none() {
+                // Another thread may take the entry before the lock is held. Then its value stays
+                // there.
+                if taking.is_none() {
+                    taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
+                }
+                there = Some(self.entries[at].get_or_init(|| value));
+            }
+            if there == Some(&value) {
+                return u32::try_from(at).map_err(|_| Unnumbered::Full);
+            }
+        }
+        Err(Unnumbered::Full)
+    }
+}
+
+/// The numbers that a thread knows, by addresses.
+pub(crate) struct Interner<T> {
+    /// Empty, or a power of two of entries. Grows when a value finds no entry, so that a thread
+    /// that logs few different values takes little memory.
+    known: Box<[Option<Known<T>>]>,
+    /// By how many bits the hash of an address is shifted to give its entry.
+    shift: u32,
+}
+
+/// A value and its number.
+#[derive(Clone, Copy)]
+struct Known<T> {
+    value: T,
+    /// [`REFUSED`] if the value will never get a number.
+    number: u32,
+}
+
+/// No table has as many entries.
+const REFUSED: u32 = u32::MAX;
+
+impl<T: Numbered> Interner<T> {
+    pub(crate) fn new() -> Self {
+        Self { known: Box::default(), shift: 0 }
+    }
+
+    /// Returns the number of a value if the thread knows it.
+    #[inline]
+    pub(crate) fn at_once(&self, value: T) -> Option<u32> {
+        let first = self.entry(value);
+        let number = match self.of(first, value) {
+            Some(number) => number,
+            None => self.of(first ^ 1, value)?,
+        };
+        (number != REFUSED).then_some(number)
+    }
+
+    /// Returns the number in an entry if that is one of this value.
+    #[inline]
+    fn of(&self, entry: usize, value: T) -> Option<u32> {
+        let known = self.known.get(entry)?.as_ref()?;
+        known.value.is(value).then_some(known.number)
+    }
+
+    /// Returns the number of a value. If there is none yet, the value may get a number now. Returns
+    /// `None` if a record must contain the value itself.
+    pub(crate) fn number(&mut self, numbers: &Numbers<T>, value: T) -> Option<u32> {
+        let first = self.entry(value);
+        let known = self.of(first, value).or_else(|| self.of(first ^ 1, value));
+        if let Some(number) = known {
+            return (number != REFUSED).then_some(number);
+        }
+        let vacant = self.vacant(value)?;
+        let given = match numbers.number(value) {
+            Ok(number) => Some(number),
+            Err(Unnumbered::Full) => None,
+            Err(Unnumbered::Busy) => return None,
+        };
+        self.known[vacant] = Some(Known { value, number: given.unwrap_or(REFUSED) });
+        given
+    }
+
+    /// Returns a free entry for a value. If there is none, enlarges the table.
+    fn vacant(&mut self, value: T) -> Option<usize> {
+        loop {
+            if let Some(entry) = self.vacant_now(value) {
+                return Some(entry);
+            }
+            if !self.grow() {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the value's first or second entry, or `None` if other values hold both.
+    fn vacant_now(&self, value: T) -> Option<usize> {
+        let first = self.entry(value);
+        [first, first ^ 1].into_iter().find(|&at| matches!(self.known.get(at), Some(None)))
+    }
+
+    /// Doubles the table. If the table has its largest size, returns `false`.
+    fn grow(&mut self) -> bool {
+        let bits = match self.known.len().checked_ilog2() {
+            None => FIRST_BITS,
+            Some(MOST_BITS..) => return false,
+            Some(bits) => bits + 1,
+        };
+        let known = vec![None; 1 << bits].into();
+        let before = mem::replace(self, Self { known, shift: u32::BITS - bits });
+        for known in before.known.into_iter().flatten() {
+            // There is always a free entry, since each pair of entries becomes two pairs.
+            if let Some(entry) = self.vacant_now(known.value) {
+                self.known[entry] = Some(known);
+            }
+        }
+        true
+    }
+
+    /// Returns the first entry for a value. The second entry is its neighbor. Uses Fibonacci
+    /// hashing, which spreads addresses that are close to each other, as those of texts are.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low bits differ for texts near each other"
+    )]
+    fn entry(&self, value: T) -> usize {
+        ((value.address() as u32).wrapping_mul(0x9E37_79B9) >> self.shift) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! Errors among the fields of spans and events.
+
+use core::mem;
+
+use tach_log::{Chain, Value};
+use tach_otlp::adapter::Attributes;
+
+use super::Own;
+
+impl Own<'_> {
+    /// Appends the first error of the span or of its events as attributes of the span.
+    pub(super) fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
+        if !mem::replace(&mut self.has_exception, true) {
+            self.add(to, |attributes, to| attributes.add_exception(to, chain));
+        }
+    }
+}
+
+/// Appends the field of an error: its message, and the messages of its sources unless another field
+/// has their key.
+pub(super) fn add_error(
+    to: &mut Vec<u8>,
+    attributes: &mut Attributes,
+    key: &str,
+    chain: Chain<'_>,
+    has_field: impl Fn(&str) -> bool,
+) {
+    let mut messages = chain.messages();
+    attributes.add(to, key, Value::Str(messages.next().unwrap_or_default()));
+    let of_sources = format!("{key}.chain");
+    if !has_field(&of_sources) {
+        attributes.add_texts(to, &of_sources, messages);
+    }
+}

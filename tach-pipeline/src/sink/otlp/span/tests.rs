@@ -1,0 +1,86 @@
+use std::io;
+
+use opentelemetry_proto::tonic::trace::v1::ResourceSpans;
+use prost::Message as _;
+use tach_core::UnixTime;
+
+use super::*;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{RecordKind, Scratch, Time, Writer};
+use crate::level::Level;
+use crate::spans::span::READ;
+
+const CONTEXT: SpanContext = SpanContext { trace: 1, span: 2, is_sampled: true };
+const AT: Time = Time::Unix(UnixTime::EPOCH);
+
+/// Returns the record of a span's start.
+fn start(scratch: &mut Scratch) -> Vec<u8> {
+    Writer::begin_span(scratch, AT, Level::INFO, "app", "name", CONTEXT, None).end();
+    scratch.written().to_owned()
+}
+
+/// Returns a span as it is sent.
+fn written(records: &[u8], has_values: bool) -> Vec<u8> {
+    let span = Span {
+        context: CONTEXT,
+        start: UnixTime::EPOCH,
+        end: UnixTime::EPOCH,
+        is_unfinished: false,
+        records,
+        has_values,
+        has_end: true,
+        is_on_one_thread: true,
+        dropped: Dropped::default(),
+        redacted: &[],
+    };
+    let (limits, levels) = (SpanLimits::default(), Levels::all(log::LevelFilter::Trace));
+    let mut written = Vec::new();
+    write_span(&mut written, &span, &span.begin().unwrap(), &limits, &levels);
+    written
+}
+
+#[test]
+fn many_values_are_read_a_few_times() {
+    const VALUES: usize = 100;
+    let mut scratch = Scratch::new();
+    let mut records = start(&mut scratch);
+    for value in 0..VALUES {
+        let mut to = Writer::begin_part(&mut scratch, AT, RecordKind::Values, CONTEXT);
+        let key = format!("key-{}.", value / 2);
+        to.field(MaybeStatic::Borrowed(&key), Value::U64(value as u64));
+        to.end();
+        records.extend_from_slice(scratch.written());
+    }
+    READ.set(0);
+    let written = written(&records, true);
+    assert!(READ.get() <= 3 * (VALUES + 1), "{}", READ.get());
+    let text = String::from_utf8_lossy(&written);
+    assert_eq!(text.matches("key-").count(), VALUES / 2, "each key once");
+}
+
+/// An event that a full span has no room for may have the first error.
+#[test]
+fn a_full_span_has_no_exception_of_a_dropped_event() {
+    const EVENTS: usize = 30;
+    let error = io::Error::other("e".repeat(40_000));
+    let mut scratch = Scratch::new();
+    let mut records = start(&mut scratch);
+    let mut event = |length: usize, has_error: bool| {
+        let target = MaybeStatic::Borrowed("app");
+        let mut to = Writer::begin(&mut scratch, AT, Level::INFO, target);
+        to.message(format_args!("{}", "m".repeat(length)));
+        if has_error {
+            to.error_field(MaybeStatic::Static("cause"), &error);
+        }
+        to.end();
+        records.extend_from_slice(scratch.written());
+    };
+    (0..EVENTS).for_each(|_| event(MOST_BYTES / EVENTS - 1_000, false));
+    event(1, true);
+    let written = written(&records, false);
+    assert!(written.len() <= MOST_BYTES, "{}", written.len());
+    let mut spans = ResourceSpans::decode(&*written).unwrap();
+    let span = spans.scope_spans.remove(0).spans.remove(0);
+    assert_eq!((span.events.len(), span.dropped_events_count), (EVENTS, 1));
+    assert_eq!((span.attributes.len(), span.dropped_attributes_count), (0, 2));
+}

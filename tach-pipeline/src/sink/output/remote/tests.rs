@@ -1,0 +1,382 @@
+//! How long a collector that never takes some events holds up the others, in virtual time.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use tach_core::UnixTime;
+
+use super::super::*;
+use super::*;
+use crate::stats::SinkCounts;
+
+/// An event is its number.
+const EVENT: usize = size_of::<u32>();
+/// How many events a request may have.
+const MOST: usize = 256;
+/// How long a bad event may hold up others.
+const BAR: Duration = Duration::from_secs(2);
+const END: Duration = Duration::from_secs(240);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reply {
+    Accept,
+    Later,
+    /// Later, and not before that time.
+    After(Duration),
+    Whole,
+    Never,
+}
+
+type Replies = Box<dyn FnMut(&[u32], Duration) -> Reply + Send>;
+
+/// A collector in virtual time, and a client whose pauses are as long as those of tach-otlp can be.
+struct Collector {
+    now: Duration,
+    retry_for: Duration,
+    /// Replies to a request with these events at that time.
+    reply: Replies,
+    /// The last pause without jitter, and its end.
+    pause: Option<Duration>,
+    next: Duration,
+    asks: bool,
+    /// When each request came, and with how many events.
+    requests: Vec<(Duration, usize)>,
+    /// When each event was accepted.
+    accepted: BTreeMap<u32, Duration>,
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Collector>>);
+
+impl Shared {
+    fn new(
+        retry_for: Duration,
+        reply: impl FnMut(&[u32], Duration) -> Reply + Send + 'static,
+    ) -> Self {
+        Self(Arc::new(Mutex::new(Collector {
+            now: Duration::ZERO,
+            retry_for,
+            reply: Box::new(reply),
+            pause: None,
+            next: Duration::ZERO,
+            asks: false,
+            requests: Vec::new(),
+            accepted: BTreeMap::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Collector> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Writer for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let events = bytes.chunks(EVENT).map(|event| u32::from_le_bytes(event.try_into().unwrap()));
+        let events: Vec<_> = events.collect();
+        let mut guard = self.lock();
+        let it = &mut *guard;
+        it.requests.push((it.now, events.len()));
+        let reply = (it.reply)(&events, it.now);
+        let asked = match reply {
+            Reply::Later => None,
+            Reply::After(asked) => Some(asked),
+            Reply::Accept | Reply::Whole | Reply::Never => {
+                (it.pause, it.next) = (None, it.now);
+                let which = if reply == Reply::Whole { Which::Whole } else { Which::All };
+                if reply != Reply::Accept {
+                    return Err(Refused { which, reason: "refused".to_owned() }.into_error());
+                }
+                for event in events {
+                    assert!(it.accepted.insert(event, it.now).is_none(), "{event} comes twice");
+                }
+                return Ok(bytes.len());
+            }
+        };
+        let pause = it
+            .pause
+            .map_or(Duration::from_millis(500), |last| (last * 3 / 2).min(Duration::from_secs(5)));
+        it.pause = Some(pause);
+        it.next = it.now + asked.unwrap_or(pause * 3 / 2);
+        it.asks = asked.is_some();
+        Err(io::Error::other("later"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn most_bytes(&self) -> usize {
+        MOST * EVENT
+    }
+
+    fn pause(&self) -> Duration {
+        let it = self.lock();
+        it.next.saturating_sub(it.now)
+    }
+
+    fn asks_for_pause(&self) -> bool {
+        self.lock().asks && !self.pause().is_zero()
+    }
+
+    fn retries_for(&self) -> Duration {
+        self.lock().retry_for
+    }
+}
+
+/// How many events come at first, and in each second after that.
+struct Traffic {
+    first: u32,
+    more: u32,
+}
+
+struct Run {
+    collector: Shared,
+    counts: Arc<SinkCounts>,
+    /// When each event came.
+    came: Vec<Duration>,
+    output: Output,
+    batch: Batch,
+}
+
+impl Run {
+    /// Sends until each event that `is_awaited` was accepted, or until the end.
+    fn new(
+        traffic: &Traffic,
+        is_awaited: impl Fn(u32) -> bool,
+        reply: impl FnMut(&[u32], Duration) -> Reply + Send + 'static,
+    ) -> Self {
+        Self::until(Duration::MAX, traffic, is_awaited, reply)
+    }
+
+    /// Like [`new`](Self::new). Events that fail for `retry_for` are given up.
+    fn until(
+        retry_for: Duration,
+        traffic: &Traffic,
+        is_awaited: impl Fn(u32) -> bool,
+        reply: impl FnMut(&[u32], Duration) -> Reply + Send + 'static,
+    ) -> Self {
+        let collector = Shared::new(retry_for, reply);
+        let counts = Arc::new(SinkCounts::default());
+        let reporter = Reporter::new(Some(Arc::new(|_| {})));
+        let writer = Box::new(collector.clone());
+        let output = Output::new(writer, Arc::clone(&counts), reporter);
+        let mut run = Self { collector, counts, came: Vec::new(), output, batch: Batch::new() };
+        run.add(traffic.first);
+        run.run(traffic.more, is_awaited);
+        run
+    }
+
+    fn now(&self) -> Duration {
+        self.collector.lock().now
+    }
+
+    fn add(&mut self, count: u32) {
+        let now = self.now();
+        for _ in 0..count {
+            let number = u32::try_from(self.came.len()).unwrap();
+            let event = |to: &mut Vec<u8>| {
+                to.extend(number.to_le_bytes());
+                Ok(())
+            };
+            self.batch.add(UnixTime::EPOCH, event).unwrap();
+            self.came.push(now);
+        }
+    }
+
+    fn run(&mut self, more: u32, is_awaited: impl Fn(u32) -> bool) {
+        let mut next = Duration::from_secs(1);
+        while self.now() < END {
+            let due = self.output.due(&self.batch);
+            let now = self.now();
+            let until = if more > 0 { next } else { END };
+            let at = due.map_or(until, |due| now + due);
+            self.collector.lock().now = at.min(until);
+            self.output.aside.pass(at.min(until).saturating_sub(now));
+            if at >= until {
+                self.add(more);
+                next += Duration::from_secs(1);
+            } else {
+                drop(self.output.write_now(&mut self.batch));
+            }
+            let numbers = 0..u32::try_from(self.came.len()).unwrap();
+            let mut awaited = numbers.filter(|&number| is_awaited(number));
+            let it = self.collector.lock();
+            if awaited.all(|number| it.accepted.contains_key(&number)) {
+                return;
+            }
+        }
+    }
+
+    /// Returns the longest time that an event waited which was accepted.
+    fn longest(&self) -> Duration {
+        let it = self.collector.lock();
+        let waits =
+            it.accepted.iter().map(|(&number, at)| at.saturating_sub(self.came[number as usize]));
+        waits.max().unwrap_or_default()
+    }
+
+    /// Returns how many of the first `count` events were accepted.
+    fn accepted(&self, count: u32) -> usize {
+        self.collector.lock().accepted.range(..count).count()
+    }
+
+    fn requests(&self) -> usize {
+        self.collector.lock().requests.len()
+    }
+}
+
+/// Returns the reply of a collector that fails each request with a bad event.
+fn unless_bad(
+    bad: impl Fn(u32) -> bool + Send + 'static,
+    reply: Reply,
+) -> impl FnMut(&[u32], Duration) -> Reply + Send + 'static {
+    move |events, _| if events.iter().any(|&event| bad(event)) { reply } else { Reply::Accept }
+}
+
+/// Each place of the bad event, alone or with further events.
+#[test]
+fn one_bad_event_holds_no_other_up() {
+    for first in [2, 3, 100, 256, 300] {
+        for at in 0..first {
+            for more in [0, 10] {
+                let traffic = Traffic { first, more };
+                let is_bad = move |number| number == at;
+                let run = Run::new(
+                    &traffic,
+                    |number| number < first && !is_bad(number),
+                    unless_bad(is_bad, Reply::Later),
+                );
+                let (accepted, longest) = (run.accepted(first), run.longest());
+                assert_eq!(accepted, first as usize - 1, "{first} {at} {more}");
+                assert!(longest <= BAR, "{first} {at} {more}: {longest:?}");
+                // Twice eight to halve the longest request.
+                assert!(run.requests() <= 30, "{first} {at} {more}: {}", run.requests());
+                assert_eq!(run.counts.dropped.get(), 0);
+            }
+        }
+    }
+}
+
+/// No part begins with a bad event, so the first split finds an event that is accepted.
+#[test]
+fn many_bad_events_hold_no_other_up_for_long() {
+    let each = [3, 5, 10, 50];
+    for (each, at) in each.into_iter().flat_map(|each| (1..each).map(move |at| (each, at))) {
+        for more in [0, 20] {
+            let is_bad = move |number| number % each == at;
+            let run = Run::new(
+                &Traffic { first: 100, more },
+                |number| number < if more > 0 { 500 } else { 100 } && !is_bad(number),
+                unless_bad(is_bad, Reply::Later),
+            );
+            let longest = run.longest();
+            assert!(run.now() < END && longest <= 2 * BAR, "{each} {at} {more}: {longest:?}");
+            assert_eq!(run.counts.dropped.get(), 0);
+        }
+    }
+}
+
+/// An answer that refuses a request for good shows too that the collector works.
+#[test]
+fn a_refused_event_holds_no_other_up() {
+    for reply in [Reply::Whole, Reply::Never] {
+        for at in [0, 1, 50, 98, 99] {
+            // Alone it is refused, and with others it is not taken now.
+            let run = Run::new(
+                &Traffic { first: 100, more: 0 },
+                |number| number != at,
+                move |events, _| match events {
+                    [event] if *event == at => reply,
+                    events if events.contains(&at) => Reply::Later,
+                    _ => Reply::Accept,
+                },
+            );
+            assert!(run.longest() <= BAR, "{reply:?} {at}: {:?}", run.longest());
+            assert!(run.requests() <= 30, "{reply:?} {at}: {}", run.requests());
+            let mut run = Run::new(
+                &Traffic { first: 100, more: 0 },
+                |number| number != at,
+                unless_bad(move |number| number == at, reply),
+            );
+            // All of its request, or of half of it.
+            let most = if reply == Reply::Whole { 50 } else { 100 };
+            let dropped = run.output.take_dropped().unwrap().count;
+            assert!(dropped <= most && run.requests() <= 3, "{reply:?} {at}: {dropped}");
+            assert_eq!(run.accepted(100) as u64 + dropped, 100);
+        }
+    }
+}
+
+#[test]
+fn a_collector_that_is_down_gets_one_request_after_each_pause() {
+    for end in [3, 30, 200].map(Duration::from_secs) {
+        for more in [0, 10] {
+            let run = Run::new(
+                &Traffic { first: 1000, more },
+                |number| number < 1000,
+                move |_, now| if now < end { Reply::Later } else { Reply::Accept },
+            );
+            let it = run.collector.lock();
+            assert_eq!(it.accepted.range(..1000).count(), 1000);
+            let down = it.requests.partition_point(|&(at, _)| at < end);
+            let (before, after) = it.requests.split_at(down);
+            let pauses = before.windows(2).map(|two| two[1].0.saturating_sub(two[0].0));
+            assert!(pauses.min() >= Some(Duration::from_millis(750)), "{before:?}");
+            let single = after.iter().filter(|&&(_, events)| events == 1).count();
+            assert!(single <= 10, "events that were split off: {after:?}");
+            assert_eq!(run.counts.dropped.get(), 0);
+        }
+    }
+}
+
+/// Nothing is halved, though requests are accepted before others fail.
+#[test]
+fn a_limit_of_requests_loses_no_event() {
+    for (asks, more, most) in [(true, 0, 10), (true, 10, 10), (false, 0, 100)] {
+        for pace in [200, 1000, 3000].map(Duration::from_millis) {
+            let mut last = None::<Duration>;
+            let run = Run::new(
+                &Traffic { first: 1000, more },
+                |number| number < 1000,
+                move |_, now| match last {
+                    Some(last) if now < last + pace && asks => {
+                        Reply::After(pace.saturating_sub(now.saturating_sub(last)))
+                    }
+                    Some(last) if now < last + pace => Reply::Later,
+                    _ => {
+                        last = Some(now);
+                        Reply::Accept
+                    }
+                },
+            );
+            let name = format!("{asks} {pace:?} {more}: {:?}", run.collector.lock().requests);
+            assert_eq!((run.accepted(1000), run.counts.dropped.get()), (1000, 0), "{name}");
+            assert!(run.requests() <= most, "{name}");
+        }
+    }
+}
+
+#[test]
+fn only_the_bad_event_is_given_up() {
+    for at in [0, 50, 99] {
+        let run = Run::until(
+            Duration::from_secs(3),
+            &Traffic { first: 100, more: 0 },
+            |_| true,
+            unless_bad(move |number| number == at, Reply::Later),
+        );
+        assert_eq!((run.accepted(100), run.counts.dropped.get()), (99, 1), "{at}");
+    }
+    let run = Run::until(
+        Duration::from_secs(3),
+        &Traffic { first: 100, more: 0 },
+        |_| true,
+        |_, _| Reply::Later,
+    );
+    assert_eq!((run.accepted(100), run.counts.dropped.get()), (0, 100));
+}

@@ -1,0 +1,304 @@
+//! Configurations from files.
+
+use core::time::Duration;
+use std::fs;
+
+use log::Level;
+use serde_json::{Value, json};
+use tach_pipeline::{Config, Pipeline, WhenFull};
+
+use crate::support::{Folder, LONG, Memory};
+
+fn log(logger: &Pipeline, level: Level, message: &str) {
+    let args = format_args!("{message}");
+    let values = [("password", "secret")];
+    let record =
+        log::Record::builder().level(level).target("app").args(args).key_values(&values).build();
+    log::Log::log(logger, &record);
+}
+
+/// Returns the error with which a text of TOML is refused, without the lines of the text in the middle.
+#[track_caller]
+fn refused(text: &str) -> String {
+    let error = toml::from_str::<Config>(text).unwrap_err().to_string();
+    let (place, shown) = error.split_once(": TOML parse error at line ").unwrap();
+    format!("{place}: {}", shown.lines().last().unwrap())
+}
+
+/// The same keys in two formats.
+fn both(folder: &Folder) -> [Config; 2] {
+    let path = |name| folder.path(name).to_str().unwrap().to_owned();
+    let (text, lines) = (path("app.log"), path("app.json"));
+    let as_toml = format!(
+        r#"
+            filter = "debug"
+            redact = ["password"]
+
+            [[sinks]]
+            to.file.path = {text:?}
+            format.line = {{ without_time = true }}
+            filter = "warn"
+
+            [[sinks]]
+            to.file = {{ path = {lines:?}, mode = "600", rotate = {{ at_start = true, keep = 1 }} }}
+            format.json.with = {{ at = "time", severity = "level", service.fixed = "shop" }}
+        "#
+    );
+    let as_json = json!({
+        "filter": "debug",
+        "redact": ["password"],
+        "sinks": [
+            {"to": {"file": {"path": text}}, "format": {"line": {"without_time": true}}, "filter": "warn"},
+            {
+                "to": {"file": {"path": lines, "mode": "600", "rotate": {"at_start": true, "keep": 1}}},
+                "format": {"json": {"with": {
+                    "at": "time", "severity": "level", "service": {"fixed": "shop"},
+                }}},
+            },
+        ],
+    });
+    [toml::from_str(&as_toml).unwrap(), serde_json::from_str(&as_json.to_string()).unwrap()]
+}
+
+#[test]
+fn a_file_configures_sinks_formats_and_filters_in_toml_and_json() {
+    let folder = Folder::new("config");
+    for config in both(&folder) {
+        let pipeline = config.builder().build().unwrap();
+        log(&pipeline, Level::Debug, "quiet");
+        log(&pipeline, Level::Error, "loud");
+        pipeline.flush(LONG).unwrap();
+        drop(pipeline);
+        let text = fs::read_to_string(folder.path("app.log")).unwrap();
+        assert_eq!(text, "ERROR app: loud password=[redacted]\n");
+        let lines = fs::read_to_string(folder.path("app.json")).unwrap();
+        let records: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let records: Vec<_> = records
+            .iter()
+            .map(|it| {
+                assert!(it["at"].is_string(), "{it}");
+                (&it["severity"], &it["service"], &it["msg"])
+            })
+            .collect();
+        let expected = [("DEBUG", "quiet"), ("ERROR", "loud")]
+            .map(|(level, message)| (json!(level), json!("shop"), json!(message)));
+        assert_eq!(records, expected.each_ref().map(|(a, b, c)| (a, b, c)));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(folder.path("app.json")).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        fs::remove_file(folder.path("app.log")).unwrap();
+    }
+    // The second pipeline rotated the file of the first.
+    let rotated = fs::read_dir(folder.path("")).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with("app.json.2")
+    });
+    assert_eq!(rotated.count(), 1);
+}
+
+#[test]
+fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
+    let text = r#"
+        filter = "debug"
+        filter_from_env = "TACH_NO_SUCH_VARIABLE"
+        when_full = "drop_newest"
+        queue_bytes = 8192
+        flush_interval = "2ms"
+        flush_at_exit = "1s 500ms"
+        flush_on = { level = "error", timeout = "1s" }
+        backtrace = { directives = "trace", records = 5 }
+        collapse_repeats = true
+        rate_limit = 7
+        redact = ["password", "*token*"]
+        max_record_bytes = 1024
+    "#;
+    let config: Config = toml::from_str(text).unwrap();
+    let by_hand = Pipeline::builder()
+        .filter("debug")
+        .filter_from_env("TACH_NO_SUCH_VARIABLE")
+        .when_full(WhenFull::DropNewest)
+        .queue_bytes(8192)
+        .flush_interval(Duration::from_millis(2))
+        .flush_at_exit(Duration::from_millis(1500))
+        .flush_on(Level::Error, Duration::from_secs(1))
+        .backtrace("trace", 5)
+        .collapse_repeats()
+        .rate_limit(7)
+        .redact(["password", "*token*"])
+        .max_record_bytes(1024);
+    assert_eq!(format!("{:?}", config.builder()), format!("{by_hand:?}"));
+    let strict: Config = toml::from_str("strict_environment = true").unwrap();
+    let by_hand = Pipeline::builder().strict_environment();
+    assert_eq!(format!("{:?}", strict.builder()), format!("{by_hand:?}"));
+    // Nothing is a configuration too.
+    let empty: Config = toml::from_str("").unwrap();
+    assert_eq!(format!("{:?}", empty.builder()), format!("{:?}", Pipeline::builder()));
+}
+
+#[test]
+fn the_program_adds_to_what_the_file_says() {
+    let memory = Memory::default();
+    let config: Config = toml::from_str("filter = 'off'\nredact = ['pin']").unwrap();
+    let pipeline =
+        config.builder().filter("info").redact(["password"]).sink(memory.json()).build().unwrap();
+    log(&pipeline, Level::Info, "kept");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!(memory.records()[0]["password"], "[redacted]");
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
+    let to = "[[sinks]]\nto = 'stderr'\n[[sinks]]\n";
+    let cases = [
+        (
+            "filters = 'info'",
+            "filters: unknown field `filters`, expected one of `sinks`, `filter`, ",
+        ),
+        (
+            "to.file = { path = 'a', rotates = 1 }",
+            "sinks[1].to.file.rotates: unknown field `rotates`, expected one of `path`, `keep_open`, `mode`, `sync`, `rotate`",
+        ),
+        (
+            "to.file = { path = 'a', rotate.weekly = true }",
+            "sinks[1].to.file.rotate.weekly: unknown field `weekly`, expected one of `max_bytes`, `daily`, ",
+        ),
+        (
+            "to = 'stdin'",
+            "sinks[1].to: unknown variant `stdin`, expected one of `stdout`, `stderr`, `file`",
+        ),
+        (
+            "to = 'stderr'\nformat.jsonl.digits = 3",
+            "sinks[1].format.jsonl: unknown variant `jsonl`, expected one of `line`, `compact`, ",
+        ),
+        (
+            "to = 'stderr'\nformat.json.digit = 3",
+            "sinks[1].format.json.digit: unknown field `digit`, expected one of `digits`, ",
+        ),
+        (
+            "to = 'stderr'\nformat.json.with.at = 'tme'",
+            "sinks[1].format.json.with.at: unknown variant `tme`, expected one of `time`, `level`, ",
+        ),
+        ("to = 'file'", "sinks[1].to: missing field `path`"),
+        ("filter = 'info'", "sinks[1]: missing field `to`"),
+    ];
+    for (text, expected) in cases {
+        let text =
+            if text.starts_with("filters") { text.to_owned() } else { format!("{to}{text}") };
+        let message = refused(&text);
+        assert!(message.starts_with(expected), "{text}\n{message}\n{expected}");
+    }
+}
+
+#[test]
+fn a_bad_value_is_an_error_that_names_the_key() {
+    let duration = "expected a number with a unit, such as \"250ms\", \"5s\" or \"14days\"";
+    let cases = [
+        ("queue_bytes = -1", "queue_bytes: invalid value: integer `-1`, expected usize".to_owned()),
+        ("queue_bytes = '64k'", "queue_bytes: invalid type: string \"64k\", expected usize".into()),
+        ("flush_at_exit = 'soon'", format!("flush_at_exit: invalid value: string \"soon\", {duration}")),
+        ("flush_at_exit = 5", format!("flush_at_exit: invalid type: integer `5`, {duration}")),
+        (
+            "flush_on = { level = 'loud', timeout = '1s' }",
+            "flush_on.level: invalid value: string \"loud\", expected error, warn, info, debug or trace"
+                .into(),
+        ),
+        (
+            "when_full = 'drop'",
+            "when_full: unknown variant `drop`, expected one of `block`, `drop_newest`, `drop_oldest`".into(),
+        ),
+        (
+            "[[sinks]]\nto.file = { path = 'a', mode = 640 }",
+            "sinks[0].to.file.mode: invalid type: integer `640`, expected an octal mode as a text, such as \"640\""
+                .into(),
+        ),
+        (
+            "[[sinks]]\nto.file = { path = 'a', rotate = { daily = true, hourly = true } }",
+            "sinks[0]: `daily` and `hourly` exclude each other, expected one of them".into(),
+        ),
+        (
+            "[[sinks]]\nto = 'stderr'\nformat = { json = {}, logfmt = {} }",
+            "sinks[0].format: `logfmt` is a second choice, expected one".into(),
+        ),
+        ("[[sinks]]\nto = 5", "sinks[0].to: invalid type: integer `5`, expected a name, or a table with that name and its options".into()),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(refused(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_build_refuses_has_the_sinks_place_in_the_file() {
+    let text = r#"
+        queue_bytes = 1
+
+        [[sinks]]
+        to = "stderr"
+
+        [[sinks]]
+        to = "stdout"
+        filter = "app=loud"
+        buffer_bytes = 5
+        format.json = { without = ["nothing"] }
+
+        [[sinks]]
+        to.file = { path = "/", rotate.keep = 3 }
+    "#;
+    let config: Config = toml::from_str(text).unwrap();
+    let error = config.builder().build().unwrap_err();
+    assert!(error.is_option() && error.is_open());
+    let faults: Vec<_> = error.faults().iter().map(ToString::to_string).collect();
+    let expected = [
+        "can't use Builder::queue_bytes(1): ",
+        "sinks[1]: can't use Sink::buffer_bytes(5) for stdout: ",
+        "sinks[1]: can't use the format of stdout: ",
+        "sinks[1]: can't parse the filter \"app=loud\" of the sink stdout: ",
+        "sinks[2]: can't use Sink::file(\"/\").rotate(Rotation::new()): ",
+        "sinks[2]: can't append to the log file /: ",
+    ];
+    assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+    for (fault, expected) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(expected), "{fault}\n{expected}");
+    }
+    // The program's own sinks have none.
+    let own = Pipeline::builder().sink(Memory::default().json().buffer_bytes(5)).build();
+    assert!(own.unwrap_err().to_string().starts_with("can't use Sink::buffer_bytes(5) for memory"));
+}
+
+#[cfg(all(feature = "otlp", feature = "syslog"))]
+#[test]
+fn collectors_and_daemons_are_sinks() {
+    let text = r#"
+        [[sinks]]
+        to.otlp = { endpoint = "http://127.0.0.1:9", retry_for = "0s" }
+
+        [[sinks]]
+        to.syslog = { at.udp = "127.0.0.1:9", host_name = "a" }
+        format = "logfmt"
+    "#;
+    let config: Config = toml::from_str(text).unwrap();
+    drop(config.builder().flush_at_exit(Duration::ZERO).build().unwrap());
+    let cases = [
+        (
+            "to = 'otlp'\nformat = 'json'",
+            "sinks[0]: the receiver reads one format alone, expected no key `format`",
+        ),
+        ("to.otlp.protocol = 'http/json'", "sinks[0]: `protocol` can't be \"http/json\": "),
+        ("to.syslog = { rfc3164 = true }", "sinks[0].to.syslog: missing field `at`"),
+    ];
+    for (text, expected) in cases {
+        let message = refused(&format!("[[sinks]]\n{text}"));
+        assert!(message.starts_with(expected), "{text}\n{message}");
+    }
+}
+
+/// `Debug` of a configuration may be printed at the start of a program.
+#[cfg(feature = "otlp")]
+#[test]
+fn debug_hides_headers() {
+    let text = "[[sinks]]\nto.otlp.headers = { authorization = 'hush' }";
+    let config: Config = toml::from_str(text).unwrap();
+    assert!(!format!("{config:?}").contains("hush"), "{config:?}");
+}
