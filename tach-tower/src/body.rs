@@ -109,7 +109,10 @@ impl<B> BudgetBody<B> {
     /// ```
     #[must_use]
     pub fn new(body: B, budget: Budget) -> Self {
-        Self::with_end(body, Some(End::new(budget, None, BodyAlarm::new(None), false, None)))
+        let (parent, alarm, counted) = (None, BodyAlarm::new(None), None);
+        let (has_begun, is_in_pause, is_grpc) = (false, false, false);
+        let end = End { budget, parent, alarm, has_begun, is_in_pause, is_grpc, counted };
+        Self::with_end(body, Some(end))
     }
 
     #[inline]
@@ -220,17 +223,6 @@ where
 }
 
 impl End {
-    #[inline]
-    pub(crate) fn new(
-        budget: Budget,
-        parent: Option<OuterEnd>,
-        alarm: BodyAlarm,
-        is_grpc: bool,
-        counted: Option<Counted>,
-    ) -> Self {
-        Self { budget, parent, alarm, has_begun: false, is_in_pause: false, is_grpc, counted }
-    }
-
     /// Returns the longest pause that the settings allow.
     fn idle(&self) -> Duration {
         self.counted.as_ref().map_or(Duration::MAX, |counted| counted.shared.settings.idle)

@@ -55,20 +55,15 @@ pin_project! {
         S: Service<R>,
     {
         #[pin]
-        call: Limited<Call<S, R>>,
-        is_grpc: bool,
+        pub(crate) call: Limited<Call<S, R>>,
+        pub(crate) is_grpc: bool,
         // `None` once the response is ready.
-        counted: Option<Counted>,
-        side: PhantomData<fn(K)>,
+        pub(crate) counted: Option<Counted>,
+        pub(crate) side: PhantomData<fn(K)>,
     }
 }
 
 impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
-    #[inline]
-    pub(crate) fn new(call: Limited<Call<S, R>>, is_grpc: bool, counted: Counted) -> Self {
-        Self { call, is_grpc, counted: Some(counted), side: PhantomData }
-    }
-
     /// Polls the call. Returns `answer` of a response, or `fail` of an error, or of `None` if the
     /// budget ended first. Both return what this future returns, so that no response is wrapped in
     /// another enum, which would copy it.
@@ -163,7 +158,8 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
         let budget = head.lasting(total);
         let parent = if total == *whole { *whole_parent } else { None };
         let alarm = BodyAlarm::new(alarm.end_of(&budget, head));
-        Some(End::new(budget, parent, alarm, self.is_grpc, Some(counted)))
+        let (is_grpc, counted) = (self.is_grpc, Some(counted));
+        Some(End { budget, parent, alarm, has_begun: false, is_in_pause: false, is_grpc, counted })
     }
 }
 

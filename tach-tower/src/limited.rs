@@ -7,7 +7,7 @@ use pin_project_lite::pin_project;
 use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::Entered;
+use crate::current::{Current, Entered};
 use crate::exhausted::{Exhausted, Spent};
 use crate::limits::Limits;
 
@@ -108,7 +108,8 @@ pub fn enforce<F: Future>(
 ) -> impl Future<Output = Result<F::Output, Exhausted>> {
     let future = (!budget.is_exhausted()).then_some(future);
     // The caller asked for this end, so it is not left to an outer budget, even to the same one.
-    Limited::new(future, Limits::of(budget))
+    let limits = Limits { current: Current::of(budget), parent: None, whole_parent: None };
+    Limited::new(future, limits)
 }
 
 impl<F: Future> Future for Limited<F> {

@@ -20,12 +20,6 @@ pub(crate) struct Limits {
     pub(crate) whole_parent: Option<OuterEnd>,
 }
 
-impl Limits {
-    pub(crate) fn of(budget: Budget) -> Self {
-        Self { current: Current::of(budget), parent: None, whole_parent: None }
-    }
-}
-
 impl Settings {
     /// Starts the budget of a request. `asked` is the time that its headers allow, `outer` the budget
     /// that it came with.

@@ -93,7 +93,8 @@ impl<S, K> BudgetService<S, K> {
             self.inner.refuse();
             None
         };
-        ResponseFuture::new(Limited::new(call, limits), is_grpc, counted)
+        let (call, counted) = (Limited::new(call, limits), Some(counted));
+        ResponseFuture { call, is_grpc, counted, side: PhantomData }
     }
 }
 
