@@ -44,7 +44,7 @@
 //! |---|---|---|
 //! | `log` | `log` (default) | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` without it too |
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
-//! | tracing | `tracing` | the [`Pipeline`] as a `Layer` |
+//! | tracing | `tracing` | [`Pipeline::subscriber`][subscriber], or the [`Pipeline`] as a `Layer` beside others |
 //! | `tracing_subscriber::fmt` | `tracing` | [`Pipeline::make_writer`][make_writer] |
 //!
 //! # Comparison
@@ -62,11 +62,14 @@
 //! # Plugging in
 //!
 //! [`Builder::init`] installs a pipeline for `log` and tracing, and needs nothing else. For one
-//! front end alone, build the pipeline and install it: [`Pipeline::set_logger`] for `log`, and the
-//! pipeline as a [layer](Pipeline#impl-Layer%3CS%3E-for-Pipeline) beside others for tracing.
+//! front end alone, build the pipeline and install it: [`Pipeline::set_logger`] for `log`, and for
+//! tracing [`Pipeline::subscriber`][subscriber], or the pipeline as a
+//! [layer](Pipeline#impl-Layer%3CS%3E-for-Pipeline) beside others. `init` and `subscriber` have no
+//! `Registry` of tracing-subscriber: their spans cost less, and `tracing_error::SpanTrace`, which
+//! looks for one, is empty.
 //!
-//! A record of `log` has the spans of tracing around it too, with their fields, if the pipeline is
-//! a layer of the current subscriber and that subscriber is a registry with layers.
+//! A record of `log` has the spans of tracing around it too, with their fields, if the current
+//! subscriber is the pipeline's own or a `Registry` with the pipeline as a layer.
 //!
 //! `init` of `tracing_subscriber` works too, without [`Pipeline::set_logger`]: then the crate
 //! `tracing-log` forwards the records of `log`, with their targets and within the spans around
@@ -94,6 +97,7 @@
 //!
 //! [layer]: Pipeline#method.layer
 //! [make_writer]: Pipeline#method.make_writer
+//! [subscriber]: Pipeline#method.subscriber
 //!
 //! # Configuration files
 //!

@@ -34,6 +34,9 @@ const STEPS: &[Step] = &[
         run(&mut cargo(&["test", "--package", "tach-otlp"]))
     }),
     ("the public API by other means", || {
+        // The spans of the pipeline by a registry's layer, in place of its own subscriber.
+        let mut test = cargo(&["test", "--package", "tach-pipeline", "--all-features"]);
+        run(test.args(["--test", "it"]).env("TACH_ROAD", "layer"))?;
         for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {
             let mut test = cargo(&["test", "--package", "tach-core", "--all-features"]);
             run(test.args(["--test", "it"]).env(variable, value))?;

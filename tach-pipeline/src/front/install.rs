@@ -9,7 +9,7 @@ use crate::pipeline::guard::Guard;
 
 impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
-    /// global subscriber of tracing, then as the logger of `log`.
+    /// global [subscriber](Pipeline::subscriber) of tracing, then as the logger of `log`.
     ///
     /// In a forked child it takes the place of the pipeline that the parent installed.
     ///

@@ -1,5 +1,8 @@
 //! `tracing`: events, spans, and lines that `tracing_subscriber::fmt` has formatted.
 
+mod enabled;
+mod event;
+mod install;
 mod kept;
 mod layer;
 mod lines;
@@ -14,5 +17,5 @@ mod spans;
 mod subscriber;
 mod visit;
 
+pub(super) use self::install::{filter_changed, install};
 pub(super) use self::kept::write_current_spans;
-pub(super) use self::subscriber::{filter_changed, install};

@@ -4,7 +4,7 @@ use allocation_counter::measure;
 use log::Log as _;
 use tach_pipeline::{Guard, Pipeline};
 
-use crate::support::{LONG, Memory, Talks};
+use crate::support::{LONG, Memory, Talks, subscriber};
 
 const CALLS: usize = 1_000;
 const TIMES: usize = 10;
@@ -69,11 +69,10 @@ fn slog_s_records_do_not_either() {
 #[cfg(feature = "tracing")]
 #[test]
 fn events_within_spans_do_not_either() {
-    use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
     let pipeline = small(&memory);
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         let _outer = tracing::info_span!("outer", a = 1).entered();
         let _inner = tracing::info_span!("inner", b = "text").entered();
         let log = || tracing::info!(number = 1, "message {}", 1);
@@ -86,15 +85,15 @@ fn events_within_spans_do_not_either() {
 #[test]
 fn spans_do_not_either() {
     use tach_pipeline::{Otlp, Sink};
-    use tracing_subscriber::layer::SubscriberExt as _;
+
     let sink = Sink::otlp(
         Otlp::new()
             .endpoint(&test_support::receiver::serve().0)
             .signals([tach_pipeline::Signal::Traces]),
     );
     let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         let log = || {
             let span = tracing::info_span!("outer", a = 1, b = "text", c = tracing::field::Empty);
             let _entered = span.enter();

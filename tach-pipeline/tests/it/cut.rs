@@ -7,7 +7,7 @@ use tach_pipeline::Pipeline;
 #[cfg(feature = "tracing")]
 use tach_pipeline::Sink;
 
-use crate::support::{LONG, Memory, info};
+use crate::support::{LONG, Memory, info, subscriber};
 
 const MOST: usize = 4096;
 
@@ -118,16 +118,15 @@ fn a_line_that_is_too_long_is_cut() {
 #[test]
 fn the_spans_of_a_long_record_keep_what_has_room() {
     use tach_log::Json;
-    use tracing_subscriber::layer::SubscriberExt as _;
 
     let (flat, nested) = (Memory::default(), Memory::default());
     let builder = Pipeline::builder()
         .sink(flat.json())
         .sink(nested.json().format(Json::new().without("span").spans("spans")));
     let pipeline = builder.max_record_bytes(MOST).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    let subscriber = subscriber(&pipeline);
     let long = "x".repeat(MOST);
-    tracing::subscriber::with_default(subscriber, || {
+    tracing::dispatcher::with_default(&subscriber, || {
         let _outer = tracing::info_span!("outer", a = long, number = 1).entered();
         let _inner = tracing::info_span!("inner", b = long, c = "short").entered();
         tracing::info!(d = long, "said");

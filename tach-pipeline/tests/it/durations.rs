@@ -5,10 +5,8 @@ use std::thread;
 
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Durations, Pipeline, Sink, SpanDurations, SpanExt as _, TraceContext, kind};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::support::{LONG, Memory};
+use crate::support::{LONG, Memory, subscriber};
 
 fn of_nothing() -> Sink<kind::Stream> {
     Sink::writer("nothing", std::io::sink())
@@ -22,8 +20,7 @@ fn spans_of_all_threads_are_counted_and_read() {
     const EACH: u64 = 1_000;
     let builder = Pipeline::builder().sink(of_nothing()).with_clock(&CLOCK);
     let pipeline = builder.durations(Durations::new().attribute("worker")).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
-    let dispatch = tracing::Dispatch::new(subscriber);
+    let dispatch = subscriber(&pipeline);
     thread::scope(|scope| {
         for worker in 0..THREADS {
             let dispatch = &dispatch;
@@ -64,8 +61,8 @@ fn spans_of_all_threads_are_counted_and_read() {
 fn without_a_sink_of_spans_there_are_no_headers() {
     let builder = Pipeline::builder().sink(of_nothing()).filter("info,quiet=off");
     let pipeline = builder.durations(Durations::new()).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
-    with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let parent = TraceContext::from_headers(header, "").unwrap();
         let span = tracing::info_span!("span");
@@ -84,8 +81,8 @@ fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).durations(Durations::new());
     let pipeline = builder.filter("info,more=debug").backtrace("debug", 10).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
-    with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         let _more = tracing::debug_span!(target: "more", "accepted").entered();
         let _kept = tracing::debug_span!("refused", key = 7).entered();
         tracing::info_span!("inner").in_scope(|| {
@@ -104,8 +101,8 @@ fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
 #[test]
 fn nothing_is_collected_unless_it_is_asked_for() {
     let pipeline = Pipeline::builder().sink(of_nothing()).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
-    with_default(subscriber, || drop(tracing::info_span!("span")));
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || drop(tracing::info_span!("span")));
     pipeline.flush(LONG).unwrap();
     assert_eq!(pipeline.durations(), []);
 }

@@ -13,10 +13,8 @@ use std::{env, fs, io, panic, thread};
 
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::support::{Folder, LONG, Memory};
+use crate::support::{Folder, LONG, Memory, in_subscriber};
 
 const FOLDER: &str = "TACH_PIPELINE_FLIGHT_FOLDER";
 #[cfg(unix)]
@@ -29,7 +27,7 @@ fn build(recorder: FlightRecorder) -> (Memory, Guard) {
 }
 
 fn within<R>(pipeline: &Pipeline, f: impl FnOnce() -> R) -> R {
-    with_default(tracing_subscriber::registry().with(pipeline.clone()), f)
+    in_subscriber(pipeline, f)
 }
 
 /// Returns a dump, with the names and messages in it as text.

@@ -7,7 +7,7 @@ use tach_core::{Anchor, Clock as _, Instant, ManualClock, UnixTime, event_time};
 use tach_log::{Format, Json, Line, Logfmt};
 use tach_pipeline::{Pipeline, Sink};
 
-use crate::support::{LONG, Memory, info};
+use crate::support::{LONG, Memory, info, subscriber};
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_500_000_000));
 
@@ -132,11 +132,10 @@ fn slog_s_records_have_their_values_and_the_logger_s() {
 #[cfg(feature = "tracing")]
 #[test]
 fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
-    use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
     let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         tracing::info!(target: "alone", u = 1_u64, "message {}", 1);
         tracing::info!(target: "number", message = 5);
         let outer = tracing::info_span!("outer", a = "text", late = tracing::field::Empty);
@@ -162,12 +161,11 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
 #[cfg(feature = "tracing")]
 #[test]
 fn fields_have_their_keys_wherever_they_are_among_others() {
-    use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
     let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
+    let subscriber = subscriber(&pipeline);
     let mut expected = Vec::new();
-    tracing::subscriber::with_default(subscriber, || {
+    tracing::dispatcher::with_default(&subscriber, || {
         for round in 0..3 {
             // Empty fields are not visited, so the first visited field has another index each time.
             let first = (round == 1).then_some(1);
@@ -207,7 +205,6 @@ fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
     use tracing_core::field::Value;
     use tracing_core::subscriber::Interest;
     use tracing_core::{Callsite, Event, Kind, Level, Metadata, metadata};
-    use tracing_subscriber::layer::SubscriberExt as _;
 
     struct ByHand(&'static Metadata<'static>);
     impl Callsite for ByHand {
@@ -229,8 +226,8 @@ fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
 
     let memory = Memory::default();
     let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         for (of, fields) in [(&ONE_HAS, &ONE_HAS), (&ONE_HAS, &OTHER_HAS), (&ONE_HAS, &ONE_HAS)] {
             let mut fields_of = fields.fields().iter();
             let [first, second] = [(); 2].map(|()| fields_of.next().unwrap());

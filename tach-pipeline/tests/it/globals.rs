@@ -9,12 +9,11 @@ use tach_log::Json;
 use tach_pipeline::{Builder, Pipeline, Sink};
 use test_support::test_of_this_program;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[cfg(unix)]
 use crate::exits::fork as forks;
-use crate::support::LONG;
+use crate::support::{LONG, subscriber};
 
 const WAY: &str = "TACH_PIPELINE_GLOBAL_WAY";
 const PATH: &str = "TACH_PIPELINE_GLOBAL_PATH";
@@ -66,7 +65,7 @@ fn child() {
         }
         "registry" => {
             let pipeline = builder().build().unwrap();
-            tracing_subscriber::registry().with(pipeline.clone()).init();
+            subscriber(&pipeline).init();
             log_all();
             pipeline.set_filter("debug,quiet=off").unwrap();
             log_all();
@@ -75,7 +74,7 @@ fn child() {
             let pipeline = builder().build().unwrap();
             pipeline.set_logger().unwrap();
             // The subscriber is set, and then no second logger.
-            tracing_subscriber::registry().with(pipeline.clone()).try_init().unwrap_err();
+            subscriber(&pipeline).try_init().unwrap_err();
             log_all();
         }
         "init by a variable" => {

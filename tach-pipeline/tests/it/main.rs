@@ -32,6 +32,8 @@ mod one_key;
 mod order;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod otlp;
+#[cfg(feature = "tracing")]
+mod own_subscriber;
 #[cfg(unix)]
 mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]

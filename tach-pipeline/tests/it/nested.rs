@@ -12,7 +12,7 @@ use serde_json::json;
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 
-use crate::support::{LONG, Memory, Talks, info, talkative};
+use crate::support::{LONG, Memory, Talks, info, subscriber, talkative};
 
 #[test]
 fn a_value_may_log_when_it_is_printed() {
@@ -30,7 +30,6 @@ fn a_value_may_log_when_it_is_printed() {
 #[cfg(feature = "tracing")]
 #[test]
 fn a_field_of_tracing_may_log_when_it_is_printed() {
-    use tracing_subscriber::layer::SubscriberExt as _;
     struct Logs<'a>(&'a Pipeline);
     impl fmt::Debug for Logs<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,8 +39,8 @@ fn a_field_of_tracing_may_log_when_it_is_printed() {
     }
     let memory = Memory::default();
     let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         for _ in 0..2 {
             tracing::info!(before = 1, logs = ?Logs(&pipeline), after = 2, "from around");
         }

@@ -41,11 +41,8 @@ use std::time::Instant;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_pipeline::{Builder, Guard, Otlp, Pipeline, Signal, Sink, kind};
 use test_support::receiver::{Requests, serve};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber};
 
 /// Returns a sink that sends a signal when the pipeline is flushed.
 fn sink(endpoint: &str, signal: Signal) -> Sink<kind::OneFormat> {
@@ -61,7 +58,7 @@ fn pipeline(with: impl FnOnce(Builder) -> Builder) -> (Requests, Guard) {
 
 /// Runs `f` with a subscriber that has the pipeline as a layer, and flushes the pipeline.
 fn run(pipeline: &Guard, f: impl FnOnce()) {
-    with_default(registry().with(Pipeline::clone(pipeline)), f);
+    in_subscriber(pipeline, f);
     pipeline.flush(LONG).unwrap();
 }
 

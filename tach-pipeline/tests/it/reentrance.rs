@@ -14,12 +14,12 @@ use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats, kind};
 use test_support::assert_test_passes;
 use tracing::span::{Id, Span};
 use tracing::subscriber::set_global_default;
-use tracing::{info, info_span};
+use tracing::{dispatcher, info, info_span};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry;
 
 use crate::exits::end_unless_done;
-use crate::support::LONG;
+use crate::support::{LONG, subscriber};
 
 const WAY: &str = "TACH_PIPELINE_REENTRANCE";
 
@@ -111,14 +111,14 @@ fn in_each_place(value: &dyn fmt::Debug) {
 }
 
 fn values(pipeline: &Guard) {
-    set_global_default(registry().with((**pipeline).clone())).unwrap();
+    dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     in_each_place(&Calls(traces));
     // The two fields of the span are printed twice, and those of the event once.
     assert_written(pipeline, 6 * SPANS + 1, 6 * EVENTS + 1);
 }
 
 fn flushes(pipeline: &Guard) {
-    set_global_default(registry().with((**pipeline).clone())).unwrap();
+    dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     let handle = (**pipeline).clone();
     in_each_place(&Calls(move || handle.flush(LONG).unwrap()));
     assert_written(pipeline, 1, 1);
@@ -139,7 +139,7 @@ fn thread_ends(pipeline: &Guard) {
     }
     static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
     PIPELINE.set((**pipeline).clone()).unwrap();
-    set_global_default(registry().with((**pipeline).clone())).unwrap();
+    dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     let thread = thread::spawn(|| {
         // The memory of a thread is dropped in reverse order.
         FIRST.set(Some(Drops(|| crate::support::info(PIPELINE.get().unwrap(), "at the end"))));
@@ -170,7 +170,7 @@ fn sink_traces() {
     );
     let events = Sink::writer("traces", Traces(50));
     let pipeline = Pipeline::builder().sink(spans).sink(events).build().unwrap();
-    set_global_default(registry().with((*pipeline).clone())).unwrap();
+    dispatcher::set_global_default(subscriber(&pipeline)).unwrap();
     traces();
     while pipeline.stats().sinks()[1].written() < 51 * EVENTS {
         pipeline.flush(LONG).unwrap();
@@ -234,7 +234,7 @@ fn is_valid(span: &Span) -> bool {
 /// The child ends the parent's spans and opens its own. Neither is sent by it, nor lost here.
 #[cfg(unix)]
 fn forks(pipeline: &Guard) {
-    set_global_default(registry().with((**pipeline).clone())).unwrap();
+    dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     let outer = info_span!("outer");
     let entered = outer.enter();
     let mut inner = Some(info_span!("inner").entered());

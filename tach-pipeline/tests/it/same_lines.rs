@@ -11,9 +11,8 @@ use tach_pipeline::{Pipeline, Sink};
 use test_support::Captured;
 use tracing::{Level, debug, error, error_span, field, info, info_span, subscriber, trace, warn};
 use tracing_subscriber::fmt::SubscriberBuilder;
-use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::support::{LONG, Memory};
+use crate::support::{LONG, Memory, in_subscriber};
 
 #[derive(Debug)]
 struct Set<'a> {
@@ -85,8 +84,7 @@ fn ours(line: Line) -> String {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(line);
     let pipeline = Pipeline::builder().sink(sink).filter("trace").build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    subscriber::with_default(subscriber, log);
+    in_subscriber(&pipeline, log);
     pipeline.flush(LONG).unwrap();
     memory.text()
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::Pipeline;
 
-use crate::support::{LONG, Memory};
+use crate::support::{LONG, Memory, subscriber};
 
 fn log_at(pipeline: &Pipeline, level: Level, target: &str, message: &str) {
     let mut record = Record::builder();
@@ -223,9 +223,8 @@ fn a_callsite_logs_as_many_records_a_second_as_the_limit() {
         }
         #[cfg(feature = "tracing")]
         {
-            use tracing_subscriber::layer::SubscriberExt as _;
-            let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-            tracing::subscriber::with_default(subscriber, || {
+            let subscriber = subscriber(pipeline);
+            tracing::dispatcher::with_default(&subscriber, || {
                 (0..times).for_each(|number| tracing::info!("tracing {number}"));
             });
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tach_log::{Json, Part};
 use tach_pipeline::Pipeline;
 
-use crate::support::{LONG, Memory, info};
+use crate::support::{LONG, Memory, in_subscriber, info, subscriber};
 
 fn json() -> Json {
     let json =
@@ -79,10 +79,9 @@ fn records_of_slog_have_their_place_and_thread() {
 #[cfg(feature = "tracing")]
 #[test]
 fn events_of_tracing_have_their_place_and_thread() {
-    use tracing_subscriber::layer::SubscriberExt as _;
     let records = logged(|pipeline| {
-        let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-        tracing::subscriber::with_default(subscriber, || {
+        let subscriber = subscriber(pipeline);
+        tracing::dispatcher::with_default(&subscriber, || {
             let _span = tracing::info_span!("span", a = 1).entered();
             tracing::info!(k = 2, "said {}", 1);
             tracing::info!("said");
@@ -104,24 +103,19 @@ fn events_of_tracing_have_their_place_and_thread() {
 #[cfg(feature = "tracing")]
 #[test]
 fn spans_may_be_nested() {
-    use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
     let format = Json::empty().with("msg", Part::Message).spans("spans");
     let sink = tach_pipeline::Sink::writer("memory", memory.clone()).format(format);
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    in_subscriber(&pipeline, || {
         let outer = tracing::info_span!("outer", id = 1, name = "own", k = 0).entered();
         outer.record("k", 1);
         let _inner = tracing::info_span!("inner", id = 2).entered();
         tracing::info!(id = 3, spans = 4, "said");
     });
-    tracing::subscriber::with_default(
-        tracing_subscriber::registry().with(pipeline.clone()),
-        || {
-            tracing::info!(id = 5);
-        },
-    );
+    in_subscriber(&pipeline, || {
+        tracing::info!(id = 5);
+    });
     pipeline.flush(LONG).unwrap();
     let nested = r#"[{"name":"outer","id":1,"name_":"own","k":1},{"name":"inner","id":2}]"#;
     let expected =

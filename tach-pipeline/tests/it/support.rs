@@ -13,9 +13,32 @@ use serde_json::Value;
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink, kind};
 use test_support::Captured;
+#[cfg(feature = "tracing")]
+use tracing::{Dispatch, dispatcher};
+#[cfg(feature = "tracing")]
+use tracing_subscriber::layer::SubscriberExt as _;
+#[cfg(feature = "tracing")]
+use tracing_subscriber::registry;
 
 /// Long enough for any machine: no test fails by being slow.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Returns a subscriber of tracing with the pipeline alone: the pipeline's own, or with the variable
+/// `TACH_ROAD=layer` a registry with the pipeline as its layer. Both must do the same.
+#[cfg(feature = "tracing")]
+pub(crate) fn subscriber(pipeline: &Pipeline) -> Dispatch {
+    match env::var("TACH_ROAD").as_deref() {
+        Ok("layer") => Dispatch::new(registry().with(pipeline.clone())),
+        Ok(road) => panic!("TACH_ROAD={road}: unknown"),
+        Err(_) => Dispatch::new(pipeline.subscriber()),
+    }
+}
+
+/// Calls `f` with that subscriber as the thread's.
+#[cfg(feature = "tracing")]
+pub(crate) fn in_subscriber<R>(pipeline: &Pipeline, f: impl FnOnce() -> R) -> R {
+    dispatcher::with_default(&subscriber(pipeline), f)
+}
 
 /// The output, shared with the test.
 #[derive(Clone, Default)]

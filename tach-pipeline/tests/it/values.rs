@@ -6,7 +6,7 @@ use core::fmt;
 use serde_json::{Value, json};
 use tach_pipeline::Pipeline;
 
-use crate::support::{LONG, Memory};
+use crate::support::{LONG, Memory, subscriber};
 
 #[derive(Debug)]
 struct Failed(&'static str, Option<Box<Failed>>);
@@ -54,12 +54,10 @@ fn slog_s_errors_have_their_sources() {
 #[cfg(feature = "tracing")]
 #[test]
 fn tracing_s_errors_have_their_sources() {
-    use tracing_subscriber::layer::SubscriberExt as _;
-
     let memory = Memory::default();
     let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let subscriber = tracing_subscriber::registry().with(pipeline.clone());
-    tracing::subscriber::with_default(subscriber, || {
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || {
         tracing::error!(err = &Failed("alone", None) as &dyn Error, "failed");
         let span = tracing::info_span!("span", cause = &chain() as &dyn Error).entered();
         tracing::error!(err = &chain() as &dyn Error, "failed");

@@ -5,6 +5,7 @@ use tracing_subscriber::Registry;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
+use super::subscriber::PipelineSubscriber;
 use super::visit::Visitor;
 use crate::channel::thread;
 use crate::frame::Writer;
@@ -18,23 +19,28 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn by(pipeline: &Pipeline) -> Self {
-        Self { by: pipeline.id(), fields: Vec::new() }
+    pub(super) fn new(by: &Pipeline, fields: &[u8]) -> Self {
+        Self { by: by.id(), fields: fields.to_owned() }
     }
+}
 
-    pub(super) fn add(&mut self, visit: impl FnOnce(&mut Visitor<'_, '_>)) {
-        let mut scratch = thread::take_scratch();
-        let mut to = Writer::of_fields(&mut scratch);
-        visit(&mut Visitor::of_span(&mut to));
-        self.fields.extend_from_slice(scratch.written());
-        thread::give_back(scratch);
-    }
+/// Calls `keep` with values as bytes of a record. The values are visited before `keep` takes a
+/// lock: a value that is printed may log.
+pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl FnOnce(&[u8])) {
+    let mut scratch = thread::take_scratch();
+    let mut to = Writer::of_fields(&mut scratch);
+    visit(&mut Visitor::of_span(&mut to));
+    keep(scratch.written());
+    thread::give_back(scratch);
 }
 
 /// Writes the spans that the thread is in, for a record of `log`, if a pipeline is a layer of the
 /// current subscriber and so keeps their fields.
 pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
+        if let Some(subscriber) = dispatch.downcast_ref::<PipelineSubscriber>() {
+            return subscriber.write_current_spans(to);
+        }
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
         let current = registry.current_span();
         if let Some(span) = current.id().and_then(|id| registry.span(id)) {

@@ -5,21 +5,13 @@ use core::iter;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber};
-use tracing_log::NormalizeEvent as _;
 use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::kept::{Kept, write_spans};
-use super::metadata::{callsite, given_name, level, place};
-use super::visit::{Forwarded, Visitor};
-use crate::filter::Filters;
+use super::enabled::{interest, is_enabled, most};
+use super::kept::{Kept, with_fields, write_spans};
 use crate::frame;
-use crate::frame::texts::MaybeStatic;
-use crate::level::Level;
 use crate::pipeline::Pipeline;
-
-/// The target of events that `tracing-log` makes of the records of `log`.
-const FORWARDED: &str = "log";
 
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
 /// `tach-log` write the spans' names from the outermost to the innermost. A `message` that is not
@@ -78,24 +70,19 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        // A span that another layer wants comes here too.
-        let metadata = attributes.metadata();
-        if !is_enabled(self, metadata) {
-            return;
-        }
-        if self.shared().filters.is_span_recorded(level(metadata), metadata.target()) {
-            self.start_span(attributes, id);
-        }
-        if !self.shared().wanted.events {
+        if !self.begin_span(attributes, id) {
             return;
         }
         let Some(span) = context.span(id) else { return };
-        let mut kept = Kept::by(self);
-        kept.add(|visitor| attributes.record(visitor));
-        let mut extensions = span.extensions_mut();
-        if extensions.get_mut::<Kept>().is_none() {
-            extensions.insert(kept);
-        }
+        with_fields(
+            |visitor| attributes.record(visitor),
+            |fields| {
+                let mut extensions = span.extensions_mut();
+                if extensions.get_mut::<Kept>().is_none() {
+                    extensions.insert(Kept::new(self, fields));
+                }
+            },
+        );
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
@@ -104,15 +91,17 @@ where
             return;
         }
         let Some(span) = context.span(id) else { return };
-        // The values are visited before the lock is taken: a value that is printed may log.
-        let mut more = Kept::by(self);
-        more.add(|visitor| values.record(visitor));
-        let mut extensions = span.extensions_mut();
-        match extensions.get_mut::<Kept>() {
-            Some(kept) if kept.by == more.by => frame::replace(&mut kept.fields, &more.fields),
-            Some(_) => {}
-            None => extensions.insert(more),
-        }
+        with_fields(
+            |visitor| values.record(visitor),
+            |more| {
+                let mut extensions = span.extensions_mut();
+                match extensions.get_mut::<Kept>() {
+                    Some(kept) if kept.by == self.id() => frame::replace(&mut kept.fields, more),
+                    Some(_) => {}
+                    None => extensions.insert(Kept::new(self, more)),
+                }
+            },
+        );
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, _context: Context<'_, S>) {
@@ -136,35 +125,7 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let metadata = event.metadata();
-        if metadata.target() == FORWARDED && event.is_log() {
-            return self.on_forwarded(event, &context);
-        }
-        if !is_enabled(self, metadata) || !self.shared().is_within_limit(|| callsite(metadata)) {
-            return;
-        }
-        let level = level(metadata);
-        let wanted = self.shared().wanted;
-        let around = self.around_event(event);
-        if !wanted.events
-            && !around.is_some_and(|span| span.is_own && span.context.is_sampled)
-            && !wanted.recorder
-        {
-            // No sink, span or recorder takes the event.
-            return;
-        }
-        self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
-            event.record(&mut Visitor::of_event(to));
-            if wanted.events {
-                write_spans(event, &context, to);
-            }
-            if wanted.is_any() {
-                to.site(wanted, place(metadata, MaybeStatic::Static), around);
-                if let Some(name) = given_name(metadata) {
-                    to.event_name(name);
-                }
-            }
-        });
+        self.log_event(event, |to| write_spans(event, &context, to));
     }
 }
 
@@ -205,37 +166,6 @@ impl Pipeline {
             shared.spans.never_closes.set(parent.name());
         }
     }
-
-    /// Logs a record of `log` that `tracing-log` made an event.
-    #[cold]
-    fn on_forwarded<S>(&self, event: &Event<'_>, context: &Context<'_, S>)
-    where
-        S: Subscriber + for<'span> LookupSpan<'span>,
-    {
-        let Some(metadata) = event.normalized_metadata() else { return };
-        if !is_enabled(self, &metadata) {
-            return;
-        }
-        let wanted = self.shared().wanted;
-        self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
-            event.record(&mut Forwarded(Visitor::of_event(to)));
-            if wanted.events {
-                write_spans(event, context, to);
-            }
-            if wanted.is_any() {
-                to.site(wanted, place(&metadata, MaybeStatic::Borrowed), self.around_event(event));
-            }
-        });
-    }
-}
-
-impl Filters {
-    /// Returns whether an enabled span is recorded. Unlike a record, a span is not kept for a
-    /// backtrace.
-    #[inline]
-    fn is_span_recorded(&self, level: Level, target: &str) -> bool {
-        self.kept.is_none() || self.are_written(level, target)
-    }
 }
 
 /// The filter of a [`Pipeline::layer`].
@@ -252,25 +182,5 @@ impl<S> Filter<S> for Alone {
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
         Some(most(&self.0))
-    }
-}
-
-fn is_enabled(pipeline: &Pipeline, metadata: &Metadata<'_>) -> bool {
-    pipeline.shared().filters.enabled(level(metadata), metadata.target())
-}
-
-/// Returns an answer that `tracing` may cache until the filter changes.
-fn interest(pipeline: &Pipeline, metadata: &Metadata<'_>) -> Interest {
-    if is_enabled(pipeline, metadata) { Interest::always() } else { Interest::never() }
-}
-
-fn most(pipeline: &Pipeline) -> LevelFilter {
-    match pipeline.shared().filters.most() {
-        log::LevelFilter::Off => LevelFilter::OFF,
-        log::LevelFilter::Error => LevelFilter::ERROR,
-        log::LevelFilter::Warn => LevelFilter::WARN,
-        log::LevelFilter::Info => LevelFilter::INFO,
-        log::LevelFilter::Debug => LevelFilter::DEBUG,
-        log::LevelFilter::Trace => LevelFilter::TRACE,
     }
 }

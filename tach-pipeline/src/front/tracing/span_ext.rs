@@ -5,6 +5,7 @@ use tracing::Span;
 use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
+use super::subscriber::PipelineSubscriber;
 use crate::frame::Origin;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -142,7 +143,8 @@ pub(super) fn with_id<R>(
     subscriber: &Dispatch,
     f: impl FnOnce(&Pipeline, Key) -> R,
 ) -> Option<R> {
-    let pipeline = subscriber.downcast_ref::<Pipeline>()?;
+    let own = subscriber.downcast_ref().map(|PipelineSubscriber(pipeline)| pipeline);
+    let pipeline = own.or_else(|| subscriber.downcast_ref::<Pipeline>())?;
     Some(f(pipeline, pipeline.key(id)))
 }
 

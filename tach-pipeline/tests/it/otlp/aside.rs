@@ -4,13 +4,10 @@ use core::time::Duration;
 
 use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink};
 use test_support::receiver::{OK, Requests, serve_by};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::faults::{SHORT, answer, counts};
 use super::wait_until;
-use crate::support::{LONG, info};
+use crate::support::{LONG, info, subscriber};
 
 /// Returns whether a request has a text.
 fn has(body: &[u8], text: &str) -> bool {
@@ -107,8 +104,8 @@ fn a_flush_of_one_signal_waits_for_no_pause_of_another() {
     let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs, Signal::Traces]);
     let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
     let pipeline = builder.sink(Sink::otlp(otlp.max_delay(LONG))).build().unwrap();
-    let subscriber = registry().with(Pipeline::clone(&pipeline));
-    with_default(subscriber, || drop(tracing::info_span!("refused")));
+    let subscriber = subscriber(&pipeline);
+    tracing::dispatcher::with_default(&subscriber, || drop(tracing::info_span!("refused")));
     pipeline.flush(LONG).unwrap_err();
     info(&pipeline, "accepted");
     pipeline.flush(SHORT).unwrap_err();

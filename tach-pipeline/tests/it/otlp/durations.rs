@@ -15,14 +15,11 @@ use tach_core::{Clock as _, ManualClock, UnixTime};
 use tach_otlp::Temporality;
 use tach_pipeline::{Durations, Otlp, Pipeline, Sampling, Signal, Sink, SpanExt as _, Tail};
 use test_support::receiver::{Requests, serve};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::propagation::{parent, unsampled};
 use super::received::decode;
 use super::{Printed, pipeline, run, sink};
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber};
 
 const START_NS: u64 = 1_700_000_000_123_456_789;
 
@@ -306,5 +303,5 @@ fn metrics_come_each_period_and_at_the_end() {
 
 /// Starts and ends a span.
 fn start(pipeline: &Pipeline) {
-    with_default(registry().with(pipeline.clone()), || drop(tracing::info_span!("span")));
+    in_subscriber(pipeline, || drop(tracing::info_span!("span")));
 }

@@ -8,17 +8,14 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_log::{Event, Format};
 use tach_pipeline::{
-    Builder, Durations, Guard, Pipeline, Sampling, Sink, SpanDurations, SpanExt as _, WhenFull,
+    Builder, Durations, Guard, Sampling, Sink, SpanDurations, SpanExt as _, WhenFull,
 };
 use test_support::receiver::Requests;
-use tracing::subscriber::with_default;
-use tracing::{Dispatch, dispatcher};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
+use tracing::dispatcher;
 
 use super::propagation::parent;
 use super::{pipeline, received, run};
-use crate::support::LONG;
+use crate::support::{LONG, subscriber};
 
 fn drop_newest(builder: Builder) -> Builder {
     builder.when_full(WhenFull::DropNewest).queue_bytes(4096)
@@ -133,7 +130,7 @@ fn a_span_whose_end_is_not_known_says_so() {
 fn an_unfinished_span_may_be_incomplete_too() {
     for loses in [true, false] {
         let (gate, requests, pipeline) = gated(Builder::unfinished_spans);
-        with_default(registry().with(Pipeline::clone(&pipeline)), || {
+        dispatcher::with_default(&subscriber(&pipeline), || {
             let [one, other] =
                 ["one", "other"].map(|name| tracing::info_span!("span", otel.name = name));
             pipeline.flush(LONG).unwrap();
@@ -163,7 +160,7 @@ fn a_lost_span_does_not_start_when_its_parent_is_set() {
         let builder = builder.unfinished_spans();
         builder.sampling(Sampling::ratio(0.0).span("fills", 1.0)).durations(Durations::new())
     });
-    with_default(registry().with(Pipeline::clone(&pipeline)), || {
+    dispatcher::with_default(&subscriber(&pipeline), || {
         let fills = tracing::info_span!("fills");
         let closed = gate.lock().unwrap();
         fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
@@ -190,7 +187,7 @@ fn a_loss_that_is_read_in_the_last_round_marks_the_span() {
     let format = Held { message: "held", reached, until: Arc::clone(&held) };
     let sink = Sink::writer("held", io::sink()).format(format);
     let (gate, requests, pipeline) = gated(|builder| builder.sink(sink));
-    let dispatch = Dispatch::new(registry().with(Pipeline::clone(&pipeline)));
+    let dispatch = subscriber(&pipeline);
     dispatcher::with_default(&dispatch, || {
         let [ends, one, other] =
             ["ends", "one", "other"].map(|name| tracing::info_span!("span", otel.name = name));

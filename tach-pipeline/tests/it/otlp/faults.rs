@@ -15,13 +15,10 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use prost::Message as _;
 use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats};
 use test_support::receiver::{OK, Requests, serve_answers};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::received::{records_in, spans_in, value};
 use super::{sink, wait_until};
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber};
 
 /// An address at which nobody listens.
 const NOBODY: &str = "http://127.0.0.1:1";
@@ -52,7 +49,7 @@ impl Kind {
 
     /// Logs records with these messages, or starts and ends spans with these names.
     pub(super) fn log<'a>(self, pipeline: &Pipeline, names: impl IntoIterator<Item = &'a str>) {
-        with_default(registry().with(pipeline.clone()), || {
+        in_subscriber(pipeline, || {
             for name in names {
                 match self {
                     Self::Records => tracing::info!("{name}"),

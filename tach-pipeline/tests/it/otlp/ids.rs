@@ -4,13 +4,10 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use tach_log::{Event, Format, Json, Line, Logfmt};
 use tach_pipeline::{Durations, Pipeline, Sampling, Signal, Sink};
 use test_support::receiver::serve;
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::received::{self, span_id, trace_id};
 use super::{run, sink};
-use crate::support::{LONG, Memory, info};
+use crate::support::{LONG, Memory, in_subscriber, info};
 
 /// A format of the program's own.
 struct Own;
@@ -118,7 +115,7 @@ fn records_of_slog_have_the_ids_too() {
     let builder = Pipeline::builder().sink(sink(&endpoint, Signal::Traces)).sink(memory.json());
     let pipeline = builder.build().unwrap();
     let logger = slog::Logger::root(pipeline.clone(), slog::o!());
-    with_default(registry().with(pipeline.clone()), || {
+    in_subscriber(&pipeline, || {
         tracing::info_span!("request").in_scope(|| slog::info!(logger, "in the span"));
     });
     pipeline.flush(LONG).unwrap();

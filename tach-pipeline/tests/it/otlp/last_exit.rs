@@ -7,13 +7,10 @@ use std::thread;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Durations, FlightFormat, FlightRecorder, Incident, Tail};
-use tracing::Dispatch;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::received;
 use super::{pipeline, run, spans};
-use crate::support::{Folder, LONG};
+use crate::support::{Folder, LONG, subscriber};
 
 const START: UnixTime = UnixTime::from_nanos(1_700_000_000_000_000_000);
 const MS: Duration = Duration::from_millis(1);
@@ -113,7 +110,7 @@ fn a_span_ends_when_it_is_left_for_the_last_time() {
 fn threads_leave_a_span_in_any_order() {
     let clock = manual();
     let (requests, pipeline) = pipeline(|builder| builder.with_clock(clock));
-    let dispatch = Dispatch::new(registry().with((*pipeline).clone()));
+    let dispatch = subscriber(&pipeline);
     let span = tracing::dispatcher::with_default(&dispatch, || tracing::info_span!("shared"));
     let span = Arc::new(span);
     let (entered, has_entered) = mpsc::channel();

@@ -9,18 +9,15 @@ use std::time::Instant;
 use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, Stats};
 use test_support::receiver::{self, OK, Requests};
 use test_support::test_of_this_program;
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::faults::answer;
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber};
 
 const PATHS: [&str; 3] = ["/v1/logs", "/v1/traces", "/v1/metrics"];
 
 /// Logs events, each within a span.
 fn log(pipeline: &Guard, count: usize) {
-    with_default(registry().with((**pipeline).clone()), || {
+    in_subscriber(pipeline, || {
         for number in 0..count {
             let _span = tracing::info_span!("request", number).entered();
             tracing::info!("done");

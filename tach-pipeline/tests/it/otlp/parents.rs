@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use tracing::{Dispatch, Span, dispatcher};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
+use tracing::{Span, dispatcher};
 
 use super::{pipeline, received, spans};
-use crate::support::LONG;
+use crate::support::{LONG, subscriber};
 
 #[test]
 fn parents_are_tracing_s() {
@@ -61,7 +59,7 @@ fn no_span_is_lost_between_threads() {
     const THREADS: usize = 4;
     const ROUNDS: usize = 2_000;
     let (requests, pipeline) = pipeline(|builder| builder);
-    let dispatch = Dispatch::new(registry().with(pipeline.clone()));
+    let dispatch = subscriber(&pipeline);
     thread::scope(|scope| {
         let (mut first, mut next) = sync_channel::<Span>(16);
         for thread in 0..THREADS {

@@ -15,7 +15,7 @@ use tracing_subscriber::{Layer, fmt, registry};
 
 use super::received::{self, span_id, text, trace_id, value};
 use super::{pipeline, spans, spans_of};
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber, subscriber};
 
 pub(super) const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 pub(super) const TRACE: u128 = 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c;
@@ -202,7 +202,7 @@ fn the_pipeline_is_found_as_any_layer() {
     let none = Span::none();
     assert!(!none.set_remote_parent(&parent()) && none.trace_context().is_none());
     let silent = Pipeline::builder().build().unwrap();
-    with_default(registry().with(silent.clone()), || {
+    in_subscriber(&silent, || {
         let span = tracing::info_span!("span");
         assert!(!span.set_remote_parent(&parent()) && span.trace_context().is_none());
         span.set_attribute("key", 1);
@@ -216,7 +216,7 @@ fn the_pipeline_is_found_as_any_layer() {
 fn children_see_one_of_the_two_traces() {
     const ROUNDS: u64 = 300;
     let (requests, pipeline) = pipeline(|builder| builder);
-    let dispatch = Dispatch::new(registry().with(pipeline.clone()));
+    let dispatch = subscriber(&pipeline);
     let within = |f: &dyn Fn()| dispatcher::with_default(&dispatch, f);
     let (sender, receiver) = channel::<Span>();
     thread::scope(|scope| {

@@ -8,15 +8,12 @@ use std::thread;
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SpanExt as _, Tail};
 use test_support::receiver::{Requests, serve};
-use tracing::subscriber::with_default;
-use tracing::{Dispatch, Span, dispatcher};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
+use tracing::{Span, dispatcher};
 
 use super::propagation::{TRACE, parent};
 use super::received::{self, names, spans_in, trace_id};
 use super::{pipeline, run};
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber, subscriber};
 
 /// Returns a pipeline that sends spans without a flush.
 pub(super) fn eager(tail: Tail) -> (Requests, Guard) {
@@ -76,8 +73,7 @@ fn the_tail_keeps_errors_and_slow_traces() {
 fn kept_traces_are_whole() {
     const ROUNDS: usize = 2_000;
     let (requests, pipeline) = eager(Tail::ratio(0.0));
-    let registry = registry().with(Pipeline::clone(&pipeline));
-    let dispatch = Dispatch::new(registry);
+    let dispatch = subscriber(&pipeline);
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<(Span, bool)>(16);
         let other = dispatch.clone();
@@ -135,7 +131,7 @@ fn a_flush_leaves_open_traces_whole() {
 fn the_end_decides_about_traces_that_have_not_ended() {
     let (requests, pipeline) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
     let handle = Pipeline::clone(&pipeline);
-    with_default(registry().with(handle.clone()), || {
+    in_subscriber(&handle, || {
         let failed = tracing::info_span!("failed");
         let fine = tracing::info_span!("fine");
         failed.in_scope(|| tracing::info_span!("child").in_scope(|| tracing::error!("failed")));

@@ -5,12 +5,9 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 
 use tach_pipeline::{Durations, Otlp, Pipeline, Signal, Sink};
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::sink;
-use crate::support::{LONG, info};
+use crate::support::{LONG, in_subscriber, info};
 
 /// Returns the address of a collector that is not there.
 fn nowhere() -> String {
@@ -35,7 +32,7 @@ fn a_failure_says_what_is_not_sent() {
             .build()
             .unwrap()
             .with_timeout(Duration::ZERO);
-        with_default(registry().with(Pipeline::clone(&pipeline)), || {
+        in_subscriber(&pipeline, || {
             drop(tracing::info_span!("request"));
             info(&pipeline, "logged");
         });
@@ -54,7 +51,7 @@ fn a_flush_that_is_late_says_what_is_missing() {
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Traces)).build().unwrap();
     let pipeline = pipeline.with_timeout(Duration::ZERO);
-    with_default(registry().with(Pipeline::clone(&pipeline)), || {
+    in_subscriber(&pipeline, || {
         drop(tracing::info_span!("request"));
     });
     let error = pipeline.flush(Duration::from_millis(50)).unwrap_err();
@@ -75,7 +72,7 @@ fn refused_spans_are_called_spans() {
         .on_incident(move |incident| sender.send(incident.to_string()).unwrap())
         .build()
         .unwrap();
-    with_default(registry().with(Pipeline::clone(&pipeline)), || {
+    in_subscriber(&pipeline, || {
         (0..3).for_each(|_| drop(tracing::info_span!("request")));
     });
     let error = pipeline.flush(LONG).unwrap_err().to_string();

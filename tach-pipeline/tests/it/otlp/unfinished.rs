@@ -10,14 +10,11 @@ use tach_core::UnixTime;
 use tach_pipeline::{Builder, Guard, Pipeline, Signal, Tail};
 use test_support::receiver::{Requests, serve};
 use test_support::test_of_this_program;
-use tracing::subscriber::with_default;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::received::{self, names};
 use super::{pipeline, sink};
-use crate::support::LONG;
+use crate::support::{LONG, in_subscriber, subscriber};
 
 /// The collector of the child, and how the child ends.
 const ENDPOINT: &str = "TACH_PIPELINE_UNFINISHED_ENDPOINT";
@@ -46,7 +43,7 @@ fn arrived(requests: &Requests) -> (Vec<Span>, Vec<bool>) {
 fn open_spans_are_sent_when_the_guard_is_dropped() {
     let (requests, guard) = pipeline(Builder::unfinished_spans);
     let pipeline = guard.clone();
-    with_default(registry().with(pipeline.clone()), || {
+    in_subscriber(&pipeline, || {
         let root = tracing::info_span!("root", number = 1);
         let child = root.in_scope(|| tracing::info_span!("child"));
         child.in_scope(|| {
@@ -80,7 +77,7 @@ fn open_spans_are_sent_when_the_guard_is_dropped() {
 #[test]
 fn without_the_option_they_are_not_sent() {
     let (requests, guard) = pipeline(|builder| builder);
-    with_default(registry().with(guard.clone()), || {
+    tracing::dispatcher::with_default(&subscriber(&guard), || {
         let _open = tracing::info_span!("open");
         drop(guard);
         assert_eq!(names(&arrived(&requests).0), [""; 0]);
@@ -90,7 +87,7 @@ fn without_the_option_they_are_not_sent() {
 #[test]
 fn the_tail_keeps_their_traces() {
     let (requests, guard) = pipeline(|builder| builder.unfinished_spans().tail(Tail::ratio(0.0)));
-    with_default(registry().with(guard.clone()), || {
+    tracing::dispatcher::with_default(&subscriber(&guard), || {
         drop(tracing::info_span!("not kept"));
         let _open = tracing::info_span!("open").entered();
         drop(tracing::info_span!("within"));
@@ -107,7 +104,7 @@ fn the_tail_keeps_their_traces() {
 fn child() {
     let (Ok(how), Ok(endpoint)) = (env::var(END), env::var(ENDPOINT)) else { return };
     let guard = build(&endpoint);
-    registry().with(guard.clone()).init();
+    subscriber(&guard).init();
     let _open = tracing::info_span!("open").entered();
     let (entered, is_entered) = channel();
     thread::spawn(move || {

@@ -10,15 +10,13 @@ use opentelemetry::{Context, KeyValue};
 use tach_pipeline::{Builder, OpenTelemetrySpanExt as _};
 use tokio::runtime;
 use tokio::task::yield_now;
-use tracing::subscriber::with_default;
 use tracing::{Instrument as _, Span, dispatcher};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry;
 
 use super::super::propagation::{PARENT, TRACE};
 use super::super::received::{span_id, trace_id};
 use super::super::{pipeline, spans, spans_of};
 use super::{Sdk, current, ids, ids_of, ids_of_data, request, tenant};
+use crate::support::in_subscriber;
 
 #[test]
 fn a_span_of_the_sdk_is_a_child_of_a_boundary_span() {
@@ -206,7 +204,7 @@ fn destructors_of_values_may_start_spans() {
 #[test]
 fn a_context_does_not_keep_the_pipeline() {
     let (requests, guard) = pipeline(|builder| builder);
-    let context = with_default(registry().with(guard.clone()), || {
+    let context = in_subscriber(&guard, || {
         let span = tracing::info_span!("span", otel.kind = "server");
         // The span is never closed.
         dispatcher::get_default(|dispatch| dispatch.clone_span(&span.id().unwrap()));

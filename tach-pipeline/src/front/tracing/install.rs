@@ -1,0 +1,26 @@
+//! The pipeline as the global subscriber of `tracing`.
+
+use std::sync::OnceLock;
+
+use tracing_core::{Dispatch, callsite, dispatcher};
+
+use crate::error::Error;
+use crate::pipeline::{Pipeline, global};
+
+/// The pipeline that was installed first.
+static SUBSCRIBER: OnceLock<Pipeline> = OnceLock::new();
+
+/// Installs the pipeline as the global subscriber.
+pub(in crate::front) fn install(pipeline: &Pipeline) -> Result<(), Error> {
+    let dispatch = Dispatch::new(pipeline.subscriber());
+    global::install(&SUBSCRIBER, pipeline, || dispatcher::set_global_default(dispatch))
+        .map_err(|_| Error::already_set("the global subscriber of tracing"))?;
+    // In a forked child, the filter of the parent's pipeline is cached.
+    filter_changed();
+    Ok(())
+}
+
+/// Makes `tracing` ask again which callsites are enabled.
+pub(in crate::front) fn filter_changed() {
+    callsite::rebuild_interest_cache();
+}

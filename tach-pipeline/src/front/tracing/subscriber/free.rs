@@ -1,0 +1,187 @@
+//! A stack of free slots, which any thread may use without a lock.
+
+// `cargo xtask loom` compiles this file alone.
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The slot on top, and how often one was taken. The count keeps a thread that was interrupted from
+/// taking a slot that was taken and freed meanwhile, with a slot below that is in use.
+///
+/// A slot that is in the stack refers to the one below by its [`Below`].
+pub(super) struct Stack(AtomicU64);
+
+/// The slot below another one in the stack. Zero stands for none, and others are their index plus
+/// one.
+#[derive(Default)]
+pub(super) struct Below(AtomicU32);
+
+const COUNT_SHIFT: u32 = u32::BITS;
+
+impl Stack {
+    #[cfg(not(loom))]
+    pub(super) const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Adds a slot.
+    pub(super) fn push(&self, index: u32, below: &Below) {
+        // ORDERING: Relaxed: the exchange decides.
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let (count, top) = parts(word);
+            // ORDERING: Relaxed: published by the exchange.
+            below.0.store(top, Ordering::Relaxed);
+            // ORDERING: Release, with the Acquire of `pop`: the slot is cleared, and `below` is
+            // written.
+            let pushed = self.0.compare_exchange_weak(
+                word,
+                of(count, index + 1),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            match pushed {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes a slot. `below` returns the one that belongs to an index.
+    pub(super) fn pop<'a>(&self, below: impl Fn(u32) -> Option<&'a Below>) -> Option<u32> {
+        // ORDERING: Acquire, with the Release of `push`.
+        let mut word = self.0.load(Ordering::Acquire);
+        loop {
+            let (count, top) = parts(word);
+            let index = top.checked_sub(1)?;
+            // ORDERING: Relaxed: ordered by the load of the word. If the slot was taken since, the
+            // exchange fails.
+            let next = below(index)?.0.load(Ordering::Relaxed);
+            let word_after = of(count.wrapping_add(1), next);
+            // ORDERING: Acquire, with the Release of `push`, which the slot below needs too: it was
+            // pushed before, and each exchange goes on with what the one before has released.
+            let popped = self.0.compare_exchange_weak(
+                word,
+                word_after,
+                Ordering::Acquire,
+                Ordering::Acquire,
+            );
+            match popped {
+                Ok(_) => return Some(index),
+                Err(now) => word = now,
+            }
+        }
+    }
+}
+
+/// Returns the count, and the slot on top.
+#[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+const fn parts(word: u64) -> (u32, u32) {
+    ((word >> COUNT_SHIFT) as u32, word as u32)
+}
+
+fn of(count: u32, top: u32) -> u64 {
+    u64::from(count) << COUNT_SHIFT | u64::from(top)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn the_slot_that_was_freed_last_is_taken_first() {
+        let (stack, below) = (Stack::new(), [const { Below(AtomicU32::new(0)) }; 3]);
+        let pop = || stack.pop(|index| below.get(index as usize));
+        assert_eq!(pop(), None);
+        for index in [2, 0, 1] {
+            stack.push(index, &below[index as usize]);
+        }
+        assert_eq!([pop(), pop(), pop(), pop()], [Some(1), Some(0), Some(2), None]);
+    }
+
+    #[test]
+    fn threads_take_each_slot_once() {
+        const EACH: u32 = 100;
+        let stack = Stack::new();
+        let below: Vec<Below> = (0..4 * EACH).map(|_| Below::default()).collect();
+        let pop = || stack.pop(|index| below.get(index as usize));
+        thread::scope(|scope| {
+            for thread in 0..4 {
+                let (stack, below) = (&stack, &below);
+                scope.spawn(move || {
+                    for round in 0..1000 {
+                        let own = thread * EACH + round % EACH;
+                        if round < EACH {
+                            stack.push(own, &below[own as usize]);
+                        } else if let Some(index) = stack.pop(|index| below.get(index as usize)) {
+                            stack.push(index, &below[index as usize]);
+                        }
+                    }
+                });
+            }
+        });
+        let all: HashSet<u32> = core::iter::from_fn(pop).collect();
+        assert_eq!(all.len(), below.len());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    struct Slots {
+        stack: Stack,
+        below: [Below; 2],
+        /// What a slot contains while it is not in the stack.
+        contents: [UnsafeCell<u32>; 2],
+    }
+
+    impl Slots {
+        /// Returns both slots in the stack.
+        fn full() -> Arc<Self> {
+            let slots = Self {
+                stack: Stack(AtomicU64::new(0)),
+                below: Default::default(),
+                contents: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            };
+            (0..2).for_each(|index| slots.give(index));
+            Arc::new(slots)
+        }
+
+        fn give(&self, index: u32) {
+            self.contents[index as usize].with_mut(|_| {});
+            self.stack.push(index, &self.below[index as usize]);
+        }
+
+        fn take(&self) -> Option<u32> {
+            let index = self.stack.pop(|index| self.below.get(index as usize))?;
+            self.contents[index as usize].with_mut(|_| {});
+            Some(index)
+        }
+    }
+
+    #[test]
+    fn a_slot_is_taken_by_one_thread_after_it_was_cleared() {
+        loom::model(|| {
+            let slots = Slots::full();
+            let other = Arc::clone(&slots);
+            let other = thread::spawn(move || {
+                let first = other.take();
+                let second = other.take();
+                first.into_iter().for_each(|index| other.give(index));
+                second
+            });
+            let own = slots.take();
+            let kept = other.join().unwrap();
+            assert!(own.is_none() || own != kept, "{own:?} {kept:?}");
+            let left = core::iter::from_fn(|| slots.take()).count();
+            let taken = usize::from(own.is_some()) + usize::from(kept.is_some());
+            assert_eq!(left + taken, 2);
+        });
+    }
+}
