@@ -137,11 +137,8 @@ impl Output {
     ) -> (bool, Option<String>) {
         let asks = self.writer.asks_for_pause();
         let is_slow = start.elapsed() >= LONG;
+        let fails_alone = part.is_alone() || self.aside.is_suspect(&part);
         let is_suspect = self.aside.is_suspect(&part) && !asks;
-        // A receiver that limits the rate of requests takes the first one after the pause for which
-        // it asked.
-        let fails_alone = is_suspect || part.is_alone() || part.was_suspect && !self.aside.is_up();
-        part.was_suspect |= self.aside.is_suspect(&part);
         let is_next_alone = part.is_alone() && self.aside.has_alone_failed;
         let goes_on = (self.aside.is_up() || is_suspect) && !asks && !is_slow && !is_next_alone;
         // A slow failure ends the round, so the part can't fail in it again.

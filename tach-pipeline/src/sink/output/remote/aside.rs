@@ -9,9 +9,8 @@
 //!    sent at once.
 //! 4. *Guilty*: the part fails as a suspect, and became one in this round. It is halved. Otherwise
 //!    it is tried again, as a receiver that limits the rate of requests may be the reason.
-//! 5. *Alone*: one event that failed as a suspect, and again after the pause if the receiver asked
-//!    for one. It is sent again after pauses of its own, which grow. Each request that is accepted
-//!    allows one such event to fail before new events are sent.
+//! 5. *Alone*: one event that failed as a suspect. It is sent again after pauses of its own, which
+//!    grow. Each request that is accepted allows one such event to fail before new events are sent.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -53,8 +52,6 @@ pub(super) struct Part {
     failed_at: u64,
     /// When the part may be tried again.
     next: Instant,
-    /// Whether the part failed as a suspect.
-    pub(super) was_suspect: bool,
     /// The pause after the next failure, if the part is an event that fails alone.
     pause: Option<Duration>,
 }
@@ -69,7 +66,6 @@ impl Part {
             is_tried: false,
             failed_at: accepted,
             next: now,
-            was_suspect: false,
             pause: None,
         }
     }

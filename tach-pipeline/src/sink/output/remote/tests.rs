@@ -451,7 +451,7 @@ fn a_bad_event_for_which_the_collector_asks_for_pauses_is_tried_less_and_less() 
     assert_eq!(run.counts.dropped.get(), 0);
 }
 
-/// A limit that asks for pauses takes no single event for a bad one.
+/// Events that a limit refuses stand alone soon, and have their turn nevertheless.
 #[test]
 fn a_limit_of_requests_loses_no_single_event() {
     for pace in [500, 1000, 1500, 3000, 5000].map(Duration::from_millis) {
