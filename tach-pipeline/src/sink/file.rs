@@ -215,9 +215,10 @@ impl LogFile {
         self.rotation().is_some()
     }
 
-    /// Returns whether the file is empty, if it is rotated.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.length == 0
+    /// Returns whether the file is empty. Asks the system, since other processes may have written
+    /// the file since the last look.
+    pub(super) fn is_empty(&self) -> bool {
+        Entry::of(&self.file).map_or(self.length, |it| it.length()) == 0
     }
 
     /// Returns whether the file must be rotated before the first write.

@@ -156,6 +156,21 @@ fn a_lock_of_another_program_delays_no_write() {
     assert_eq!(messages(&folder), ["written"]);
 }
 
+/// The pipeline that rotates has written nothing itself.
+#[test]
+fn a_file_that_only_another_pipeline_wrote_is_rotated_on_demand() {
+    let folder = Folder::new("shared-demand");
+    let [one, other] = [(); 2].map(|()| build(&folder, Rotation::new().daily()));
+    info(&one, "old");
+    one.flush(LONG).unwrap();
+    other.rotate();
+    other.flush(LONG).unwrap();
+    info(&other, "new");
+    other.flush(LONG).unwrap();
+    let texts: Vec<_> = names(&folder).iter().map(|name| read(&folder, name)).collect();
+    assert!(texts.len() == 2 && texts[0].ends_with("new\n"), "{texts:?}");
+}
+
 /// What one pipeline writes counts for the other one too.
 #[test]
 fn a_file_of_two_pipelines_is_rotated_by_its_length() {
