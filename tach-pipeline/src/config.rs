@@ -5,6 +5,8 @@ mod format;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod read;
+#[cfg(feature = "otlp")]
+mod secret;
 mod sink;
 #[cfg(feature = "syslog")]
 mod syslog;
@@ -61,9 +63,9 @@ use crate::queue::WhenFull;
 /// would be right. [`Builder::build`] refuses what can't work, as it does for calls: it names all
 /// faults at once, and those of a sink with the sink's place in the file.
 ///
-/// The format's crate may print the line of an error, and that line may hold the key for a
-/// collector. So take such a key from the environment: `to.otlp.from_env = true` reads
-/// `OTEL_EXPORTER_OTLP_HEADERS`.
+/// The message never contains the headers for a collector. But the format's crate may print the line
+/// of an error, and that line may hold such a key. So take a key from the environment:
+/// `to.otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS`.
 ///
 /// # Examples
 ///

@@ -3,10 +3,11 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use tach_otlp::{Compression, Otlp, Signal, adapter};
 
 use super::read::{self, set};
+use super::secret::{self, Secret};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -14,7 +15,8 @@ pub(super) struct OtlpKeys {
     from_env: bool,
     endpoint: Option<String>,
     protocol: Option<String>,
-    headers: BTreeMap<String, String>,
+    #[serde(deserialize_with = "headers")]
+    headers: BTreeMap<String, Secret>,
     compression: Option<CompressionName>,
     service_name: Option<String>,
     attributes: BTreeMap<String, String>,
@@ -61,6 +63,15 @@ impl From<CompressionName> for Compression {
     }
 }
 
+/// Reads all keys. A text in their place may be an endpoint with a password.
+pub(super) fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<OtlpKeys, D::Error> {
+    secret::table(from, "a table with the keys of a collector, such as `endpoint`")
+}
+
+fn headers<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Secret>, D::Error> {
+    secret::table(from, "a table of names and texts")
+}
+
 impl OtlpKeys {
     /// # Errors
     ///
@@ -73,7 +84,8 @@ impl OtlpKeys {
             None => otlp,
         };
         let otlp = set(otlp, self.endpoint.as_deref(), Otlp::endpoint);
-        let otlp = self.headers.iter().fold(otlp, |otlp, (name, value)| otlp.header(name, value));
+        let headers = self.headers.iter();
+        let otlp = headers.fold(otlp, |otlp, (name, Secret(value))| otlp.header(name, value));
         let otlp = set(otlp, self.compression.map(Compression::from), Otlp::compression);
         let otlp = set(otlp, self.service_name.as_deref(), Otlp::service_name);
         let otlp = self

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::file::FileKeys;
 use super::format::Format;
 #[cfg(feature = "otlp")]
-use super::otlp::OtlpKeys;
+use super::otlp::{self, OtlpKeys};
 use super::read::{self, at_most_one, set, turn_on};
 #[cfg(feature = "syslog")]
 use super::syslog::SyslogKeys;
@@ -42,7 +42,7 @@ enum To {
     #[cfg(all(target_os = "linux", feature = "journald"))]
     Journald {},
     #[cfg(feature = "otlp")]
-    Otlp(OtlpKeys),
+    Otlp(#[serde(deserialize_with = "otlp::keys")] OtlpKeys),
 }
 
 #[derive(Default, Deserialize)]

@@ -302,3 +302,34 @@ fn debug_hides_headers() {
     let config: Config = toml::from_str(text).unwrap();
     assert!(!format!("{config:?}").contains("hush"), "{config:?}");
 }
+
+/// `serde_json` prints no line, so the whole message is `Config`'s own.
+#[cfg(feature = "otlp")]
+#[test]
+fn an_error_hides_a_collectors_key() {
+    let table = "expected a table of names and texts";
+    let text = "expected a text";
+    let cases = [
+        (json!("authorization=Bearer 71077345"), "headers: invalid type: a text", table),
+        (json!(71_077_345), "headers: invalid type: a number", table),
+        (json!(["Bearer 71077345"]), "headers: invalid type: sequence", table),
+        (json!({"api-key": 71_077_345}), "headers.api-key: invalid type: a number", text),
+        (json!({"api-key": -71_077_345}), "headers.api-key: invalid type: a number", text),
+        (json!({"api-key": 71_077_345.5}), "headers.api-key: invalid type: a number", text),
+        (json!({"api-key": {"a": "71077345"}}), "headers.api-key: invalid type: map", text),
+    ];
+    for (headers, found, wanted) in cases {
+        let sink = json!({"to": {"otlp": {"headers": headers}}});
+        let config = json!({"sinks": [sink]}).to_string();
+        let error = serde_json::from_str::<Config>(&config).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("sinks[0].to.otlp.{found}, {wanted}")), "{error}");
+        assert!(!error.contains("71077345"), "{error}");
+    }
+    for to in [json!("http://shop:71077345@collector"), json!(71_077_345)] {
+        let config = json!({"sinks": [{"to": {"otlp": to}}]}).to_string();
+        let error = serde_json::from_str::<Config>(&config).unwrap_err().to_string();
+        let wanted = "expected a table with the keys of a collector, such as `endpoint`";
+        assert!(error.starts_with("sinks[0].to.otlp: invalid type: a "), "{error}");
+        assert!(error.contains(wanted) && !error.contains("71077345"), "{error}");
+    }
+}
