@@ -10,7 +10,7 @@ pub use crate::encode::protobuf;
 pub use crate::encode::taken::Taken;
 pub use crate::encode::value::key_value;
 #[cfg(feature = "http")]
-use crate::options::{Otlp, Temporality, environment};
+use crate::options::{Otlp, Protocol, Temporality, environment};
 #[cfg(feature = "http")]
 use crate::signal::Signal;
 
@@ -27,14 +27,14 @@ pub fn resource(otlp: &Otlp) -> Vec<u8> {
     otlp.resource()
 }
 
-/// Sets the protocol with this name, which is the one in the variables of the environment.
+/// Returns the protocol with this name, which is the name in the variables of the environment.
 ///
 /// # Errors
 ///
 /// If no protocol has the name: returns the names that can be used.
 #[cfg(feature = "http")]
-pub fn protocol(otlp: Otlp, name: &str) -> Result<Otlp, &'static str> {
-    environment::protocol(name).map(|protocol| otlp.protocol(protocol))
+pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
+    environment::protocol(name)
 }
 
 /// Returns the address of the requests for messages, whether it can be used or not.

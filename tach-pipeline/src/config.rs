@@ -29,7 +29,9 @@ use crate::queue::WhenFull;
 ///
 /// - A method with one argument is a key with that argument: `queue_bytes = 65536` is
 ///   [`Builder::queue_bytes`].
-/// - A method without arguments is `true`: `collapse_repeats = true`.
+/// - A method without arguments is `true`: `collapse_repeats = true`. `false` is like no key, but
+///   `colors = false` is `without_colors = true`, `ids = false` is `without_ids = true`, and of
+///   `rfc3164` and `rfc5424` one is `true` if the other is `false`.
 /// - A method with several arguments is a table of them:
 ///   `flush_on = { level = "error", timeout = "1s" }`.
 /// - A choice is one name, or a table with that name and its options: `format = "json"`,
@@ -106,13 +108,18 @@ use crate::queue::WhenFull;
 pub struct Config(Keys);
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table with the keys of a pipeline, such as `sinks`"
+)]
 struct Keys {
     sinks: Vec<AnySink>,
     filter: Option<String>,
     filter_from_env: Option<String>,
     strict_environment: bool,
     when_full: Option<WhenFull>,
+    #[serde(deserialize_with = "read::number")]
     queue_bytes: Option<usize>,
     #[serde(deserialize_with = "read::duration")]
     flush_interval: Option<Duration>,
@@ -121,13 +128,15 @@ struct Keys {
     flush_on: Option<FlushOn>,
     backtrace: Option<Backtrace>,
     collapse_repeats: bool,
+    #[serde(deserialize_with = "read::number")]
     rate_limit: Option<u32>,
     redact: Vec<String>,
+    #[serde(deserialize_with = "read::number")]
     max_record_bytes: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `level` and `timeout`")]
 struct FlushOn {
     #[serde(deserialize_with = "read::level")]
     level: log::Level,
@@ -136,9 +145,10 @@ struct FlushOn {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `directives` and `records`")]
 struct Backtrace {
     directives: String,
+    #[serde(deserialize_with = "read::given_number")]
     records: usize,
 }
 

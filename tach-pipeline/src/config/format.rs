@@ -2,46 +2,67 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use tach_log::adapter::Style;
 use tach_log::{Json, Keyed, Line, Logfmt, Part};
 
-use super::read::{self, at_most_one, set, turn_on};
+use super::read::{self, Check, Checked, NoOptions, at_most_one, set, switch, turn_on};
 use crate::sink::{Journal, Sink, kind};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Format {
-    Line(LineKeys),
-    Compact(LineKeys),
-    Tracing(LineKeys),
-    TracingCompact(LineKeys),
+    Line(Checked<LineKeys>),
+    Compact(Checked<LineKeys>),
+    Tracing(Checked<LineKeys>),
+    TracingCompact(Checked<LineKeys>),
     Json(KeyedKeys),
     Ecs(KeyedKeys),
     GoogleCloud(KeyedKeys),
     Datadog(KeyedKeys),
-    Bunyan { name: String, host_name: String },
+    Bunyan(BunyanKeys),
     Logfmt(KeyedKeys),
-    Journal {},
+    Journal(NoOptions),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `name` and `host_name`")]
+pub(super) struct BunyanKeys {
+    name: String,
+    host_name: String,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is the name of a method")]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table with the keys of the format, such as `digits`"
+)]
+#[cfg_attr(
+    feature = "local-time",
+    expect(clippy::struct_excessive_bools, reason = "each is the name of a method")
+)]
 pub(super) struct LineKeys {
+    #[serde(deserialize_with = "read::number")]
     digits: Option<usize>,
     #[cfg(feature = "local-time")]
     local_time: bool,
     without_time: bool,
     without_level: bool,
-    ids: bool,
+    ids: Option<bool>,
     without_ids: bool,
+    #[serde(deserialize_with = "read::number")]
     target_width: Option<usize>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table with the keys of the format, such as `digits`"
+)]
 pub(super) struct KeyedKeys {
+    #[serde(deserialize_with = "read::number")]
     digits: Option<usize>,
     #[cfg(feature = "local-time")]
     local_time: bool,
@@ -59,36 +80,40 @@ struct AnyPart(#[serde(deserialize_with = "read::choice")] PartName);
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum PartName {
-    Time {},
-    Level {},
-    Target {},
-    Message {},
-    SpanNames {},
-    File {},
-    Line {},
-    Module {},
-    ThreadName {},
-    ThreadId {},
-    TraceId {},
-    SpanId {},
-    Fixed(String),
+    Time(NoOptions),
+    Level(NoOptions),
+    Target(NoOptions),
+    Message(NoOptions),
+    SpanNames(NoOptions),
+    File(NoOptions),
+    Line(NoOptions),
+    Module(NoOptions),
+    ThreadName(NoOptions),
+    ThreadId(NoOptions),
+    TraceId(NoOptions),
+    SpanId(NoOptions),
+    Fixed(#[serde(deserialize_with = "fixed")] String),
+}
+
+fn fixed<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    read::text(from, "a text, as in `{ fixed = \"shop\" }`")
 }
 
 impl<'a> From<&'a PartName> for Part<'a> {
     fn from(name: &'a PartName) -> Self {
         match name {
-            PartName::Time {} => Self::Time,
-            PartName::Level {} => Self::Level,
-            PartName::Target {} => Self::Target,
-            PartName::Message {} => Self::Message,
-            PartName::SpanNames {} => Self::SpanNames,
-            PartName::File {} => Self::File,
-            PartName::Line {} => Self::Line,
-            PartName::Module {} => Self::Module,
-            PartName::ThreadName {} => Self::ThreadName,
-            PartName::ThreadId {} => Self::ThreadId,
-            PartName::TraceId {} => Self::TraceId,
-            PartName::SpanId {} => Self::SpanId,
+            PartName::Time(NoOptions {}) => Self::Time,
+            PartName::Level(NoOptions {}) => Self::Level,
+            PartName::Target(NoOptions {}) => Self::Target,
+            PartName::Message(NoOptions {}) => Self::Message,
+            PartName::SpanNames(NoOptions {}) => Self::SpanNames,
+            PartName::File(NoOptions {}) => Self::File,
+            PartName::Line(NoOptions {}) => Self::Line,
+            PartName::Module(NoOptions {}) => Self::Module,
+            PartName::ThreadName(NoOptions {}) => Self::ThreadName,
+            PartName::ThreadId(NoOptions {}) => Self::ThreadId,
+            PartName::TraceId(NoOptions {}) => Self::TraceId,
+            PartName::SpanId(NoOptions {}) => Self::SpanId,
             PartName::Fixed(text) => Self::Fixed(text.as_str().into()),
         }
     }
@@ -97,38 +122,42 @@ impl<'a> From<&'a PartName> for Part<'a> {
 impl Format {
     /// Sets the format of the sink. Sinks share the work only for formats of one type, so each arm
     /// passes its own.
-    ///
-    /// # Errors
-    ///
-    /// If keys exclude each other.
-    pub(super) fn of<K: kind::TakesFormat>(self, sink: Sink<K>) -> Result<Sink<K>, String> {
-        Ok(match self {
-            Self::Line(keys) => sink.format(keys.of(Line::new())?),
-            Self::Compact(keys) => sink.format(keys.of(Line::compact())?),
-            Self::Tracing(keys) => sink.format(keys.of(Line::tracing())?),
-            Self::TracingCompact(keys) => sink.format(keys.of(Line::tracing_compact())?),
+    pub(super) fn of<K: kind::TakesFormat>(self, sink: Sink<K>) -> Sink<K> {
+        match self {
+            Self::Line(Checked(keys)) => sink.format(keys.of(Line::new())),
+            Self::Compact(Checked(keys)) => sink.format(keys.of(Line::compact())),
+            Self::Tracing(Checked(keys)) => sink.format(keys.of(Line::tracing())),
+            Self::TracingCompact(Checked(keys)) => sink.format(keys.of(Line::tracing_compact())),
             Self::Json(keys) => sink.format(keys.of(Json::new())),
             Self::Ecs(keys) => sink.format(keys.of(Json::ecs())),
             Self::GoogleCloud(keys) => sink.format(keys.of(Json::google_cloud())),
             Self::Datadog(keys) => sink.format(keys.of(Json::datadog())),
-            Self::Bunyan { name, host_name } => sink.format(Json::bunyan(&name, &host_name)),
+            Self::Bunyan(keys) => sink.format(Json::bunyan(&keys.name, &keys.host_name)),
             Self::Logfmt(keys) => sink.format(keys.of(Logfmt::new())),
-            Self::Journal {} => sink.format(Journal::new()),
-        })
+            Self::Journal(NoOptions {}) => sink.format(Journal::new()),
+        }
+    }
+}
+
+impl Check for LineKeys {
+    fn check(&self) -> Result<(), String> {
+        at_most_one(&[("ids", self.ids == Some(true)), ("without_ids", self.without_ids)])
     }
 }
 
 impl LineKeys {
-    fn of(&self, line: Line) -> Result<Line, String> {
-        at_most_one(&[("ids", self.ids), ("without_ids", self.without_ids)])?;
+    fn of(&self, line: Line) -> Line {
         let line = set(line, self.digits, Line::digits);
         #[cfg(feature = "local-time")]
         let line = turn_on(line, self.local_time, Line::local_time);
         let line = turn_on(line, self.without_time, Line::without_time);
         let line = turn_on(line, self.without_level, Line::without_level);
-        let line = turn_on(line, self.ids, Line::ids);
-        let line = turn_on(line, self.without_ids, Line::without_ids);
-        Ok(set(line, self.target_width, Line::target_width))
+        let line = match switch(self.ids, self.without_ids) {
+            Some(true) => line.ids(),
+            Some(false) => line.without_ids(),
+            None => line,
+        };
+        set(line, self.target_width, Line::target_width)
     }
 }
 
@@ -160,12 +189,14 @@ mod tests {
             ),
             ("ids = true", Line::new().ids()),
             ("without_ids = true", Line::new().without_ids()),
+            ("ids = false", Line::new().without_ids()),
+            ("without_ids = false", Line::new()),
             #[cfg(feature = "local-time")]
             ("local_time = true", Line::new().local_time()),
         ];
         for (text, expected) in cases {
             let keys: LineKeys = toml::from_str(text).unwrap();
-            assert_eq!(keys.of(Line::new()).unwrap(), expected, "{text}");
+            assert_eq!(keys.of(Line::new()), expected, "{text}");
         }
     }
 

@@ -3,8 +3,9 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use tach_otlp::{Compression, Otlp, Signal, adapter};
+use tach_otlp::{Compression, Otlp, Protocol, Signal, adapter};
 
 use super::read::{self, set};
 use super::secret::{self, Secret};
@@ -14,7 +15,8 @@ use super::secret::{self, Secret};
 pub(super) struct OtlpKeys {
     from_env: bool,
     endpoint: Option<String>,
-    protocol: Option<String>,
+    #[serde(deserialize_with = "protocol")]
+    protocol: Option<Protocol>,
     #[serde(deserialize_with = "headers")]
     headers: BTreeMap<String, Secret>,
     compression: Option<CompressionName>,
@@ -30,7 +32,7 @@ pub(super) struct OtlpKeys {
 }
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "the name of a signal")]
 enum SignalName {
     Logs,
     Traces,
@@ -48,7 +50,7 @@ impl From<SignalName> for Signal {
 }
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "the name of a compression")]
 enum CompressionName {
     None,
     Gzip,
@@ -72,17 +74,16 @@ fn headers<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Secret
     secret::table(from, "a table of names and texts")
 }
 
+fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Protocol>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(from)? else { return Ok(None) };
+    let wanted = |wanted| D::Error::custom(format!("{name:?} can't be used: {wanted}"));
+    adapter::protocol(&name).map(Some).map_err(wanted)
+}
+
 impl OtlpKeys {
-    /// # Errors
-    ///
-    /// If a name can't be used.
-    pub(super) fn otlp(self) -> Result<Otlp, String> {
+    pub(super) fn otlp(self) -> Otlp {
         let otlp = if self.from_env { Otlp::from_env() } else { Otlp::new() };
-        let otlp = match self.protocol {
-            Some(name) => adapter::protocol(otlp, &name)
-                .map_err(|wanted| format!("`protocol` can't be {name:?}: {wanted}"))?,
-            None => otlp,
-        };
+        let otlp = set(otlp, self.protocol, Otlp::protocol);
         let otlp = set(otlp, self.endpoint.as_deref(), Otlp::endpoint);
         let headers = self.headers.iter();
         let otlp = headers.fold(otlp, |otlp, (name, Secret(value))| otlp.header(name, value));
@@ -97,14 +98,12 @@ impl OtlpKeys {
         });
         let otlp = set(otlp, self.timeout, Otlp::timeout);
         let otlp = set(otlp, self.max_delay, Otlp::max_delay);
-        Ok(set(otlp, self.retry_for, Otlp::retry_for))
+        set(otlp, self.retry_for, Otlp::retry_for)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tach_otlp::Protocol;
-
     use super::*;
 
     #[test]
@@ -133,6 +132,6 @@ mod tests {
             .timeout(Duration::from_secs(3))
             .max_delay(Duration::from_millis(20))
             .retry_for(Duration::from_secs(120));
-        assert_eq!(format!("{:?}", keys.otlp().unwrap()), format!("{expected:?}"));
+        assert_eq!(format!("{:?}", keys.otlp()), format!("{expected:?}"));
     }
 }
