@@ -39,7 +39,7 @@ use crate::queue::WhenFull;
 ///
 /// Sizes are numbers of bytes. A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
 /// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are in
-/// `snake_case`.
+/// `snake_case`. A protocol has its name in the variables of the environment: `http/protobuf` or `grpc`.
 ///
 /// | key | value |
 /// |---|---|
@@ -49,14 +49,18 @@ use crate::queue::WhenFull;
 /// | `to.file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
 /// | `to.file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
 /// | `to.syslog` | `at`: `local`, `unix`, `udp` or `tcp`, the latter three with their address; `rfc3164` or `rfc5424`, `lf_framing`, `facility`, `app_name`, `host_name` |
-/// | `to.otlp` | `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for` |
+/// | `to.otlp` | `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for`, `metric_interval`, `temporality`; with the feature `tls` of tach-otlp `certificate` and `client_certificate`, which has `certificate` and `key` |
 /// | `sinks[].format` | `line`, `compact`, `tracing`, `tracing_compact`, `json`, `ecs`, `google_cloud`, `datadog`, `bunyan`, `logfmt` or `journal` |
 /// | `format.line` and those up to `tracing_compact` | as the methods of [`Line`](tach_log::Line) |
-/// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `local_time`, `unix`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
+/// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `offset`, `local_time`, `unix`, `levels`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
 /// | `format.bunyan` | `name`, `host_name` |
 ///
-/// A file can't name a function, a clock, or what happens with spans. The program adds these to the
-/// [`builder`](Self::builder).
+/// A file can't name a function, a clock, what happens with spans, or the metadata and the limits of
+/// what a collector receives. The program adds these to the [`builder`](Self::builder), the last two
+/// with a sink of its own.
+///
+/// In a configuration of your own, a `Config` is a field, as `log: Config`. Don't flatten it by
+/// `#[serde(flatten)]`: it would then accept unknown keys.
 ///
 /// # Errors
 ///

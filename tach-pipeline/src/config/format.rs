@@ -1,10 +1,13 @@
 //! The keys of formats.
 
+use core::fmt;
 use std::collections::BTreeMap;
 
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
+use tach_core::Offset;
 use tach_log::adapter::Style;
-use tach_log::{Json, Keyed, Line, Logfmt, Part};
+use tach_log::{Json, Keyed, Line, Logfmt, Part, Value};
 
 use super::read::{self, Check, Checked, NoOptions, at_most_one, set, switch, turn_on};
 use crate::sink::{Journal, Sink, kind};
@@ -16,12 +19,12 @@ pub(super) enum Format {
     Compact(Checked<LineKeys>),
     Tracing(Checked<LineKeys>),
     TracingCompact(Checked<LineKeys>),
-    Json(KeyedKeys),
-    Ecs(KeyedKeys),
-    GoogleCloud(KeyedKeys),
-    Datadog(KeyedKeys),
+    Json(Checked<KeyedKeys>),
+    Ecs(Checked<KeyedKeys>),
+    GoogleCloud(Checked<KeyedKeys>),
+    Datadog(Checked<KeyedKeys>),
     Bunyan(BunyanKeys),
-    Logfmt(KeyedKeys),
+    Logfmt(Checked<KeyedKeys>),
     Journal(NoOptions),
 }
 
@@ -45,6 +48,8 @@ pub(super) struct BunyanKeys {
 pub(super) struct LineKeys {
     #[serde(deserialize_with = "read::number")]
     digits: Option<usize>,
+    #[serde(deserialize_with = "offset")]
+    offset: Option<Offset>,
     #[cfg(feature = "local-time")]
     local_time: bool,
     without_time: bool,
@@ -64,14 +69,73 @@ pub(super) struct LineKeys {
 pub(super) struct KeyedKeys {
     #[serde(deserialize_with = "read::number")]
     digits: Option<usize>,
+    #[serde(deserialize_with = "offset")]
+    offset: Option<Offset>,
     #[cfg(feature = "local-time")]
     local_time: bool,
     unix: bool,
+    #[serde(deserialize_with = "levels")]
+    levels: Option<[AnyLevel; 6]>,
     /// Keys and the parts that stand at them.
     with: BTreeMap<String, AnyPart>,
     without: Vec<String>,
     /// Fields and their new keys.
     rename: BTreeMap<String, String>,
+}
+
+fn offset<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Offset>, D::Error> {
+    read::parsed(from, "an offset from UTC, such as \"+01:00\"", |text| text.parse().ok())
+}
+
+fn levels<'de, D: Deserializer<'de>>(from: D) -> Result<Option<[AnyLevel; 6]>, D::Error> {
+    let Some(all) = Option::<Vec<_>>::deserialize(from)? else { return Ok(None) };
+    let wanted = "six texts or numbers, from slog's Critical to Trace";
+    let six = <[AnyLevel; 6]>::try_from(all);
+    six.map(Some).map_err(|all| D::Error::invalid_length(all.len(), &wanted))
+}
+
+/// What stands for a level.
+enum AnyLevel {
+    Text(String),
+    Number(i64),
+}
+
+impl<'de> Deserialize<'de> for AnyLevel {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(LevelVisitor)
+    }
+}
+
+struct LevelVisitor;
+
+impl Visitor<'_> for LevelVisitor {
+    type Value = AnyLevel;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a number")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<AnyLevel, E> {
+        Ok(AnyLevel::Text(text.to_owned()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<AnyLevel, E> {
+        Ok(AnyLevel::Number(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<AnyLevel, E> {
+        let too_high = |_| E::invalid_value(Unexpected::Unsigned(number), &"a lower number");
+        i64::try_from(number).map(AnyLevel::Number).map_err(too_high)
+    }
+}
+
+impl<'a> From<&'a AnyLevel> for Value<'a> {
+    fn from(level: &'a AnyLevel) -> Self {
+        match level {
+            AnyLevel::Text(text) => text.as_str().into(),
+            AnyLevel::Number(number) => (*number).into(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -128,12 +192,12 @@ impl Format {
             Self::Compact(Checked(keys)) => sink.format(keys.of(Line::compact())),
             Self::Tracing(Checked(keys)) => sink.format(keys.of(Line::tracing())),
             Self::TracingCompact(Checked(keys)) => sink.format(keys.of(Line::tracing_compact())),
-            Self::Json(keys) => sink.format(keys.of(Json::new())),
-            Self::Ecs(keys) => sink.format(keys.of(Json::ecs())),
-            Self::GoogleCloud(keys) => sink.format(keys.of(Json::google_cloud())),
-            Self::Datadog(keys) => sink.format(keys.of(Json::datadog())),
+            Self::Json(Checked(keys)) => sink.format(keys.of(Json::new())),
+            Self::Ecs(Checked(keys)) => sink.format(keys.of(Json::ecs())),
+            Self::GoogleCloud(Checked(keys)) => sink.format(keys.of(Json::google_cloud())),
+            Self::Datadog(Checked(keys)) => sink.format(keys.of(Json::datadog())),
             Self::Bunyan(keys) => sink.format(Json::bunyan(&keys.name, &keys.host_name)),
-            Self::Logfmt(keys) => sink.format(keys.of(Logfmt::new())),
+            Self::Logfmt(Checked(keys)) => sink.format(keys.of(Logfmt::new())),
             Self::Journal(NoOptions {}) => sink.format(Journal::new()),
         }
     }
@@ -141,6 +205,8 @@ impl Format {
 
 impl Check for LineKeys {
     fn check(&self) -> Result<(), String> {
+        #[cfg(feature = "local-time")]
+        at_most_one(&[("offset", self.offset.is_some()), ("local_time", self.local_time)])?;
         at_most_one(&[("ids", self.ids == Some(true)), ("without_ids", self.without_ids)])
     }
 }
@@ -148,6 +214,7 @@ impl Check for LineKeys {
 impl LineKeys {
     fn of(&self, line: Line) -> Line {
         let line = set(line, self.digits, Line::digits);
+        let line = set(line, self.offset, Line::offset);
         #[cfg(feature = "local-time")]
         let line = turn_on(line, self.local_time, Line::local_time);
         let line = turn_on(line, self.without_time, Line::without_time);
@@ -161,12 +228,23 @@ impl LineKeys {
     }
 }
 
+impl Check for KeyedKeys {
+    fn check(&self) -> Result<(), String> {
+        #[cfg(feature = "local-time")]
+        at_most_one(&[("offset", self.offset.is_some()), ("local_time", self.local_time)])?;
+        Ok(())
+    }
+}
+
 impl KeyedKeys {
     fn of<S: Style>(&self, format: Keyed<S>) -> Keyed<S> {
         let format = set(format, self.digits, Keyed::digits);
+        let format = set(format, self.offset, Keyed::offset);
         #[cfg(feature = "local-time")]
         let format = turn_on(format, self.local_time, Keyed::local_time);
         let format = turn_on(format, self.unix, Keyed::unix);
+        let levels = self.levels.as_ref().map(<[_; 6]>::each_ref);
+        let format = set(format, levels, Keyed::levels);
         let format = self.without.iter().fold(format, |format, key| format.without(key));
         let renamed = self.rename.iter();
         let format = renamed.fold(format, |format, (field, key)| format.rename(field, key));
@@ -187,6 +265,8 @@ mod tests {
                 "without_time = true\nwithout_level = true",
                 Line::new().without_time().without_level(),
             ),
+            ("offset = '+01:00'", Line::new().offset("+01:00".parse().unwrap())),
+            ("offset = 'Z'", Line::new().offset(Offset::UTC)),
             ("ids = true", Line::new().ids()),
             ("without_ids = true", Line::new().without_ids()),
             ("ids = false", Line::new().without_ids()),
@@ -215,6 +295,19 @@ mod tests {
             (
                 "with.'@timestamp' = 'time'\nwith.service = { fixed = 'shop' }",
                 Json::new().with("@timestamp", Part::Time).with("service", "shop"),
+            ),
+            ("offset = '-03:30'", Json::new().offset("-03:30".parse().unwrap())),
+            ("levels = [60, 50, 40, 30, 20, 10]", Json::new().levels([60, 50, 40, 30, 20, 10])),
+            (
+                "levels = ['C', 'E', 'W', 'I', 'D', -1]",
+                Json::new().levels([
+                    Value::from("C"),
+                    "E".into(),
+                    "W".into(),
+                    "I".into(),
+                    "D".into(),
+                    (-1).into(),
+                ]),
             ),
             ("rename = { err = 'error.message' }", Json::new().rename("err", "error.message")),
             #[cfg(feature = "local-time")]

@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use tach_otlp::{Compression, Otlp, Protocol, Signal, adapter};
+use tach_otlp::{Compression, Otlp, Protocol, Signal, Temporality, adapter};
 
 use super::read::{self, set};
 use super::secret::{self, Secret};
@@ -29,6 +30,20 @@ pub(super) struct OtlpKeys {
     max_delay: Option<Duration>,
     #[serde(deserialize_with = "read::duration")]
     retry_for: Option<Duration>,
+    #[serde(deserialize_with = "read::duration")]
+    metric_interval: Option<Duration>,
+    temporality: Option<TemporalityName>,
+    #[serde(deserialize_with = "with_tls")]
+    certificate: Option<PathBuf>,
+    #[serde(deserialize_with = "with_tls")]
+    client_certificate: Option<ClientKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `certificate` and `key`")]
+struct ClientKeys {
+    certificate: PathBuf,
+    key: PathBuf,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -65,6 +80,22 @@ impl From<CompressionName> for Compression {
     }
 }
 
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case", expecting = "the name of a temporality")]
+enum TemporalityName {
+    Cumulative,
+    Delta,
+}
+
+impl From<TemporalityName> for Temporality {
+    fn from(name: TemporalityName) -> Self {
+        match name {
+            TemporalityName::Cumulative => Self::Cumulative,
+            TemporalityName::Delta => Self::Delta,
+        }
+    }
+}
+
 /// Reads all keys. A text in their place may be an endpoint with a password.
 pub(super) fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<OtlpKeys, D::Error> {
     secret::table(from, "a table with the keys of a collector, such as `endpoint`")
@@ -72,6 +103,21 @@ pub(super) fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<OtlpKeys, D::Er
 
 fn headers<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Secret>, D::Error> {
     secret::table(from, "a table of names and texts")
+}
+
+/// Reads the paths of an optional key.
+///
+/// # Errors
+///
+/// If tach-otlp has no TLS.
+fn with_tls<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let given = Option::deserialize(from)?;
+    if given.is_some() && !adapter::HAS_TLS {
+        return Err(D::Error::custom("certificates need the feature `tls` of tach-otlp"));
+    }
+    Ok(given)
 }
 
 fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Protocol>, D::Error> {
@@ -98,7 +144,13 @@ impl OtlpKeys {
         });
         let otlp = set(otlp, self.timeout, Otlp::timeout);
         let otlp = set(otlp, self.max_delay, Otlp::max_delay);
-        set(otlp, self.retry_for, Otlp::retry_for)
+        let otlp = set(otlp, self.retry_for, Otlp::retry_for);
+        let otlp = set(otlp, self.metric_interval, Otlp::metric_interval);
+        let otlp = set(otlp, self.temporality.map(Temporality::from), Otlp::temporality);
+        let otlp = set(otlp, self.certificate.as_deref(), adapter::certificate);
+        set(otlp, self.client_certificate, |otlp, files| {
+            adapter::client_certificate(otlp, &files.certificate, &files.key)
+        })
     }
 }
 
@@ -119,6 +171,10 @@ mod tests {
             timeout = "3s"
             max_delay = "20ms"
             retry_for = "2m"
+            metric_interval = "10s"
+            temporality = "delta"
+            certificate = "/etc/tls/ca.pem"
+            client_certificate = { certificate = "/etc/tls/client.pem", key = "/etc/tls/client.key" }
         "#;
         let keys: OtlpKeys = toml::from_str(text).unwrap();
         let expected = Otlp::new()
@@ -131,7 +187,11 @@ mod tests {
             .signals([Signal::Logs, Signal::Traces])
             .timeout(Duration::from_secs(3))
             .max_delay(Duration::from_millis(20))
-            .retry_for(Duration::from_secs(120));
+            .retry_for(Duration::from_secs(120))
+            .metric_interval(Duration::from_secs(10))
+            .temporality(Temporality::Delta)
+            .certificate("/etc/tls/ca.pem")
+            .client_certificate("/etc/tls/client.pem", "/etc/tls/client.key");
         assert_eq!(format!("{:?}", keys.otlp()), format!("{expected:?}"));
     }
 }

@@ -11,6 +11,8 @@ use serde::de::{
 };
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
+const DURATION: &str = "a number with a unit, such as \"250ms\", \"5s\" or \"14days\"";
+
 /// Calls `method` if the key has a value.
 pub(super) fn set<B, V>(to: B, value: Option<V>, method: impl FnOnce(B, V) -> B) -> B {
     match value {
@@ -69,20 +71,11 @@ pub(super) struct NoOptions {}
 
 /// Reads a duration for an optional key.
 pub(super) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    struct Given(Duration);
-
-    impl<'de> Deserialize<'de> for Given {
-        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-            given_duration(from).map(Self)
-        }
-    }
-
-    Ok(Option::deserialize(from)?.map(|Given(duration)| duration))
+    parsed(from, DURATION, |text| humantime::parse_duration(text).ok())
 }
 
 pub(super) fn given_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let expected = "a number with a unit, such as \"250ms\", \"5s\" or \"14days\"";
-    from.deserialize_str(Text(expected, |text| humantime::parse_duration(text).ok()))
+    from.deserialize_str(Text(DURATION, |text| humantime::parse_duration(text).ok()))
 }
 
 pub(super) fn level<'de, D: Deserializer<'de>>(from: D) -> Result<Level, D::Error> {
@@ -91,17 +84,43 @@ pub(super) fn level<'de, D: Deserializer<'de>>(from: D) -> Result<Level, D::Erro
 }
 
 pub(super) fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    struct Given(u32);
+    let expected = "an octal mode as a text, such as \"640\"";
+    parsed(from, expected, |text| u32::from_str_radix(text, 8).ok())
+}
 
-    impl<'de> Deserialize<'de> for Given {
-        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-            let expected = "an octal mode as a text, such as \"640\"";
-            let parse = |text: &str| u32::from_str_radix(text, 8).ok();
-            from.deserialize_str(Text(expected, parse)).map(Self)
-        }
+/// Reads a text that `parse` parses, for an optional key. Errors say that `expected` would be right.
+pub(super) fn parsed<'de, D, T>(
+    from: D,
+    expected: &'static str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    from.deserialize_option(Optional(Text(expected, parse)))
+}
+
+/// A value for an optional key, or none.
+struct Optional<T>(Text<T>);
+
+impl<'de, T> Visitor<'de> for Optional<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
     }
 
-    Ok(Option::deserialize(from)?.map(|Given(mode)| mode))
+    fn visit_none<E: Error>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Option<T>, D::Error> {
+        from.deserialize_str(self.0).map(Some)
+    }
 }
 
 /// Reads any text. Errors say that `expected` would be right.

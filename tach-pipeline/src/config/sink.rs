@@ -82,6 +82,10 @@ impl To {
     /// # Errors
     ///
     /// If there is a format, but the receiver reads one format alone.
+    #[cfg_attr(
+        not(any(feature = "otlp", all(target_os = "linux", feature = "journald"))),
+        expect(clippy::unnecessary_wraps, reason = "only the other receivers refuse a format")
+    )]
     fn sink(self, format: Option<Format>) -> Result<Sink, String> {
         match self {
             Self::Stdout(Checked(keys)) => Ok(formatted(keys.of(Sink::stdout()), format)),

@@ -308,6 +308,22 @@ fn an_error_names_keys_and_no_type_of_rust() {
             "sinks[0].to.stderr: `colors` and `without_colors` exclude each other, expected one of them",
         ),
         (
+            "sinks = [{ to = 'stderr', format.json.levels = ['a', 'b'] }]",
+            "sinks[0].format.json.levels: invalid length 2, expected six texts or numbers, from slog's Critical to Trace",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.levels = [1, 2, 3, 4, 5, 6, 7] }]",
+            "sinks[0].format.json.levels: invalid length 7, expected six texts or numbers, from slog's Critical to Trace",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.levels = [true] }]",
+            "sinks[0].format.json.levels[0]: invalid type: boolean `true`, expected a text or a number",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.logfmt.offset = 'CET' }]",
+            "sinks[0].format.logfmt.offset: invalid value: string \"CET\", expected an offset from UTC, such as \"+01:00\"",
+        ),
+        (
             "flush_on = 'error'",
             "flush_on: invalid type: string \"error\", expected a table with `level` and `timeout`",
         ),
