@@ -128,6 +128,26 @@ impl Exporter {
         self.lanes[signal.index()].pauses.left()
     }
 
+    /// Ends the [pause](Self::pause) of a signal, as an accepted request does. Call it if the items
+    /// of the last request are known to be the reason of the rejection, so that other items need not
+    /// wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_otlp::{Otlp, Signal};
+    ///
+    /// let mut exporter = Otlp::new().endpoint("http://localhost:1").exporter()?;
+    /// exporter.send(Signal::Logs, &[]).unwrap_err();
+    /// assert!(!exporter.pause(Signal::Logs).is_zero());
+    /// exporter.end_pause(Signal::Logs);
+    /// assert!(exporter.pause(Signal::Logs).is_zero());
+    /// # Ok::<(), tach_otlp::Error>(())
+    /// ```
+    pub fn end_pause(&mut self, signal: Signal) {
+        self.lanes[signal.index()].pauses.end();
+    }
+
     /// Returns how long items may wait for others before they are sent:
     /// [`Otlp::max_delay`](crate::Otlp::max_delay), or
     /// [`Otlp::metric_interval`](crate::Otlp::metric_interval) for metrics.

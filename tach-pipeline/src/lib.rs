@@ -65,8 +65,8 @@
 //! front end alone, build the pipeline and install it: [`Pipeline::set_logger`] for `log`, and for
 //! tracing [`Pipeline::subscriber`][subscriber], or the pipeline as a
 //! [layer](Pipeline#impl-Layer%3CS%3E-for-Pipeline) beside others. `init` and `subscriber` have no
-//! `Registry` of tracing-subscriber: their spans cost less, and `tracing_error::SpanTrace`, which
-//! looks for one, is empty.
+//! `Registry` of tracing-subscriber: their spans cost less, and layers that need one, such as
+//! `tracing_error::ErrorLayer`, can't be added.
 //!
 //! A record of `log` has the spans of tracing around it too, with their fields, if the current
 //! subscriber is the pipeline's own or a `Registry` with the pipeline as a layer.
@@ -226,8 +226,9 @@
 //! call's own record, which has the earlier time. A call on the back end's own thread never waits:
 //! if its queue is full, the record is dropped and counted. A signal handler must not
 //! log, since a call may allocate; a handler that logs nevertheless never waits for a call that it
-//! interrupts, and loses and counts a record instead. A span that starts in the destructor of a
-//! thread-local value aborts the process, in tracing-subscriber's registry.
+//! interrupts, and loses and counts a record instead. With the pipeline as a layer, a span that
+//! starts in the destructor of a thread-local value aborts the process, in tracing-subscriber's
+//! registry.
 //!
 //! # Signals
 //!
@@ -242,18 +243,21 @@
 //!
 //! - For each thread that logs: a queue of up to 8 KiB, which grows up to
 //!   [`Builder::queue_bytes`] while the back end naps or a sink stalls; up to 64 KiB for the record
-//!   being written, more for a long one until the thread is quiet; up to 4 KiB for the numbers of
-//!   static texts; and up to five times the latter two for calls within calls. A queue shrinks to
+//!   being written, more for a long one until the thread is quiet; up to 6 KiB for the numbers of
+//!   static texts and 12 KiB for those of places in the source; and up to five times the latter
+//!   three for calls within calls. A queue shrinks to
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
-//! - For the process: 96 KiB of numbers for static texts.
+//! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
+//! - For each open span of [`Pipeline::subscriber`][subscriber]: 64 bytes, which stay for later
+//!   spans, and its fields if a sink takes events. Four million spans may be open.
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
 //!   bytes, which stay for later spans, and a buffer for its records, which is 350 bytes for a span
 //!   with three attributes. A record of 256 KiB is cut, as [`Builder::max_record_bytes`] cuts log
 //!   records: `truncated_bytes` is an attribute of the span or of the event. A span has up to 256
 //!   KiB beside its start, and 256 bytes more for each event that `Otlp::max_events` allows beyond
 //!   128, up to 3 MiB. Later events, values and links are dropped and counted; an error among them
-//!   sets the status nevertheless. 22 million spans may be open.
+//!   sets the status nevertheless. With the pipeline as a layer, 22 million spans may be open.
 //! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound. A quarter as
 //!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.

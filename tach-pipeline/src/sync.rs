@@ -2,6 +2,8 @@
 
 mod lock;
 mod mirrored;
+#[cfg(feature = "tracing")]
+mod shared_lock;
 mod switch;
 
 /// The atomics of files with models. `cargo xtask loom`, which compiles such a file alone, puts
@@ -12,4 +14,6 @@ pub(crate) use core::sync::atomic;
 pub(crate) use self::lock::tests;
 pub(crate) use self::lock::{Changed, Lock};
 pub(crate) use self::mirrored::{Length, Mirrored};
+#[cfg(feature = "tracing")]
+pub(crate) use self::shared_lock::SharedLock;
 pub(crate) use self::switch::Switch;

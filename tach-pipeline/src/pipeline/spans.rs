@@ -40,12 +40,6 @@ impl Pipeline {
         self.keys.key(id.into_u64())
     }
 
-    /// Returns a number that no other subscriber has.
-    #[inline]
-    pub(crate) fn subscriber_number(&self) -> u64 {
-        self.keys.key(0).0
-    }
-
     /// Returns the number of the pipeline that this handle was built for, also if it logs to
     /// another one.
     pub(crate) fn id(&self) -> u64 {

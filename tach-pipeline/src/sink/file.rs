@@ -77,7 +77,7 @@ pub(super) struct LogFile {
     file: File,
     options: Options,
     /// The file's length in bytes and the time of its last write. Both are kept up to date only if
-    /// the file is rotated. What other processes write to it counts at the next look at the path.
+    /// the file is rotated. What other processes write to it counts at the next check of the path.
     length: u64,
     written: UnixTime,
     tidying: Tidying,
@@ -219,9 +219,10 @@ impl LogFile {
         self.rotation().is_some()
     }
 
-    /// Returns whether the file is empty, if it is rotated.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.length == 0
+    /// Returns whether the file is empty. Asks the system, since other processes may have written
+    /// the file since the last look.
+    pub(super) fn is_empty(&self) -> bool {
+        Entry::of(&self.file).map_or(self.length, |it| it.length()) == 0
     }
 
     /// Returns whether the file must be rotated before the first write.
@@ -277,21 +278,18 @@ impl LogFile {
     }
 
     /// Returns whether the path is empty or leads to another file. Checks at most once a second,
-    /// and returns `false` in between.
+    /// and returns `false` in between. Each check also reads the length again, and takes the lock
+    /// if another program had it when the file was opened.
     pub(super) fn is_moved(&mut self) -> bool {
-        let Some(place) = self.place.as_ref().filter(|_| self.is_followed()) else { return false };
+        let Some(place) = &self.place else { return false };
         if self.looked.elapsed() < BETWEEN_LOOKS {
             return false;
         }
         self.looked = Instant::now();
-        match Entry::at(&place.path()) {
-            Ok(Some(found)) if !found.is_other(&self.entry) => {
-                self.length = found.length();
-                false
-            }
-            Ok(_) => true,
-            Err(_) => false,
-        }
+        let _else_next_time = tach_files::try_lock_shared(&self.file);
+        self.length = Entry::of(&self.file).map_or(self.length, |it| it.length());
+        let is_other = |found: Option<Entry>| found.is_none_or(|it| it.is_other(&self.entry));
+        self.is_followed() && Entry::at(&place.path()).is_ok_and(is_other)
     }
 
     /// Returns whether no path leads to the file, so that its contents are lost.
@@ -308,7 +306,8 @@ impl LogFile {
 }
 
 /// Opens a log for appending, with a shared lock: no process compresses the file before it is
-/// closed.
+/// closed. If another program keeps an exclusive lock, the log has no lock until a
+/// [check](LogFile::is_moved) takes it.
 fn append(folder: &Folder, name: &OsStr, access: &Access) -> io::Result<File> {
     for _ in 0..TRIES {
         let file = folder.append(name, access)?;

@@ -245,6 +245,10 @@ impl Writer for Collector {
         self.asks_for_pause && !self.pause().is_zero()
     }
 
+    fn end_pause(&mut self) {
+        self.exporter.lock().end_pause(self.signal);
+    }
+
     fn retries_for(&self) -> Duration {
         self.retry_for
     }

@@ -26,12 +26,14 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// [`Sink::rotate`](crate::Sink::rotate).
 ///
 /// An old file's name is the path and the time of the rotation in UTC, as in
-/// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. The names sort by time. If
-/// the path is a symbolic link, the file behind it is rotated, and the link stays.
+/// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. With `Rotation::local_time`
+/// the time has an offset; the names sort by time only as long as the offset is the same. If the
+/// path is a symbolic link, the file behind it is rotated, and the link stays.
 ///
-/// The file that is being written has no date in its name: `tail -F`, programs that ship logs and a
-/// second process always find it at its path. If another program needs the date there, write through
-/// a writer that names files so, such as tracing-appender's, by [`Sink::writer`](crate::Sink::writer).
+/// The file that is being written has no date in its name: `tail -F`, programs that ship logs and
+/// a second process always find it at its path. If another program needs the date there, write
+/// through a writer that names files so, such as tracing-appender's, by
+/// [`Sink::writer`](crate::Sink::writer).
 ///
 /// # Guarantees
 ///
@@ -47,9 +49,10 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// the log's owner.
 ///
 /// Several processes may write and rotate one path. A process notices within a second that another
-/// one rotated the file, and follows at its next write. An old file is compressed once no process
-/// writes it. If a process stops logging, its last old file stays uncompressed until that process
-/// logs again or ends, and another rotation comes.
+/// one rotated the file, and follows at its next write; with
+/// [`Sink::keep_open`](crate::Sink::keep_open) it follows only at its own next rotation. An old
+/// file is compressed once no process writes it. If a process stops logging, its last old file
+/// stays uncompressed until that process logs again or ends, and another rotation comes.
 ///
 /// A privileged process, such as one of root, does not rotate in a folder that other users may
 /// write: that fails [`Builder::build`](crate::Builder::build), which names the folder and the
@@ -106,8 +109,9 @@ impl Rotation {
         }
     }
 
-    /// Rotates a file before it is larger than `bytes`: 64 KiB or more. Only a single longer record
-    /// exceeds them. Up to 64 KiB are written at once, so a file may be shorter by as much.
+    /// Rotates a file before it is larger than `bytes`: 64 KiB or more. A file exceeds them only by
+    /// a single longer record, by what other processes write to it within a second, or while
+    /// rotations fail. Up to 64 KiB are written at once, so a file may be shorter by as much.
     ///
     /// # Examples
     ///
@@ -165,8 +169,8 @@ impl Rotation {
         self
     }
 
-    /// Rotates a file when the pipeline is built, unless the file is empty: each process begins a
-    /// file of its own.
+    /// Rotates a file when the pipeline is built, unless the file is empty. So a process that alone
+    /// writes the path begins a new file; other processes that write the path follow to that file.
     ///
     /// # Examples
     ///

@@ -100,6 +100,10 @@ pub(super) trait Writer: Send {
         false
     }
 
+    /// Ends the pause that the last failure began, since other events are not to wait for it.
+    #[cfg(feature = "otlp")]
+    fn end_pause(&mut self) {}
+
     /// Returns for how long failed events are tried again before they are given up.
     #[cfg(feature = "otlp")]
     fn retries_for(&self) -> Duration {

@@ -330,10 +330,13 @@ impl ServedLane {
             return Err(self.output.waits());
         }
         let before = self.output.write_now(&mut self.batch);
-        if !self.batch.is_empty() || !self.output.receiver_pause().is_zero() {
-            return before;
-        }
+        let waits = !self.batch.is_empty() || !self.output.receiver_pause().is_zero();
         let mut state = link.lock();
+        if waits {
+            let is_done = state.lanes[at].pending.is_empty();
+            drop(state);
+            return before.and(if is_done { Ok(()) } else { Err(self.output.waits()) });
+        }
         mem::swap(&mut self.batch, &mut state.lanes[at].pending);
         link.notify(state);
         before.and(self.output.write_now(&mut self.batch))?;
@@ -347,6 +350,7 @@ mod tests {
 
     use super::*;
     use crate::incident::Reporter;
+    use crate::sink::target::Writer;
     use crate::sink::worker::{Patience, Worker};
     use crate::stats::{Counts, SinkCounts};
 
@@ -374,6 +378,41 @@ mod tests {
         assert!(link.add(1, &one, 0) && link.add(2, &one, 0));
         let alone = Link::new(1, 600);
         assert_eq!((0..1000).take_while(|_| alone.add(0, &one, 0)).count(), 60);
+    }
+
+    /// A receiver that has a pause, and takes what is sent nevertheless.
+    struct Pausing;
+
+    impl Writer for Pausing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn is_remote(&self) -> bool {
+            cfg!(feature = "otlp")
+        }
+
+        fn pause(&self) -> Duration {
+            Duration::from_secs(1)
+        }
+    }
+
+    #[test]
+    fn a_flush_that_leaves_events_in_a_pause_fails() {
+        let link = Link::new(1, 600);
+        let counts = Arc::new(SinkCounts::default());
+        let output = Output::new(Box::new(Pausing), counts, Reporter::default());
+        let mut lane = ServedLane::new((output, 0));
+        lane.batch = batch(10);
+        lane.flush(&link, 0).unwrap();
+        lane.batch = batch(10);
+        assert!(link.add(0, &batch(10), 0));
+        lane.flush(&link, 0).unwrap_err();
+        assert_eq!(link.lock().lanes[0].pending.len(), 10);
     }
 
     /// The flush at the end does not wait for such a sink again.

@@ -1,4 +1,4 @@
-//! The ids of open spans, by keys that are made of the registry's numbers.
+//! The ids of open spans, by keys that are made of the subscriber's numbers.
 //!
 //! A look-up costs a few loads. As extensions of the registry, the ids would cost each span a map
 //! and an allocation.

@@ -1,4 +1,4 @@
-//! The keys of open spans: the numbers of several subscribers' registries are the same.
+//! The keys of open spans: several subscribers give their spans the same numbers.
 
 use core::ptr;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use super::random::{self, Ids};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key(pub(crate) u64);
 
-/// Makes keys of the numbers that the registry of one subscriber has for its spans.
+/// Makes keys of the numbers that one subscriber gives its spans.
 ///
 /// A mask is random, so the keys of two open spans are equal as seldom as their ids.
 #[derive(Clone, Default)]

@@ -135,6 +135,28 @@ fn each_subscriber_has_a_current_span_of_its_own() {
     assert_eq!([fields(0), fields(1)], [(false, true), (true, false)]);
 }
 
+/// The parent stays open, and belongs to its own subscriber.
+#[test]
+fn a_span_of_another_subscriber_is_no_parent() {
+    let memory = Memory::default();
+    let (pipeline, one) = own(&memory);
+    let other = Dispatch::new(pipeline.subscriber());
+    dispatcher::with_default(&one, || {
+        let outer = info_span!("outer", a = 1);
+        let id = outer.id().unwrap();
+        dispatcher::with_default(&other, || {
+            let inner = info_span!(parent: &outer, "inner", b = 2);
+            inner.in_scope(|| info!("event"));
+            assert!(!other.try_close(id.clone()));
+        });
+        outer.in_scope(|| info!("event"));
+    });
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let fields = |at: usize| (records[at].get("a").is_some(), records[at].get("b").is_some());
+    assert_eq!([fields(0), fields(1)], [(false, true), (true, false)]);
+}
+
 /// Metadata of a span that is not enabled may come here too: `tracing` asks for a span once.
 #[test]
 fn a_span_beyond_the_filter_is_no_error() {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use flate2::read::GzDecoder;
-use tach_pipeline::{Guard, Pipeline, Rotation, Sink};
+use tach_pipeline::{Guard, Pipeline, Rotation, Sink, kind};
 use test_support::this_program;
 
 use crate::support::{Folder, LONG, info};
@@ -18,6 +18,9 @@ use crate::support::{Folder, LONG, info};
 const PATH: &str = "TACH_TEST_SHARED_PATH";
 /// How many records each child writes.
 const RECORDS: usize = 20_000;
+/// The default, and that of a file that stays open when another process rotates it.
+const FOLLOWS_AND_NOT: [fn(Sink<kind::File>) -> Sink<kind::File>; 2] =
+    [|sink| sink, Sink::keep_open];
 
 fn build(folder: &Folder, rotation: Rotation) -> Guard {
     let sink = Sink::file(folder.path("app.log")).rotate(rotation);
@@ -156,23 +159,63 @@ fn a_lock_of_another_program_delays_no_write() {
     assert_eq!(messages(&folder), ["written"]);
 }
 
-/// What one pipeline writes counts for the other one too.
+/// Another program had the lock when the file was opened, and no longer has it.
+#[cfg(unix)]
+#[test]
+fn a_lock_that_was_refused_is_taken_later() {
+    let folder = Folder::new("shared-locked-first");
+    for (name, options) in ["followed", "kept"].iter().zip(FOLLOWS_AND_NOT) {
+        let path = folder.path(name);
+        let sink = options(Sink::file(&path).rotate(Rotation::new().daily()));
+        let file = File::create(&path).unwrap();
+        assert!(tach_files::try_lock(&file));
+        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        drop(file);
+        let start = Instant::now();
+        while tach_files::try_lock(&File::open(&path).unwrap()) {
+            assert!(start.elapsed() < LONG, "the lock is never taken");
+            info(&pipeline, "written");
+            pipeline.flush(LONG).unwrap();
+        }
+    }
+}
+
+/// The pipeline that rotates has written nothing itself.
+#[test]
+fn a_file_that_only_another_pipeline_wrote_is_rotated_on_demand() {
+    let folder = Folder::new("shared-demand");
+    let [one, other] = [(); 2].map(|()| build(&folder, Rotation::new().daily()));
+    info(&one, "old");
+    one.flush(LONG).unwrap();
+    other.rotate();
+    other.flush(LONG).unwrap();
+    info(&other, "new");
+    other.flush(LONG).unwrap();
+    let texts: Vec<_> = names(&folder).iter().map(|name| read(&folder, name)).collect();
+    assert!(texts.len() == 2 && texts[0].ends_with("new\n"), "{texts:?}");
+}
+
+/// What one pipeline writes counts for the other one too, also if that one does not follow.
 #[test]
 fn a_file_of_two_pipelines_is_rotated_by_its_length() {
     const MOST: u64 = 10_000_000;
-    let folder = Folder::new("shared-length");
-    let one = build(&folder, Rotation::new().daily());
-    let other = build(&folder, Rotation::new().max_bytes(MOST));
-    let long = "x".repeat(100_000);
-    (0..100).for_each(|_| info(&one, &long));
-    one.flush(LONG).unwrap();
-    let start = Instant::now();
-    while names(&folder).len() == 1 {
-        assert!(start.elapsed() < LONG, "the file is never rotated");
-        info(&other, "short");
-        other.flush(LONG).unwrap();
+    for options in FOLLOWS_AND_NOT {
+        let folder = Folder::new("shared-length");
+        let one = build(&folder, Rotation::new().daily());
+        let sink = options(Sink::file(folder.path("app.log")));
+        let other = sink.rotate(Rotation::new().max_bytes(MOST));
+        let other = Pipeline::builder().sink(other).build().unwrap();
+        let long = "x".repeat(100_000);
+        (0..100).for_each(|_| info(&one, &long));
+        one.flush(LONG).unwrap();
+        let start = Instant::now();
+        while names(&folder).len() == 1 {
+            assert!(start.elapsed() < LONG, "the file is never rotated");
+            info(&other, "short");
+            other.flush(LONG).unwrap();
+        }
+        // It looks once a second.
+        let bytes = other.stats().sinks()[0].bytes();
+        assert!(bytes < MOST / 2, "{bytes}");
     }
-    // It looks once a second.
-    let bytes = other.stats().sinks()[0].bytes();
-    assert!(bytes < MOST / 2, "{bytes}");
 }

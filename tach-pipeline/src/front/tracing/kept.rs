@@ -1,4 +1,5 @@
-//! The fields of spans, kept in the registry for the events within them.
+//! The fields of spans as bytes of a record, which a layer keeps in the registry for the events
+//! within the spans.
 
 use tracing_core::{Event, Subscriber, dispatcher};
 use tracing_subscriber::Registry;
@@ -34,8 +35,8 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
     thread::give_back(scratch);
 }
 
-/// Writes the spans that the thread is in, for a record of `log`, if a pipeline is a layer of the
-/// current subscriber and so keeps their fields.
+/// Writes the spans that the thread is in, for a record of `log`, if the current subscriber is a
+/// pipeline's own, or a registry with a pipeline as a layer.
 pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
         if let Some(subscriber) = dispatch.downcast_ref::<PipelineSubscriber>() {

@@ -143,7 +143,7 @@ pub(super) fn with_id<R>(
     subscriber: &Dispatch,
     f: impl FnOnce(&Pipeline, Key) -> R,
 ) -> Option<R> {
-    let own = subscriber.downcast_ref().map(|PipelineSubscriber(pipeline)| pipeline);
+    let own = subscriber.downcast_ref::<PipelineSubscriber>().map(|own| &own.pipeline);
     let pipeline = own.or_else(|| subscriber.downcast_ref::<Pipeline>())?;
     Some(f(pipeline, pipeline.key(id)))
 }

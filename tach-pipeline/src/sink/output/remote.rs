@@ -32,8 +32,8 @@ impl Output {
     /// A part that the receiver does not take now is set aside, and its first event is split off.
     /// After a pause new events, the rest and the first event are tried. Once the receiver accepts
     /// one of these, what fails again is halved, until the events that fail stand alone. These are
-    /// tried with growing pauses, and given up at last. A part that the receiver refuses as a whole
-    /// is halved once.
+    /// tried with growing pauses, few before new events, and given up at last. A part that the
+    /// receiver refuses as a whole is halved once.
     ///
     /// # Errors
     ///
@@ -98,8 +98,9 @@ impl Output {
         let reason = self.has_failed(&error, batch);
         if self.has_room() {
             let part = self.aside.part(batch.take(length));
-            if self.set_aside(part, &error, start) {
-                return Ok(None);
+            let (goes_on, given_up) = self.set_aside(part, &error, start);
+            if goes_on {
+                return Ok(given_up);
             }
         }
         Err(reason)
@@ -107,6 +108,7 @@ impl Output {
 
     /// Sends a part that was set aside: see [`send_next`](Self::send_next).
     fn send_part(&mut self, mut part: Part) -> Result<Option<String>, String> {
+        let had_pause = !self.receiver_pause().is_zero();
         let start = Instant::now();
         let error = match self.attempt_next(&mut part.batch, usize::MAX) {
             Sent::Accepted => return Ok(None),
@@ -114,40 +116,58 @@ impl Output {
             Sent::Whole(error) => return Ok(self.halve_once(part, &error)),
             Sent::Later(error) => error,
         };
+        // The event has pauses of its own, and other events need not wait for them.
+        if part.is_alone() && !had_pause && !self.writer.asks_for_pause() {
+            self.writer.end_pause();
+        }
         let reason = self.has_failed(&error, &part.batch);
-        if self.set_aside(part, &error, start) { Ok(None) } else { Err(reason) }
+        let (goes_on, given_up) = self.set_aside(part, &error, start);
+        if goes_on { Ok(given_up) } else { Err(reason) }
     }
 
-    /// Sets a part aside that failed, or gives it up. Returns whether the round goes on: the part is
-    /// suspect or others were accepted in the round, the failure was fast, and the receiver does not
-    /// ask for a pause.
-    fn set_aside(&mut self, mut part: Part, error: &io::Error, start: Instant) -> bool {
+    /// Sets a part aside that failed, or gives it up. Returns whether the round goes on, and the
+    /// reason if events were given up. The round goes on if the part is suspect or others were
+    /// accepted in the round, the failure was fast, and the receiver does not ask for a pause. It
+    /// ends with the second event that fails alone.
+    fn set_aside(
+        &mut self,
+        mut part: Part,
+        error: &io::Error,
+        start: Instant,
+    ) -> (bool, Option<String>) {
         let asks = self.writer.asks_for_pause();
         let is_slow = start.elapsed() >= LONG;
         let is_suspect = self.aside.is_suspect(&part) && !asks;
-        let goes_on = (self.aside.is_up() || is_suspect) && !asks && !is_slow;
+        // A receiver that limits the rate of requests takes the first one after the pause for which
+        // it asked.
+        let fails_alone = is_suspect || part.is_alone() || part.was_suspect && !self.aside.is_up();
+        part.was_suspect |= self.aside.is_suspect(&part);
+        let is_next_alone = part.is_alone() && self.aside.has_alone_failed;
+        let goes_on = (self.aside.is_up() || is_suspect) && !asks && !is_slow && !is_next_alone;
         // A slow failure ends the round, so the part can't fail in it again.
         let is_guilty = is_suspect && (is_slow || self.aside.failed_in_this_round(&part));
         let has_several = part.has_several();
+        let mut given_up = None;
         if has_several && is_guilty {
             self.aside.add_halves(part);
         } else if part.since.elapsed() >= self.writer.retries_for() && !(has_several && goes_on) {
-            self.give_up(part.batch.left(), None, error, &mut part.batch);
+            given_up = Some(self.give_up(part.batch.left(), None, error, &mut part.batch));
         } else if has_several && !asks {
             self.aside.add_split(part);
-        } else if is_suspect {
-            let most = self.writer.most_bytes();
-            if let Some(mut oldest) = self.aside.add_alone(part, most) {
-                self.give_up(oldest.batch.left(), None, error, &mut oldest.batch);
+        } else if !has_several && fails_alone {
+            let (pause, most) = (self.receiver_pause(), self.writer.most_bytes());
+            if let Some(mut oldest) = self.aside.add_alone(part, pause, most) {
+                let length = oldest.batch.left();
+                given_up = Some(self.give_up(length, None, error, &mut oldest.batch));
             }
         } else {
             self.aside.add(part);
         }
-        goes_on
+        (goes_on, given_up)
     }
 
-    /// Has the halves of a part tried that was refused as a whole. Returns the reason if the part
-    /// is given up instead: it is such a half, or one event.
+    /// Halves a part that was refused as a whole, so that both halves are tried. A part that is
+    /// such a half or one event is given up instead: returns the reason.
     fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Option<String> {
         if part.is_half || !part.has_several() {
             return Some(self.give_up(part.batch.left(), None, error, &mut part.batch));

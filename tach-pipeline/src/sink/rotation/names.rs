@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tach_core::{Offset, UnixTime};
 
-/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of an
-/// old file while it is compressed is longer.
+/// The longest name of a file that is rotated. Most file systems allow 255 bytes, and the name of
+/// an old file while it is compressed is longer.
 pub(super) const LONGEST: usize = 255 - ".20261123T143000.123456+0100.gz.part".len();
 
 /// Returns the name of a file that was rotated at `time`, in UTC or at an offset. The time is in
@@ -28,8 +28,8 @@ pub(super) fn old(name: &OsStr, time: UnixTime, offset: Option<Offset>) -> OsStr
     with_end(name, &format!(".{stamp}"))
 }
 
-/// Returns when the log was rotated, if `name` is the name of one of its old files: exactly one that
-/// [`old`] returns, with or without `.gz`.
+/// Returns when the log was rotated, if `name` is the name of one of its old files: exactly one
+/// that [`old`] returns, with or without `.gz`.
 pub(super) fn time_of(name: &OsStr, log: &OsStr) -> Option<UnixTime> {
     let end = name.as_encoded_bytes().strip_prefix(log.as_encoded_bytes())?.strip_prefix(b".")?;
     let end = core::str::from_utf8(end.strip_suffix(b".gz").unwrap_or(end)).ok()?;

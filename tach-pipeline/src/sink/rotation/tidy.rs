@@ -140,34 +140,31 @@ impl Drop for Work {
 fn tidy(job: &Job, state: &Lock<State>) -> io::Result<()> {
     let folder = job.place.folder()?;
     folder.refuse_if_shared()?;
-    let mut left = Vec::new();
-    while let Some(name) = delete_old(&folder, job, state, &left)? {
-        match compress(&folder, &name, &job.log) {
-            Ok(Outcome::Done) => {}
-            Ok(Outcome::InUse) => left.push(name),
-            // A failure at one file, which another user may cause, must not keep the other files
-            // from being compressed.
-            Err(error) => {
-                state.lock().failed(error);
-                left.push(name);
-            }
+    // Each file is tried once, even if a file system shows it unchanged afterwards.
+    let mut tried = Vec::new();
+    while let Some(name) = delete_old(&folder, job, state, &tried)? {
+        // A failure at one file, which another user may cause, must not keep the other files from
+        // being compressed.
+        if let Err(error) = compress(&folder, &name, &job.log) {
+            state.lock().failed(error);
         }
+        tried.push(name);
     }
     // Sync the names of files that were renamed or deleted.
     folder.sync()
 }
 
 /// Deletes all old files but the youngest. Returns the youngest file that is still to be compressed
-/// and is not in `left`.
+/// and is not in `tried`.
 fn delete_old(
     folder: &Folder,
     job: &Job,
     state: &Lock<State>,
-    left: &[OsString],
+    tried: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut names = old_names(folder, job, state)?;
     let is_due =
-        |name: &OsString| job.rotation.compresses && !is_compressed(name) && !left.contains(name);
+        |name: &OsString| job.rotation.compresses && !is_compressed(name) && !tried.contains(name);
     let beyond = beyond(&names, is_due, folder, job);
     for name in names.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
@@ -224,24 +221,16 @@ fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<
     Ok(names)
 }
 
-/// What became of a file that was to be compressed.
-#[cfg_attr(not(feature = "gzip"), expect(dead_code, reason = "no file is compressed"))]
-enum Outcome {
-    Done,
-    /// Another process writes the file, or compresses it, and the file stays. That process tries
-    /// again once it has left the file, this one after its next rotation.
-    InUse,
-}
-
 /// Never called: without the feature no method turns compression on.
 #[cfg(not(feature = "gzip"))]
-fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<Outcome> {
+fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Replaces a file by a compressed copy.
+/// Replaces a file by a compressed copy. Leaves a file that another process writes or compresses:
+/// the last process that writes it compresses it.
 #[cfg(feature = "gzip")]
-fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
+fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
     use std::path::Path;
 
     use flate2::Compression;
@@ -252,16 +241,16 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
     let part = part(&done);
     let mut file = match folder.open_own(name, log) {
         // Another process was first.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Done),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
     if !tach_files::try_lock(&file) {
-        return Ok(Outcome::InUse);
+        return Ok(());
     }
     let opened = Entry::of(&file)?;
     if folder.entry(name)?.is_none_or(|found| found.is_other(&opened)) {
         // Another process compressed the file between the opening and the lock.
-        return Ok(Outcome::Done);
+        return Ok(());
     }
     let access = Access::of(&opened);
     // An incomplete file, left by a process that ended while it compressed.
@@ -279,7 +268,7 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
     }
     match folder.rename(&part, &done) {
         // Another process deleted the oldest files, and this one is among them.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::InUse),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         renamed => renamed?,
     }
     folder.sync()?;
@@ -289,14 +278,14 @@ fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<Outcome> {
         folder.entry(name).map(|found| found.is_none_or(|found| found.is_other(entry)))
     };
     if is_other(name, &opened)? || is_other(&done, &copy)? {
-        return Ok(Outcome::InUse);
+        return Ok(());
     }
     if is_longer {
         folder.remove_own(&done, log)?;
-        return Ok(Outcome::InUse);
+        return Ok(());
     }
     folder.remove_own(name, log)?;
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -372,7 +361,7 @@ mod tests {
         let state = Lock::default();
         let next = || delete_old(&folder, &job, &state, &[]).unwrap();
         let compress = |name: &OsStr| {
-            assert!(matches!(compress(&folder, name, &job.log).unwrap(), Outcome::Done));
+            compress(&folder, name, &job.log).unwrap();
         };
         let old = |hour| old("log", hour);
         (0..4).for_each(|hour| logs.add(&old(hour)));

@@ -11,9 +11,10 @@ pub(super) const FIRST_BITS: u32 = 16;
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
 
-/// The bits of the registry's numbers that hold the thread which created the span. The bits below
+/// The bits of a registry's numbers that hold the thread which created the span. The bits below
 /// hold a place, which the thread reuses, the lowest first. If a new version of the registry
-/// numbers differently, more spans collide, and nothing else changes.
+/// numbers differently, more spans collide, and nothing else changes. In the numbers of the
+/// pipeline's own subscriber these bits are zero, and the places of all threads differ.
 const THREAD_SHIFT: u32 = 38;
 const THREAD_BITS: u32 = 13;
 
@@ -63,7 +64,7 @@ impl Table {
     }
 }
 
-/// Returns the place of a key. Spans that use one place of the registry in turn have the same one.
+/// Returns the place of a key. Spans that use one place of the subscriber in turn have the same one.
 #[inline]
 fn place(Key(key): Key, bits: u32) -> usize {
     let thread = key >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);

@@ -24,6 +24,11 @@ static IS_DONE: AtomicBool = AtomicBool::new(false);
 pub(super) fn logs(pipeline: &Pipeline) {
     end_unless_done();
     PIPELINE.set(pipeline.clone()).unwrap();
+    // A record of `log` has this span. The handler reads it while the thread reads it.
+    #[cfg(feature = "tracing")]
+    tracing::dispatcher::set_global_default(crate::support::subscriber(pipeline)).unwrap();
+    #[cfg(feature = "tracing")]
+    let _span = tracing::info_span!("span", a = 1).entered();
     let handler = || {
         info(PIPELINE.get().unwrap(), "from the handler");
         HANDLED.fetch_add(1, Ordering::SeqCst);
@@ -63,7 +68,9 @@ fn a_handler_that_logs_hangs_nothing() {
     for _ in 0..3 {
         let (output, messages) = run("a handler logs");
         assert!(output.status.success(), "{output:?}");
-        let numbers: Vec<u64> = messages.iter().filter_map(|it| it.parse().ok()).collect();
+        // The span's field follows the number.
+        let number = |message: &String| message.split(' ').next()?.parse().ok();
+        let numbers: Vec<u64> = messages.iter().filter_map(number).collect();
         assert_eq!(numbers, (0..COUNT).collect::<Vec<_>>());
     }
 }

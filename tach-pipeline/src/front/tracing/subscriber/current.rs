@@ -5,12 +5,12 @@ use core::cell::RefCell;
 use super::slots::Number;
 
 thread_local! {
-    static ENTERED: RefCell<Vec<(u64, Number)>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<(u32, Number)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Adds the span of a subscriber that the thread enters.
 #[inline]
-pub(super) fn enter(subscriber: u64, span: Number) {
+pub(super) fn enter(subscriber: u32, span: Number) {
     // Near the end of a thread, its list is gone.
     let _ending = ENTERED.try_with(|entered| {
         if let Ok(mut entered) = entered.try_borrow_mut() {
@@ -21,7 +21,7 @@ pub(super) fn enter(subscriber: u64, span: Number) {
 
 /// Removes the span that the thread leaves. It need not be the span that was entered last.
 #[inline]
-pub(super) fn exit(subscriber: u64, span: Number) {
+pub(super) fn exit(subscriber: u32, span: Number) {
     let left = (subscriber, span);
     let _ending = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;
@@ -35,7 +35,7 @@ pub(super) fn exit(subscriber: u64, span: Number) {
 
 /// Returns the innermost span of the subscriber that the thread is in.
 #[inline]
-pub(super) fn get(subscriber: u64) -> Option<Number> {
+pub(super) fn get(subscriber: u32) -> Option<Number> {
     let current = ENTERED.try_with(|entered| {
         let entered = entered.try_borrow().ok()?;
         entered.iter().rfind(|(of, _)| *of == subscriber).map(|(_, span)| *span)

@@ -3,10 +3,10 @@
 // `cargo xtask loom` compiles this file alone.
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The slot on top, and how often one was taken. The count keeps a thread that was interrupted from
-/// taking a slot that was taken and freed meanwhile, with a slot below that is in use.
+/// The slot on top, and how often one was taken. If a slot was taken and freed between a thread's
+/// load and its exchange, the count differs and the exchange fails.
 ///
-/// A slot that is in the stack refers to the one below by its [`Below`].
+/// A slot in the stack refers to the one below by its [`Below`].
 pub(super) struct Stack(AtomicU64);
 
 /// The slot below another one in the stack. Zero stands for none, and others are their index plus
@@ -47,7 +47,8 @@ impl Stack {
 
     /// Takes a slot. `below` returns the one that belongs to an index.
     pub(super) fn pop<'a>(&self, below: impl Fn(u32) -> Option<&'a Below>) -> Option<u32> {
-        // ORDERING: Acquire, with the Release of `push`.
+        // ORDERING: Acquire, with the Release of `push`: the slot is cleared, and its `below` is
+        // written. A pop in between is a part of the release sequence.
         let mut word = self.0.load(Ordering::Acquire);
         loop {
             let (count, top) = parts(word);
@@ -55,13 +56,12 @@ impl Stack {
             // ORDERING: Relaxed: ordered by the load of the word. If the slot was taken since, the
             // exchange fails.
             let next = below(index)?.0.load(Ordering::Relaxed);
-            let word_after = of(count.wrapping_add(1), next);
-            // ORDERING: Acquire, with the Release of `push`, which the slot below needs too: it was
-            // pushed before, and each exchange goes on with what the one before has released.
             let popped = self.0.compare_exchange_weak(
                 word,
-                word_after,
-                Ordering::Acquire,
+                of(count.wrapping_add(1), next),
+                // ORDERING: Relaxed: no other word is equal, so it is the one that was loaded.
+                Ordering::Relaxed,
+                // ORDERING: Acquire, as the load above.
                 Ordering::Acquire,
             );
             match popped {
@@ -182,6 +182,20 @@ mod loom_tests {
             let left = core::iter::from_fn(|| slots.take()).count();
             let taken = usize::from(own.is_some()) + usize::from(kept.is_some());
             assert_eq!(left + taken, 2);
+        });
+    }
+
+    /// A thread that took the slot on top, and read an old `below`, would lose the slot below.
+    #[test]
+    fn the_slot_below_is_not_lost() {
+        loom::model(|| {
+            let slots = Slots::full();
+            let top = slots.take().unwrap();
+            let other = Arc::clone(&slots);
+            let other = thread::spawn(move || other.give(top));
+            let taken = [slots.take(), slots.take()].into_iter().flatten().count();
+            other.join().unwrap();
+            assert_eq!(taken + core::iter::from_fn(|| slots.take()).count(), 2);
         });
     }
 }

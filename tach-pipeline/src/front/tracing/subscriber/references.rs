@@ -9,7 +9,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct References(AtomicU64);
 
 const TURN_SHIFT: u32 = u32::BITS;
-/// Turns are numbered anew after so many spans: see [`Number`](super::slots::Number).
+/// The number of a turn wraps after so many spans: see [`Number`](super::slots::Number).
 const TURNS: u64 = 1 << 14;
 
 impl References {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_numbered_anew() {
+    fn the_number_of_a_turn_wraps() {
         let references = References::default();
         let first = references.begin();
         for _ in 1..TURNS {
@@ -101,7 +101,7 @@ mod loom_tests {
             let turn = references.begin();
             assert!(references.add(turn));
             let (other, used) = (Arc::clone(&references), Arc::clone(&span));
-            let close = |references: &References, span: &UnsafeCell<u32>| {
+            let close = move |references: &References, span: &UnsafeCell<u32>| {
                 span.with(|_| {});
                 let is_last = references.remove(turn);
                 if is_last {

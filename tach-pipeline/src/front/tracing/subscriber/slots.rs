@@ -3,7 +3,6 @@
 //! A thread reuses the slots of the spans that it has closed, so it seldom touches new memory.
 
 use core::cell::RefCell;
-use core::mem;
 use core::num::NonZeroU64;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -13,7 +12,7 @@ use tracing_core::Metadata;
 
 use super::free::{Below, Stack};
 use super::references::References;
-use crate::sync::Lock;
+use crate::sync::SharedLock;
 
 /// How many slots are allocated at once: 16 KiB.
 const PAGE: usize = 256;
@@ -62,19 +61,47 @@ struct Free {
 #[repr(align(64))]
 pub(super) struct Slot {
     references: References,
-    /// The number of the parent, or zero. Written before the span has a number.
+    /// The number of the parent, or zero. Written while `span` is locked.
     parent: AtomicU64,
+    /// The subscriber of the span.
+    owner: AtomicU32,
     below: Below,
-    has_fields: AtomicBool,
-    span: Lock<Span>,
+    /// Whether a free slot has more memory than it may keep.
+    is_long: AtomicBool,
+    span: SharedLock<Span>,
 }
+
+#[cfg(target_os = "linux")]
+const _: () = assert!(size_of::<Slot>() == 64, "a slot is one line of the cache");
 
 /// What is known of an open span.
 #[derive(Default)]
 struct Span {
     metadata: Option<&'static Metadata<'static>>,
-    /// The fields as bytes of a record.
-    fields: Vec<u8>,
+    /// The fields as bytes of a record. `None` for a slot whose spans had none.
+    #[expect(
+        clippy::box_collection,
+        reason = "with the vector itself, a slot would take 128 bytes"
+    )]
+    fields: Option<Box<Vec<u8>>>,
+}
+
+/// The number of an open span.
+///
+/// The lowest 24 bits are the slot's index plus one. The next 14 bits are the turn. A number that is
+/// used after its span was closed finds no other span, unless the slot had 16,384 spans since. The
+/// bits above are zero, so spans that use one slot in turn have one place in the table of ids too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Number(NonZeroU64);
+
+const TURN_SHIFT: u32 = 24;
+
+/// An open span of a subscriber, as the caller has it: if the caller holds no reference, the span
+/// may close at any time.
+#[derive(Clone, Copy)]
+pub(super) struct Open {
+    slot: &'static Slot,
+    turn: u64,
 }
 
 /// A span whose last reference was removed.
@@ -82,16 +109,6 @@ pub(super) struct Closing {
     slot: &'static Slot,
     index: u32,
 }
-
-/// The number of an open span.
-///
-/// The lowest 24 bits are the slot's index plus one. The next 14 bits are the turn. A number that is
-/// used after its span was closed finds no other span, unless the slot had 16,384 spans since.
-/// The bits above are zero, so the ids of spans with one slot have [one](crate::trace) slot too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Number(NonZeroU64);
-
-const TURN_SHIFT: u32 = 24;
 
 impl Number {
     pub(super) const fn of(id: NonZeroU64) -> Self {
@@ -106,35 +123,38 @@ impl Number {
     #[inline]
     fn parts(self) -> (u32, u64) {
         let Self(number) = self;
-        let [a, b, c, ..] = (number.get() & !(u64::MAX << TURN_SHIFT)).to_le_bytes();
+        let [a, b, c, ..] = number.get().to_le_bytes();
         (u32::from_le_bytes([a, b, c, 0]).wrapping_sub(1), number.get() >> TURN_SHIFT)
     }
 
-    /// Returns the slot, if it may be that of a span.
+    /// Returns the slot, if its span belongs to the subscriber `owner`. One of another subscriber is
+    /// as unknown here as a number of another registry would be.
     #[inline]
-    fn slot(self) -> Option<(&'static Slot, u64)> {
-        let (index, turn) = self.parts();
-        Some((SLOTS.get(index)?, turn))
+    fn slot(self, owner: u32) -> Option<&'static Slot> {
+        let (index, _) = self.parts();
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the owner.
+        SLOTS.get(index).filter(|slot| slot.owner.load(Ordering::Relaxed) == owner)
     }
 
-    /// Returns the slot of the span, unless the span is closed.
+    /// Returns the span, unless it is closed or belongs to another subscriber.
     #[inline]
-    pub(super) fn open_slot(self) -> Option<&'static Slot> {
-        let (slot, turn) = self.slot()?;
-        slot.references.are_any(turn).then_some(slot)
+    pub(super) fn open(self, owner: u32) -> Option<Open> {
+        let (slot, (_, turn)) = (self.slot(owner)?, self.parts());
+        slot.references.are_any(turn).then_some(Open { slot, turn })
     }
 
-    /// Adds a reference to the span. Returns `false` if the span is closed.
+    /// Adds a reference to the span. Returns `false` if it is closed or belongs to another
+    /// subscriber.
     #[inline]
-    pub(super) fn add_reference(self) -> bool {
-        self.slot().is_some_and(|(slot, turn)| slot.references.add(turn))
+    pub(super) fn add_reference(self, owner: u32) -> bool {
+        let (_, turn) = self.parts();
+        self.slot(owner).is_some_and(|slot| slot.references.add(turn))
     }
 
     /// Removes a reference to the span. Returns the span if it was the last one.
     #[inline]
-    pub(super) fn remove_reference(self) -> Option<Closing> {
-        let (index, turn) = self.parts();
-        let slot = SLOTS.get(index)?;
+    pub(super) fn remove_reference(self, owner: u32) -> Option<Closing> {
+        let (slot, (index, turn)) = (self.slot(owner)?, self.parts());
         slot.references.remove(turn).then_some(Closing { slot, index })
     }
 }
@@ -145,77 +165,105 @@ impl Closing {
     pub(super) fn free(self) -> Option<Number> {
         let Self { slot, index } = self;
         let parent = slot.parent();
-        slot.clear();
+        // ORDERING: Relaxed: ordered by the removal of the last reference.
+        if slot.is_long.load(Ordering::Relaxed) {
+            slot.free_memory();
+        }
         give(index);
         parent
     }
 }
 
-/// Opens a span. Returns `None` if there is no slot for it.
+/// Opens a span of the subscriber `owner`. Returns `None` if there is no slot for it.
 #[inline]
 pub(super) fn open(
+    owner: u32,
     metadata: &'static Metadata<'static>,
     parent: Option<Number>,
-) -> Option<(Number, &'static Slot)> {
+) -> Option<(Number, Open)> {
     let index = take()?;
     let slot = SLOTS.get(index)?;
-    // ORDERING: Relaxed: whoever has the span's number has it from this thread.
-    slot.parent.store(parent.map_or(0, |Number(parent)| parent.get()), Ordering::Relaxed);
-    slot.span.lock().metadata = Some(metadata);
+    let parent = parent.map_or(0, |Number(parent)| parent.get());
+    // ORDERING: Relaxed: whoever has the span's number has it from this thread. A reader with an old
+    // number checks the turn while the lock is held.
+    slot.owner.store(owner, Ordering::Relaxed);
+    let written = slot.span.write(|span| {
+        span.metadata = Some(metadata);
+        slot.parent.store(parent, Ordering::Relaxed);
+        if let Some(fields) = &mut span.fields {
+            fields.clear();
+        }
+    });
+    if written.is_none() {
+        // The thread was interrupted while it read this slot by an old number.
+        SLOTS.give(index);
+        return None;
+    }
     let turn = slot.references.begin();
     let number = NonZeroU64::new(turn << TURN_SHIFT | u64::from(index + 1))?;
-    Some((Number(number), slot))
+    Some((Number(number), Open { slot, turn }))
+}
+
+impl Open {
+    /// Returns the metadata, unless the span is closed.
+    #[inline]
+    pub(super) fn metadata(self) -> Option<&'static Metadata<'static>> {
+        self.read(|span| span.metadata)?
+    }
+
+    /// Returns the parent, unless the span is closed.
+    #[inline]
+    pub(super) fn parent(self) -> Option<Number> {
+        self.read(|_| self.slot.parent())?
+    }
+
+    /// Calls `f` with the metadata and the fields, unless the span is closed.
+    #[inline]
+    pub(super) fn with(self, f: impl FnOnce(&'static Metadata<'static>, &[u8])) {
+        self.read(|span| {
+            if let Some(metadata) = span.metadata {
+                f(metadata, span.fields.as_deref().map_or(&[], Vec::as_slice));
+            }
+        });
+    }
+
+    /// Calls `change` with the fields, unless the span is closed.
+    #[inline]
+    pub(super) fn change_fields(self, change: impl FnOnce(&mut Vec<u8>)) {
+        let Self { slot, turn } = self;
+        slot.span.write(|span| {
+            if slot.references.are_any(turn) {
+                let fields = span.fields.get_or_insert_default();
+                change(fields);
+                // ORDERING: Relaxed: the removal of the last reference comes later.
+                slot.is_long.store(fields.capacity() > KEPT_BYTES, Ordering::Relaxed);
+            }
+        });
+    }
+
+    /// Calls `f` with the span, unless it is closed.
+    #[inline]
+    fn read<R>(self, f: impl FnOnce(&Span) -> R) -> Option<R> {
+        let Self { slot, turn } = self;
+        // The next span can't take the slot meanwhile, since that takes the lock.
+        slot.span.read(|span| slot.references.are_any(turn).then(|| f(span)))?
+    }
 }
 
 impl Slot {
-    /// Returns the span's parent.
     #[inline]
-    pub(super) fn parent(&self) -> Option<Number> {
-        // ORDERING: Relaxed: the caller has the span's number from the thread that wrote this.
+    fn parent(&self) -> Option<Number> {
+        // ORDERING: Relaxed: the caller holds the lock, or has removed the last reference.
         NonZeroU64::new(self.parent.load(Ordering::Relaxed)).map(Number)
     }
 
-    #[inline]
-    pub(super) fn metadata(&self) -> Option<&'static Metadata<'static>> {
-        self.span.lock().metadata
-    }
-
-    /// Calls `change` with the fields. No code of the user's may run meanwhile.
-    #[inline]
-    pub(super) fn change_fields(&self, change: impl FnOnce(&mut Vec<u8>)) {
-        // ORDERING: Relaxed: the caller has a reference to the span, and removes it afterwards.
-        self.has_fields.store(true, Ordering::Relaxed);
-        change(&mut self.span.lock().fields);
-    }
-
-    /// Calls `f` with the metadata and the fields.
-    #[inline]
-    pub(super) fn with(&self, f: impl FnOnce(&'static Metadata<'static>, &[u8])) {
-        let span = self.span.lock();
-        if let Some(metadata) = span.metadata {
-            f(metadata, &span.fields);
-        }
-    }
-
-    #[inline]
-    fn clear(&self) {
-        // ORDERING: Relaxed: the removal of the last reference comes after all changes.
-        if self.has_fields.load(Ordering::Relaxed) {
-            self.has_fields.store(false, Ordering::Relaxed);
-            self.clear_fields();
-        }
-    }
-
-    fn clear_fields(&self) {
-        let mut span = self.span.lock();
-        let long = if span.fields.capacity() > KEPT_BYTES {
-            mem::take(&mut span.fields)
-        } else {
-            span.fields.clear();
-            Vec::new()
-        };
-        drop(span);
-        drop(long);
+    /// Frees the memory for fields.
+    #[cold]
+    fn free_memory(&self) {
+        // ORDERING: Relaxed: the slot is free.
+        self.is_long.store(false, Ordering::Relaxed);
+        // Dropped after the lock is released.
+        let _fields = self.span.write(|span| span.fields.take());
     }
 }
 
@@ -255,9 +303,10 @@ impl Slots {
         Some(first..first + FRESH)
     }
 
-    /// Frees a slot for all threads.
+    /// Frees a slot for all threads. Only the slots that a thread keeps have memory for fields.
     fn give(&self, index: u32) {
         if let Some(slot) = self.get(index) {
+            slot.free_memory();
             self.free.push(index, &slot.below);
         }
     }

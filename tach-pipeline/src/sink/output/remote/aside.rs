@@ -3,13 +3,15 @@
 //! A round is what is sent between two pauses. A part is in one of these states, in this order:
 //!
 //! 1. *Untried*: a half, or the first event of a part that failed. It is sent in the same round.
-//! 2. *Tried*: a request with the part failed, and none was accepted since. The receiver may be down,
-//!    so the part is sent again after a pause.
+//! 2. *Tried*: a request with the part failed, and none was accepted since. The receiver may be
+//!    down, so the part is sent again after a pause.
 //! 3. *Suspect*: a request was accepted after the part had failed or had become a half. The part is
 //!    sent at once.
-//! 4. *Guilty*: the part fails as a suspect, and became one in this round. It is halved. Otherwise it
-//!    is tried again, as a receiver that limits the rate of requests may be the reason.
-//! 5. *Alone*: one event that failed as a suspect. It is sent again after pauses that grow.
+//! 4. *Guilty*: the part fails as a suspect, and became one in this round. It is halved. Otherwise
+//!    it is tried again, as a receiver that limits the rate of requests may be the reason.
+//! 5. *Alone*: one event that failed as a suspect, and again after the pause if the receiver asked
+//!    for one. It is sent again after pauses of its own, which grow. Each request that is accepted
+//!    allows one such event to fail before new events are sent.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -32,6 +34,9 @@ pub(in crate::sink) struct Aside {
     /// Whether new events are tried before parts that are neither suspect nor alone: they are tried
     /// by turns.
     pub(super) is_turn_of_new: bool,
+    /// Whether an event alone failed, and no request was accepted since. Then new events come
+    /// first.
+    pub(super) has_alone_failed: bool,
     /// How many events were refused, and not reported as an incident yet.
     pub(super) refused: u64,
 }
@@ -48,10 +53,10 @@ pub(super) struct Part {
     failed_at: u64,
     /// When the part may be tried again.
     next: Instant,
-    /// The pause after the next failure of an event that fails alone.
-    pause: Duration,
-    /// Whether the part is an event that fails alone.
-    is_alone: bool,
+    /// Whether the part failed as a suspect.
+    pub(super) was_suspect: bool,
+    /// The pause after the next failure, if the part is an event that fails alone.
+    pause: Option<Duration>,
 }
 
 impl Part {
@@ -64,9 +69,14 @@ impl Part {
             is_tried: false,
             failed_at: accepted,
             next: now,
-            pause: FIRST_PAUSE,
-            is_alone: false,
+            was_suspect: false,
+            pause: None,
         }
+    }
+
+    /// Returns whether the part is an event that fails alone.
+    pub(super) fn is_alone(&self) -> bool {
+        self.pause.is_some()
     }
 
     pub(super) fn has_several(&self) -> bool {
@@ -105,7 +115,7 @@ impl Aside {
     /// Returns whether a part of new events may be added besides others: two parts, or more if
     /// these have up to `most` bytes. Events that fail alone don't count.
     pub(super) fn has_room(&self, most: usize) -> bool {
-        let several = self.parts.iter().filter(|part| !part.is_alone);
+        let several = self.parts.iter().filter(|part| !part.is_alone());
         let (count, bytes) =
             several.fold((0, 0), |(count, bytes), part| (count + 1, bytes + part.batch.left()));
         count < 2 || bytes <= most
@@ -124,6 +134,7 @@ impl Aside {
     /// Notes that the receiver has accepted a request.
     pub(super) fn accepted(&mut self) {
         self.accepted += 1;
+        self.has_alone_failed = false;
     }
 
     /// Returns whether a request was accepted after the part had failed, so that the part itself
@@ -169,38 +180,48 @@ impl Aside {
         self.parts.push_back(Part { is_tried: false, failed_at: self.accepted, ..part });
     }
 
-    /// Adds an event that fails alone. The pauses between two tries grow. If such events have more
+    /// Adds an event that fails alone. The pauses between two tries grow. Each begins after the
+    /// pause of the receiver, so that other events are sent in between. If such events have more
     /// than `most` bytes, returns the oldest of them, for which there is no room.
-    pub(super) fn add_alone(&mut self, mut part: Part, most: usize) -> Option<Part> {
-        part.next = Instant::now() + part.pause;
-        part.pause = (part.pause * 2).min(LONGEST_PAUSE);
-        part.is_alone = true;
+    pub(super) fn add_alone(
+        &mut self,
+        mut part: Part,
+        receiver_pause: Duration,
+        most: usize,
+    ) -> Option<Part> {
+        let pause = part.pause.unwrap_or(FIRST_PAUSE);
+        part.next = Instant::now() + receiver_pause + pause;
+        part.pause = Some((pause * 2).min(LONGEST_PAUSE));
+        self.has_alone_failed = true;
         self.add(part);
-        let alone = self.parts.iter().filter(|part| part.is_alone);
+        let alone = self.parts.iter().filter(|part| part.is_alone());
         if alone.map(|part| part.batch.left()).sum::<usize>() <= most {
             return None;
         }
-        let oldest = self.parts.iter().enumerate().filter(|(_, part)| part.is_alone);
+        let oldest = self.parts.iter().enumerate().filter(|(_, part)| part.is_alone());
         let at = oldest.min_by_key(|(_, part)| part.since)?.0;
         self.parts.remove(at)
     }
 
     /// Takes a part that is untried or suspect.
     pub(super) fn take_hopeful(&mut self) -> Option<Part> {
-        self.take_if(|aside, part| !part.is_tried || aside.is_suspect(part))
+        self.take_if(|aside, part| {
+            (!part.is_tried || aside.is_suspect(part))
+                && !(part.is_alone() && aside.has_alone_failed)
+        })
     }
 
     /// Takes a part that did not fail in this round, after which new events have their turn.
     pub(super) fn take(&mut self) -> Option<Part> {
         let part =
-            self.take_if(|aside, part| !part.is_alone && !aside.failed_in_this_round(part))?;
+            self.take_if(|aside, part| !part.is_alone() && !aside.failed_in_this_round(part))?;
         self.is_turn_of_new = true;
         Some(part)
     }
 
     /// Takes an event that fails alone and did not fail in this round.
     pub(super) fn take_alone(&mut self) -> Option<Part> {
-        self.take_if(|aside, part| part.is_alone && !aside.failed_in_this_round(part))
+        self.take_if(|aside, part| part.is_alone() && !aside.failed_in_this_round(part))
     }
 
     fn take_if(&mut self, is_taken: impl Fn(&Self, &Part) -> bool) -> Option<Part> {
@@ -302,16 +323,33 @@ mod tests {
     #[test]
     fn an_event_that_fails_alone_waits_longer_each_time() {
         let mut aside = Aside::default();
-        assert!(aside.add_alone(part(1), 1).is_none());
+        assert!(aside.add_alone(part(1), Duration::ZERO, 1).is_none());
         aside.accepted();
         assert!(aside.take_hopeful().is_none() && aside.take_alone().is_none());
         let wait = aside.wait().unwrap();
         assert!(wait <= FIRST_PAUSE && !wait.is_zero());
         let mut one = aside.parts.pop_front().unwrap();
-        assert_eq!(one.pause, 2 * FIRST_PAUSE);
-        one.pause = LONGEST_PAUSE;
-        aside.add_alone(one, 1);
-        assert_eq!(aside.parts[0].pause, LONGEST_PAUSE);
+        assert_eq!(one.pause, Some(2 * FIRST_PAUSE));
+        one.pause = Some(LONGEST_PAUSE);
+        aside.add_alone(one, Duration::from_secs(60), 1);
+        assert_eq!(aside.parts[0].pause, Some(LONGEST_PAUSE));
+        assert!(aside.wait().unwrap() > LONGEST_PAUSE, "after the receiver's pause");
+    }
+
+    #[test]
+    fn one_event_may_fail_alone_for_each_acceptance() {
+        let mut aside = Aside::default();
+        for _ in 0..3 {
+            aside.add_alone(part(1), Duration::ZERO, 3);
+        }
+        aside.pass(FIRST_PAUSE);
+        aside.accepted();
+        let first = aside.take_hopeful().unwrap();
+        aside.add_alone(first, Duration::ZERO, 3);
+        assert!(aside.take_hopeful().is_none());
+        assert!(aside.take_alone().is_some(), "after all others");
+        aside.accepted();
+        assert!(aside.take_hopeful().is_some());
     }
 
     #[test]
@@ -319,8 +357,9 @@ mod tests {
         let mut aside = Aside::default();
         let first = part(1);
         let since = first.since;
-        assert!(aside.add_alone(first, 2).is_none() && aside.add_alone(part(1), 2).is_none());
-        assert_eq!(aside.add_alone(part(1), 2).unwrap().since, since);
+        let mut add = |part| aside.add_alone(part, Duration::ZERO, 2);
+        assert!(add(first).is_none() && add(part(1)).is_none());
+        assert_eq!(add(part(1)).unwrap().since, since);
         assert!(aside.has_room(0) && aside.bytes() == 2);
         aside.add(part(3));
         assert!(aside.has_room(0), "there is room for a second part, however long the first is");

@@ -32,6 +32,8 @@ type Replies = Box<dyn FnMut(&[u32], Duration) -> Reply + Send>;
 /// A collector in virtual time, and a client whose pauses are as long as those of tach-otlp can be.
 struct Collector {
     now: Duration,
+    /// How long each answer takes.
+    round_trip: Duration,
     retry_for: Duration,
     /// Replies to a request with these events at that time.
     reply: Replies,
@@ -55,6 +57,7 @@ impl Shared {
     ) -> Self {
         Self(Arc::new(Mutex::new(Collector {
             now: Duration::ZERO,
+            round_trip: Duration::ZERO,
             retry_for,
             reply: Box::new(reply),
             pause: None,
@@ -78,6 +81,7 @@ impl Writer for Shared {
         let it = &mut *guard;
         it.requests.push((it.now, events.len()));
         let reply = (it.reply)(&events, it.now);
+        it.now += it.round_trip;
         let asked = match reply {
             Reply::Later => None,
             Reply::After(asked) => Some(asked),
@@ -123,6 +127,11 @@ impl Writer for Shared {
         self.lock().asks && !self.pause().is_zero()
     }
 
+    fn end_pause(&mut self) {
+        let mut it = self.lock();
+        (it.pause, it.next) = (None, it.now);
+    }
+
     fn retries_for(&self) -> Duration {
         self.lock().retry_for
     }
@@ -160,23 +169,31 @@ impl Run {
         is_awaited: impl Fn(u32) -> bool,
         reply: impl FnMut(&[u32], Duration) -> Reply + Send + 'static,
     ) -> Self {
+        let mut run = Self::idle(retry_for, reply);
+        run.add(traffic.first, Duration::ZERO);
+        run.run(traffic.more, is_awaited);
+        run
+    }
+
+    /// Returns a run without events.
+    fn idle(
+        retry_for: Duration,
+        reply: impl FnMut(&[u32], Duration) -> Reply + Send + 'static,
+    ) -> Self {
         let collector = Shared::new(retry_for, reply);
         let counts = Arc::new(SinkCounts::default());
         let reporter = Reporter::new(Some(Arc::new(|_| {})));
         let writer = Box::new(collector.clone());
         let output = Output::new(writer, Arc::clone(&counts), reporter);
-        let mut run = Self { collector, counts, came: Vec::new(), output, batch: Batch::new() };
-        run.add(traffic.first);
-        run.run(traffic.more, is_awaited);
-        run
+        Self { collector, counts, came: Vec::new(), output, batch: Batch::new() }
     }
 
     fn now(&self) -> Duration {
         self.collector.lock().now
     }
 
-    fn add(&mut self, count: u32) {
-        let now = self.now();
+    /// Adds events that came at that time.
+    fn add(&mut self, count: u32, came: Duration) {
         for _ in 0..count {
             let number = u32::try_from(self.came.len()).unwrap();
             let event = |to: &mut Vec<u8>| {
@@ -184,32 +201,47 @@ impl Run {
                 Ok(())
             };
             self.batch.add(UnixTime::EPOCH, event).unwrap();
-            self.came.push(now);
+            self.came.push(came);
         }
     }
 
+    /// Sends until each event that `is_awaited` was accepted, or until the end.
     fn run(&mut self, more: u32, is_awaited: impl Fn(u32) -> bool) {
-        let mut next = Duration::from_secs(1);
-        while self.now() < END {
+        self.run_until(END, more, |run| {
+            let it = run.collector.lock();
+            let numbers = 0..u32::try_from(run.came.len()).unwrap();
+            let mut awaited = numbers.filter(|&number| is_awaited(number));
+            awaited.all(|number| it.accepted.contains_key(&number))
+        });
+    }
+
+    /// Sends until the run `is_over`, or until `end`.
+    fn run_until(&mut self, end: Duration, more: u32, is_over: impl Fn(&Self) -> bool) {
+        let mut next = self.now() + Duration::from_secs(1);
+        while self.now() < end {
             let due = self.output.due(&self.batch);
             let now = self.now();
-            let until = if more > 0 { next } else { END };
+            let until = if more > 0 { next.max(now) } else { end };
             let at = due.map_or(until, |due| now + due);
             self.collector.lock().now = at.min(until);
-            self.output.aside.pass(at.min(until).saturating_sub(now));
             if at >= until {
-                self.add(more);
+                self.add(more, next);
                 next += Duration::from_secs(1);
             } else {
-                drop(self.output.write_now(&mut self.batch));
+                let dropped = self.counts.dropped.get();
+                let done = self.output.write_now(&mut self.batch);
+                assert!(done.is_err() || self.counts.dropped.get() == dropped, "lost silently");
             }
-            let numbers = 0..u32::try_from(self.came.len()).unwrap();
-            let mut awaited = numbers.filter(|&number| is_awaited(number));
-            let it = self.collector.lock();
-            if awaited.all(|number| it.accepted.contains_key(&number)) {
+            self.output.aside.pass(self.now().saturating_sub(now));
+            if is_over(self) {
                 return;
             }
         }
+    }
+
+    /// Returns how long an event waited that was accepted.
+    fn wait(&self, number: u32) -> Duration {
+        self.collector.lock().accepted[&number].saturating_sub(self.came[number as usize])
     }
 
     /// Returns the longest time that an event waited which was accepted.
@@ -371,6 +403,11 @@ fn only_the_bad_event_is_given_up() {
             unless_bad(move |number| number == at, Reply::Later),
         );
         assert_eq!((run.accepted(100), run.counts.dropped.get()), (99, 1), "{at}");
+        let reply = unless_bad(move |number| number == at, Reply::Later);
+        let mut run = Run::idle(Duration::from_secs(3), reply);
+        run.add(100, Duration::ZERO);
+        run.run_until(END, 10, |_| false);
+        assert_eq!((run.accepted(100), run.counts.dropped.get()), (99, 1), "{at}");
     }
     let run = Run::until(
         Duration::from_secs(3),
@@ -379,4 +416,79 @@ fn only_the_bad_event_is_given_up() {
         |_, _| Reply::Later,
     );
     assert_eq!((run.accepted(100), run.counts.dropped.get()), (0, 100));
+}
+
+/// The pauses of a bad event that is known are its own.
+#[test]
+fn a_good_event_after_a_long_silence_waits_for_no_bad_one() {
+    for at in 0..3 {
+        let mut run =
+            Run::idle(Duration::MAX, unless_bad(move |number| number == at, Reply::Later));
+        run.add(3, Duration::ZERO);
+        for (number, end) in (3..).zip([20, 60, 200].map(Duration::from_secs)) {
+            run.run_until(end, 0, |_| false);
+            run.add(1, end);
+            run.run(0, |awaited| awaited == number);
+            let wait = run.wait(number);
+            assert!(wait <= BAR, "{at} {number}: {wait:?} {:?}", run.collector.lock().requests);
+        }
+        // Two a pause of up to thirty seconds, though nothing else is sent.
+        assert!(run.requests() <= 30, "{at}: {:?}", run.collector.lock().requests);
+    }
+}
+
+/// Each try of the bad event costs the pause that the collector asks for, so the tries get rare.
+#[test]
+fn a_bad_event_for_which_the_collector_asks_for_pauses_is_tried_less_and_less() {
+    let asked = Duration::from_secs(10);
+    let reply = unless_bad(|number| number == 0, Reply::After(asked));
+    let mut run = Run::idle(Duration::MAX, reply);
+    run.add(1, Duration::ZERO);
+    run.run_until(END, 1, |_| false);
+    let half = u32::try_from(run.came.len()).unwrap() / 2;
+    let late: Vec<_> = (half..2 * half - 20).map(|number| run.wait(number)).collect();
+    let held_up = late.iter().filter(|wait| **wait > Duration::from_secs(1)).count();
+    assert!(held_up * 3 <= late.len(), "{held_up} of {}: {late:?}", late.len());
+    assert!(late.into_iter().max() <= Some(asked + Duration::from_secs(1)));
+    assert_eq!(run.counts.dropped.get(), 0);
+}
+
+/// A limit that asks for pauses takes no single event for a bad one.
+#[test]
+fn a_limit_of_requests_loses_no_single_event() {
+    for pace in [500, 1000, 1500, 3000, 5000].map(Duration::from_millis) {
+        let mut last = None::<Duration>;
+        let mut run = Run::idle(Duration::from_secs(60), move |_, now| match last {
+            Some(last) if now < last + pace => {
+                Reply::After(pace.saturating_sub(now.saturating_sub(last)))
+            }
+            _ => {
+                last = Some(now);
+                Reply::Accept
+            }
+        });
+        run.run_until(END, 1, |_| false);
+        let name = format!("{pace:?}: {:?}", run.collector.lock().requests);
+        assert_eq!(run.counts.dropped.get(), 0, "{name}");
+        let came = u32::try_from(run.came.len()).unwrap();
+        let early =
+            (0..came - 30).all(|number| run.collector.lock().accepted.contains_key(&number));
+        assert!(early, "{name}");
+    }
+}
+
+/// Each answer takes a while, and a hundred events fail alone.
+#[test]
+fn new_events_wait_for_at_most_one_that_fails_alone() {
+    let is_bad = |number| number < 400 && number % 4 == 1;
+    let mut run = Run::idle(Duration::MAX, unless_bad(is_bad, Reply::Later));
+    run.collector.lock().round_trip = Duration::from_millis(50);
+    run.add(400, Duration::ZERO);
+    run.run_until(END, 20, |_| false);
+    let came = run.came.len();
+    let settled = (0..came).filter(|&at| run.came[at] > END / 4 && run.came[at] + BAR < END);
+    let waits = settled.map(|number| run.wait(u32::try_from(number).unwrap()));
+    let longest = waits.max();
+    assert!(longest <= Some(BAR), "{longest:?}");
+    assert_eq!(run.counts.dropped.get(), 0);
 }
