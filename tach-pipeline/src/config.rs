@@ -22,8 +22,8 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 use crate::queue::WhenFull;
 
-/// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose texts
-/// describe themselves.
+/// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose
+/// texts describe themselves.
 ///
 /// A key has the name of its method, and the method's documentation says what the key means:
 ///
@@ -38,8 +38,9 @@ use crate::queue::WhenFull;
 ///   `format.json.digits = 3`.
 ///
 /// Sizes are numbers of bytes. A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
-/// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are in
-/// `snake_case`. A protocol has its name in the variables of the environment: `http/protobuf` or `grpc`.
+/// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are
+/// in `snake_case`. A protocol has its name in the variables of the environment: `http/protobuf` or
+/// `grpc`.
 ///
 /// | key | value |
 /// |---|---|
@@ -55,9 +56,9 @@ use crate::queue::WhenFull;
 /// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `offset`, `local_time`, `unix`, `levels`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
 /// | `format.bunyan` | `name`, `host_name` |
 ///
-/// A file can't name a function, a clock, what happens with spans, or the metadata and the limits of
-/// what a collector receives. The program adds these to the [`builder`](Self::builder), the last two
-/// with a sink of its own.
+/// A file can't name a function, a clock, what happens with spans, or the metadata and the limits
+/// of what a collector receives. The program adds these to the [`builder`](Self::builder), the last
+/// two with a sink of its own.
 ///
 /// In a configuration of your own, a `Config` is a field, as `log: Config`. Don't flatten it by
 /// `#[serde(flatten)]`: it would then accept unknown keys.
@@ -69,8 +70,8 @@ use crate::queue::WhenFull;
 /// would be right. [`Builder::build`] refuses what can't work, as it does for calls: it names all
 /// faults at once, and those of a sink with the sink's place in the file.
 ///
-/// The message never contains the headers for a collector. But the format's crate may print the line
-/// of an error, and that line may hold such a key. So take a key from the environment:
+/// The message never contains the headers for a collector. But the format's crate may print the
+/// line of an error, and that line may hold such a key. So take a key from the environment:
 /// `to.otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS`.
 ///
 /// # Examples
@@ -202,7 +203,7 @@ impl<'de> Deserialize<'de> for Config {
 
 /// Returns a message with the path of the key, or `None` if it has the path or none is known.
 ///
-/// A format that has the path names the table of an unknown key.
+/// For an unknown key, a format that prints paths prints the path of the table around the key.
 fn at(path: &str, message: &str) -> Option<String> {
     let table = path.rsplit_once('.').map_or(path, |(table, _)| table);
     let has = |path: &str| message.contains(&format!("{path}: "));

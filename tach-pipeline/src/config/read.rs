@@ -88,7 +88,7 @@ pub(super) fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D:
     parsed(from, expected, |text| u32::from_str_radix(text, 8).ok())
 }
 
-/// Reads a text that `parse` parses, for an optional key. Errors say that `expected` would be right.
+/// Reads a text for an optional key by `parse`. Errors say that `expected` would be right.
 pub(super) fn parsed<'de, D, T>(
     from: D,
     expected: &'static str,
@@ -179,7 +179,7 @@ impl<N: TryFrom<u64>> Visitor<'_> for AnyNumber<N> {
     }
 }
 
-/// A text that a function parses, and what errors say would be right.
+/// Parses a text by the function. The first field says in errors what would be right.
 struct Text<T>(&'static str, fn(&str) -> Option<T>);
 
 impl<T> Visitor<'_> for Text<T> {
