@@ -2,6 +2,8 @@
 
 #[cfg(feature = "http")]
 use core::time::Duration;
+#[cfg(feature = "http")]
+use std::path::Path;
 
 pub use crate::encode::attributes::Attributes;
 pub use crate::encode::limits::{AttributeLimits, SpanLimits};
@@ -10,7 +12,7 @@ pub use crate::encode::protobuf;
 pub use crate::encode::taken::Taken;
 pub use crate::encode::value::key_value;
 #[cfg(feature = "http")]
-use crate::options::{Otlp, Temporality, environment};
+use crate::options::{Otlp, Protocol, Temporality, environment};
 #[cfg(feature = "http")]
 use crate::signal::Signal;
 
@@ -27,14 +29,38 @@ pub fn resource(otlp: &Otlp) -> Vec<u8> {
     otlp.resource()
 }
 
-/// Sets the protocol with this name, which is the one in the variables of the environment.
+/// Returns the protocol with this name, which is the name in the variables of the environment.
 ///
 /// # Errors
 ///
 /// If no protocol has the name: returns the names that can be used.
 #[cfg(feature = "http")]
-pub fn protocol(otlp: Otlp, name: &str) -> Result<Otlp, &'static str> {
-    environment::protocol(name).map(|protocol| otlp.protocol(protocol))
+pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
+    environment::protocol(name)
+}
+
+/// Whether [`certificate`] and [`client_certificate`] can be used: they need the feature `tls`.
+#[cfg(feature = "http")]
+pub const HAS_TLS: bool = cfg!(feature = "tls");
+
+/// Calls `Otlp::certificate`. Without the feature `tls`, returns the options as they are.
+#[cfg(feature = "http")]
+pub fn certificate(otlp: Otlp, path: &Path) -> Otlp {
+    #[cfg(feature = "tls")]
+    let otlp = otlp.certificate(path);
+    #[cfg(not(feature = "tls"))]
+    let _ = path;
+    otlp
+}
+
+/// Calls `Otlp::client_certificate`. Without the feature `tls`, returns the options as they are.
+#[cfg(feature = "http")]
+pub fn client_certificate(otlp: Otlp, certificate: &Path, key: &Path) -> Otlp {
+    #[cfg(feature = "tls")]
+    let otlp = otlp.client_certificate(certificate, key);
+    #[cfg(not(feature = "tls"))]
+    let _ = (certificate, key);
+    otlp
 }
 
 /// Returns the address of the requests for messages, whether it can be used or not.

@@ -5,6 +5,8 @@ mod format;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod read;
+#[cfg(feature = "otlp")]
+mod secret;
 mod sink;
 #[cfg(feature = "syslog")]
 mod syslog;
@@ -20,22 +22,25 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 use crate::queue::WhenFull;
 
-/// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose texts
-/// describe themselves.
+/// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose
+/// texts describe themselves.
 ///
 /// A key has the name of its method, and the method's documentation says what the key means:
 ///
 /// - A method with one argument is a key with that argument: `queue_bytes = 65536` is
 ///   [`Builder::queue_bytes`].
-/// - A method without arguments is `true`: `collapse_repeats = true`.
+/// - A method without arguments is `true`: `collapse_repeats = true`. `false` is like no key, but
+///   `colors = false` is `without_colors = true`, `ids = false` is `without_ids = true`, and of
+///   `rfc3164` and `rfc5424` one is `true` if the other is `false`.
 /// - A method with several arguments is a table of them:
 ///   `flush_on = { level = "error", timeout = "1s" }`.
 /// - A choice is one name, or a table with that name and its options: `format = "json"`,
 ///   `format.json.digits = 3`.
 ///
 /// Sizes are numbers of bytes. A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
-/// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are in
-/// `snake_case`.
+/// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are
+/// in `snake_case`. A protocol has its name in the variables of the environment: `http/protobuf` or
+/// `grpc`.
 ///
 /// | key | value |
 /// |---|---|
@@ -45,14 +50,18 @@ use crate::queue::WhenFull;
 /// | `to.file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
 /// | `to.file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
 /// | `to.syslog` | `at`: `local`, `unix`, `udp` or `tcp`, the latter three with their address; `rfc3164` or `rfc5424`, `lf_framing`, `facility`, `app_name`, `host_name` |
-/// | `to.otlp` | `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for` |
+/// | `to.otlp` | `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for`, `metric_interval`, `temporality`; with the feature `tls` of tach-otlp `certificate` and `client_certificate`, which has `certificate` and `key` |
 /// | `sinks[].format` | `line`, `compact`, `tracing`, `tracing_compact`, `json`, `ecs`, `google_cloud`, `datadog`, `bunyan`, `logfmt` or `journal` |
 /// | `format.line` and those up to `tracing_compact` | as the methods of [`Line`](tach_log::Line) |
-/// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `local_time`, `unix`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
+/// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `offset`, `local_time`, `unix`, `levels`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
 /// | `format.bunyan` | `name`, `host_name` |
 ///
-/// A file can't name a function, a clock, or what happens with spans. The program adds these to the
-/// [`builder`](Self::builder).
+/// A file can't name a function, a clock, what happens with spans, or the metadata and the limits
+/// of what a collector receives. The program adds these to the [`builder`](Self::builder), the last
+/// two with a sink of its own.
+///
+/// In a configuration of your own, a `Config` is a field, as `log: Config`. Don't flatten it by
+/// `#[serde(flatten)]`: it would then accept unknown keys.
 ///
 /// # Errors
 ///
@@ -61,9 +70,9 @@ use crate::queue::WhenFull;
 /// would be right. [`Builder::build`] refuses what can't work, as it does for calls: it names all
 /// faults at once, and those of a sink with the sink's place in the file.
 ///
-/// The format's crate may print the line of an error, and that line may hold the key for a
-/// collector. So take such a key from the environment: `to.otlp.from_env = true` reads
-/// `OTEL_EXPORTER_OTLP_HEADERS`.
+/// The message never contains the headers for a collector. But the format's crate may print the
+/// line of an error, and that line may hold such a key. So take a key from the environment:
+/// `to.otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS`.
 ///
 /// # Examples
 ///
@@ -104,13 +113,18 @@ use crate::queue::WhenFull;
 pub struct Config(Keys);
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table with the keys of a pipeline, such as `sinks`"
+)]
 struct Keys {
     sinks: Vec<AnySink>,
     filter: Option<String>,
     filter_from_env: Option<String>,
     strict_environment: bool,
     when_full: Option<WhenFull>,
+    #[serde(deserialize_with = "read::number")]
     queue_bytes: Option<usize>,
     #[serde(deserialize_with = "read::duration")]
     flush_interval: Option<Duration>,
@@ -119,13 +133,15 @@ struct Keys {
     flush_on: Option<FlushOn>,
     backtrace: Option<Backtrace>,
     collapse_repeats: bool,
+    #[serde(deserialize_with = "read::number")]
     rate_limit: Option<u32>,
     redact: Vec<String>,
+    #[serde(deserialize_with = "read::number")]
     max_record_bytes: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `level` and `timeout`")]
 struct FlushOn {
     #[serde(deserialize_with = "read::level")]
     level: log::Level,
@@ -134,9 +150,10 @@ struct FlushOn {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `directives` and `records`")]
 struct Backtrace {
     directives: String,
+    #[serde(deserialize_with = "read::given_number")]
     records: usize,
 }
 
@@ -186,7 +203,7 @@ impl<'de> Deserialize<'de> for Config {
 
 /// Returns a message with the path of the key, or `None` if it has the path or none is known.
 ///
-/// A format that has the path names the table of an unknown key.
+/// For an unknown key, a format that prints paths prints the path of the table around the key.
 fn at(path: &str, message: &str) -> Option<String> {
     let table = path.rsplit_once('.').map_or(path, |(table, _)| table);
     let has = |path: &str| message.contains(&format!("{path}: "));

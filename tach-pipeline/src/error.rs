@@ -103,7 +103,6 @@ impl Error {
     }
 
     /// Adds the key of a configuration file that led to the fault.
-    #[cfg(feature = "config")]
     pub(crate) fn at(self, place: &str) -> Self {
         Self { place: place.to_owned(), ..self }
     }

@@ -1,6 +1,5 @@
 //! The faults of a configuration, of which one error names all.
 
-#[cfg(feature = "config")]
 use core::mem;
 
 use crate::error::Error;
@@ -21,8 +20,7 @@ impl Faults {
         self.0.push(fault);
     }
 
-    /// Adds the key of a configuration file that led to all of the faults.
-    #[cfg(feature = "config")]
+    /// Adds the keys of a configuration file that led to all of the faults.
     pub(crate) fn at(&mut self, place: &str) {
         self.0 = mem::take(&mut self.0).into_iter().map(|fault| fault.at(place)).collect();
     }

@@ -45,7 +45,11 @@ const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the
 /// let builder = Pipeline::builder().when_full(WhenFull::DropNewest);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "config",
+    derive(serde::Deserialize),
+    serde(rename_all = "snake_case", expecting = "the name of a policy")
+)]
 #[non_exhaustive]
 pub enum WhenFull {
     /// Waits until there is room. A single sink that stalls therefore stalls the program, and one

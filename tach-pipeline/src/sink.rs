@@ -115,7 +115,6 @@ pub struct Sink<K = kind::Any> {
     /// The faults of the receiver's options.
     faults: Faults,
     /// The key of the sink in a configuration file.
-    #[cfg(feature = "config")]
     pub(crate) place: Option<String>,
 }
 
@@ -206,7 +205,6 @@ impl<K> Sink<K> {
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
             faults: Faults::default(),
-            #[cfg(feature = "config")]
             place: None,
             envelope: None,
         }
@@ -224,7 +222,6 @@ impl<K> Sink<K> {
             envelope: self.envelope,
             buffer_bytes: self.buffer_bytes,
             faults: self.faults,
-            #[cfg(feature = "config")]
             place: self.place,
         }
     }

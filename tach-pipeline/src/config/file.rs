@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::read::{self, at_most_one, set, turn_on};
+use super::read::{self, Check, Checked, at_most_one, set, turn_on};
 use crate::sink::{Rotation, Sink, SyncPolicy, kind};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys of a file, such as `path`")]
 pub(super) struct FileKeys {
     path: PathBuf,
     #[serde(default)]
@@ -17,23 +17,30 @@ pub(super) struct FileKeys {
     #[serde(default, deserialize_with = "read::mode")]
     mode: Option<u32>,
     sync: Option<SyncPolicy>,
-    rotate: Option<RotationKeys>,
+    rotate: Option<Checked<RotationKeys>>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table with the keys of a rotation, such as `daily = true`"
+)]
 #[cfg_attr(
     any(feature = "gzip", feature = "local-time"),
     expect(clippy::struct_excessive_bools, reason = "each is the name of a method")
 )]
 struct RotationKeys {
+    #[serde(deserialize_with = "read::number")]
     max_bytes: Option<u64>,
     daily: bool,
     hourly: bool,
     #[cfg(feature = "local-time")]
     local_time: bool,
     at_start: bool,
+    #[serde(deserialize_with = "read::number")]
     keep: Option<usize>,
+    #[serde(deserialize_with = "read::number")]
     keep_bytes: Option<u64>,
     #[serde(deserialize_with = "read::duration")]
     keep_for: Option<Duration>,
@@ -42,21 +49,22 @@ struct RotationKeys {
 }
 
 impl FileKeys {
-    /// # Errors
-    ///
-    /// If keys exclude each other.
-    pub(super) fn sink(self) -> Result<Sink<kind::File>, String> {
-        let rotation = self.rotate.map(RotationKeys::rotation).transpose()?;
+    pub(super) fn sink(self) -> Sink<kind::File> {
         let sink = turn_on(Sink::file(self.path), self.keep_open, Sink::keep_open);
         let sink = set(sink, self.mode, Sink::mode);
         let sink = set(sink, self.sync, Sink::sync);
-        Ok(set(sink, rotation, Sink::rotate))
+        set(sink, self.rotate, |sink, Checked(keys)| sink.rotate(keys.rotation()))
+    }
+}
+
+impl Check for RotationKeys {
+    fn check(&self) -> Result<(), String> {
+        at_most_one(&[("daily", self.daily), ("hourly", self.hourly)])
     }
 }
 
 impl RotationKeys {
-    fn rotation(self) -> Result<Rotation, String> {
-        at_most_one(&[("daily", self.daily), ("hourly", self.hourly)])?;
+    fn rotation(self) -> Rotation {
         let to = set(Rotation::new(), self.max_bytes, Rotation::max_bytes);
         let to = turn_on(to, self.daily, Rotation::daily);
         let to = turn_on(to, self.hourly, Rotation::hourly);
@@ -68,7 +76,7 @@ impl RotationKeys {
         let to = set(to, self.keep_for, Rotation::keep_for);
         #[cfg(feature = "gzip")]
         let to = turn_on(to, self.gzip, Rotation::gzip);
-        Ok(to)
+        to
     }
 }
 
@@ -96,7 +104,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let keys: RotationKeys = toml::from_str(text).unwrap();
-            assert_eq!(keys.rotation().unwrap(), expected, "{text}");
+            assert_eq!(keys.rotation(), expected, "{text}");
         }
     }
 }

@@ -2,19 +2,24 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use serde::Deserialize;
-use tach_otlp::{Compression, Otlp, Signal, adapter};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use tach_otlp::{Compression, Otlp, Protocol, Signal, Temporality, adapter};
 
 use super::read::{self, set};
+use super::secret::{self, Secret};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct OtlpKeys {
     from_env: bool,
     endpoint: Option<String>,
-    protocol: Option<String>,
-    headers: BTreeMap<String, String>,
+    #[serde(deserialize_with = "protocol")]
+    protocol: Option<Protocol>,
+    #[serde(deserialize_with = "headers")]
+    headers: BTreeMap<String, Secret>,
     compression: Option<CompressionName>,
     service_name: Option<String>,
     attributes: BTreeMap<String, String>,
@@ -25,10 +30,24 @@ pub(super) struct OtlpKeys {
     max_delay: Option<Duration>,
     #[serde(deserialize_with = "read::duration")]
     retry_for: Option<Duration>,
+    #[serde(deserialize_with = "read::duration")]
+    metric_interval: Option<Duration>,
+    temporality: Option<TemporalityName>,
+    #[serde(deserialize_with = "with_tls")]
+    certificate: Option<PathBuf>,
+    #[serde(deserialize_with = "with_tls")]
+    client_certificate: Option<ClientKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `certificate` and `key`")]
+struct ClientKeys {
+    certificate: PathBuf,
+    key: PathBuf,
 }
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "the name of a signal")]
 enum SignalName {
     Logs,
     Traces,
@@ -46,7 +65,7 @@ impl From<SignalName> for Signal {
 }
 
 #[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", expecting = "the name of a compression")]
 enum CompressionName {
     None,
     Gzip,
@@ -61,19 +80,59 @@ impl From<CompressionName> for Compression {
     }
 }
 
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case", expecting = "the name of a temporality")]
+enum TemporalityName {
+    Cumulative,
+    Delta,
+}
+
+impl From<TemporalityName> for Temporality {
+    fn from(name: TemporalityName) -> Self {
+        match name {
+            TemporalityName::Cumulative => Self::Cumulative,
+            TemporalityName::Delta => Self::Delta,
+        }
+    }
+}
+
+/// Reads all keys. A text in their place may be an endpoint with a password.
+pub(super) fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<OtlpKeys, D::Error> {
+    secret::table(from, "a table with the keys of a collector, such as `endpoint`")
+}
+
+fn headers<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Secret>, D::Error> {
+    secret::table(from, "a table of names and texts")
+}
+
+/// Reads the paths of an optional key.
+///
+/// # Errors
+///
+/// If tach-otlp has no TLS.
+fn with_tls<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let given = Option::deserialize(from)?;
+    if given.is_some() && !adapter::HAS_TLS {
+        return Err(D::Error::custom("certificates need the feature `tls` of tach-otlp"));
+    }
+    Ok(given)
+}
+
+fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Protocol>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(from)? else { return Ok(None) };
+    let wanted = |wanted| D::Error::custom(format!("{name:?} can't be used: {wanted}"));
+    adapter::protocol(&name).map(Some).map_err(wanted)
+}
+
 impl OtlpKeys {
-    /// # Errors
-    ///
-    /// If a name can't be used.
-    pub(super) fn otlp(self) -> Result<Otlp, String> {
+    pub(super) fn otlp(self) -> Otlp {
         let otlp = if self.from_env { Otlp::from_env() } else { Otlp::new() };
-        let otlp = match self.protocol {
-            Some(name) => adapter::protocol(otlp, &name)
-                .map_err(|wanted| format!("`protocol` can't be {name:?}: {wanted}"))?,
-            None => otlp,
-        };
+        let otlp = set(otlp, self.protocol, Otlp::protocol);
         let otlp = set(otlp, self.endpoint.as_deref(), Otlp::endpoint);
-        let otlp = self.headers.iter().fold(otlp, |otlp, (name, value)| otlp.header(name, value));
+        let headers = self.headers.iter();
+        let otlp = headers.fold(otlp, |otlp, (name, Secret(value))| otlp.header(name, value));
         let otlp = set(otlp, self.compression.map(Compression::from), Otlp::compression);
         let otlp = set(otlp, self.service_name.as_deref(), Otlp::service_name);
         let otlp = self
@@ -85,14 +144,18 @@ impl OtlpKeys {
         });
         let otlp = set(otlp, self.timeout, Otlp::timeout);
         let otlp = set(otlp, self.max_delay, Otlp::max_delay);
-        Ok(set(otlp, self.retry_for, Otlp::retry_for))
+        let otlp = set(otlp, self.retry_for, Otlp::retry_for);
+        let otlp = set(otlp, self.metric_interval, Otlp::metric_interval);
+        let otlp = set(otlp, self.temporality.map(Temporality::from), Otlp::temporality);
+        let otlp = set(otlp, self.certificate.as_deref(), adapter::certificate);
+        set(otlp, self.client_certificate, |otlp, files| {
+            adapter::client_certificate(otlp, &files.certificate, &files.key)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tach_otlp::Protocol;
-
     use super::*;
 
     #[test]
@@ -108,6 +171,10 @@ mod tests {
             timeout = "3s"
             max_delay = "20ms"
             retry_for = "2m"
+            metric_interval = "10s"
+            temporality = "delta"
+            certificate = "/etc/tls/ca.pem"
+            client_certificate = { certificate = "/etc/tls/client.pem", key = "/etc/tls/client.key" }
         "#;
         let keys: OtlpKeys = toml::from_str(text).unwrap();
         let expected = Otlp::new()
@@ -120,7 +187,11 @@ mod tests {
             .signals([Signal::Logs, Signal::Traces])
             .timeout(Duration::from_secs(3))
             .max_delay(Duration::from_millis(20))
-            .retry_for(Duration::from_secs(120));
-        assert_eq!(format!("{:?}", keys.otlp().unwrap()), format!("{expected:?}"));
+            .retry_for(Duration::from_secs(120))
+            .metric_interval(Duration::from_secs(10))
+            .temporality(Temporality::Delta)
+            .certificate("/etc/tls/ca.pem")
+            .client_certificate("/etc/tls/client.pem", "/etc/tls/client.key");
+        assert_eq!(format!("{:?}", keys.otlp()), format!("{expected:?}"));
     }
 }

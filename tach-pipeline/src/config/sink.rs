@@ -7,8 +7,10 @@ use serde::Deserialize;
 use super::file::FileKeys;
 use super::format::Format;
 #[cfg(feature = "otlp")]
-use super::otlp::OtlpKeys;
-use super::read::{self, at_most_one, set, turn_on};
+use super::otlp::{self, OtlpKeys};
+#[cfg(all(target_os = "linux", feature = "journald"))]
+use super::read::NoOptions;
+use super::read::{self, Check, Checked, at_most_one, set, switch};
 #[cfg(feature = "syslog")]
 use super::syslog::SyslogKeys;
 use crate::pipeline::builder::Builder;
@@ -19,7 +21,7 @@ use crate::sink::{Sink, kind};
 pub(super) struct AnySink(Sink);
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys of a sink, such as `to`")]
 struct SinkKeys {
     #[serde(deserialize_with = "read::choice")]
     to: To,
@@ -28,27 +30,32 @@ struct SinkKeys {
     filter: Option<String>,
     #[serde(default, deserialize_with = "read::duration")]
     stall_timeout: Option<Duration>,
+    #[serde(default, deserialize_with = "read::number")]
     buffer_bytes: Option<usize>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum To {
-    Stdout(Terminal),
-    Stderr(Terminal),
+    Stdout(Checked<Terminal>),
+    Stderr(Checked<Terminal>),
     File(FileKeys),
     #[cfg(feature = "syslog")]
-    Syslog(SyslogKeys),
+    Syslog(Checked<SyslogKeys>),
     #[cfg(all(target_os = "linux", feature = "journald"))]
-    Journald {},
+    Journald(NoOptions),
     #[cfg(feature = "otlp")]
-    Otlp(OtlpKeys),
+    Otlp(#[serde(deserialize_with = "otlp::keys")] OtlpKeys),
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table with the keys of a stream, such as `colors`"
+)]
 struct Terminal {
-    colors: bool,
+    colors: Option<bool>,
     without_colors: bool,
 }
 
@@ -74,37 +81,50 @@ impl TryFrom<SinkKeys> for AnySink {
 impl To {
     /// # Errors
     ///
-    /// If keys exclude each other.
+    /// If there is a format, but the receiver reads one format alone.
+    #[cfg_attr(
+        not(any(feature = "otlp", all(target_os = "linux", feature = "journald"))),
+        expect(clippy::unnecessary_wraps, reason = "only the other receivers refuse a format")
+    )]
     fn sink(self, format: Option<Format>) -> Result<Sink, String> {
         match self {
-            Self::Stdout(keys) => formatted(keys.of(Sink::stdout())?, format),
-            Self::Stderr(keys) => formatted(keys.of(Sink::stderr())?, format),
-            Self::File(keys) => formatted(keys.sink()?, format),
+            Self::Stdout(Checked(keys)) => Ok(formatted(keys.of(Sink::stdout()), format)),
+            Self::Stderr(Checked(keys)) => Ok(formatted(keys.of(Sink::stderr()), format)),
+            Self::File(keys) => Ok(formatted(keys.sink(), format)),
             #[cfg(feature = "syslog")]
-            Self::Syslog(keys) => formatted(Sink::syslog(keys.syslog()?), format),
+            Self::Syslog(Checked(keys)) => Ok(formatted(Sink::syslog(keys.syslog()), format)),
             #[cfg(all(target_os = "linux", feature = "journald"))]
-            Self::Journald {} => unformatted(Sink::journald(), format.as_ref()),
+            Self::Journald(NoOptions {}) => unformatted(Sink::journald(), format.as_ref()),
             #[cfg(feature = "otlp")]
-            Self::Otlp(keys) => unformatted(Sink::otlp(keys.otlp()?), format.as_ref()),
+            Self::Otlp(keys) => unformatted(Sink::otlp(keys.otlp()), format.as_ref()),
         }
     }
 }
 
-impl Terminal {
-    fn of(&self, sink: Sink<kind::Stream>) -> Result<Sink<kind::Stream>, String> {
-        at_most_one(&[("colors", self.colors), ("without_colors", self.without_colors)])?;
-        let sink = turn_on(sink, self.colors, Sink::colors);
-        Ok(turn_on(sink, self.without_colors, Sink::without_colors))
+impl Check for Terminal {
+    fn check(&self) -> Result<(), String> {
+        let colors = self.colors == Some(true);
+        at_most_one(&[("colors", colors), ("without_colors", self.without_colors)])
     }
 }
 
-fn formatted<K: kind::TakesFormat>(sink: Sink<K>, format: Option<Format>) -> Result<Sink, String>
+impl Terminal {
+    fn of(&self, sink: Sink<kind::Stream>) -> Sink<kind::Stream> {
+        match switch(self.colors, self.without_colors) {
+            Some(true) => sink.colors(),
+            Some(false) => sink.without_colors(),
+            None => sink,
+        }
+    }
+}
+
+fn formatted<K: kind::TakesFormat>(sink: Sink<K>, format: Option<Format>) -> Sink
 where
     Sink<K>: Into<Sink>,
 {
     match format {
-        Some(format) => Ok(format.of(sink)?.into()),
-        None => Ok(sink.into()),
+        Some(format) => format.of(sink).into(),
+        None => sink.into(),
     }
 }
 
@@ -113,5 +133,28 @@ fn unformatted(sink: Sink<kind::OneFormat>, format: Option<&Format>) -> Result<S
     match format {
         Some(_) => Err("the receiver reads one format alone, expected no key `format`".to_owned()),
         None => Ok(sink.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_is_false_is_its_opposite() {
+        let cases = [
+            ("", Sink::stderr()),
+            ("colors = true", Sink::stderr().colors()),
+            ("without_colors = true", Sink::stderr().without_colors()),
+            ("colors = false", Sink::stderr().without_colors()),
+            ("colors = false\nwithout_colors = true", Sink::stderr().without_colors()),
+            ("colors = true\nwithout_colors = false", Sink::stderr().colors()),
+            ("without_colors = false", Sink::stderr()),
+        ];
+        for (text, expected) in cases {
+            let keys: Terminal = toml::from_str(text).unwrap();
+            let sink = format!("{:?}", keys.of(Sink::stderr()));
+            assert_eq!(sink, format!("{expected:?}"), "{text}");
+        }
     }
 }

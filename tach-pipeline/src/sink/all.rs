@@ -37,6 +37,8 @@ struct OpenSink {
     levels: Levels,
     patience: Patience,
     buffer_bytes: usize,
+    /// The sink's key, if the sink is from a configuration file.
+    place: Option<String>,
 }
 
 struct OpenLane {
@@ -51,15 +53,13 @@ impl OpenSink {
     fn new(mut sink: Sink, patience: Patience, most: usize) -> (Option<Self>, Faults) {
         let mut faults = Faults::default();
         sink.check(&mut faults);
-        #[cfg(feature = "config")]
         let place = sink.place.take();
         let (name, target) = (sink.to.0.name(), sink.to.0);
         let levels =
             faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
         let lanes = faults.take(target.open(sink.format));
-        #[cfg(feature = "config")]
-        if let Some(place) = place {
-            faults.at(&place);
+        if let Some(place) = &place {
+            faults.at(place);
         }
         let Some((levels, lanes)) = levels.zip(lanes) else { return (None, faults) };
         let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
@@ -72,6 +72,7 @@ impl OpenSink {
             levels: levels.only(sink.only),
             patience: sink.stall_timeout.map_or(patience, Patience::Stalled),
             buffer_bytes: sink.buffer_bytes,
+            place,
         };
         (Some(open), faults)
     }
@@ -123,15 +124,24 @@ impl Opened {
 /// Adds a fault for each file that two sinks write and at least one of them rotates. The other sink
 /// would go on writing to the old file, which may be compressed or deleted at any time.
 fn refuse_shared_rotations(sinks: &mut [OpenSink], faults: &mut Faults) {
-    let lanes = sinks.iter_mut().flat_map(|sink| &mut sink.lanes);
-    let files = lanes.filter_map(|lane| Some((&lane.counts.name, &*lane.writer.file()?)));
+    let files = sinks.iter_mut().flat_map(|sink| {
+        let OpenSink { lanes, place, .. } = sink;
+        let place = place.as_deref();
+        lanes.iter_mut().filter_map(move |OpenLane { writer, counts, .. }| {
+            Some((place, &counts.name, &*writer.file()?))
+        })
+    });
     let files: Vec<_> = files.collect();
-    for (at, (name, file)) in files.iter().enumerate() {
-        for (other, second) in &files[at + 1..] {
+    for (at, (place, name, file)) in files.iter().enumerate() {
+        for (other_place, other, second) in &files[at + 1..] {
             let call = || format!("Sink::rotate for {name} and {other}");
             let wanted =
                 "these are one file, and a rotated file has one sink; give each sink its own file";
-            faults.unless(!file.shares_rotation(second), call, wanted);
+            let mut found = Faults::default();
+            found.unless(!file.shares_rotation(second), call, wanted);
+            let places: Vec<_> = [*place, *other_place].into_iter().flatten().collect();
+            found.at(&places.join(" and "));
+            faults.append(&mut found);
         }
     }
 }
@@ -178,7 +188,7 @@ impl Sinks {
         let mut threads = Vec::new();
         let is_alone = opened.0.len() == 1 && !opened.lanes().any(|lane| lane.writer.is_remote());
         let mut index = 0;
-        for OpenSink { lanes, levels, patience, buffer_bytes } in opened.0 {
+        for OpenSink { lanes, levels, patience, buffer_bytes, .. } in opened.0 {
             let mut outputs = Vec::new();
             let mut streams = Vec::new();
             for OpenLane { writer, formatter, counts } in lanes {

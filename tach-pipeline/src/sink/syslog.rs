@@ -303,7 +303,11 @@ impl Syslog {
 ///
 /// See [`Syslog::facility`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "config",
+    derive(serde::Deserialize),
+    serde(rename_all = "snake_case", expecting = "the name of a facility")
+)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names are syslog's")]
 pub enum Facility {

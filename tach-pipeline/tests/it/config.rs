@@ -5,7 +5,7 @@ use std::fs;
 
 use log::Level;
 use serde_json::{Value, json};
-use tach_pipeline::{Config, Pipeline, WhenFull};
+use tach_pipeline::{Config, Pipeline, Sink, WhenFull};
 
 use crate::support::{Folder, LONG, Memory};
 
@@ -139,6 +139,27 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
 }
 
 #[test]
+fn null_is_like_no_key() {
+    let text = r#"{
+        "filter": null,
+        "queue_bytes": null,
+        "flush_interval": null,
+        "when_full": null,
+        "flush_on": null,
+        "sinks": [{
+            "to": {"file": {"path": "app.log", "mode": null, "sync": null, "rotate": null}},
+            "format": null,
+            "stall_timeout": null,
+            "buffer_bytes": null
+        }]
+    }"#;
+    let config: Config = serde_json::from_str(text).unwrap();
+    let without: Config =
+        serde_json::from_str(r#"{"sinks": [{"to": {"file": {"path": "app.log"}}}]}"#).unwrap();
+    assert_eq!(format!("{:?}", config.builder()), format!("{:?}", without.builder()));
+}
+
+#[test]
 fn the_program_adds_to_what_the_file_says() {
     let memory = Memory::default();
     let config: Config = toml::from_str("filter = 'off'\nredact = ['pin']").unwrap();
@@ -194,10 +215,11 @@ fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
 
 #[test]
 fn a_bad_value_is_an_error_that_names_the_key() {
+    let number = "expected a whole number, zero or more";
     let duration = "expected a number with a unit, such as \"250ms\", \"5s\" or \"14days\"";
     let cases = [
-        ("queue_bytes = -1", "queue_bytes: invalid value: integer `-1`, expected usize".to_owned()),
-        ("queue_bytes = '64k'", "queue_bytes: invalid type: string \"64k\", expected usize".into()),
+        ("queue_bytes = -1", format!("queue_bytes: invalid value: integer `-1`, {number}")),
+        ("queue_bytes = '64k'", format!("queue_bytes: invalid type: string \"64k\", {number}")),
         ("flush_at_exit = 'soon'", format!("flush_at_exit: invalid value: string \"soon\", {duration}")),
         ("flush_at_exit = 5", format!("flush_at_exit: invalid type: integer `5`, {duration}")),
         (
@@ -216,7 +238,7 @@ fn a_bad_value_is_an_error_that_names_the_key() {
         ),
         (
             "[[sinks]]\nto.file = { path = 'a', rotate = { daily = true, hourly = true } }",
-            "sinks[0]: `daily` and `hourly` exclude each other, expected one of them".into(),
+            "sinks[0].to.file.rotate: `daily` and `hourly` exclude each other, expected one of them".into(),
         ),
         (
             "[[sinks]]\nto = 'stderr'\nformat = { json = {}, logfmt = {} }",
@@ -227,6 +249,100 @@ fn a_bad_value_is_an_error_that_names_the_key() {
     for (text, expected) in cases {
         assert_eq!(refused(text), expected, "{text}");
     }
+}
+
+#[test]
+fn an_error_names_keys_and_no_type_of_rust() {
+    let cases = [
+        ("sinks = 'stderr'", "sinks: invalid type: string \"stderr\", expected a sequence"),
+        (
+            "sinks = ['stderr']",
+            "sinks[0]: invalid type: string \"stderr\", expected a table with the keys of a sink, such as `to`",
+        ),
+        (
+            "sinks = [{ to.file = 'app.log' }]",
+            "sinks[0].to.file: invalid type: string \"app.log\", expected a table with the keys of a file, such as `path`",
+        ),
+        (
+            "sinks = [{ to.stderr = true }]",
+            "sinks[0].to.stderr: invalid type: boolean `true`, expected a table with the keys of a stream, such as `colors`",
+        ),
+        (
+            "sinks = [{ to.file = { path = 'a', rotate = 'daily' } }]",
+            "sinks[0].to.file.rotate: invalid type: string \"daily\", expected a table with the keys of a rotation, such as `daily = true`",
+        ),
+        (
+            "sinks = [{ to = {} }]",
+            "sinks[0].to: the table is empty, expected a name and its options",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json = true }]",
+            "sinks[0].format.json: invalid type: boolean `true`, expected a table with the keys of the format, such as `digits`",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.line = true }]",
+            "sinks[0].format.line: invalid type: boolean `true`, expected a table with the keys of the format, such as `digits`",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.line = { ids = true, without_ids = true } }]",
+            "sinks[0].format.line: `ids` and `without_ids` exclude each other, expected one of them",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.bunyan = true }]",
+            "sinks[0].format.bunyan: invalid type: boolean `true`, expected a table with `name` and `host_name`",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.journal = true }]",
+            "sinks[0].format.journal: invalid type: boolean `true`, expected an empty table",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.with.service = 'fixed' }]",
+            "sinks[0].format.json.with.service: `fixed` needs a text, as in `{ fixed = \"shop\" }`",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.with.service.time = 5 }]",
+            "sinks[0].format.json.with.service.time: invalid type: integer `5`, expected an empty table",
+        ),
+        (
+            "sinks = [{ to.stderr = { colors = true, without_colors = true } }]",
+            "sinks[0].to.stderr: `colors` and `without_colors` exclude each other, expected one of them",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.levels = ['a', 'b'] }]",
+            "sinks[0].format.json.levels: invalid length 2, expected six texts or numbers, from slog's Critical to Trace",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.levels = [1, 2, 3, 4, 5, 6, 7] }]",
+            "sinks[0].format.json.levels: invalid length 7, expected six texts or numbers, from slog's Critical to Trace",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.json.levels = [true] }]",
+            "sinks[0].format.json.levels[0]: invalid type: boolean `true`, expected a text or a number",
+        ),
+        (
+            "sinks = [{ to = 'stderr', format.logfmt.offset = 'CET' }]",
+            "sinks[0].format.logfmt.offset: invalid value: string \"CET\", expected an offset from UTC, such as \"+01:00\"",
+        ),
+        (
+            "flush_on = 'error'",
+            "flush_on: invalid type: string \"error\", expected a table with `level` and `timeout`",
+        ),
+        (
+            "backtrace = 5",
+            "backtrace: invalid type: integer `5`, expected a table with `directives` and `records`",
+        ),
+    ];
+    for (text, expected) in cases {
+        let in_json: Value = toml::from_str(text).unwrap();
+        let error = serde_json::from_value::<Config>(in_json).unwrap_err().to_string();
+        assert_eq!(error, expected, "{text}");
+        assert_eq!(refused(text), expected, "{text}");
+    }
+    let whole = serde_json::from_str::<Config>("5").unwrap_err().to_string();
+    let expected = "invalid type: integer `5`, expected a table with the keys of a pipeline, such as `sinks` at line 1 column 1";
+    assert_eq!(whole, expected);
+    let policy = serde_json::from_value::<Config>(json!({"when_full": 5})).unwrap_err();
+    assert!(!policy.to_string().contains("enum WhenFull"), "{policy}");
 }
 
 #[test]
@@ -262,6 +378,17 @@ fn what_build_refuses_has_the_sinks_place_in_the_file() {
     for (fault, expected) in faults.iter().zip(expected) {
         assert!(fault.starts_with(expected), "{fault}\n{expected}");
     }
+    // A file that two sinks write is a fault of both.
+    let folder = Folder::new("shared");
+    let path = folder.path("app.log");
+    let file = json!({"to": {"file": {"path": path, "rotate": {"daily": true}}}});
+    let config = json!({"sinks": [{"to": "stderr"}, file, file]});
+    let config: Config = serde_json::from_value(config).unwrap();
+    let both = config.builder().build().unwrap_err().to_string();
+    assert!(both.starts_with("sinks[1] and sinks[2]: can't use Sink::rotate for "), "{both}");
+    let config: Config = serde_json::from_value(json!({"sinks": [file]})).unwrap();
+    let one = config.builder().sink(Sink::file(&path)).build().unwrap_err().to_string();
+    assert!(one.starts_with("sinks[0]: can't use Sink::rotate for "), "{one}");
     // The program's own sinks have none.
     let own = Pipeline::builder().sink(Memory::default().json().buffer_bytes(5)).build();
     assert!(own.unwrap_err().to_string().starts_with("can't use Sink::buffer_bytes(5) for memory"));
@@ -285,7 +412,26 @@ fn collectors_and_daemons_are_sinks() {
             "to = 'otlp'\nformat = 'json'",
             "sinks[0]: the receiver reads one format alone, expected no key `format`",
         ),
-        ("to.otlp.protocol = 'http/json'", "sinks[0]: `protocol` can't be \"http/json\": "),
+        (
+            "to.otlp.protocol = 'http/json'",
+            "sinks[0].to.otlp.protocol: \"http/json\" can't be used: it must be http/protobuf or grpc",
+        ),
+        (
+            "to.syslog = { at = 'local', rfc3164 = true, rfc5424 = true }",
+            "sinks[0].to.syslog: `rfc3164` and `rfc5424` exclude each other, expected one of them",
+        ),
+        (
+            "to.syslog.at = 'udp'",
+            "sinks[0].to.syslog.at: `udp` needs an address, as in `at.udp = \"host:514\"`",
+        ),
+        (
+            "to.syslog.at = {}",
+            "sinks[0].to.syslog.at: the table is empty, expected a name and its options",
+        ),
+        (
+            "to.syslog.at.udp = 514",
+            "sinks[0].to.syslog.at.udp: invalid type: integer `514`, expected an address, as in ",
+        ),
         ("to.syslog = { rfc3164 = true }", "sinks[0].to.syslog: missing field `at`"),
     ];
     for (text, expected) in cases {
@@ -301,4 +447,35 @@ fn debug_hides_headers() {
     let text = "[[sinks]]\nto.otlp.headers = { authorization = 'hush' }";
     let config: Config = toml::from_str(text).unwrap();
     assert!(!format!("{config:?}").contains("hush"), "{config:?}");
+}
+
+/// `serde_json` prints no line, so the whole message is `Config`'s own.
+#[cfg(feature = "otlp")]
+#[test]
+fn an_error_hides_a_collectors_key() {
+    let table = "expected a table of names and texts";
+    let text = "expected a text";
+    let cases = [
+        (json!("authorization=Bearer 71077345"), "headers: invalid type: a text", table),
+        (json!(71_077_345), "headers: invalid type: a number", table),
+        (json!(["Bearer 71077345"]), "headers: invalid type: sequence", table),
+        (json!({"api-key": 71_077_345}), "headers.api-key: invalid type: a number", text),
+        (json!({"api-key": -71_077_345}), "headers.api-key: invalid type: a number", text),
+        (json!({"api-key": 71_077_345.5}), "headers.api-key: invalid type: a number", text),
+        (json!({"api-key": {"a": "71077345"}}), "headers.api-key: invalid type: map", text),
+    ];
+    for (headers, found, wanted) in cases {
+        let sink = json!({"to": {"otlp": {"headers": headers}}});
+        let config = json!({"sinks": [sink]}).to_string();
+        let error = serde_json::from_str::<Config>(&config).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("sinks[0].to.otlp.{found}, {wanted}")), "{error}");
+        assert!(!error.contains("71077345"), "{error}");
+    }
+    for to in [json!("http://shop:71077345@collector"), json!(71_077_345)] {
+        let config = json!({"sinks": [{"to": {"otlp": to}}]}).to_string();
+        let error = serde_json::from_str::<Config>(&config).unwrap_err().to_string();
+        let wanted = "expected a table with the keys of a collector, such as `endpoint`";
+        assert!(error.starts_with("sinks[0].to.otlp: invalid type: a "), "{error}");
+        assert!(error.contains(wanted) && !error.contains("71077345"), "{error}");
+    }
 }

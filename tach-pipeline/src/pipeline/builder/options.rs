@@ -196,8 +196,9 @@ impl Builder {
     }
 
     /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
-    /// the keys' ASCII letters have. A key fits as a whole or by the part after its last dot: `password` also
-    /// hides `user.password`. `*` stands for any text: `*token*` hides `access_token`.
+    /// the keys' ASCII letters have. A key fits as a whole or by the part after its last dot:
+    /// `password` also hides `user.password`. `*` stands for any text: `*token*` hides
+    /// `access_token`.
     ///
     /// It applies to the fields of records, of loggers and of spans, and to the keys within nested
     /// values of serde and sval. It applies neither to messages nor to lines of
