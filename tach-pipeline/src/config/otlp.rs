@@ -122,7 +122,8 @@ fn with_tls<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Protocol>, D::Error> {
     let Some(name) = Option::<String>::deserialize(from)? else { return Ok(None) };
-    let wanted = |wanted| D::Error::custom(format!("{name:?} can't be used: {wanted}"));
+    // YAML gives an error that is made here the path of the table.
+    let wanted = |wanted| D::Error::custom(format!("`protocol` can't be {name:?}: {wanted}"));
     adapter::protocol(&name).map(Some).map_err(wanted)
 }
 

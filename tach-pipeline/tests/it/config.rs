@@ -414,7 +414,7 @@ fn collectors_and_daemons_are_sinks() {
         ),
         (
             "to.otlp.protocol = 'http/json'",
-            "sinks[0].to.otlp.protocol: \"http/json\" can't be used: it must be http/protobuf or grpc",
+            "sinks[0].to.otlp.protocol: `protocol` can't be \"http/json\": it must be http/protobuf or grpc",
         ),
         (
             "to.syslog = { at = 'local', rfc3164 = true, rfc5424 = true }",
