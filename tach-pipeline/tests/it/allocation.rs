@@ -4,7 +4,9 @@ use allocation_counter::measure;
 use log::Log as _;
 use tach_pipeline::{Guard, Pipeline};
 
-use crate::support::{LONG, Memory, Talks, subscriber};
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
+use crate::support::{LONG, Memory, Talks};
 
 const CALLS: usize = 1_000;
 const TIMES: usize = 10;

@@ -7,7 +7,9 @@ use tach_pipeline::Pipeline;
 #[cfg(feature = "tracing")]
 use tach_pipeline::Sink;
 
-use crate::support::{LONG, Memory, info, subscriber};
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
+use crate::support::{LONG, Memory, info};
 
 const MOST: usize = 4096;
 

@@ -7,7 +7,9 @@ use tach_core::{Anchor, Clock as _, Instant, ManualClock, UnixTime, event_time};
 use tach_log::{Format, Json, Line, Logfmt};
 use tach_pipeline::{Pipeline, Sink};
 
-use crate::support::{LONG, Memory, info, subscriber};
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
+use crate::support::{LONG, Memory, info};
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_500_000_000));
 

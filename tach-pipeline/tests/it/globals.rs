@@ -13,7 +13,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[cfg(unix)]
 use crate::exits::fork as forks;
-use crate::support::{LONG, subscriber};
+use crate::support::LONG;
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
 
 const WAY: &str = "TACH_PIPELINE_GLOBAL_WAY";
 const PATH: &str = "TACH_PIPELINE_GLOBAL_PATH";

@@ -12,7 +12,9 @@ use serde_json::json;
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 
-use crate::support::{LONG, Memory, Talks, info, subscriber, talkative};
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
+use crate::support::{LONG, Memory, Talks, info, talkative};
 
 #[test]
 fn a_value_may_log_when_it_is_printed() {

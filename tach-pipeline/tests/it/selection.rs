@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use tach_core::{ManualClock, UnixTime};
 use tach_pipeline::Pipeline;
 
-use crate::support::{LONG, Memory, subscriber};
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
+use crate::support::{LONG, Memory};
 
 fn log_at(pipeline: &Pipeline, level: Level, target: &str, message: &str) {
     let mut record = Record::builder();

@@ -4,7 +4,9 @@ use serde_json::Value;
 use tach_log::{Json, Part};
 use tach_pipeline::Pipeline;
 
-use crate::support::{LONG, Memory, in_subscriber, info, subscriber};
+use crate::support::{LONG, Memory, info};
+#[cfg(feature = "tracing")]
+use crate::support::{in_subscriber, subscriber};
 
 fn json() -> Json {
     let json =

@@ -6,7 +6,9 @@ use core::fmt;
 use serde_json::{Value, json};
 use tach_pipeline::Pipeline;
 
-use crate::support::{LONG, Memory, subscriber};
+#[cfg(feature = "tracing")]
+use crate::support::subscriber;
+use crate::support::{LONG, Memory};
 
 #[derive(Debug)]
 struct Failed(&'static str, Option<Box<Failed>>);
