@@ -1,8 +1,7 @@
 //! The pipeline as a subscriber of its own, for programs without other layers.
 //!
-//! The registry of tracing-subscriber serves any number of layers: each span has a slot in a slab
-//! that is cleared and locked, a map for what layers keep, and a second count of its parents. One
-//! layer needs none of that.
+//! The registry of tracing-subscriber serves any number of layers: for each span it keeps a map of
+//! what the layers know of the span. The pipeline alone needs no such map.
 
 mod current;
 mod free;
