@@ -181,7 +181,7 @@ pub fn write_plain(to: &mut Vec<u8>, value: Value<'_>) {
 
 /// Calls `f` with the text of any other value, or with a text itself.
 #[inline]
-fn with_text<R>(value: Value<'_>, f: impl FnOnce(&str) -> R) -> R {
+pub(crate) fn with_text<R>(value: Value<'_>, f: impl FnOnce(&str) -> R) -> R {
     let mut integer = itoa::Buffer::new();
     let mut float = zmij::Buffer::new();
     let joined;

@@ -21,7 +21,7 @@ pub(super) fn is_plain(key: &str) -> bool {
 
 /// Returns whether a key may stand as it is.
 pub(super) fn may_stand(key: &str) -> bool {
-    !key.is_empty() && key.chars().all(stands)
+    is_plain(key) || !key.is_empty() && key.chars().all(stands)
 }
 
 /// Returns `key` with `_` for each character that would need quotes, since a key can't be quoted.

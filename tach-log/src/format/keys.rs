@@ -36,7 +36,10 @@ impl Names {
             names.into_inner()
         });
         let mut name = key.to_owned();
-        let mut number = taken.get(key).copied().unwrap_or_default();
+        let Some(mut number) = taken.get(key).copied() else {
+            taken.insert(name.clone(), 0);
+            return name;
+        };
         while taken.contains_key(&name) {
             number += 1;
             name.truncate(key.len());
@@ -45,8 +48,7 @@ impl Names {
                 name.push_str(&number.to_string());
             }
         }
-        taken.insert(key.to_owned(), number);
-        taken.entry(name.clone()).or_default();
+        taken.extend([(key.to_owned(), number), (name.clone(), 0)]);
         name
     }
 

@@ -2,6 +2,7 @@
 
 mod faults;
 mod own;
+mod sieve;
 mod syntax;
 
 use std::io;
@@ -9,6 +10,7 @@ use std::io;
 use log::Level;
 
 pub(super) use self::own::{Kind, Own};
+use self::sieve::Sieve;
 pub use self::syntax::Style;
 pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Syntax};
 use super::ids::{Id, SPAN_ID, TRACE_ID};
@@ -66,6 +68,16 @@ pub(super) struct Layout {
     pub(super) lists_sources: bool,
     /// Where fields stand that a service's schema does not name.
     pub(super) own: Own,
+    sieves: Sieves,
+}
+
+/// What most fields are not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sieves {
+    /// The keys of fields that are renamed.
+    renamed: Sieve,
+    /// The names that own fields can't have, and the objects around them if dots are paths.
+    defined: Sieve,
 }
 
 /// Fields of one key, and the key that they get.
@@ -123,7 +135,22 @@ impl Layout {
             missed: Vec::new(),
             lists_sources: syntax == Syntax::Json,
             own: Own::ANY,
+            sieves: Sieves::default(),
         }
+    }
+
+    /// Returns the layout ready to write. Without this call after the last change, fields have
+    /// names that they can't have.
+    pub(super) fn ready(mut self) -> Self {
+        let mut sieves = Sieves::default();
+        self.renamed.iter().for_each(|renamed| sieves.renamed.insert(&renamed.field));
+        for name in self.defined() {
+            sieves.defined.insert(name);
+            let dots = name.match_indices('.').filter(|_| self.own.nests);
+            dots.for_each(|(dot, _)| sieves.defined.insert(&name[..dot]));
+        }
+        self.sieves = sieves;
+        self
     }
 
     /// Adds a part, or renames it if the layout has it. A part that had the key is replaced.
@@ -202,13 +229,15 @@ impl Layout {
                 };
             }
             if self.own.changes_values() {
-                self.own.write_name(&mut name, key);
+                name.clear();
+                name.push_str(self.own.object);
+                name.push_str(key);
                 if !self.is_unchanged(key, &name) {
                     name = self.other_name(key, event, &mut names);
                 }
-                return Kind::Scalar.pass(value, |value| each(key, &name, value));
+                return Kind::Label.pass(value, |value| each(key, &name, value));
             }
-            if self.syntax.may_stand(key) && !self.denies(key) {
+            if self.is_unchanged(key, key) {
                 return each(key, key, value);
             }
             each(key, &self.other_name(key, event, &mut names), value)
@@ -219,22 +248,49 @@ impl Layout {
     /// Returns the name of a field that is not renamed and whose name is in use or may be.
     #[cold]
     fn other_name(&self, key: &str, event: &Event<'_>, names: &mut Names) -> String {
-        names.free(&self.own.name(self.syntax, key), &|is| self.reserves(is), &|is| {
+        names.free(&self.own_name(key), &|is| self.reserves(is), &|is| {
             event.has_key(&|key| {
-                let name = self.own.name(self.syntax, key);
-                self.is_unchanged(key, &name) && is(&name)
+                // Of most keys that have another name, the name need not be made.
+                self.own.keeps(self.syntax, key) && {
+                    let name = self.own_name(key);
+                    self.is_unchanged(key, &name) && is(&name)
+                }
             })
         })
     }
 
+    /// Returns the name of a field that is not renamed, unless the name is in use.
+    fn own_name(&self, key: &str) -> String {
+        if !self.own.nests {
+            return self.own.name(self.syntax, key);
+        }
+        if self.defined().any(|defined| own::is_within(key, defined)) {
+            return key.replace('.', "_");
+        }
+        let end = if self.defined().any(|defined| own::is_within(defined, key)) { "_" } else { "" };
+        self.own.name(self.syntax, key) + end
+    }
+
+    /// Returns whether a service would read a key as a member of a value that the service defines,
+    /// or as an object around one.
+    fn shares_path(&self, key: &str) -> bool {
+        let is_shared = |defined| own::is_within(key, defined) || own::is_within(defined, key);
+        let may_share =
+            || self.sieves.defined.may_have(key) || self.sieves.defined.may_have_beginning(key);
+        self.own.nests && may_share() && self.defined().any(is_shared)
+    }
+
     /// Returns whether the name of a field needs no change and no other key leads to the name.
     fn is_unchanged(&self, key: &str, name: &str) -> bool {
-        self.own.keeps(self.syntax, key) && !self.denies(name)
+        self.own.keeps(self.syntax, key) && !self.shares_path(key) && !self.denies(name)
     }
 
     /// Returns the other key of a field, unless another field has it or the value is of another
     /// kind.
     fn renamed(&self, event: &Event<'_>, key: &str, value: Value<'_>) -> Option<&Renamed> {
+        if !self.sieves.renamed.may_have(key) {
+            return None;
+        }
         let at = self.renamed.iter().position(|renamed| renamed.field == key)?;
         let (before, renamed) = (&self.renamed[..at], &self.renamed[at]);
         let is_before =
@@ -300,20 +356,26 @@ impl Layout {
 
     /// Returns whether a field can't have this name.
     fn denies(&self, name: &str) -> bool {
-        self.fixed_parts().any(|part| part.key == name) || self.is_defined(&|other| other == name)
+        self.sieves.defined.may_have(name)
+            && (self.fixed_parts().any(|part| part.key == name)
+                || self.reserved().any(|reserved| reserved == name))
     }
 
-    /// Returns whether any name that own fields can't have is as `is` says: the keys of the parts
-    /// and of renamed fields, and the names that a service's schema defines.
+    /// Returns whether any name that own fields can't have is as `is` says.
     fn reserves(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        self.parts.iter().any(|part| is(&part.key)) || self.is_defined(is)
+        self.defined().any(is)
     }
 
-    /// Returns whether any key of renamed fields, or any name that a service's schema defines, is
-    /// as `is` says.
-    fn is_defined(&self, is: &dyn Fn(&str) -> bool) -> bool {
-        self.renamed.iter().any(|renamed| is(&renamed.key))
-            || self.own.reserved.iter().any(|name| is(name))
+    /// Returns the names that own fields can't have: the keys of the parts and of renamed fields,
+    /// and the names that a service's schema defines.
+    fn defined(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| part.key.as_str()).chain(self.reserved())
+    }
+
+    /// Returns the keys of renamed fields, and the names that a service's schema defines.
+    fn reserved(&self) -> impl Iterator<Item = &str> {
+        let renamed = self.renamed.iter().map(|renamed| renamed.key.as_str());
+        renamed.chain(self.own.reserved.iter().copied())
     }
 
     /// Writes the value of a part that the event has.

@@ -64,8 +64,9 @@ const WIDEST: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
     style: Style,
-    has_level: bool,
     time: Option<Time>,
+    has_level: bool,
+    has_target: bool,
     has_ids: bool,
     target_width: usize,
 }
@@ -92,8 +93,9 @@ impl Line {
     pub const fn new() -> Self {
         Self {
             style: Style::Full,
-            has_level: true,
             time: Some(Time::DEFAULT),
+            has_level: true,
+            has_target: true,
             has_ids: true,
             target_width: 0,
         }
@@ -180,6 +182,20 @@ impl Line {
     #[must_use]
     pub const fn without_level(mut self) -> Self {
         self.has_level = false;
+        self
+    }
+
+    /// Leaves out the target, such as the module `app::db`. A [compact](Self::compact) line still
+    /// ends with the names of the spans.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::tracing().without_target();
+    /// ```
+    #[must_use]
+    pub const fn without_target(mut self) -> Self {
+        self.has_target = false;
         self
     }
 
@@ -286,8 +302,9 @@ impl Line {
         let is_compact = self.style == Style::Compact;
         let start = to.len();
         self.write_head::<COLORS>(event, to);
-        if !is_compact && !event.target().is_empty() {
-            self.write_target::<COLORS>(event, to);
+        let target = self.target_of(event);
+        if !is_compact && !target.is_empty() {
+            self.write_target::<COLORS>(target, to);
         }
         if !event.message().is_empty() {
             to.push(b' ');
@@ -322,8 +339,8 @@ impl Line {
             Ok(())
         })?;
         write_ids::<COLORS>(ids, to);
-        if is_compact && (!event.target().is_empty() || event.has_spans()) {
-            write_end::<COLORS>(event, to)?;
+        if is_compact && (!target.is_empty() || event.has_spans()) {
+            write_end::<COLORS>(target, event, to)?;
         }
         // Nothing stands before the first part.
         if to.get(start) == Some(&b' ') {
@@ -363,11 +380,17 @@ impl Line {
         if self.has_ids { Ids::of(event) } else { None }
     }
 
-    fn write_target<const COLORS: bool>(&self, event: &Event<'_>, to: &mut Vec<u8>) {
+    /// Returns the target that the line has, or an empty text.
+    #[inline]
+    fn target_of<'a>(&self, event: &Event<'a>) -> &'a str {
+        if self.has_target { event.target() } else { "" }
+    }
+
+    fn write_target<const COLORS: bool>(&self, target: &str, to: &mut Vec<u8>) {
         to.push(b' ');
         let start = to.len();
         faint::<COLORS>(to, |to| {
-            escape::write::<false>(to, event.target());
+            escape::write::<false>(to, target);
             to.push(b':');
         });
         if self.target_width > 0 {
@@ -405,6 +428,7 @@ impl Format for Line {
         let mut faults: Vec<_> = self.time.and_then(Time::fault).into_iter().collect();
         let width = self.target_width;
         let wrong = match self.style {
+            _ if !self.has_target => Some("without_target() leaves the target out"),
             Style::Full => (width > WIDEST).then_some("a target has 256 columns at most"),
             Style::Compact => Some("a compact line ends with the target, so leave the width out"),
             Style::Tracing | Style::TracingCompact => {
@@ -419,15 +443,19 @@ impl Format for Line {
 }
 
 /// Writes the target and the names of the spans at the end of a compact line.
-fn write_end<const COLORS: bool>(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+fn write_end<const COLORS: bool>(
+    target: &str,
+    event: &Event<'_>,
+    to: &mut Vec<u8>,
+) -> io::Result<()> {
     to.push(b' ');
     if COLORS {
         to.extend_from_slice(FAINT);
     }
     to.push(b'[');
-    escape::write::<false>(to, event.target());
+    escape::write::<false>(to, target);
     if event.has_spans() {
-        if !event.target().is_empty() {
+        if !target.is_empty() {
             to.push(b' ');
         }
         span_names(to, event)?;

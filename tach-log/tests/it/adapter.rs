@@ -179,6 +179,8 @@ fn a_compact_line_ends_with_the_spans_and_dims_all_but_the_event() {
     let parts = Parts { fields: &InSpans, has_spans: true, ..parts("INFO") };
     let line = |parts| written(&Line::compact(), &event(parts));
     assert_eq!(line(parts), "00:00:00.000 INFO  two\\nlines k=1 [app outer:in\\ner]\n");
+    let without_target = written(&Line::compact().without_target(), &event(parts));
+    assert_eq!(without_target, "00:00:00.000 INFO  two\\nlines k=1 [outer:in\\ner]\n");
     let (faint, plain) = ("\u{1b}[2m", "\u{1b}[0m");
     let level = format!("\u{1b}[32mINFO{plain} ");
     let colored = format!(

@@ -223,7 +223,7 @@ fn ecs_has_the_fields_of_its_specification() {
             ("process.thread.id", "long", true),
             ("service.name", "text", true),
             ("error.message", "text", true),
-            ("labels.labels_k", "long", true),
+            ("labels.labels_k", "text", true),
         ],
     );
     let start =
@@ -356,7 +356,7 @@ fn the_default_of_logfmt_as_a_layout_writes_as_the_default() {
 #[test]
 fn a_format_reports_options_that_have_no_effect() {
     let offset = || "+01:00".parse().unwrap();
-    let cases: [(&dyn Format, &str); 16] = [
+    let cases: [(&dyn Format, &str); 17] = [
         (
             &Json::new().rename("ts", "time"),
             "Json::rename(\"ts\", \"time\"): \"ts\" is the key of a part, and rename is for \
@@ -411,6 +411,10 @@ fn a_format_reports_options_that_have_no_effect() {
             "Line::target_width(9): a compact line ends with the target, so leave the width out",
         ),
         (
+            &Line::new().without_target().target_width(9),
+            "Line::target_width(9): without_target() leaves the target out",
+        ),
+        (
             &Line::new().target_width(257),
             "Line::target_width(257): a target has 256 columns at most",
         ),
@@ -458,7 +462,10 @@ fn a_line_s_parts_are_chosen() {
         (Line::new().digits(3), "2023-11-14T22:13:20.123Z WARN  app::db: said k=1\n"),
         (Line::new().without_time(), "WARN  app::db: said k=1\n"),
         (Line::new().without_time().without_level(), "app::db: said k=1\n"),
+        (Line::new().without_time().without_target(), "WARN  said k=1\n"),
         (Line::compact().without_level().digits(0), "22:13:20 said k=1 [app::db]\n"),
+        (Line::compact().without_target().digits(0), "22:13:20 WARN  said k=1\n"),
+        (Line::tracing().without_time().without_target(), " WARN said k=1\n"),
         (
             Line::compact().offset("+05:30".parse().unwrap()),
             "03:43:20.123 WARN  said k=1 [app::db]\n",

@@ -7,7 +7,7 @@ use tach_log::Json;
 
 /// Names that the schemas define, and names that lead to them. Each field has a value of a type
 /// that is wrong for the most of them.
-const HOSTILE: [&str; 46] = [
+const HOSTILE: [&str; 76] = [
     "user",
     "host",
     "url",
@@ -54,6 +54,36 @@ const HOSTILE: [&str; 46] = [
     "logging.googleapis.com/labels",
     "logging.googleapis.com/insertId",
     "logging.googleapis.com/trace_sampled",
+    "logging.googleapis.com/trace",
+    "logging.googleapis.com/logName",
+    "logging.googleapis.com/",
+    "timeNanos",
+    "kubernetes",
+    "exception",
+    "transaction.id",
+    "dd",
+    "dd.trace_id",
+    "dd.trace_id.x",
+    "syslog",
+    "syslog.hostname",
+    "contextMap",
+    "status.code",
+    "message.text",
+    "error.message.x",
+    "logger",
+    "logger.name",
+    "host.name",
+    "host_name",
+    "user.name",
+    "",
+    " ",
+    "\u{1c}\t",
+    "_",
+    "a.",
+    ".a",
+    "a..b",
+    "*",
+    "_id",
 ];
 
 /// Members, and whether a value has the type of the member.
@@ -116,6 +146,7 @@ fn is_date(value: &Value) -> bool {
 fn ecs_holds_with_any_fields() {
     let types: Types<'_> = &[
         ("@timestamp", is_date),
+        ("transaction.id", Value::is_string),
         ("log.level", Value::is_string),
         ("message", Value::is_string),
         ("ecs.version", Value::is_string),
@@ -139,7 +170,9 @@ fn ecs_holds_with_any_fields() {
                 continue;
             };
             assert!(!label.contains(['.', '*', '\\']), "{key}");
-            assert!(!value.is_object() && !value.is_array(), "{key}: {value}");
+            assert!(label.contains(|c: char| !c.is_whitespace() && !c.is_control()), "{key:?}");
+            // A number would map the label, and another event's text would be refused.
+            assert!(value.is_string() || value.is_null(), "{key}: {value}");
         }
     }
     let event = &events(&Json::ecs())[1 + 4];
@@ -165,10 +198,17 @@ fn google_cloud_holds_with_any_fields() {
         ("logging.googleapis.com/insertId", never),
         ("logging.googleapis.com/trace_sampled", never),
         ("logging.googleapis.com/labels", never),
+        ("timeNanos", never),
+        ("log", never),
+        ("kubernetes", never),
+        ("exception", Value::is_string),
     ];
     for event in events(&Json::google_cloud()) {
         assert_eq!(event["message"], "said");
         let event = event.as_object().unwrap();
+        let is_known = |key: &String| types.iter().any(|(name, _)| name == key);
+        let special = |key: &&String| key.starts_with("logging.googleapis.com/");
+        assert!(event.keys().filter(special).all(is_known), "{event:?}");
         for (key, is_right) in types {
             assert!(event.get(*key).is_none_or(is_right), "{key}: {:?}", event[*key]);
         }
@@ -203,7 +243,12 @@ fn datadog_holds_with_any_fields() {
         ("error.message", Value::is_string),
         ("error.kind", Value::is_string),
         ("error.stack", Value::is_string),
+        ("trace_id", Value::is_string),
+        ("dd.trace_id", Value::is_string),
         ("error", never),
+        ("syslog", never),
+        ("dd", never),
+        ("logger", never),
         ("host", never),
         ("service", never),
         ("level", never),
@@ -215,5 +260,16 @@ fn datadog_holds_with_any_fields() {
         for (key, is_right) in types {
             assert!(event.get(*key).is_none_or(is_right), "{key}: {:?}", event[*key]);
         }
+        // A reader that takes dots as paths finds one value for each name.
+        for (name, _) in types {
+            let within = format!("{name}.");
+            let below = event.keys().find(|key| key.starts_with(&within));
+            let may_have = ["error", "dd", "logger", "syslog"].contains(name);
+            assert!(may_have || below.is_none(), "{below:?} below {name}");
+        }
+    }
+    let event = &events(&Json::datadog())[0];
+    for key in ["host_name_", "status_code", "error_message_x", "syslog_", "user.name"] {
+        assert_eq!(event[key], "text", "{key}");
     }
 }

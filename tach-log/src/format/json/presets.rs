@@ -12,18 +12,22 @@ impl Json {
     ///
     /// Elasticsearch refuses a document with a value of another type than its schema's. Therefore:
     ///
-    /// - `err`, or else `error` or `exception.message`, is the text `error.message`; `error.type`
-    ///   and `exception.type` are `error.type`; `error.stack_trace`, `exception.stacktrace` and
-    ///   `backtrace` are `error.stack_trace`; `trace_id` is `trace.id`, and `span_id` is `span.id`.
-    ///   Each is a text, whatever the event's value was.
+    /// - `error.message`, or else `err`, `error` or `exception.message`, is the text
+    ///   `error.message`; `error.type` and `exception.type` are `error.type`; `error.stack_trace`,
+    ///   `exception.stacktrace` and `backtrace` are `error.stack_trace`; `trace.id` and `trace_id`
+    ///   are `trace.id`, `span.id` and `span_id` are `span.id`, and `transaction.id` keeps its
+    ///   name. Each is a text, whatever the event's value was.
     /// - Beside a sink of spans, `trace.id` and `span.id` are the ids of the span around the event,
     ///   unless a field is one of them.
     /// - All other fields are [`labels`][labels]: `user` is `labels.user`. `_` stands for each `.`,
-    ///   `*` and `\` in their keys, and an object or a list is written as its text. The names of
-    ///   the spans are `labels.span`.
+    ///   `*` and `\` in their keys, and for a key that is empty or blank. Each value is a text, as
+    ///   ECS stores labels: an index maps a label by the first value that it sees, and would refuse
+    ///   a text after a number. The names of the spans are `labels.span`.
     /// - [`rename`](Self::rename) writes a field of ECS that the program sets with the right type:
     ///   `rename("status", "http.response.status_code")`. Add `service.name` and others that are
     ///   the same for all events by [`with`](Self::with).
+    /// - Each new label is a field of the index, of which an index has 1,000 by default. If clients
+    ///   choose keys, map `labels` as `flattened` with an `ignore_above`.
     /// - The path of the module is `log.origin.function`: a record does not name its function.
     ///
     /// [labels]: https://www.elastic.co/guide/en/ecs/current/ecs-base.html
@@ -53,8 +57,12 @@ impl Json {
                 ("span.id", What::Id(Id::Span)),
             ],
             &[
+                ("trace.id", "trace.id"),
                 ("trace_id", "trace.id"),
+                ("span.id", "span.id"),
                 ("span_id", "span.id"),
+                ("transaction.id", "transaction.id"),
+                ("error.message", "error.message"),
                 ("err", "error.message"),
                 ("error", "error.message"),
                 ("exception.message", "error.message"),
@@ -64,7 +72,7 @@ impl Json {
                 ("exception.stacktrace", "error.stack_trace"),
                 ("backtrace", "error.stack_trace"),
             ],
-            Own { object: "labels.", reserved: &[] },
+            Own { object: "labels.", ..Own::ANY },
         )
         .with("ecs.version", "8.11.0")
         .join_sources()
@@ -80,9 +88,9 @@ impl Json {
     ///
     /// Errors have the `@type` of Error Reporting. `labels` is the entry's labels if it is an
     /// object of texts; `exception.stacktrace` or `backtrace` is `stack_trace`. `_` follows the key
-    /// of a field that the agents would read as another part of the entry, as `httpRequest_`, since
-    /// a value of another type makes them refuse or change the entry. [`rename`](Self::rename)
-    /// writes such a part on purpose.
+    /// of a field that the agents would read as another part of the entry, as `httpRequest_`, and
+    /// stands for the slash of `logging.googleapis.com/`, since a value of another type makes them
+    /// refuse or change the entry. [`rename`](Self::rename) writes such a part on purpose.
     ///
     /// [google]: https://cloud.google.com/logging/docs/structured-logging
     /// [trace]: https://cloud.google.com/trace/docs/trace-log-integration
@@ -108,29 +116,36 @@ impl Json {
                 ("logging.googleapis.com/trace_sampled", What::Id(Id::IsSampled)),
             ],
             &[
+                ("logging.googleapis.com/trace", "logging.googleapis.com/trace"),
                 ("trace_id", "logging.googleapis.com/trace"),
+                ("logging.googleapis.com/spanId", "logging.googleapis.com/spanId"),
                 ("span_id", "logging.googleapis.com/spanId"),
                 ("exception.stacktrace", "stack_trace"),
                 ("backtrace", "stack_trace"),
+                ("exception", "exception"),
             ],
-            Own { object: "", reserved: &GOOGLE_CLOUD },
+            Own { reserved: &GOOGLE_CLOUD, prefix: GOOGLE_CLOUD_PREFIX, ..Own::ANY },
         )
-        .change(|layout| layout.add_renaming(&[("labels", LABELS)], Kind::Texts))
+        .change(|layout| {
+            layout.add_renaming(&[(LABELS, LABELS), ("labels", LABELS)], Kind::Texts);
+        })
         .levels(["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "DEBUG"])
         .digits(9)
     }
 
     /// Creates a layout of [Datadog's reserved and standard attributes][datadog].
     ///
-    /// `err`, or else `error` or `exception.message`, is the text `error.message`; `error.kind`,
-    /// `error.type` and `exception.type` are `error.kind`; `error.stack`, `exception.stacktrace`
-    /// and `backtrace` are `error.stack`. `_` follows the key of a field that Datadog would read as
-    /// the log's host, service, status, time or message, as `host_`. Add `service`, `host` and
-    /// others by [`with`](Self::with).
+    /// `error.message`, or else `err`, `error` or `exception.message`, is the text `error.message`;
+    /// `error.kind`, `error.type` and `exception.type` are `error.kind`; `error.stack`,
+    /// `exception.stacktrace` and `backtrace` are `error.stack`. `_` follows the key of a field
+    /// that Datadog would read as the log's host, service, status, time or message, as `host_`.
+    /// Datadog reads a dot as the path to a member, so `_` also follows `syslog`, which contains
+    /// `syslog.hostname`, and stands for the dot of `host.name`. Add `service`, `host` and others
+    /// by [`with`](Self::with).
     ///
     /// Beside a sink of spans, `dd.trace_id` and `dd.span_id` are the ids of the span around the
     /// event in [Datadog's form][ids]: decimal numbers of 64 bits as texts, the lower half of the
-    /// trace's id. A field `trace_id` keeps its name.
+    /// trace's id. A field `trace_id` keeps its name, as a text.
     ///
     /// [ids]: https://docs.datadoghq.com/tracing/connect_logs_and_traces/opentelemetry/
     /// [datadog]: https://docs.datadoghq.com/logs/log_configuration/attributes_naming_convention/
@@ -154,6 +169,11 @@ impl Json {
                 ("dd.span_id", What::Id(Id::DecimalSpan)),
             ],
             &[
+                ("trace_id", "trace_id"),
+                ("span_id", "span_id"),
+                ("dd.trace_id", "dd.trace_id"),
+                ("dd.span_id", "dd.span_id"),
+                ("error.message", "error.message"),
                 ("err", "error.message"),
                 ("error", "error.message"),
                 ("exception.message", "error.message"),
@@ -164,7 +184,7 @@ impl Json {
                 ("exception.stacktrace", "error.stack"),
                 ("backtrace", "error.stack"),
             ],
-            Own { object: "", reserved: &DATADOG },
+            Own { reserved: &DATADOG, nests: true, ..Own::ANY },
         )
         .levels(["critical", "error", "warn", "info", "debug", "trace"])
         .digits(3)
@@ -193,7 +213,7 @@ impl Json {
             (TRACE_ID, What::Id(Id::Trace)),
             (SPAN_ID, What::Id(Id::Span)),
         ];
-        preset(&parts, &[], Own { object: "", reserved: &[] })
+        preset(&parts, &[], Own::ANY)
             .with("v", 0)
             .with("name", name)
             .with("hostname", host_name)
@@ -214,27 +234,31 @@ fn preset(parts: &[(&str, What)], renamed: &[(&str, &str)], own: Own) -> Json {
 /// Google Cloud's key of the labels of an entry.
 const LABELS: &str = "logging.googleapis.com/labels";
 
-/// What Google Cloud's agents take out of the payload
-/// (<https://cloud.google.com/logging/docs/structured-logging#structured_logging_special_fields>)
-/// and what Error Reporting reads as objects.
-const GOOGLE_CLOUD: [&str; 10] = [
+/// The prefix of Google Cloud's own keys: each agent takes others of them out of the payload.
+const GOOGLE_CLOUD_PREFIX: &str = "logging.googleapis.com/";
+
+/// The other keys that Google Cloud's agents take out of the payload
+/// (<https://cloud.google.com/logging/docs/structured-logging#structured_logging_special_fields>).
+/// The legacy agent, fluent-plugin-google-cloud, replaces the payload by `log`, reads `timeNanos`
+/// before `time`, and fails at a `kubernetes` that is no object. Error Reporting reads the last
+/// three as objects or as times.
+const GOOGLE_CLOUD: [&str; 11] = [
     "httpRequest",
-    "logging.googleapis.com/insertId",
-    "logging.googleapis.com/operation",
-    "logging.googleapis.com/trace_sampled",
     "timestamp",
     "timestampSeconds",
     "timestampNanos",
+    "timeNanos",
+    "log",
+    "kubernetes",
+    "docker",
     "serviceContext",
     "context",
     "eventTime",
 ];
 
 /// The keys that Datadog reads as reserved attributes unless it is configured otherwise
-/// (<https://docs.datadoghq.com/logs/log_configuration/pipelines/#preprocessing>), and `error`,
-/// which is an object.
-const DATADOG: [&str; 24] = [
-    "error",
+/// (<https://docs.datadoghq.com/logs/log_configuration/pipelines/#preprocessing>).
+const DATADOG: [&str; 27] = [
     "host",
     "hostname",
     "syslog.hostname",
@@ -258,4 +282,8 @@ const DATADOG: [&str; 24] = [
     "log",
     "dd.env",
     "dd.version",
+    "contextMap.dd.trace_id",
+    "contextMap.dd.span_id",
+    "named_tags.dd.trace_id",
+    "named_tags.dd.span_id",
 ];

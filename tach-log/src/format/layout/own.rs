@@ -2,7 +2,7 @@
 
 use super::Syntax;
 use crate::format::nested;
-use crate::value::Value;
+use crate::value::{Value, with_text};
 
 /// Google Cloud's type of an event that Error Reporting reads
 /// (<https://cloud.google.com/error-reporting/docs/formatting-error-messages>).
@@ -20,51 +20,85 @@ pub(in crate::format) struct Own {
     pub(in crate::format) object: &'static str,
     /// The names that the schema defines and no part or renamed field writes.
     pub(in crate::format) reserved: &'static [&'static str],
+    /// The service's own prefix of names, with a slash at its end. Empty if the service has none.
+    pub(in crate::format) prefix: &'static str,
+    /// Whether the service reads `a.b` as the member `b` of the object `a`.
+    pub(in crate::format) nests: bool,
 }
 
 impl Own {
     /// No schema.
-    pub(super) const ANY: Self = Self { object: "", reserved: &[] };
+    pub(in crate::format) const ANY: Self =
+        Self { object: "", reserved: &[], prefix: "", nests: false };
 
-    /// Returns whether own fields are scalars in a flat object.
+    /// Returns whether own fields are texts in a flat object.
     pub(super) const fn changes_values(self) -> bool {
         !self.object.is_empty()
     }
 
     /// Returns whether the name of a field contains its key as it is.
+    #[inline]
     pub(super) fn keeps(self, syntax: Syntax, key: &str) -> bool {
-        if self.object.is_empty() { syntax.may_stand(key) } else { !key.contains(REPLACED) }
+        if self.object.is_empty() {
+            syntax.may_stand(key) && !self.has_prefix(key)
+        } else {
+            stands_in_object(key)
+        }
+    }
+
+    fn has_prefix(self, key: &str) -> bool {
+        !self.prefix.is_empty() && key.starts_with(self.prefix)
     }
 
     /// Returns the name of a field, unless it is in use.
     pub(super) fn name(self, syntax: Syntax, key: &str) -> String {
+        if self.has_prefix(key) {
+            return key.replacen('/', "_", 1);
+        }
         if self.object.is_empty() {
             return syntax.key(key).into_owned();
         }
-        let mut name = String::new();
-        self.write_name(&mut name, key);
+        let mut name = String::with_capacity(self.object.len() + key.len());
+        name.push_str(self.object);
+        if is_blank(key) {
+            name.push('_');
+        } else {
+            name.extend(key.chars().map(|c| if REPLACED.contains(&c) { '_' } else { c }));
+        }
         name
     }
+}
 
-    /// Replaces `name` by the name of a field in the flat object, unless it is in use.
-    pub(super) fn write_name(self, name: &mut String, key: &str) {
-        name.clear();
-        name.push_str(self.object);
-        if key.contains(REPLACED) {
-            name.push_str(&key.replace(REPLACED, "_"));
-        } else {
-            name.push_str(key);
+/// Returns whether a key needs no change in a flat object.
+fn stands_in_object(key: &str) -> bool {
+    let mut has_visible = false;
+    for byte in key.bytes() {
+        if REPLACED.contains(&char::from(byte)) {
+            return false;
         }
+        has_visible |= byte.is_ascii_graphic();
     }
+    has_visible || !is_blank(key)
+}
+
+/// Returns whether Elasticsearch refuses a document with this key in a flat object: a key without a
+/// visible character, by the definition of whitespace of Java or of Unicode.
+fn is_blank(key: &str) -> bool {
+    key.chars().all(|c| c.is_whitespace() || c.is_control())
+}
+
+/// Returns whether the name `within` is below `object` for a reader that takes dots as paths.
+pub(super) fn is_within(within: &str, object: &str) -> bool {
+    within.strip_prefix(object).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// A kind of value that a service's schema requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format) enum Kind {
-    /// Any other value is written as its text.
+    /// A text. Any other value is written as its text, except `null`, which keeps its key.
     Text,
-    /// An object or a list is written as its text.
-    Scalar,
+    /// A text or `null`. Any other value is written as its text.
+    Label,
     /// An object of texts. Any other value keeps its key.
     Texts,
 }
@@ -83,12 +117,11 @@ impl Kind {
 
     /// Calls `f` with the value as one of this kind.
     pub(super) fn pass<R>(self, value: Value<'_>, f: impl FnOnce(Value<'_>) -> R) -> R {
-        match (self, value) {
-            (Self::Text | Self::Scalar, Value::Json(json)) => f(Value::Str(json)),
-            (Self::Text, Value::Str(_) | Value::Error(_)) | (Self::Scalar | Self::Texts, _) => {
-                f(value)
-            }
-            (Self::Text, value) => f(Value::Str(&value.to_string())),
+        match value {
+            Value::Null | Value::Str(_) => f(value),
+            _ if self == Self::Texts => f(value),
+            // An error with its sources too: a list of them would be a name below the text's.
+            value => with_text(value, |text| f(Value::Str(text))),
         }
     }
 }

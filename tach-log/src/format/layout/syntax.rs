@@ -54,7 +54,7 @@ impl Syntax {
     /// Returns whether a key may stand as it is.
     #[inline]
     pub(super) fn may_stand(self, key: &str) -> bool {
-        self.is_json() || key_value::is_plain(key) || key_value::may_stand(key)
+        self.is_json() || key_value::may_stand(key)
     }
 
     /// Returns a key as it may stand.

@@ -11,6 +11,9 @@ use crate::value::{Value, write_plain};
 
 const BOLD: &[u8] = b"\x1b[1m";
 const ITALIC: &[u8] = b"\x1b[3m";
+/// The key of a field whose value tracing-subscriber writes without the key, in spans and in
+/// events.
+const MESSAGE: &str = "message";
 /// A space, and then faint.
 const SPACE_FAINT: &[u8] = b" \x1b[2m";
 
@@ -45,8 +48,9 @@ pub(super) fn write<const COLORS: bool>(
         })?;
         to.push(b' ');
     }
-    if !event.target().is_empty() {
-        faint::<COLORS>(to, |to| escape::write::<false>(to, event.target()));
+    let target = line.target_of(event);
+    if !target.is_empty() {
+        faint::<COLORS>(to, |to| escape::write::<false>(to, target));
         faint::<COLORS>(to, |to| to.push(b':'));
         to.push(b' ');
     }
@@ -114,10 +118,13 @@ fn field<const COLORS: bool>(
     value: Value<'_>,
     is_printed: bool,
 ) -> io::Result<()> {
-    in_style::<COLORS>(to, ITALIC, |to| to.write_all(key.as_bytes()))?;
-    faint::<COLORS>(to, |to| to.push(b'='));
+    let is_message = key == MESSAGE;
+    if !is_message {
+        in_style::<COLORS>(to, ITALIC, |to| to.write_all(key.as_bytes()))?;
+        faint::<COLORS>(to, |to| to.push(b'='));
+    }
     match value {
-        Value::Str(text) if is_printed => escape::write::<false>(to, text),
+        Value::Str(text) if is_printed || is_message => escape::write::<false>(to, text),
         // Rust's escapes leave no character that ends a line or drives a terminal.
         Value::Str(text) => write!(to, "{text:?}")?,
         Value::F64(number) => write!(to, "{number:?}")?,
