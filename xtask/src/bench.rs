@@ -4,6 +4,7 @@ mod cli;
 mod documents;
 mod picture;
 mod record;
+mod versions;
 
 use std::env;
 use std::fs;
@@ -34,8 +35,9 @@ pub(crate) struct Benchmark {
 enum Tables {
     /// The program writes them to the file that [`FILE`] names.
     Written,
-    /// The program prints JSON.
-    Printed(fn(&Value) -> Vec<Table>),
+    /// The program prints JSON. It is a command for users, so `quick` has its arguments for a short
+    /// run.
+    Printed { of: fn(&Value) -> Vec<Table>, quick: &'static [&'static str] },
 }
 
 const OWN: &str = "Cargo.toml";
@@ -78,6 +80,15 @@ const BENCHMARKS: &[Benchmark] = &[
         tables: Tables::Written,
     },
     Benchmark {
+        name: "seldom",
+        workspace: OWN,
+        package: "benches",
+        program: "seldom",
+        features: &[],
+        arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
         name: "pipeline",
         workspace: OWN,
         package: "benches",
@@ -92,6 +103,15 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "benches",
         program: "whole_process",
         features: &[],
+        arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
+        name: "kills",
+        workspace: OWN,
+        package: "benches",
+        program: "kills",
+        features: &["--features=survive"],
         arguments: &[],
         tables: Tables::Written,
     },
@@ -132,12 +152,21 @@ const BENCHMARKS: &[Benchmark] = &[
         tables: Tables::Written,
     },
     Benchmark {
+        name: "span-instructions",
+        workspace: "otel-tests/Cargo.toml",
+        package: "otel-tests",
+        program: "span_costs",
+        features: &["--no-default-features"],
+        arguments: &["--instructions"],
+        tables: Tables::Written,
+    },
+    Benchmark {
         name: "spans-opentelemetry",
         workspace: "otel-tests/Cargo.toml",
         package: "otel-tests",
         program: "span_costs",
         features: &[],
-        arguments: &["3", "tach", "tach, unsampled"],
+        arguments: &["tach", "tach, unsampled"],
         tables: Tables::Written,
     },
     Benchmark {
@@ -147,7 +176,10 @@ const BENCHMARKS: &[Benchmark] = &[
         program: "tach",
         features: &[],
         arguments: &["skew", "--threads", "2", "--for", "20s", "--json"],
-        tables: Tables::Printed(cli::skew),
+        tables: Tables::Printed {
+            of: cli::skew,
+            quick: &["skew", "--threads", "2", "--for", "1s"],
+        },
     },
     Benchmark {
         name: "truth",
@@ -156,7 +188,10 @@ const BENCHMARKS: &[Benchmark] = &[
         program: "tach",
         features: &[],
         arguments: &["drift", "--load", "2", "--for", "3700s", "--json"],
-        tables: Tables::Printed(cli::drift),
+        tables: Tables::Printed {
+            of: cli::drift,
+            quick: &["drift", "--load", "2", "--for", "10s"],
+        },
     },
 ];
 
@@ -171,7 +206,7 @@ pub(crate) fn run_or_check(arguments: &[String]) -> Result<(), String> {
             documents::fill_all(&records)
         }
         Some((name, own)) => measure(named(name)?, own),
-        None => Err(format!("bench needs --check, --tables, or a benchmark: {}", names())),
+        None => Err(format!("name --check, --tables, or a benchmark: {}", names())),
     }
 }
 
@@ -184,7 +219,9 @@ pub(crate) fn check() -> Result<(), String> {
 
 fn named(name: &str) -> Result<&'static Benchmark, String> {
     let found = BENCHMARKS.iter().find(|one| one.name == name);
-    found.ok_or_else(|| format!("\"{name}\" is not a benchmark; these are: {}", names()))
+    found.ok_or_else(|| {
+        format!("\"{name}\" is not a benchmark; name --check, --tables, or one of {}", names())
+    })
 }
 
 fn names() -> String {
@@ -195,13 +232,7 @@ fn names() -> String {
 /// it may be shorter, or a part.
 fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
     if !arguments.is_empty() {
-        return match benchmark.tables {
-            Tables::Written => run(command(benchmark).args(arguments)),
-            Tables::Printed(_) => {
-                let Benchmark { name, program, arguments, .. } = benchmark;
-                Err(format!("{name} takes no arguments; \"{program} {}\" does", arguments[0]))
-            }
-        };
+        return run(command(benchmark).args(given(benchmark, arguments)?));
     }
     // First, so that no measurement is lost if the facts can't be had.
     let mut record = Record::begin(benchmark)?;
@@ -209,10 +240,26 @@ fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
     command.args(benchmark.arguments);
     record.tables = match benchmark.tables {
         Tables::Written => written(command),
-        Tables::Printed(tables) => output(&mut command).and_then(|text| Ok(tables(&parse(&text)?))),
+        Tables::Printed { of, .. } => output(&mut command).and_then(|text| Ok(of(&parse(&text)?))),
     }
     .map_err(|problem| format!("{}: {problem}", benchmark.name))?;
     record.write()
+}
+
+/// Returns the program's arguments for a run with arguments of the caller's: `[--quick] [PART...]`.
+/// The program itself refuses what it does not know (`bench_tables::Arguments`).
+fn given<'a>(benchmark: &'a Benchmark, arguments: &'a [String]) -> Result<Vec<&'a str>, String> {
+    let Benchmark { name, arguments: fixed, tables, .. } = benchmark;
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    if let Tables::Printed { quick, .. } = tables {
+        let known = format!("{name} takes --quick alone, which runs \"tach {}\"", quick.join(" "));
+        return if arguments == ["--quick"] { Ok(quick.to_vec()) } else { Err(known) };
+    }
+    // The caller's parts take the place of the benchmark's own.
+    let is_option = |argument: &&str| argument.starts_with('-');
+    let has_parts = !arguments.iter().all(is_option);
+    let fixed = fixed.iter().copied().filter(|argument| is_option(argument) || !has_parts);
+    Ok(fixed.chain(arguments.iter().copied()).collect())
 }
 
 fn written(mut command: Command) -> Result<Vec<Table>, String> {
@@ -236,4 +283,41 @@ fn command(benchmark: &Benchmark) -> Command {
     }
     command.arg("--");
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(name: &str, own: &[&str]) -> Result<Vec<String>, String> {
+        let own: Vec<_> = own.iter().map(|&argument| argument.to_owned()).collect();
+        let given = given(named(name).unwrap(), &own)?;
+        Ok(given.into_iter().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn all_benchmarks_take_the_same_arguments() {
+        for benchmark in BENCHMARKS {
+            let quick = arguments(benchmark.name, &["--quick"]).unwrap();
+            let is_users = matches!(benchmark.tables, Tables::Printed { .. });
+            assert!(is_users || quick.contains(&"--quick".to_owned()), "{}", benchmark.name);
+        }
+        assert_eq!(arguments("otel", &["--quick"]).unwrap(), ["otel", "--quick"]);
+        assert_eq!(arguments("otel", &["log record"]).unwrap(), ["log record"]);
+        let instructions = arguments("budget-instructions", &["--quick"]).unwrap();
+        assert_eq!(instructions, ["--instructions", "--quick"]);
+        assert_eq!(arguments("order", &["--quick"]).unwrap()[0], "skew");
+        let refused = arguments("order", &["std"]).unwrap_err();
+        assert_eq!(
+            refused,
+            "order takes --quick alone, which runs \"tach skew --threads 2 --for 1s\""
+        );
+    }
+
+    #[test]
+    fn an_unknown_benchmark_is_named_with_those_that_are_known() {
+        let problem = run_or_check(&["span".to_owned()]).unwrap_err();
+        assert!(problem.starts_with("\"span\" is not a benchmark"), "{problem}");
+        assert!(problem.contains("--tables") && problem.contains("spans-opentelemetry"));
+    }
 }

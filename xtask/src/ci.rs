@@ -8,11 +8,13 @@ use crate::codegen;
 use crate::cross;
 use crate::journal;
 use crate::loom;
+use crate::moved;
 use crate::otel;
 use crate::peers;
 use crate::readme;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
-use crate::run::{cargo, program, run};
+use crate::run::{cargo, program, run, run_tests};
+use crate::schemas;
 use crate::tower;
 use crate::workflow;
 
@@ -36,7 +38,7 @@ const STEPS: &[Step] = &[
     ("the public API by other means", || {
         // The spans of the pipeline by a registry's layer, in place of its own subscriber.
         let mut test = cargo(&["test", "--package", "tach-pipeline", "--all-features"]);
-        run(test.args(["--test", "it"]).env("TACH_ROAD", "layer"))?;
+        run_tests(test.args(["--test", "it"]).env("TACH_ROAD", "layer"))?;
         for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {
             let mut test = cargo(&["test", "--package", "tach-core", "--all-features"]);
             run(test.args(["--test", "it"]).env(variable, value))?;
@@ -57,10 +59,12 @@ const STEPS: &[Step] = &[
     ("code generation", codegen::check),
     ("loom models", loom::check),
     ("systemd's journal", journal::check),
+    ("services' schemas", schemas::check),
     ("the oldest opentelemetry", otel::oldest),
     ("OpenTelemetry's back ends", otel::check),
     ("budgets on real hops", tower::check),
     ("peers' tests", peers::check_all),
+    ("programs that move over", || moved::check(&[])),
     ("order across threads", || {
         let skew = ["--package", "tach-cli", "--", "skew", "--for", "1s"];
         run(cargo(&["run", "--release"]).args(skew))
@@ -101,7 +105,7 @@ fn readme_tests() -> Result<(), String> {
     let name = words.next().unwrap_or_default();
     // With this variable a test fails if something that it needs is missing. Otherwise it only says
     // so.
-    run(program(name, &words.collect::<Vec<_>>()).env("TACH_TESTS", "all"))
+    run_tests(program(name, &words.collect::<Vec<_>>()).env("TACH_TESTS", "all"))
 }
 
 /// Builds tach-core for a program without std.

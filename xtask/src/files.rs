@@ -52,6 +52,13 @@ pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Copies a file unless the copy has the same contents.
+pub(crate) fn copy_if_new(from: &Path, to: &Path) -> Result<(), String> {
+    let contents = fs::read(from).map_err(|error| cannot("read", from, &error))?;
+    let is_old = fs::read(to).is_ok_and(|old| old == contents);
+    if is_old { Ok(()) } else { copy_file(from, to) }
+}
+
 fn cannot(act: &str, path: &Path, error: &io::Error) -> String {
     format!("can't {act} {}: {error}", path.display())
 }

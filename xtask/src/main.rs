@@ -8,6 +8,7 @@ mod cross;
 mod files;
 mod journal;
 mod loom;
+mod moved;
 mod mutants;
 mod otel;
 mod peers;
@@ -15,6 +16,7 @@ mod readme;
 mod release;
 mod run;
 mod sanitize;
+mod schemas;
 mod tools;
 mod tower;
 mod workflow;
@@ -25,7 +27,8 @@ use std::process::ExitCode;
 
 use crate::run::cargo;
 
-/// A task: its name and arguments, its line of help, and its function.
+/// A task: its name and the arguments that it takes, its line of help, and its function. `...`
+/// stands for any number of arguments.
 struct Task(&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
 const TASKS: &[Task] = &[
@@ -57,7 +60,7 @@ const TASKS: &[Task] = &[
     }),
     Task("workflows", "lint the definition of the hosted CI", |_| workflow::check()),
     Task(
-        "cross [TARGET]",
+        "cross [TARGET...]",
         "set up, build and run on the other platforms, or on those named",
         cross::check,
     ),
@@ -67,6 +70,9 @@ const TASKS: &[Task] = &[
         "set up a real OpenTelemetry Collector and Jaeger and run the tests with them",
         |_| otel::check(),
     ),
+    Task("schemas", "have the services' published schemas check lines in their layouts", |_| {
+        schemas::check()
+    }),
     Task(
         "endurance [MINUTES]",
         "a pipeline with a collector that dies, threads that end",
@@ -77,14 +83,19 @@ const TASKS: &[Task] = &[
     }),
     Task("sanitize", "run the tests with the address sanitizer", |_| sanitize::check()),
     Task("tower", "run the tests of budgets with axum, tonic and reqwest", |_| tower::check()),
-    Task("peers [NAME]", "run peers' tests against tach, and compare the results", peers::check),
+    Task("peers [NAME...]", "run peers' tests against tach, and compare the results", peers::check),
     Task(
-        "mutants NAME",
+        "moved [NAME...]",
+        "move published programs over as the page says, and compare them",
+        moved::check,
+    ),
+    Task(
+        "mutants NAME...",
         "change each function of a package or file, and list changes that pass the tests",
         mutants::check,
     ),
     Task(
-        "bench NAME | --tables | --check",
+        "bench NAME [--quick] [PART...] | --tables | --check",
         "run a benchmark and write its record; fill the documents from records, or compare them",
         bench::run_or_check,
     ),
@@ -99,11 +110,22 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let named = arguments.first().map(String::as_str).unwrap_or_default();
     let task = TASKS.iter().find(|task| task.0.split(' ').next() == Some(named));
-    let Some(Task(.., run)) = task else {
+    let Some(task) = task else {
         eprint!("{}", usage());
-        return ExitCode::from(2);
+        let is_help = ["help", "--help", "-h"].contains(&named);
+        return if is_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
     };
-    match run(&arguments[1..]) {
+    let Task(takes, help, run) = task;
+    let arguments = &arguments[1..];
+    if matches!(arguments, [one] if ["--help", "-h"].contains(&&**one)) {
+        eprintln!("usage: cargo xtask {takes}\n  {help}");
+        return ExitCode::SUCCESS;
+    }
+    if let Err(problem) = check_number(takes, arguments.len()) {
+        eprintln!("xtask: {problem}\nusage: cargo xtask {takes}");
+        return ExitCode::from(2);
+    }
+    match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("xtask: {problem}");
@@ -112,7 +134,35 @@ fn main() -> ExitCode {
     }
 }
 
+/// Fails if a task does not take this number of arguments.
+fn check_number(takes: &str, number: usize) -> Result<(), String> {
+    let mut words = takes.split(' ');
+    let name = words.next().unwrap_or_default();
+    let most = if takes.contains("...") { usize::MAX } else { words.count() };
+    match (number, most) {
+        (0, _) => Ok(()),
+        (_, 0) => Err(format!("{name} takes no arguments")),
+        _ if number > most => Err(format!("{name} takes {most} argument, not {number}")),
+        _ => Ok(()),
+    }
+}
+
 fn usage() -> String {
-    let lines = TASKS.iter().map(|Task(name, help, _)| format!("  {name:22} {help}\n"));
+    let lines = TASKS.iter().map(|Task(takes, help, _)| format!("  {takes}\n      {help}\n"));
     format!("usage: cargo xtask TASK\n{}", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_without_arguments_takes_none() {
+        assert_eq!(check_number("ci", 0), Ok(()));
+        assert_eq!(check_number("ci", 1), Err("ci takes no arguments".to_owned()));
+        assert_eq!(check_number("drift [SECONDS]", 1), Ok(()));
+        let many = "drift takes 1 argument, not 2";
+        assert_eq!(check_number("drift [SECONDS]", 2), Err(many.to_owned()));
+        assert_eq!(check_number("cross [TARGET...]", 7), Ok(()));
+    }
 }

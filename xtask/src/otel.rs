@@ -9,8 +9,8 @@ use crate::run::{self, cargo, program, run};
 const PROGRAMS: [(&str, &str); 3] =
     [("OTELCOL_BIN", "otelcol"), ("JAEGER_BIN", "jaeger"), ("FAKETIME_LIB", "libfaketime.so")];
 
-/// Tests tach-otel and tach-pipeline with the oldest version of opentelemetry that they support, and
-/// compiles new projects on each version. The workspace's tests have the newest.
+/// Tests tach-otel and tach-pipeline with the oldest version of opentelemetry that they support,
+/// and compiles new projects on each version. The workspace's tests have the newest.
 pub(crate) fn oldest() -> Result<(), String> {
     let package = ["--locked", "--manifest-path", "xtask/otel-versions/Cargo.toml"];
     let target = run::target().join("otel-versions");

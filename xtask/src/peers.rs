@@ -11,8 +11,8 @@ mod quanta;
 mod results;
 mod rust_std;
 mod slog;
-mod source;
-mod taken;
+pub(crate) mod source;
+pub(crate) mod taken;
 mod tracing_opentelemetry;
 mod tracing_subscriber;
 

@@ -1,8 +1,12 @@
 //! Commands and the folder they run in.
 
+use core::time::Duration;
 use std::env;
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 
 /// Lengths of tests that could be of any length. Without these variables there are ten thousand
 /// simulated machines, 20 processes of a kind, and 256 inputs of a property.
@@ -41,6 +45,62 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("\"{line}\" failed: {status}")) }
 }
 
+/// Runs tests, all of them also after one that fails. The error names those that failed, with the
+/// words of each panic, for a reader who sees only the end of CI's output.
+pub(crate) fn run_tests(command: &mut Command) -> Result<(), String> {
+    let command = command.arg("--no-fail-fast").stdout(Stdio::piped()).stderr(Stdio::piped());
+    // The words that are looked for have no colours in them.
+    let command = command.env("CARGO_TERM_COLOR", "never");
+    let line = line(command);
+    eprintln!("\n$ {line}");
+    let failed = |error| format!("can't run \"{line}\": {error}");
+    let mut child = command.spawn().map_err(failed)?;
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let stdout = child.stdout.take().map(|from| {
+        let lines = Arc::clone(&lines);
+        thread::spawn(move || failures(from, io::stdout(), &lines))
+    });
+    let stderr = child.stderr.take().map(|from| {
+        let lines = Arc::clone(&lines);
+        thread::spawn(move || failures(from, io::stderr(), &lines))
+    });
+    let status = child.wait().map_err(failed)?;
+    // A process that a test has left behind may keep the pipes open for ever.
+    for _ in 0..50 {
+        if [&stdout, &stderr].into_iter().flatten().all(JoinHandle::is_finished) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    if status.success() {
+        return Ok(());
+    }
+    let lines = lines.lock().map_or_else(|_| Vec::new(), |lines| lines.clone());
+    Err(format!("\"{line}\" failed: {status}\n  {}", lines.join("\n  ")))
+}
+
+/// Copies the lines of a test run, and adds those that say what failed.
+fn failures(from: impl Read, mut to: impl Write, lines: &Mutex<Vec<String>>) {
+    const MOST: usize = 60;
+    let mut is_panic = false;
+    for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
+        let _closed = to.write_all(&[&*line, b"\n"].concat());
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let is_failure = line.starts_with("test ") && line.ends_with("FAILED")
+            || line.starts_with("error: test failed")
+            || line.starts_with("error[");
+        // A panic's words are on the next line.
+        let follows_panic = is_panic;
+        is_panic = line.starts_with("thread '") && line.contains("panicked at ");
+        if is_failure || is_panic || follows_panic {
+            let Ok(mut lines) = lines.lock() else { return };
+            if lines.len() < MOST {
+                lines.push(line.chars().take(200).collect());
+            }
+        }
+    }
+}
+
 /// Runs a command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let line = line(command);
@@ -56,4 +116,28 @@ fn line(command: &Command) -> String {
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     let name = Path::new(command.get_program()).file_name().unwrap_or_default();
     format!("{} {}", name.to_string_lossy(), words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_told_and_all_is_copied() {
+        let run = "running 2 tests\ntest good ... ok\ntest bad ... FAILED\n\nthread 'bad' (7) panicked \
+                   at src/a.rs:1:2:\nassertion failed: false\nnote: run with more\n\ntest result: FAILED.\n\
+                   error: test failed, to rerun pass `-p a --lib`\n";
+        let (mut copied, lines) = (Vec::new(), Mutex::default());
+        failures(run.as_bytes(), &mut copied, &lines);
+        assert_eq!(copied, run.as_bytes());
+        assert_eq!(
+            *lines.lock().unwrap(),
+            [
+                "test bad ... FAILED",
+                "thread 'bad' (7) panicked at src/a.rs:1:2:",
+                "assertion failed: false",
+                "error: test failed, to rerun pass `-p a --lib`",
+            ]
+        );
+    }
 }

@@ -16,7 +16,16 @@ struct Panel {
     benchmark: &'static str,
     table: &'static str,
     column: &'static str,
+    /// Where the 99th percentile stands, if the label says it.
+    p99: Option<Figure>,
     rows: &'static [&'static str],
+}
+
+/// A figure of a row: a column, and its place among the column's figures.
+#[derive(Clone, Copy)]
+struct Figure {
+    column: &'static str,
+    at: usize,
 }
 
 /// The unit of a panel's figures in the record.
@@ -33,14 +42,16 @@ const PANELS: [Panel; 5] = [
         benchmark: "truth",
         table: "error of a clock",
         column: "greatest",
+        p99: None,
         rows: &["tach", "quanta", "minstant"],
     },
     Panel {
-        title: "Logging an event to a file: the caller's median",
+        title: "Logging an event to a file: the caller's median and 99th percentile",
         unit: Unit::Nanoseconds,
         benchmark: "pipeline",
         table: "calls of a logger",
         column: "bursts p50 / p99 / p99.9",
+        p99: Some(Figure { column: "bursts p50 / p99 / p99.9", at: 1 }),
         rows: &[
             "tach log, JSON",
             "tach tracing, JSON",
@@ -55,6 +66,7 @@ const PANELS: [Panel; 5] = [
         benchmark: "whole-process",
         table: "CPU time of a process",
         column: "10000/s",
+        p99: None,
         rows: &[
             "tach log, JSON",
             "tach tracing, JSON",
@@ -64,11 +76,12 @@ const PANELS: [Panel; 5] = [
         ],
     },
     Panel {
-        title: "Two spans and an event to a collector: the caller's median",
+        title: "Two spans and an event to a collector: the caller's median and 99th percentile",
         unit: Unit::Nanoseconds,
         benchmark: "spans",
         table: "spans on their way to a collector",
         column: "p50",
+        p99: Some(Figure { column: "p99", at: 0 }),
         rows: &["tach", "fastrace", "tracing-opentelemetry"],
     },
     Panel {
@@ -77,6 +90,7 @@ const PANELS: [Panel; 5] = [
         benchmark: "clocks",
         table: "now()",
         column: "a call",
+        p99: None,
         rows: &["tach Instant", "minstant Instant", "quanta Instant", "std Instant"],
     },
 ];
@@ -92,7 +106,7 @@ const DARK: [(&str, &str); 5] = [
 
 const WIDTH: usize = 880;
 const BAR_START: f64 = 310.0;
-const LONGEST_BAR: f64 = 490.0;
+const LONGEST_BAR: f64 = 390.0;
 const ROW: usize = 26;
 /// A title, and the space above it.
 const TITLE: usize = 44;
@@ -134,11 +148,12 @@ fn draw(records: &[&Record]) -> Result<String, String> {
     for (panel, record) in PANELS.iter().zip(records) {
         top += TITLE;
         text(&mut body, 20, top - 12, "font-weight=\"600\"", panel.title);
-        let figures = panel.rows.iter().map(|row| panel.figure(row, record));
+        let median = Figure { column: panel.column, at: 0 };
+        let figures = panel.rows.iter().map(|row| panel.figure(median, row, record));
         let figures = figures.collect::<Result<Vec<_>, _>>()?;
         let longest = figures.iter().copied().fold(0.0, f64::max);
         for (name, figure) in panel.rows.iter().zip(figures) {
-            bar(&mut body, top, name, &panel.unit.label(figure), figure / longest);
+            bar(&mut body, top, name, &panel.label(name, figure, record)?, figure / longest);
             top += ROW;
         }
     }
@@ -158,12 +173,20 @@ fn draw(records: &[&Record]) -> Result<String, String> {
 }
 
 impl Panel {
-    fn figure(&self, row: &str, record: &Record) -> Result<f64, String> {
+    /// Returns the figure in words, with the 99th percentile behind it where the panel has one.
+    fn label(&self, row: &str, figure: f64, record: &Record) -> Result<String, String> {
+        let label = self.unit.label(figure);
+        let Some(p99) = self.p99 else { return Ok(label) };
+        let p99 = self.unit.label(self.figure(p99, row, record)?);
+        Ok(format!("{label}, p99 {p99}"))
+    }
+
+    fn figure(&self, figure: Figure, row: &str, record: &Record) -> Result<f64, String> {
         let table = record.tables.iter().find(|table| table.name == self.table);
-        let cell = table.and_then(|table| table.figures(row, self.column));
-        let first = cell.and_then(|figures| figures.first().copied());
-        first.ok_or_else(|| {
-            format!("{FILE}: {} has no \"{} | {row} | {}\"", record.name, self.table, self.column)
+        let cell = table.and_then(|table| table.figures(row, figure.column));
+        let figures = cell.and_then(|figures| figures.get(figure.at).copied());
+        figures.ok_or_else(|| {
+            format!("{FILE}: {} has no \"{} | {row} | {}\"", record.name, self.table, figure.column)
         })
     }
 }
@@ -208,9 +231,10 @@ mod tests {
     /// Returns a record for each panel, whose figures are 100, 200 and so on.
     fn records(cpu: &str) -> Vec<Record> {
         let of_panel = |panel: &Panel| {
-            let mut table = Table::new(panel.table, [column(panel.column, "ns", 0)]);
+            let columns = [column(panel.column, "ns", 0), column("p99", "ns", 0)];
+            let mut table = Table::new(panel.table, columns);
             for (row, figure) in panel.rows.iter().zip(1..) {
-                table.row(row, [vec![f64::from(figure) * 100.0, 7.0]]);
+                table.row(row, [vec![f64::from(figure) * 100.0, 7.0], vec![8.0]]);
             }
             record(&format!("{}-{cpu}", panel.benchmark), vec![table])
         };
@@ -223,8 +247,10 @@ mod tests {
         let bars = PANELS.iter().map(|panel| panel.rows.len()).sum::<usize>();
         assert_eq!(picture.matches("height=\"18\"").count(), bars);
         // The longest bar of each panel.
-        assert_eq!(picture.matches("width=\"490\"").count(), PANELS.len());
+        assert_eq!(picture.matches("width=\"390\"").count(), PANELS.len());
         assert!(picture.contains(">300 ns</text>") && !picture.contains(">7"), "{picture}");
+        assert_eq!(picture.matches(", p99 7.0 ns</text>").count(), 5, "{picture}");
+        assert_eq!(picture.matches(", p99 8.0 ns</text>").count(), 3, "{picture}");
         assert!(picture.contains(">500.0 %</text>"), "{picture}");
     }
 

@@ -24,10 +24,10 @@ pub(crate) struct Record {
     command: String,
     date: String,
     commit: String,
-    rustc: String,
+    pub(crate) rustc: String,
     host: Host,
     /// The crates that the benchmark depends on itself, the rivals among them.
-    versions: BTreeMap<String, String>,
+    pub(crate) versions: BTreeMap<String, String>,
     pub(crate) tables: Vec<Table>,
 }
 

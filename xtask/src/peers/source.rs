@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cache;
 use crate::run::{cargo, output, program};
 
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A crate that the peer's package names as a dependency. The package's `Cargo.lock` holds the
     /// checksum, and cargo downloads it.
     Registry(&'static str),
@@ -17,7 +17,7 @@ pub(super) enum Source {
 
 /// A peer's sources, or why this system has none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     At(PathBuf),
     Nowhere(String),
 }
@@ -27,7 +27,7 @@ const UNAVAILABLE: i32 = 69;
 
 impl Source {
     /// Downloads the sources, unless that was done before, and returns their folder.
-    pub(super) fn find(&self, manifest: &Path) -> Result<Found, String> {
+    pub(crate) fn find(&self, manifest: &Path) -> Result<Found, String> {
         match self {
             Self::Registry(name) => {
                 let mut metadata = cargo(&["metadata", "--locked", "--format-version", "1"]);

@@ -8,18 +8,18 @@ use crate::files;
 type Substitutions = &'static [(&'static str, &'static str)];
 
 /// A file of the peer's.
-pub(super) struct File {
+pub(crate) struct File {
     /// Its path in the peer's sources.
-    pub(super) from: &'static str,
+    pub(crate) from: &'static str,
     /// The text that the part begins with. Without it, the part begins with the file.
-    pub(super) begin: Option<&'static str>,
+    pub(crate) begin: Option<&'static str>,
     /// The text before which the part ends. Without it, the part ends with the file.
-    pub(super) end: Option<&'static str>,
+    pub(crate) end: Option<&'static str>,
     /// The file in `target/peers/NAME`.
-    pub(super) to: &'static str,
-    pub(super) substitutions: Substitutions,
+    pub(crate) to: &'static str,
+    pub(crate) substitutions: Substitutions,
     /// Tests that are not run, each with the reason.
-    pub(super) left_out: &'static [(&'static str, &'static str)],
+    pub(crate) left_out: &'static [(&'static str, &'static str)],
 }
 
 /// A test begins with it.
@@ -27,7 +27,7 @@ const TEST: &str = "#[test]";
 
 impl File {
     /// The whole file `from`, as `to`.
-    pub(super) const fn whole(
+    pub(crate) const fn whole(
         from: &'static str,
         to: &'static str,
         substitutions: Substitutions,
@@ -36,7 +36,7 @@ impl File {
     }
 
     /// The module `tests` at the end of the file `from`, as `to`.
-    pub(super) const fn tests_of(
+    pub(crate) const fn tests_of(
         from: &'static str,
         to: &'static str,
         substitutions: Substitutions,
@@ -46,7 +46,7 @@ impl File {
 
     /// Returns the part of the file's `text` that is run. Fails if a text that is searched for is
     /// not there.
-    pub(super) fn take(&self, text: &str) -> Result<String, String> {
+    pub(crate) fn take(&self, text: &str) -> Result<String, String> {
         let place = |mark: &str| text.find(mark).ok_or_else(|| format!("there is no \"{mark}\""));
         let begin = self.begin.map_or(Ok(0), place)?;
         let end = self.end.map_or(Ok(text.len()), place)?;
@@ -69,7 +69,7 @@ impl File {
     }
 
     /// Returns the whole of a file's `text`, in which [the part](Self::take) is changed.
-    pub(super) fn take_within(&self, text: &str) -> Result<String, String> {
+    pub(crate) fn take_within(&self, text: &str) -> Result<String, String> {
         let part = self.take(text)?;
         let before = self.begin.and_then(|begin| text.find(begin)).unwrap_or_default();
         let after = self.end.and_then(|end| text.find(end)).unwrap_or(text.len());
@@ -78,7 +78,7 @@ impl File {
 }
 
 /// Copies the files of the peer's folder `src`, except those that are taken.
-pub(super) fn copy_others(
+pub(crate) fn copy_others(
     sources: &Path,
     to: &Path,
     is_taken: impl Fn(&str) -> bool,
@@ -95,7 +95,7 @@ pub(super) fn copy_others(
 
 /// Returns a fault for each file with tests that is neither taken nor left out, and for each that
 /// is left out and has no tests.
-pub(super) fn unmentioned(
+pub(crate) fn unmentioned(
     sources: &Path,
     taken: &[File],
     left_out: &[(&str, &str)],

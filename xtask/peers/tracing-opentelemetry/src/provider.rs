@@ -1,5 +1,6 @@
-//! The SDK's provider and its exporters. A tracer's own spans are the SDK's; those of `tracing` come
-//! over the wire, when the provider is dropped or shut down, or the exporter is asked for them.
+//! The SDK's provider and its exporters. A tracer's own spans are the SDK's; those of `tracing`
+//! come over the wire, when the provider is dropped or shut down, or the exporter is asked for
+//! them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
