@@ -35,6 +35,31 @@ pub fn create(path: &Path) -> io::Result<File> {
     place.folder()?.overwrite(place.name(), &Access::at_most(0o666))
 }
 
+/// Fails as [`create`] would now, and leaves the file as it is.
+///
+/// A file that does not exist yet is created and removed.
+///
+/// # Errors
+///
+/// Those of [`create`].
+///
+/// # Examples
+///
+/// ```
+/// # let path = std::env::temp_dir().join(format!("tach-files-check-{}", std::process::id()));
+/// tach_files::check_create(&path)?;
+/// assert!(!path.exists());
+/// assert!(tach_files::check_create("no-such-folder/plot.svg".as_ref()).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn check_create(path: &Path) -> io::Result<()> {
+    if open_special(path)?.is_some() {
+        return Ok(());
+    }
+    let place = Place::of(path)?;
+    place.folder()?.check_overwrite(place.name(), &Access::at_most(0o666))
+}
+
 /// Opens a device, a FIFO or, on Linux, a descriptor of this process for writing. Returns `None` if
 /// the path leads to anything else, or to nothing.
 ///

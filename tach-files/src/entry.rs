@@ -1,5 +1,8 @@
 //! The meaning of a name in a folder.
 
+#[cfg(windows)]
+mod identity;
+
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
@@ -45,7 +48,10 @@ impl Entry {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn of(file: &File) -> io::Result<Self> {
-        file.metadata().map(|metadata| Self::by(&metadata))
+        let entry = Self::by(&file.metadata()?);
+        #[cfg(windows)]
+        let entry = Self { id: identity::of(file), ..entry };
+        Ok(entry)
     }
 
     /// Returns the entry at a path, or `None` if there is none. Folders of the path may be links.
@@ -59,7 +65,12 @@ impl Entry {
     /// See [`Entry`].
     pub fn at(path: &Path) -> io::Result<Option<Self>> {
         match path.symlink_metadata() {
-            Ok(metadata) => Ok(Some(Self::by(&metadata))),
+            Ok(metadata) => {
+                let entry = Self::by(&metadata);
+                #[cfg(windows)]
+                let entry = Self { id: identity::at(path), ..entry };
+                Ok(Some(entry))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -76,7 +87,7 @@ impl Entry {
     }
 
     /// Returns whether the two are known to be different files. Always `false` where files have no
-    /// identity, as on Windows.
+    /// identity, as on WASI.
     ///
     /// # Examples
     ///
@@ -89,7 +100,22 @@ impl Entry {
     /// ```
     #[must_use]
     pub fn is_other(&self, other: &Self) -> bool {
-        self.id != other.id
+        self.id.zip(other.id).is_some_and(|(one, other)| one != other)
+    }
+
+    /// Returns the numbers of the device and of the file on it. `None` where files have no
+    /// identity, as on WASI.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let file = std::fs::File::open("Cargo.toml")?;
+    /// assert_eq!(tach_files::Entry::of(&file)?.id().is_some(), cfg!(any(unix, windows)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn id(&self) -> Option<(u64, u64)> {
+        self.id
     }
 
     /// Returns how many names the file has. Zero for a file that was deleted while it is open, and

@@ -26,8 +26,8 @@ use crate::entry::{self, Entry, Kind};
 cfg_if! {
     if #[cfg(unix)] {
         mod unix;
-        pub(crate) use self::unix::{is_own_descriptor, lock, read_link};
-        use self::unix::{Handle, has_more_rights};
+        use self::unix::has_more_rights;
+        pub(crate) use self::unix::{Handle, is_own_descriptor, lock, read_link};
     } else {
         mod other;
         pub(crate) use self::other::{is_own_descriptor, lock, read_link};
@@ -211,24 +211,38 @@ impl Folder {
     ///
     /// See the [crate].
     pub fn append(&self, name: &OsStr, access: &Access) -> io::Result<File> {
-        self.open_or_create(name, access, true)
+        Ok(self.open_or_create(name, access, true)?.0)
     }
 
     /// Empties a file for new contents, or creates it: see [`create`](crate::create).
     pub(crate) fn overwrite(&self, name: &OsStr, access: &Access) -> io::Result<File> {
-        self.open_or_create(name, access, false)
+        let (file, _) = self.open_or_create(name, access, false)?;
+        file.set_len(0)?;
+        Ok(file)
     }
 
-    fn open_or_create(&self, name: &OsStr, access: &Access, appends: bool) -> io::Result<File> {
+    /// Fails as [`overwrite`](Self::overwrite) would, and leaves no new file.
+    pub(crate) fn check_overwrite(&self, name: &OsStr, access: &Access) -> io::Result<()> {
+        let (file, is_new) = self.open_or_create(name, access, false)?;
+        if is_new { self.remove_own(name, &Entry::of(&file)?) } else { Ok(()) }
+    }
+
+    /// Returns an open file, and whether it was created.
+    fn open_or_create(
+        &self,
+        name: &OsStr,
+        access: &Access,
+        appends: bool,
+    ) -> io::Result<(File, bool)> {
         for _ in 0..TRIES {
             match self.handle.open_file(name, appends) {
-                Ok(file) => return self.checked(name, file, appends),
+                Ok(file) => return Ok((self.checked(name, file, appends)?, false)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(self.explained(name, error)),
             }
             match self.handle.create_file(name, access, appends) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                created => return created,
+                created => return Ok((created?, true)),
             }
         }
         Err(io::Error::other("other processes create and delete it all the time; use another path"))
@@ -241,9 +255,6 @@ impl Folder {
             return Err(irregular(name, entry.kind));
         }
         self.refuse_if_laid(name, &entry, appends)?;
-        if !appends {
-            file.set_len(0)?;
-        }
         Ok(file)
     }
 
@@ -336,6 +347,48 @@ impl Folder {
         ))
     }
 
+    /// Cuts a file after its first `length` bytes, if it is still as `entry` says. Returns `false`
+    /// if the name leads to another file, the file has another length, or it has a
+    /// [lock](crate::try_lock) through another open file.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Windows, also if the file is open for writing elsewhere. On other systems that are not
+    /// Unix, nobody is noticed who writes the file.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be opened or cut.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Write as _;
+    ///
+    /// use tach_files::{Access, Entry, Folder};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("tach-files-cut-{}", std::process::id()));
+    /// # let path = tach_files::resolve(&path)?;
+    /// let folder = Folder::make(&path)?;
+    /// let mut file = folder.create_new("app.log".as_ref(), &Access::at_most(0o640))?;
+    /// let entry = Entry::of(&file)?;
+    /// file.write_all(b"whole\nhal")?;
+    /// assert!(!folder.cut("app.log".as_ref(), &entry, 6)?, "it was empty");
+    /// assert!(folder.cut("app.log".as_ref(), &Entry::of(&file)?, 6)?);
+    /// # drop(file);
+    /// # std::fs::remove_dir_all(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn cut(&self, name: &OsStr, entry: &Entry, length: u64) -> io::Result<bool> {
+        let Some(file) = self.handle.open_alone(name)? else { return Ok(false) };
+        let now = Entry::of(&file)?;
+        let is_same = now.is_file() && !now.is_other(entry) && now.length() == entry.length();
+        if is_same {
+            file.set_len(length)?;
+        }
+        Ok(is_same)
+    }
+
     /// Returns the meaning of a name, or `None` if it is free.
     ///
     /// # Errors
@@ -379,9 +432,9 @@ impl Folder {
     ///
     /// # Platform-specific behavior
     ///
-    /// On Linux, Android and Apple's systems, one system call checks the name and gives it. Elsewhere
-    /// and on file systems without that call, a file that another process creates in between is
-    /// replaced.
+    /// On Linux, Android and Apple's systems, one system call checks the name and gives it.
+    /// Elsewhere and on file systems without that call, a file that another process creates in
+    /// between is replaced.
     ///
     /// # Examples
     ///

@@ -11,6 +11,8 @@
 //! - [`Entry`] is the meaning of a name in a folder: the kind of file, its owner, its links.
 //! - [`Access`] is the mode and the owner of a new file.
 //! - [`try_lock`] and [`try_lock_shared`] are locks, for processes that use one file.
+//! - `PrivateFolder` is a folder of one user alone, for files that hold secrets (on Linux and
+//!   Windows).
 //!
 //! ```
 //! use std::io::Write as _;
@@ -41,13 +43,17 @@ mod entry;
 mod folder;
 mod lock;
 mod place;
+#[cfg(any(target_os = "linux", target_os = "android", windows))]
+mod private;
 
 pub use self::access::Access;
-pub use self::create::{create, open_special};
+pub use self::create::{check_create, create, open_special};
 pub use self::entry::Entry;
 pub use self::folder::Folder;
 pub use self::lock::{try_lock, try_lock_shared, unlock};
 pub use self::place::{Place, resolve};
+#[cfg(any(target_os = "linux", target_os = "android", windows))]
+pub use self::private::{PrivateFolder, reserve};
 
 /// The example in the README.
 #[cfg(doctest)]

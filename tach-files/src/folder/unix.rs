@@ -67,6 +67,11 @@ impl Handle {
         Ok(Self(folder))
     }
 
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.0
+    }
+
     /// Returns the folder's owner, and the users besides root and the process's who may write it.
     pub(super) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
         let folder = fstat(&self.0)?;
@@ -101,6 +106,12 @@ impl Handle {
     /// Opens a file that exists for writing.
     pub(crate) fn open_file(&self, name: &OsStr, appends: bool) -> io::Result<File> {
         self.open_existing(name, OFlags::WRONLY | appending(appends))
+    }
+
+    /// Opens a file for writing. Returns `None` if it has a lock through another open file.
+    pub(crate) fn open_alone(&self, name: &OsStr) -> io::Result<Option<File>> {
+        let file = self.open_file(name, false)?;
+        Ok(crate::try_lock(&file).then_some(file))
     }
 
     pub(crate) fn read_file(&self, name: &OsStr) -> io::Result<File> {
@@ -138,6 +149,7 @@ impl Handle {
         let found = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let since_epoch = u64::try_from(found.st_mtime).ok().map(Duration::from_secs);
         #[allow(
+            clippy::cast_lossless,
             clippy::cast_sign_loss,
             clippy::unnecessary_cast,
             clippy::useless_conversion,
@@ -220,6 +232,10 @@ fn appending(appends: bool) -> OFlags {
     if appends { OFlags::APPEND } else { OFlags::empty() }
 }
 
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "Darwin's modes have 16 bits, as many as are used"
+)]
 fn mode(bits: u32) -> Mode {
     Mode::from_bits_truncate(bits as rustix::fs::RawMode)
 }
