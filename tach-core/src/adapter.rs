@@ -76,12 +76,78 @@ pub fn cpu_counter() -> CpuCounter {
     }
 }
 
-/// Returns the choice of source on this machine if its kernel named these clocksources as the
-/// current one and, separated by blanks, the available ones.
+/// Returns the names by which the hypervisor presents itself, with zeros at their ends, as the CPU
+/// reports them. A hypervisor that imitates another has the other's name first. In a virtual
+/// machine that takes some microseconds.
 #[must_use]
-pub fn choice_under(current: Option<&str>, available: Option<&str>) -> (Source, Order, Reason) {
-    let verdict = source::verdict_under(&KernelView { current, available });
-    (verdict.mode.source(), verdict.mode.order(), Reason(verdict.cause))
+pub fn hypervisors() -> [Option<[u8; 12]>; 2] {
+    counter::hypervisors()
+}
+
+/// The OS's clocks at one time, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OsClocks {
+    /// The monotonic clock.
+    pub monotonic_ns: u64,
+    /// The real-time clock, since 1970.
+    pub realtime_ns: u64,
+}
+
+/// Reads the OS's clocks as a timeline does: through the C library, which another library may have
+/// replaced (`LD_PRELOAD`).
+#[must_use]
+pub fn os_clocks() -> OsClocks {
+    OsClocks { monotonic_ns: os::monotonic_ns(), realtime_ns: os::realtime_ns() }
+}
+
+/// Reads the same clocks by system calls of its own, past the C library. `None` if there is no such
+/// road on this target.
+#[must_use]
+pub fn os_clocks_by_system_call() -> Option<OsClocks> {
+    let [monotonic_ns, realtime_ns] = os::clocks_by_system_call()?;
+    Some(OsClocks { monotonic_ns, realtime_ns })
+}
+
+/// What a process on this machine sees when it chooses its source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Circumstances<'a> {
+    /// The kernel's current clocksource, if it can be read.
+    pub current: Option<&'a str>,
+    /// The available ones, separated by blanks.
+    pub available: Option<&'a str>,
+    /// The value of `TACH_SOURCE`.
+    pub tach_source: Option<&'a str>,
+    /// The value of `TACH_ORDER`.
+    pub tach_order: Option<&'a str>,
+}
+
+/// The choice of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// The source of the ticks.
+    pub source: Source,
+    /// How strict order is kept.
+    pub order: Order,
+    /// The reason for the source.
+    pub reason: Reason,
+    /// `TACH_SOURCE` has an unknown value.
+    pub source_request_ignored: bool,
+    /// `TACH_ORDER` has an unknown value.
+    pub order_request_ignored: bool,
+}
+
+/// Returns the choice that a process would make on this machine in these circumstances.
+#[must_use]
+pub fn choice_under(seen: &Circumstances<'_>) -> Choice {
+    let Circumstances { current, available, tach_source, tach_order } = *seen;
+    let chosen = source::chosen_under(&KernelView { current, available }, tach_source, tach_order);
+    Choice {
+        source: chosen.verdict.mode.source(),
+        order: chosen.verdict.mode.order(),
+        reason: Reason(chosen.verdict.cause),
+        source_request_ignored: chosen.source_ignored,
+        order_request_ignored: chosen.order_ignored,
+    }
 }
 
 #[cfg(test)]
@@ -100,19 +166,63 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_statements_lead_to_the_choice_that_was_made() {
+    fn a_hypervisor_has_a_name() {
+        let [first, second] = hypervisors();
+        let is_text = |name: [u8; 12]| name[0].is_ascii_graphic() || name[0] == b' ';
+        assert!(first.is_none_or(is_text), "{first:?}");
+        assert!(second.is_none() || first.is_some(), "{second:?}");
+    }
+
+    #[test]
+    fn system_calls_read_the_librarys_clocks() {
+        let Some(before) = os_clocks_by_system_call() else { return };
+        let library = os_clocks();
+        let after = os_clocks_by_system_call().unwrap();
+        let [before_ns, ns, after_ns] = [before, library, after].map(|read| read.monotonic_ns);
+        assert!(before_ns <= ns && ns <= after_ns, "{before_ns} {ns} {after_ns}");
+        let [before_ns, ns, after_ns] = [before, library, after].map(|read| read.realtime_ns);
+        assert!(before_ns <= ns && ns <= after_ns, "{before_ns} {ns} {after_ns}");
+    }
+
+    #[test]
+    fn the_same_circumstances_lead_to_the_choice_that_was_made() {
         let words = &mut [0; os::CLOCKSOURCE_BYTES];
         let view = os::kernel_view(words);
         let status = crate::status();
+        let [source, order] = ["TACH_SOURCE", "TACH_ORDER"].map(|name| std::env::var(name).ok());
+        let choice = choice_under(&Circumstances {
+            current: view.current,
+            available: view.available,
+            tach_source: source.as_deref(),
+            tach_order: order.as_deref(),
+        });
         let made = (status.source, status.order, status.reason);
-        assert_eq!(choice_under(view.current, view.available), made);
+        assert_eq!((choice.source, choice.order, choice.reason), made);
+        let ignored = (status.source_request_ignored, status.order_request_ignored);
+        assert_eq!((choice.source_request_ignored, choice.order_request_ignored), ignored);
     }
 
     #[test]
     fn another_clocksource_leads_to_the_os_clock_unless_there_is_no_counter_to_weigh() {
-        let (source, order, reason) = choice_under(Some("jiffies"), Some("jiffies"));
+        let jiffies = Some("jiffies");
+        let seen = Circumstances { current: jiffies, available: jiffies, ..Default::default() };
+        let choice = choice_under(&seen);
         let may_be_read = cpu_counter().is_invariant && crate::status().source == Source::Counter;
-        assert_eq!((source, order), (Source::Os, Order::OsClock));
-        assert!(!may_be_read || reason.as_str() == "kernel-avoids-counter", "{reason:?}");
+        assert_eq!((choice.source, choice.order), (Source::Os, Order::OsClock));
+        let reason = choice.reason.as_str();
+        assert!(!may_be_read || reason == "kernel-avoids-counter", "{reason}");
+    }
+
+    #[test]
+    fn variables_of_another_process_count() {
+        let under = |tach_source, tach_order| {
+            choice_under(&Circumstances { tach_source, tach_order, ..Default::default() })
+        };
+        let by_os = under(Some("os"), None);
+        assert_eq!((by_os.source, by_os.order), (Source::Os, Order::OsClock));
+        assert!(["environment", "build"].contains(&by_os.reason.as_str()), "{by_os:?}");
+        let nonsense = under(Some("rtc"), Some("strict"));
+        assert!(nonsense.source_request_ignored && nonsense.order_request_ignored);
+        assert!(!by_os.source_request_ignored && !by_os.order_request_ignored);
     }
 }

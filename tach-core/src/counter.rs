@@ -8,6 +8,8 @@
 //!   OS's statements on the CPU (`os::cpu_capabilities`).
 //! - `fn declared_hz() -> Option<u64>`: the counter's frequency as the CPU or the system declares
 //!   it, which may be wrong; `None` if neither does.
+//! - `fn hypervisors() -> Hypervisors`: the names by which the hypervisor presents itself to
+//!   programs; none where the CPU has no instruction for that.
 //! - `fn ticks() -> u64`: the bare read. The CPU may execute it before earlier loads.
 //! - `fn ticks_fenced() -> u64`: a read behind a fence that keeps it after every earlier load, as
 //!   far as the ISA can. Its `asm!` is not `nomem`, so that the compiler does not move memory
@@ -48,7 +50,7 @@ cfg_if! {
 }
 
 pub(crate) use back_end::{
-    CLOCKSOURCES, declared_hz, features, ticks, ticks_fenced, ticks_self_ordered,
+    CLOCKSOURCES, declared_hz, features, hypervisors, ticks, ticks_fenced, ticks_self_ordered,
 };
 
 /// Whether a read returns its value before any later store is visible. True on x86, where a store
@@ -79,6 +81,10 @@ pub(crate) enum Fencing {
     /// The instruction of `ticks_self_ordered`.
     SelfOrdered,
 }
+
+/// The names by which a hypervisor presents itself, with zeros at their ends. One that imitates
+/// another presents the other's name first, and its own behind.
+pub(crate) type Hypervisors = [Option<[u8; 12]>; 2];
 
 /// Linux's names for clocks (`/sys/devices/system/clocksource`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,6 +24,8 @@
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
 //!   restored this machine; `None` if there is none, or this process may not read it. Costs three
 //!   system calls, so it is called only now and then.
+//! - `fn clocks_by_system_call() -> Option<[u64; 2]>`: the monotonic and the real-time clock, read
+//!   past the C library; `None` if the back end has no system call of its own.
 //! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns; `None` if the
 //!   system does not measure it.
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
@@ -70,6 +72,24 @@ cfg_if! {
 
         pub(crate) fn counter_readable() -> bool {
             true
+        }
+    }
+}
+
+cfg_if! {
+    if #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64"))] {
+        mod call_x86_64;
+        mod system_call;
+        use call_x86_64::clock_gettime;
+        pub(crate) use system_call::clocks_by_system_call;
+    } else if #[cfg(all(target_os = "linux", target_arch = "aarch64", target_pointer_width = "64"))] {
+        mod call_aarch64;
+        mod system_call;
+        use call_aarch64::clock_gettime;
+        pub(crate) use system_call::clocks_by_system_call;
+    } else {
+        pub(crate) fn clocks_by_system_call() -> Option<[u64; 2]> {
+            None
         }
     }
 }

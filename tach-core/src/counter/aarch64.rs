@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Clocksources, Features, Fencing};
+use super::{Clocksources, Features, Fencing, Hypervisors};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "arch_sys_counter", built_on_it: &[] };
@@ -27,6 +27,10 @@ pub(crate) fn declared_hz() -> Option<u64> {
         asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags));
     }
     (hz != 0).then_some(hz)
+}
+
+pub(crate) fn hypervisors() -> Hypervisors {
+    [None; 2]
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! Mach's absolute time: the CPU's counter without the time that the system slept, in ns on Intel.
 #![expect(unsafe_code, reason = "calls mach_absolute_time, mach_timebase_info")]
 
-use super::{Clocksources, Features, Fencing};
+use super::{Clocksources, Features, Fencing, Hypervisors};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "mach_absolute_time", built_on_it: &[] };
@@ -30,6 +30,10 @@ pub(crate) fn declared_hz() -> Option<u64> {
     }
     let [ns, ticks] = ns_and_ticks.map(u64::from);
     (ticks * 1_000_000_000).checked_div(ns).filter(|&hz| hz != 0)
+}
+
+pub(crate) fn hypervisors() -> Hypervisors {
+    [None; 2]
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Clocksources, Features, Fencing};
+use super::{Clocksources, Features, Fencing, Hypervisors};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "Constant", built_on_it: &[] };
@@ -20,6 +20,10 @@ pub(crate) fn declared_hz() -> Option<u64> {
     let (crystal_hz, ratio) = (u64::from(cpucfg(4)), cpucfg(5));
     let (factor, divisor) = (u64::from(ratio & 0xffff), u64::from(ratio >> 16));
     (crystal_hz * factor).checked_div(divisor).filter(|&hz| hz != 0)
+}
+
+pub(crate) fn hypervisors() -> Hypervisors {
+    [None; 2]
 }
 
 fn cpucfg(number: u64) -> u32 {

@@ -1,6 +1,6 @@
 //! A target whose counter tach does not read. Ticks come from the OS clock.
 
-use super::{Clocksources, Features, Fencing};
+use super::{Clocksources, Features, Fencing, Hypervisors};
 
 pub(crate) const CLOCKSOURCES: Clocksources = Clocksources { counter: "", built_on_it: &[] };
 
@@ -10,6 +10,10 @@ pub(crate) fn features(_: u64) -> Features {
 
 pub(crate) fn declared_hz() -> Option<u64> {
     None
+}
+
+pub(crate) fn hypervisors() -> Hypervisors {
+    [None; 2]
 }
 
 /// Returns 0. Neither this nor the next two are called, since without a clocksource the counter is

@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Clocksources, Features, Fencing};
+use super::{Clocksources, Features, Fencing, Hypervisors};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "riscv_clocksource", built_on_it: &[] };
@@ -17,6 +17,10 @@ pub(crate) fn features(_: u64) -> Features {
 /// Returns `None`: the frequency is in the device tree, which only the kernel reads.
 pub(crate) fn declared_hz() -> Option<u64> {
     None
+}
+
+pub(crate) fn hypervisors() -> Hypervisors {
+    [None; 2]
 }
 
 #[inline]

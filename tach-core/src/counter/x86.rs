@@ -4,7 +4,7 @@
 use core::arch::asm;
 
 use super::intrinsics::{__cpuid, _rdtsc, CpuidResult};
-use super::{Clocksources, Features, Fencing};
+use super::{Clocksources, Features, Fencing, Hypervisors};
 
 pub(crate) const CLOCKSOURCES: Clocksources =
     Clocksources { counter: "tsc", built_on_it: &["kvm-clock", "hyperv_clocksource_tsc_page"] };
@@ -14,6 +14,10 @@ const BASIC_FEATURES: u32 = 1;
 /// CPUID leaf with the crystal's frequency, and the TSC's as a multiple of it (Intel SDM 3B,
 /// 20.7.3).
 const CRYSTAL: u32 = 0x15;
+/// CPUID leaves with names of the hypervisor, in EBX, ECX and EDX. Hypervisors divide the leaves
+/// among their interfaces in steps of 0x100 (Linux, `for_each_possible_cpuid_base_hypervisor`):
+/// QEMU and Xen show Hyper-V's interface at the first and their own at the second.
+const HYPERVISORS: [u32; 2] = [0x4000_0000, 0x4000_0100];
 /// CPUID leaf with the TSC's frequency in kHz, as a hypervisor reports it.
 const HYPERVISOR_KHZ: u32 = 0x4000_0010;
 /// CPUID leaf whose EAX is the highest extended leaf.
@@ -41,6 +45,25 @@ pub(crate) fn declared_hz() -> Option<u64> {
     let [divisor, factor, crystal_hz] =
         leaf(CRYSTAL).map(|leaf| [leaf.eax, leaf.ebx, leaf.ecx].map(u64::from))?;
     (crystal_hz * factor).checked_div(divisor).filter(|&hz| hz != 0)
+}
+
+pub(crate) fn hypervisors() -> Hypervisors {
+    if cpuid(BASIC_FEATURES).ecx & (1 << 31) == 0 {
+        return [None; 2];
+    }
+    HYPERVISORS.map(|number| {
+        let CpuidResult { eax, ebx, ecx, edx } = cpuid(number);
+        // A leaf that does not exist may repeat another one. A leaf that exists names the last leaf
+        // of its interface, or 0 in old KVMs (Linux, Documentation/virt/kvm/x86/cpuid.rst).
+        if eax != 0 && eax & !0xff != number {
+            return None;
+        }
+        let mut name = [0; 12];
+        for (part, register) in name.chunks_exact_mut(4).zip([ebx, ecx, edx]) {
+            part.copy_from_slice(&register.to_le_bytes());
+        }
+        Some(name).filter(|name| name.iter().any(|&byte| byte != 0))
+    })
 }
 
 /// Returns the CPUID leaf of this number, if the CPU has it. The first leaf of a range names the

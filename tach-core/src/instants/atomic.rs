@@ -9,8 +9,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// An [`Instant`] that threads read and write concurrently.
 ///
 /// It has the size and the alignment of an [`AtomicU64`], and four of its operations, with the same
-/// orderings: load, store, `fetch_max` and `compare_exchange`. `compare_exchange` in a loop makes any
-/// other. Instants are compared by their ticks.
+/// orderings: load, store, `fetch_max` and `compare_exchange`. `compare_exchange` in a loop makes
+/// any other. Instants are compared by their ticks.
 ///
 /// # Guarantees
 ///

@@ -47,8 +47,8 @@ pub fn variable(name: &str) -> Option<OsString> {
     if is_environment_trusted() { env::var_os(name) } else { None }
 }
 
-/// Returns the name by which the program was called. If the caller has fewer rights and could choose
-/// that name, returns the name of the program's file.
+/// Returns the name by which the program was called. If the caller has fewer rights and could
+/// choose that name, returns the name of the program's file.
 #[must_use]
 pub fn program_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();

@@ -42,7 +42,7 @@ impl<T: Copy> Variable<T> {
         asked
     }
 
-    fn parse(&self, value: Option<&str>) -> Asked<T> {
+    pub(super) fn parse(&self, value: Option<&str>) -> Asked<T> {
         let Some(value) = value else { return Asked::Nothing };
         let known = self.values.iter().find(|(name, _)| *name == value);
         known.map_or(Asked::Nonsense, |&(_, asked)| Asked::For(asked))

@@ -110,7 +110,8 @@ impl Machine {
     pub(super) fn set_drift(&self, ppb: i64) {
         let (tick, ns) = (self.tick.get(), self.os_ns_at(self.tick.get()));
         let rate = self.nominal.changed_by(i128::from(ppb) << 16, NS_PER_S);
-        // Restarting a line truncates its fractional nanosecond. Restart it only if the rate changed.
+        // Restarting a line truncates its fractional nanosecond. Restart it only if the rate
+        // changed.
         if rate != self.os.get().rate {
             self.os.set(Line { start_tick: tick, start_ns: ns, rate });
         }
