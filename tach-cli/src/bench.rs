@@ -1,6 +1,5 @@
 //! `tach bench`: the quick table of costs.
 
-use core::fmt;
 use core::time::Duration;
 use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +9,7 @@ use tach_core::{Instant, MonotonicInstant, OrderedInstant, UnixTime, unix_nanos}
 
 use crate::Outcome;
 use crate::measure::{Cost, Subject, costs, subject};
-use crate::output::{Output, faint, heading, warning};
+use crate::output::{Ns, Output, Table, Width, faint, heading, paragraph, warning};
 use crate::progress::Progress;
 
 /// The time that a round of all groups takes, for the progress.
@@ -34,7 +33,7 @@ struct Group {
 }
 
 #[derive(Debug, Serialize)]
-struct Table {
+struct Findings {
     rounds: u32,
     is_debug_build: bool,
     groups: Vec<Group>,
@@ -53,8 +52,8 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
     });
     let groups = measured.collect();
     drop(progress);
-    let table = Table { rounds, is_debug_build: cfg!(debug_assertions), groups };
-    output.write(&table, &table)?;
+    let found = Findings { rounds, is_debug_build: cfg!(debug_assertions), groups };
+    output.write(&found, |width| found.text(width))?;
     Ok(Outcome::Good)
 }
 
@@ -95,22 +94,23 @@ fn groups() -> Vec<(&'static str, Vec<Subject>)> {
     ]
 }
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Findings {
+    fn text(&self, width: Width) -> String {
+        let mut parts = Vec::new();
         for Group { name, costs } in &self.groups {
-            let title = format!("{name:28}{:>10}{:>12}", "ns", "ratio");
-            writeln!(f, "{}", heading(title))?;
+            let mut table = Table::new(["clock", "a call", "of std's"]);
             for cost in costs {
-                let ratio = cost.ns / costs[0].ns;
-                writeln!(f, "  {:26}{:>10.2}{ratio:>12.3}", cost.name, cost.ns)?;
+                let ratio = format!("{:.2}", cost.ns / costs[0].ns);
+                table.row([cost.name.to_owned(), Ns(cost.ns).to_string(), ratio]);
             }
-            writeln!(f)?;
+            parts.push(format!("{}\n{}", heading(name), table.text(width)));
         }
-        let note = format!("best of {} rounds, all of a group in turn; ratios to std", self.rounds);
-        write!(f, "{}", faint(note))?;
+        let note = format!("best of {} rounds, all of a group in turn", self.rounds);
+        parts.push(faint(paragraph(&note, width)).to_string());
         if self.is_debug_build {
-            write!(f, "\n{}", warning("This is a debug build: the costs mean nothing."))?;
+            let note = paragraph("This is a debug build: the costs mean nothing.", width);
+            parts.push(warning(note).to_string());
         }
-        Ok(())
+        parts.join("\n\n")
     }
 }

@@ -1,6 +1,5 @@
 //! `tach calibrate`: the counter's frequency by several methods, and the error of each.
 
-use core::fmt;
 use core::time::Duration;
 use std::thread;
 use std::time::Instant as StdInstant;
@@ -11,7 +10,7 @@ use tach_core::{Instant, adapter, status};
 
 use crate::Outcome;
 use crate::measure::{Bracket, OsMonotonic, as_f64, slope};
-use crate::output::{Output, faint, heading};
+use crate::output::{Output, Table, Width, faint, heading, paragraph};
 use crate::progress::Progress;
 use crate::times;
 
@@ -66,7 +65,7 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
     drop(progress);
     let steered_hz = status().frequency_hz;
     let found = Calibration::new(&spins, &points, adapter::cpu_counter().declared_hz, steered_hz);
-    output.write(&found, &found)?;
+    output.write(&found, |width| found.text(width))?;
     Ok(Outcome::Good)
 }
 
@@ -151,16 +150,16 @@ fn regression(points: &[Point]) -> f64 {
     slope(&relative) * 1e9
 }
 
-impl fmt::Display for Calibration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Calibration {
+    fn text(&self, width: Width) -> String {
         let of = if self.source == "os" { "the OS clock's ticks" } else { "the CPU's counter" };
-        writeln!(f, "{}", heading(format!("frequency of {of}")))?;
-        writeln!(f, "{:26}{:>18}{:>16}", "method", "MHz", "error in ppb")?;
+        let mut table = Table::new(["method", "MHz", "error in ppb"]);
         for Method { name, hz, error_ppb } in &self.methods {
-            match (hz, error_ppb) {
-                (Some(hz), Some(ppb)) => writeln!(f, "{name:26}{:>18.6}{ppb:>+16.1}", hz / 1e6)?,
-                _ => writeln!(f, "{name:26}{:>18}{:>16}", "none", "-")?,
-            }
+            let figures = match (hz, error_ppb) {
+                (Some(hz), Some(ppb)) => [format!("{:.6}", hz / 1e6), format!("{ppb:+.1}")],
+                _ => ["none", "-"].map(str::to_owned),
+            };
+            table.row([(*name).to_owned()].into_iter().chain(figures));
         }
         let Self { reference_hz, reference_bound_ppb, seconds, points, .. } = self;
         let note = format!(
@@ -168,7 +167,12 @@ impl fmt::Display for Calibration {
              points",
             reference_hz / 1e6
         );
-        write!(f, "{}", faint(note))
+        [
+            heading(format!("frequency of {of}")).to_string(),
+            table.text(width),
+            faint(paragraph(&note, width)).to_string(),
+        ]
+        .join("\n")
     }
 }
 
@@ -192,7 +196,7 @@ mod tests {
         let errors: Vec<_> =
             found.methods.iter().map(|method| method.error_ppb.map(f64::round)).collect();
         assert_eq!(errors, [Some(10.0), Some(4_000_000.0), Some(0.0), None]);
-        let shown = found.to_string();
+        let shown = found.text(Width::MOST);
         assert!(shown.contains("2500.000000 MHz ±") && shown.contains("none"), "{shown}");
     }
 }

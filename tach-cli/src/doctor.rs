@@ -1,12 +1,19 @@
 //! `tach doctor`: is this host's clock good, and if not, which change would help?
 //!
-//! `host` collects the statements of the kernel's files, `errors` compares the timelines with the
-//! OS's clocks, and `findings`, which is pure, draws the conclusions that `report` prints.
+//! `host` collects the statements of the kernel's `files`, `daemons` those of the programs that
+//! discipline the clock, and `os_clock` and `errors` compare clocks. `findings`, which is pure,
+//! draws the conclusions that `report` and `metrics` print.
 
+mod daemons;
 mod errors;
 mod evidence;
+mod files;
 mod findings;
 mod host;
+mod hypervisor;
+mod metrics;
+mod os_clock;
+mod process;
 mod report;
 
 use core::time::Duration;
@@ -15,7 +22,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use self::evidence::Evidence;
-use self::host::Files;
+use self::files::Files;
+use self::process::Process;
 use crate::Outcome;
 use crate::output::Output;
 use crate::times;
@@ -23,20 +31,41 @@ use crate::times;
 /// Says whether this host's clock is good, and which change would help
 ///
 /// Exit status 1 if there is a problem: something that makes reads slower or times wrong. Advice
-/// alone leaves the status at 0.
+/// alone leaves the status at 0, and so does a machine that is too busy to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to compare tach's timelines with the OS's clocks
     #[arg(long = "for", value_name = "TIME", default_value = "3s", value_parser = times::time)]
     time: Duration,
+    /// Prints problems alone, and nothing if there is none: for cron and monitors
+    #[arg(long)]
+    check: bool,
+    /// Prints metrics, in the text format of Prometheus
+    #[arg(long, conflicts_with_all = ["check", "json"])]
+    prometheus: bool,
+    /// Judges the clock of a running process, by what /proc shows of it (Linux)
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
     /// A folder in place of `/`, with the files of another host: for tests
     #[arg(long, hide = true)]
     root: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    let evidence = Evidence::collect(&Files::new(options.root.clone()), options.time);
+    let mut files = Files::new(options.root.clone());
+    let mut process = None;
+    if let Some(pid) = options.pid {
+        files = files.of_process(pid)?;
+        process = Some(Process::new(pid, &files));
+    }
+    let evidence = Evidence::collect(&files, process, options.time);
     let report = report::Report::new(&evidence);
-    output.write(&report, &report)?;
+    if options.prometheus {
+        output.line(metrics::text(&report))?;
+    } else if !options.check {
+        output.write(&report, |width| report.text(width))?;
+    } else if report.outcome() == Outcome::Problem {
+        output.write(&report, |width| report.problems(width))?;
+    }
     Ok(report.outcome())
 }

@@ -64,7 +64,7 @@ impl Options {
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    let plots = options.plot.iter().map(Target::create).collect::<Result<Vec<_>, _>>()?;
+    options.plot.iter().try_for_each(Target::check)?;
     interrupt::note()?;
     let (series, under_load) = thread::scope(|scope| {
         let under_load =
@@ -74,12 +74,12 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
         (series, under_load)
     });
     let series = series?;
-    for plot in plots {
-        plot.write(&picture::chart(&series))?;
+    for target in &options.plot {
+        target.write(&picture::chart(&series))?;
     }
     let went_back = under_load.as_ref().is_some_and(Found::went_back);
     let summary = series.summary(under_load);
-    output.write(&summary, &summary)?;
+    output.write(&summary, |width| summary.text(width))?;
     Ok(if went_back { Outcome::Problem } else { Outcome::Good })
 }
 

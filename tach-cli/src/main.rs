@@ -1,17 +1,20 @@
-//! `tach` answers whether this host's clock is good, and measures and plots its time.
+//! `tach` answers whether this host's clock is good, and measures and plots its time. It also
+//! prints the records that killed processes left.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod calibrate;
 mod closed;
+mod compare;
 mod doctor;
 mod drift;
 mod interrupt;
 mod measure;
-mod now;
 mod output;
 mod plot;
 mod progress;
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod recover;
 mod skew;
 mod times;
 mod watch;
@@ -46,12 +49,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Doctor(doctor::Options),
+    Compare(compare::Options),
     Drift(drift::Options),
     Calibrate(calibrate::Options),
     Skew(skew::Options),
     Bench(bench::Options),
-    Now(now::Options),
     Watch(watch::Options),
+    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    Recover(recover::Options),
 }
 
 /// A command's answer to a script.
@@ -69,12 +74,14 @@ fn main() -> ExitCode {
     let mut output = Output::new(arguments.json);
     let result = match arguments.command {
         Command::Doctor(options) => doctor::run(&options, &mut output),
+        Command::Compare(options) => compare::run(&options, &mut output),
         Command::Drift(options) => drift::run(&options, &mut output),
         Command::Calibrate(options) => calibrate::run(&options, &mut output),
         Command::Skew(options) => skew::run(&options, &mut output),
         Command::Bench(options) => bench::run(&options, &mut output),
         Command::Watch(options) => watch::run(&options, &mut output),
-        Command::Now(options) => now::run(&options, &mut output),
+        #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+        Command::Recover(options) => recover::run(&options, &mut output),
     };
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

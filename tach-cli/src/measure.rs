@@ -8,6 +8,9 @@ use core::time::Duration;
 pub(crate) use self::bracket::{Bracket, OsMonotonic, WIDEST_NS, os_realtime_ns};
 pub(crate) use self::cost::{Cost, Subject, costs, subject};
 
+/// What is known to no better than this was not measured: something interrupted all attempts.
+pub(crate) const KNOWN_NS: f64 = 1000.0;
+
 /// Returns the nanoseconds of a duration, at most `u64::MAX`, which is 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

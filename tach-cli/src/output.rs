@@ -1,5 +1,7 @@
 //! The output: lines for people, with colours on a terminal alone, or JSON for machines.
 
+mod json;
+mod layout;
 mod terminal;
 
 use core::fmt;
@@ -9,6 +11,8 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+
+pub(crate) use self::layout::{Table, Width, hanging, paragraph};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -23,6 +27,7 @@ pub(crate) struct Output {
     stream: AutoStream<StdoutLock<'static>>,
     shown: Shown,
     is_json: bool,
+    width: Width,
 }
 
 /// How a text is made fit for a stream.
@@ -57,16 +62,23 @@ impl Shown {
 impl Output {
     pub(crate) fn new(is_json: bool) -> Self {
         let shown = Shown::on(&io::stdout());
-        Self { stream: shown.stream(io::stdout().lock()), shown, is_json }
+        let width = Width::of_stdout();
+        Self { stream: shown.stream(io::stdout().lock()), shown, is_json, width }
     }
 
-    /// Writes `value` as a line of JSON if that was requested, otherwise `text`.
-    pub(crate) fn write(
+    /// Returns whether the output is JSON.
+    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    pub(crate) const fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Writes `value` as a line of JSON if that was requested, otherwise its text.
+    pub(crate) fn write<T: fmt::Display>(
         &mut self,
         value: &impl Serialize,
-        text: impl fmt::Display,
+        text: impl FnOnce(Width) -> T,
     ) -> anyhow::Result<()> {
-        if self.is_json { self.line(serde_json::to_string(value)?) } else { self.line(text) }
+        if self.is_json { self.line(json::line(value)?) } else { self.line(text(self.width)) }
     }
 
     /// Writes a line.
@@ -91,7 +103,21 @@ pub(crate) fn report(message: impl fmt::Display) {
 
 /// Like [`report`], for an error, which is one line whatever paths it contains.
 pub(crate) fn report_error(error: &anyhow::Error) {
-    report_by(&format!("{}: {error:#}", bad("error")), terminal::line);
+    report_by(&format!("{}: {}", bad("error"), chain(error)), terminal::line);
+}
+
+/// Returns an error with its causes. Errors of tach's crates name their cause themselves, so a
+/// cause that the text contains already is left out.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn report_by(text: &str, shown: fn(&str) -> String) {
@@ -136,14 +162,17 @@ pub(crate) fn bad<T>(text: T) -> Styled<T> {
     Styled(RED, text)
 }
 
-/// A time in nanoseconds, in the unit that keeps it short: `17 ns`, `1.25 µs`, `3.10 ms`.
+/// A time in nanoseconds, in the unit that keeps it short: `17 ns`, `1.25 µs`, `3.10 ms`, `2.0
+/// days`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ns(pub(crate) f64);
 
 impl fmt::Display for Ns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.0.abs();
-        let text = if size < 99.95 {
+        let text = if !size.is_finite() {
+            "-".to_owned()
+        } else if size < 99.95 {
             format!("{:.1} ns", self.0)
         } else if size < 999.5 {
             format!("{:.0} ns", self.0)
@@ -151,8 +180,12 @@ impl fmt::Display for Ns {
             format!("{:.2} µs", self.0 / 1e3)
         } else if size < 999_995_000.0 {
             format!("{:.2} ms", self.0 / 1e6)
-        } else {
+        } else if size < 7.2e12 {
             format!("{:.2} s", self.0 / 1e9)
+        } else if size < 172.8e12 {
+            format!("{:.2} h", self.0 / 3.6e12)
+        } else {
+            format!("{:.1} days", self.0 / 86.4e12)
         };
         f.pad(&text)
     }
@@ -161,6 +194,15 @@ impl fmt::Display for Ns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let cause = || std::io::Error::other("no room");
+        let whole = anyhow::Error::new(cause()).context("can't write x: no room");
+        assert_eq!(chain(&whole), "can't write x: no room");
+        let parts = anyhow::Error::new(cause()).context("can't write x");
+        assert_eq!(chain(&parts), "can't write x: no room");
+    }
 
     #[test]
     fn a_time_has_the_unit_that_keeps_it_short() {
@@ -172,7 +214,12 @@ mod tests {
             (999.6, "1.00 µs"),
             (12_345.0, "12.35 µs"),
             (-3_100_000.0, "-3.10 ms"),
+            (f64::NAN, "-"),
+            (f64::INFINITY, "-"),
             (1.5e9, "1.50 s"),
+            (7199e9, "7199.00 s"),
+            (7.2e12, "2.00 h"),
+            (-259.2e12, "-3.0 days"),
         ] {
             assert_eq!(Ns(ns).to_string(), text);
         }

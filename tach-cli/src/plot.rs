@@ -3,7 +3,6 @@
 use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
-use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -57,13 +56,6 @@ pub(crate) struct Line {
 #[derive(Debug, Clone)]
 pub(crate) struct Target(PathBuf);
 
-/// A file for a plot, which is open.
-#[derive(Debug)]
-pub(crate) struct Plot<'a> {
-    target: &'a Target,
-    file: File,
-}
-
 impl FromStr for Target {
     type Err = String;
 
@@ -83,20 +75,25 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// Creates the file, so that a path that can't be written is found before a long measurement.
-    pub(crate) fn create(&self) -> anyhow::Result<Plot<'_>> {
-        let file = tach_files::create(&self.0).with_context(|| format!("can't create {self}"))?;
-        Ok(Plot { target: self, file })
+    /// Fails if the plot can't be written, so that this is known before a long measurement. Leaves
+    /// an older plot as it is.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        tach_files::check_create(&self.0).with_context(|| format!("can't create {self}"))
+    }
+
+    pub(crate) fn write(&self, chart: &Chart) -> anyhow::Result<()> {
+        let text = svg(chart)?;
+        let mut file =
+            tach_files::create(&self.0).with_context(|| format!("can't create {self}"))?;
+        file.write_all(text.as_bytes()).with_context(|| format!("can't write {self}"))
     }
 }
 
-impl Plot<'_> {
-    pub(crate) fn write(mut self, chart: &Chart) -> anyhow::Result<()> {
-        let mut text = String::new();
-        draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), chart)?;
-        let written = self.file.write_all(text.as_bytes());
-        written.with_context(|| format!("can't write {}", self.target))
-    }
+/// Returns the text of a plot.
+pub(crate) fn svg(chart: &Chart) -> anyhow::Result<String> {
+    let mut text = String::new();
+    draw(&SVGBackend::with_string(&mut text, SIZE).into_drawing_area(), chart)?;
+    Ok(text)
 }
 
 fn draw<B: DrawingBackend>(area: &DrawingArea<B, Shift>, chart: &Chart) -> anyhow::Result<()> {
@@ -133,6 +130,7 @@ fn draw_panel<B: DrawingBackend>(
         .axis_desc_style(font(LABEL))
         .bold_line_style(BLACK.mix(0.15))
         .max_light_lines(0)
+        .x_labels(8)
         .y_labels(7)
         .draw()?;
     for line in &panel.lines {

@@ -19,7 +19,8 @@ impl Progress {
             return Self(ProgressBar::hidden());
         }
         let bar = ProgressBar::new(millis(length));
-        let template = "{wide_bar} {percent:>3} %  {msg}";
+        // The message is cut where the line ends.
+        let template = "{bar:10} {percent:>3} %  {wide_msg}";
         let style = ProgressStyle::with_template(template).expect("the template is valid");
         bar.set_style(style.progress_chars("=> "));
         Self(bar)
@@ -28,7 +29,8 @@ impl Progress {
     /// Shows the state of a command that runs until it is interrupted.
     pub(crate) fn endless() -> Self {
         let bar = ProgressBar::new_spinner();
-        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is valid");
+        let style =
+            ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is valid");
         bar.set_style(style);
         Self(bar)
     }

@@ -3,7 +3,6 @@
 mod offsets;
 mod order;
 
-use core::fmt;
 use core::time::Duration;
 use std::env;
 use std::process::Command;
@@ -18,7 +17,7 @@ pub(crate) use self::offsets::{Offset, cores, offsets};
 use self::order::{Findings, Role, Subject, has_control, subjects};
 use crate::Outcome;
 use crate::measure::{as_f64, nanos};
-use crate::output::{Ns, Output, bad, faint, good, heading, warning};
+use crate::output::{Ns, Output, Table, Width, bad, faint, good, heading, paragraph, warning};
 use crate::progress::Progress;
 use crate::times;
 
@@ -84,7 +83,7 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
         let mut enforced = subjects().into_iter().filter(|one| one.role == Role::Enforced);
         let subject = enforced.next().context("no clock has enforced order")?;
         let clock = Clock::new(&subject, (subject.run)(order_options));
-        output.write(&clock, "")?;
+        output.write(&clock, |_| "")?;
         return Ok(Outcome::Good);
     }
     let subjects = subjects();
@@ -108,7 +107,7 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
     let seconds = as_f64(nanos(options.time)) / 1e9;
     let threads = options.threads;
     let report = Report { seconds, threads, cores, clocks, enforced_not_run, conclusion };
-    output.write(&report, &report)?;
+    output.write(&report, |width| report.text(width))?;
     Ok(if conclusion == Conclusion::Broken { Outcome::Problem } else { Outcome::Good })
 }
 
@@ -160,25 +159,41 @@ impl Clock {
     }
 }
 
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cores {
-            None => writeln!(f, "{}", faint("threads can't be bound to cores here"))?,
-            Some(cores) => {
-                writeln!(f, "{}", heading("offset of each core's clock from the first core's"))?;
-                for offset in cores {
-                    let [ns, bound] = [offset.ns, offset.bound_ns].map(Ns);
-                    writeln!(f, "core {:<19}{ns:>14} ± {bound}", offset.core)?;
-                }
-            }
+impl Report {
+    fn text(&self, width: Width) -> String {
+        let mut parts = vec![self.offsets(width), self.order(width)];
+        if let Some(reason) = &self.enforced_not_run {
+            let text = format!("enforced order was not measured: {reason}");
+            parts.push(faint(paragraph(&text, width)).to_string());
         }
+        parts.push(self.conclusion.text(width));
+        parts.join("\n\n")
+    }
+
+    fn offsets(&self, width: Width) -> String {
+        let Some(cores) = &self.cores else {
+            return faint("threads can't be bound to cores here").to_string();
+        };
+        let title = paragraph("offset of each core's clock from the first core's", width);
+        let mut table = Table::new(["core", "offset", "known to"]);
+        for offset in cores {
+            let [ns, bound] = [offset.ns, offset.bound_ns].map(|ns| Ns(ns).to_string());
+            let is_known = offset.is_known();
+            let ns = if is_known { ns } else { "not measured".to_owned() };
+            table.row([offset.core.to_string(), ns, bound]);
+        }
+        let text = format!("{}\n{}", heading(title), table.text(width));
+        if cores.iter().all(Offset::is_known) {
+            return text;
+        }
+        let why = "not measured: the machine is busy, and the bound is wider than a microsecond";
+        format!("{text}\n{}", warning(paragraph(why, width)))
+    }
+
+    fn order(&self, width: Width) -> String {
         let title = format!("order of reads on {} threads, {} s each", self.threads, self.seconds);
-        writeln!(f, "\n{}", heading(title))?;
-        writeln!(
-            f,
-            "{:24}{:>14}{:>12}{:>12}{:>8}  order",
-            "clock", "reads", "inversions", "largest", "M/s"
-        )?;
+        let headings = ["clock", "reads", "inversions", "largest", "M/s"];
+        let mut table = Table::new(headings).words("order");
         for clock in &self.clocks {
             let Clock { name, reads, inversions, largest_inversion_ns, .. } = clock;
             let largest = Ns(as_f64(*largest_inversion_ns)).to_string();
@@ -190,24 +205,29 @@ impl fmt::Display for Report {
                 (_, Role::Control, _) => faint("the control").to_string(),
                 _ => faint("not promised").to_string(),
             };
-            writeln!(f, "{name:24}{reads:>14}{inversions:>12}{largest:>12}{rate:>8.1}  {order}")?;
+            let figures = [reads.to_string(), inversions.to_string(), largest];
+            let cells = [name.clone()].into_iter().chain(figures);
+            table.row(cells.chain([format!("{rate:.1}"), order]));
         }
-        if let Some(reason) = &self.enforced_not_run {
-            writeln!(f, "{}", faint(format!("enforced order was not measured: {reason}")))?;
-        }
-        writeln!(f)?;
-        match self.conclusion {
-            Conclusion::Kept => {
-                good("The bare counter is out of order, so the zeros mean something.").fmt(f)
+        format!("{}\n{}", heading(paragraph(&title, width)), table.text(width))
+    }
+}
+
+impl Conclusion {
+    fn text(self, width: Width) -> String {
+        let text = match self {
+            Self::Kept => "The bare counter is out of order, so the zeros mean something.",
+            Self::ProvesNothing => "The bare counter shows no inversion: this run proves nothing.",
+            Self::NoControl => {
+                "No counter is read here, so there is no control: this run proves nothing."
             }
-            Conclusion::ProvesNothing => {
-                warning("The bare counter shows no inversion: this run proves nothing.").fmt(f)
-            }
-            Conclusion::NoControl => {
-                warning("No counter is read here, so there is no control: this run proves nothing.")
-                    .fmt(f)
-            }
-            Conclusion::Broken => bad("A clock that promises strict order did not keep it.").fmt(f),
+            Self::Broken => "A clock that promises strict order did not keep it.",
+        };
+        let text = paragraph(text, width);
+        match self {
+            Self::Kept => good(text).to_string(),
+            Self::ProvesNothing | Self::NoControl => warning(text).to_string(),
+            Self::Broken => bad(text).to_string(),
         }
     }
 }

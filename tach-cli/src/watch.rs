@@ -1,6 +1,5 @@
 //! `tach watch`: the events of this host's clock, as they are found.
 
-use core::fmt;
 use core::time::Duration;
 use std::thread;
 use std::time::Instant as StdInstant;
@@ -10,7 +9,7 @@ use serde::Serialize;
 use tach_core::{Status, UnixTime, disruptions, status, sync};
 
 use crate::measure::{as_f64, nanos};
-use crate::output::{Ns, Output, faint, warning};
+use crate::output::{Ns, Output, Width, faint, hanging, warning};
 use crate::progress::Progress;
 use crate::times;
 use crate::{Outcome, closed};
@@ -24,7 +23,7 @@ pub(crate) struct Options {
     #[arg(long = "for", value_name = "TIME", value_parser = times::time)]
     time: Option<Duration>,
     /// The pause between looks at the OS clocks
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = times::time)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = times::some_time)]
     every: Duration,
 }
 
@@ -127,7 +126,8 @@ impl State {
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
     let mut last = State::now();
-    output.write(&Line { events: vec!["start"], state: &last }, Shown(&["start"], &last))?;
+    let first = Line { events: vec!["start"], state: &last };
+    output.write(&first, |width| last.text(&["start"], width))?;
     let (start, mut outcome) = (StdInstant::now(), Outcome::Good);
     let progress = options.time.map_or_else(Progress::endless, Progress::new);
     loop {
@@ -142,26 +142,21 @@ pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outc
         progress.set(start.elapsed(), state.live());
         if !events.is_empty() {
             outcome = Outcome::Problem;
-            let shown = Shown(&events, &state).to_string();
-            progress
-                .above(|| output.write(&Line { events: events.clone(), state: &state }, shown))?;
+            let line = Line { events: events.clone(), state: &state };
+            progress.above(|| output.write(&line, |width| state.text(&events, width)))?;
         }
         last = state;
     }
 }
 
-/// A state and its events, for people.
-struct Shown<'a>(&'a [&'static str], &'a State);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(events, state) = self;
-        let events = events.join(", ");
-        write!(f, "{}  {}  {}", state.time, warning(events), faint(state.live()))
-    }
-}
-
 impl State {
+    /// Returns the state and its events for people.
+    fn text(&self, events: &[&'static str], width: Width) -> String {
+        let start = format!("{}  ", self.time);
+        let text = format!("{}  {}", warning(events.join(", ")), faint(self.live()));
+        hanging(&start, &text, 4, width)
+    }
+
     /// Returns the state in a line.
     fn live(&self) -> String {
         let bound =

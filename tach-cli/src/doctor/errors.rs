@@ -7,7 +7,7 @@ use std::time::Instant as StdInstant;
 use serde::Serialize;
 use tach_core::MonotonicInstant;
 
-use crate::measure::{Bracket, OsMonotonic, nanos, os_realtime_ns, signed_difference};
+use crate::measure::{Bracket, KNOWN_NS, OsMonotonic, nanos, os_realtime_ns, signed_difference};
 
 /// The number of brackets at the start. The error of the narrowest is part of all later errors.
 const STARTS: u32 = 1000;
@@ -32,6 +32,13 @@ pub(crate) struct Distances {
     pub(crate) max_ns: f64,
     /// Half the width of the narrowest bracket: no distance is known better.
     pub(crate) resolution_ns: f64,
+}
+
+impl Distances {
+    /// Returns whether the distances were measured to a microsecond.
+    pub(crate) fn is_known(&self) -> bool {
+        self.resolution_ns <= KNOWN_NS
+    }
 }
 
 /// Compares for `time`. Calls `progress` with the time that has passed.

@@ -2,16 +2,13 @@
 //!
 //! tach-core needs none of these except the clocksources, which it reads itself.
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
+use tach_core::adapter;
+
+use super::files::{Device, Files};
+use super::hypervisor::{self, Clues};
 
 const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
-
-/// The most bytes of a file. The CPUs' descriptions are the longest, of which the first counts.
-const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The CPU's flags that describe the TSC (arch/x86/include/asm/cpufeatures.h).
 const TSC_FLAGS: [&str; 8] = [
@@ -32,13 +29,10 @@ const PARAMETERS: [&str; 5] = ["clocksource=", "tsc=", "notsc", "no-kvmclock", "
 /// gVisor's `/proc/version` had this date before it had the name (google/gvisor#13016).
 const GVISOR_DATE: &str = "Sun Jan 10 15:06:54 PST 2016";
 
-/// The files of this host, or of another one below a folder.
-#[derive(Debug)]
-pub(crate) struct Files {
-    /// `None` if there are no such files on this system.
-    root: Option<PathBuf>,
-    is_this_host: bool,
-}
+/// The file that a hypervisor's clock device has, if the kernel has its driver.
+const VMCLOCK: &str = "dev/vmclock0";
+/// The ACPI device of that clock (Linux, `drivers/ptp/ptp_vmclock.c`).
+const VMCLOCK_IDS: [&str; 2] = ["AMZNC10C", "VMCLOCK"];
 
 /// The statements of the files. A file that is missing or can't be read is `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -51,8 +45,11 @@ pub(crate) struct Host {
     pub(crate) available_clocksources: Option<String>,
     /// Those parameters of the kernel that change the choice of a clocksource.
     pub(crate) kernel_parameters: Vec<String>,
-    /// The hypervisor, or the maker of the virtual machine.
     pub(crate) hypervisor: Option<String>,
+    /// The names by which the hypervisor presents itself to programs (CPUID).
+    pub(crate) hypervisor_names: Vec<String>,
+    /// The maker and the model of the machine.
+    pub(crate) machine: Option<String>,
     pub(crate) vmclock: Device,
     /// The names of the PTP clocks, such as the hypervisor's.
     pub(crate) ptp_clocks: Vec<String>,
@@ -60,17 +57,8 @@ pub(crate) struct Host {
     pub(crate) time_namespace: Option<Offsets>,
     /// Sandboxes that change or hide clocks.
     pub(crate) sandboxes: Vec<String>,
-}
-
-/// Whether this process can use a device.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Device {
-    #[default]
-    Absent,
-    /// It exists, and this process may not read it.
-    Unreadable,
-    Readable,
+    /// Libraries in the process that replace the C library's clocks.
+    pub(crate) clock_libraries: Vec<String>,
 }
 
 /// The offsets of a time namespace, in seconds (`time_namespaces(7)`).
@@ -81,68 +69,92 @@ pub(crate) struct Offsets {
 }
 
 impl Files {
-    /// Returns the files below `root`, or by default those of this host, if it is Linux.
-    pub(crate) fn new(root: Option<PathBuf>) -> Self {
-        let is_this_host = root.is_none();
-        Self { root: root.or_else(|| cfg!(target_os = "linux").then(|| "/".into())), is_this_host }
-    }
-
-    pub(crate) fn is_this_host(&self) -> bool {
-        self.is_this_host
-    }
-
+    /// Reads the statements of the files.
     pub(crate) fn read(&self) -> Host {
         let cpuinfo = self.text("proc/cpuinfo").unwrap_or_default();
         let flags = field(&cpuinfo, "flags").unwrap_or_default();
         let has_flag = |name: &str| flags.split(' ').any(|flag| flag == name);
         let parameters = self.text("proc/cmdline").unwrap_or_default();
         let concerns_clocks = |word: &&str| PARAMETERS.iter().any(|name| word.starts_with(name));
+        let devices = self.names("sys/bus/acpi/devices");
+        let clues = self.clues(has_flag("hypervisor"), devices.clone());
         Host {
             kernel: self.line("proc/sys/kernel/osrelease"),
             cpu: field(&cpuinfo, "model name").map(str::to_owned),
             tsc_flags: owned(TSC_FLAGS.into_iter().filter(|flag| has_flag(flag))),
-            clocksource: self.line(&format!("{CLOCKSOURCE}/current_clocksource")),
-            available_clocksources: self.line(&format!("{CLOCKSOURCE}/available_clocksource")),
+            clocksource: self.own_line(&format!("{CLOCKSOURCE}/current_clocksource")),
+            available_clocksources: self.own_line(&format!("{CLOCKSOURCE}/available_clocksource")),
             kernel_parameters: owned(parameters.split_whitespace().filter(concerns_clocks)),
-            hypervisor: self.hypervisor(has_flag("hypervisor")),
-            vmclock: self.device("dev/vmclock0"),
+            hypervisor: clues.name(),
+            hypervisor_names: clues.names.iter().flatten().map(hypervisor::text).collect(),
+            machine: clues.machine,
+            vmclock: self.vmclock(&devices),
             ptp_clocks: self.ptp_clocks(),
             time_namespace: self
-                .text("proc/self/timens_offsets")
+                .of_own("timens_offsets")
                 .and_then(|text| offsets(&text))
                 .filter(|offsets| *offsets != Offsets { monotonic_s: 0, boottime_s: 0 }),
             sandboxes: self.sandboxes(),
+            clock_libraries: self.clock_libraries(),
         }
     }
 
-    /// Returns the name of the hypervisor, if there is one.
-    fn hypervisor(&self, is_declared: bool) -> Option<String> {
-        if let Some(kind) = self.line("sys/hypervisor/type") {
-            return Some(kind);
-        }
-        if !is_declared {
-            return None;
-        }
+    fn clues(&self, is_declared: bool, devices: Vec<String>) -> Clues {
         let names = ["sys/class/dmi/id/sys_vendor", "sys/class/dmi/id/product_name"];
         let names: Vec<_> = names.iter().filter_map(|name| self.line(name)).collect();
-        Some(if names.is_empty() { "unknown hypervisor".to_owned() } else { names.join(" ") })
+        // The header of each ACPI table has its maker at byte 10 (ACPI specification, 5.2.6).
+        let tables = self
+            .bytes("sys/firmware/acpi/tables/APIC")
+            .and_then(|bytes| String::from_utf8(bytes.get(10..16)?.to_vec()).ok());
+        let tree = self.text("proc/device-tree/hypervisor/compatible");
+        Clues {
+            is_declared,
+            names: if self.is_this_host() { adapter::hypervisors() } else { [None; 2] },
+            kernels: self.line("sys/hypervisor/type"),
+            device_tree: tree.map(|text| text.split('\0').next().unwrap_or_default().to_owned()),
+            machine: (!names.is_empty()).then(|| names.join(" ")),
+            devices,
+            tables,
+        }
+    }
+
+    /// Returns the libraries of the process that replace clocks (faketime(1), datefudge(1)).
+    fn clock_libraries(&self) -> Vec<String> {
+        let maps = self.of_own("maps").unwrap_or_default();
+        let paths = maps.lines().filter_map(|line| line.split_once('/').map(|(_, path)| path));
+        let names = paths.filter_map(|path| path.rsplit('/').next());
+        let mut names: Vec<_> = owned(names.filter(|name| {
+            let name = name.to_lowercase();
+            name.contains(".so") && (name.contains("faketime") || name.contains("datefudge"))
+        }));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn vmclock(&self, devices: &[String]) -> Device {
+        let is_clock = |device: &String| VMCLOCK_IDS.iter().any(|id| device.starts_with(id));
+        match self.device(VMCLOCK) {
+            Device::Absent if !self.exists(VMCLOCK) && devices.iter().any(is_clock) => {
+                Device::NoDriver
+            }
+            device => device,
+        }
     }
 
     fn ptp_clocks(&self) -> Vec<String> {
-        let folder = self.root.as_ref().map(|root| root.join("sys/class/ptp"));
-        let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-        let name =
-            |entry: fs::DirEntry| read(&entry.path().join("clock_name")).map(|name| trimmed(&name));
-        let mut names: Vec<_> = entries.flatten().filter_map(name).collect();
+        let clocks = self.names("sys/class/ptp");
+        let name = |clock: &String| self.line(&format!("sys/class/ptp/{clock}/clock_name"));
+        let mut names: Vec<_> = clocks.iter().filter_map(name).collect();
         names.sort_unstable();
         names
     }
 
     fn sandboxes(&self) -> Vec<String> {
         let version = self.text("proc/version").unwrap_or_default();
-        let status = self.text("proc/self/status").unwrap_or_default();
+        let status = self.of_own("status").unwrap_or_default();
         let lower = version.to_lowercase();
-        let is_there = |path: &str| self.path(path).is_some_and(|path| path.exists());
+        let is_there = |path: &str| self.own_path(path).is_some_and(|path| path.exists());
         let found = [
             ("gVisor", lower.contains("gvisor") || version.contains(GVISOR_DATE)),
             ("WSL", lower.contains("microsoft")),
@@ -152,47 +164,10 @@ impl Files {
         ];
         owned(found.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name))
     }
-
-    fn device(&self, path: &str) -> Device {
-        let Some(path) = self.path(path).filter(|path| path.exists()) else {
-            return Device::Absent;
-        };
-        if File::open(path).is_ok() { Device::Readable } else { Device::Unreadable }
-    }
-
-    fn path(&self, path: &str) -> Option<PathBuf> {
-        self.root.as_ref().map(|root| root.join(path))
-    }
-
-    fn text(&self, path: &str) -> Option<String> {
-        read(&self.path(path)?)
-    }
-
-    /// Returns the first line of a file, unless it is empty.
-    fn line(&self, path: &str) -> Option<String> {
-        let text = self.text(path)?;
-        Some(trimmed(text.lines().next()?)).filter(|line| !line.is_empty())
-    }
-}
-
-/// Returns the text of a regular file. Of a file longer than any of the kernel's, the beginning.
-fn read(path: &Path) -> Option<String> {
-    // Opening a FIFO would wait for its other end.
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let file = File::open(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn owned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     names.map(str::to_owned).collect()
-}
-
-fn trimmed(text: &str) -> String {
-    text.trim().to_owned()
 }
 
 /// Returns the value of the first line `name: value`.
@@ -236,7 +211,9 @@ mod tests {
 
     #[test]
     fn a_host_without_files_has_no_statements() {
-        let files = Files { root: None, is_this_host: true };
-        assert_eq!(files.read(), Host::default());
+        let files = Files::none();
+        // The CPU has the name of the hypervisor, and no file.
+        let statements = Host { hypervisor: None, hypervisor_names: Vec::new(), ..files.read() };
+        assert_eq!(statements, Host::default());
     }
 }

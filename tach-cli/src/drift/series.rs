@@ -10,7 +10,7 @@ use super::clocks::Comparison;
 use super::load::Found;
 use super::{seconds, signed};
 use crate::measure::{as_f64, slope};
-use crate::output::{Ns, faint, heading};
+use crate::output::{Ns, Table, Width, faint, heading, paragraph};
 
 /// A bracket that is wider than the clock's narrowest by this factor was probably interrupted.
 const WIDE: u64 = 3;
@@ -147,30 +147,23 @@ struct ClockSummary {
     resolution_ns: f64,
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Summary {
+    pub(super) fn text(&self, width: Width) -> String {
         let title = format!("error against the OS clock over {:.1} s", self.seconds);
-        writeln!(f, "{}", heading(title))?;
-        writeln!(
-            f,
-            "{:16}{:>12}{:>12}{:>12}{:>14}",
-            "clock", "median", "greatest", "at the end", "drift in ppb"
-        )?;
+        let mut table = Table::new(["clock", "median", "greatest", "at the end", "drift in ppb"]);
         for clock in &self.clocks {
-            let [median, max] = [clock.median_ns, clock.max_ns].map(Ns);
-            let last = signed(clock.last_ns);
-            writeln!(
-                f,
-                "{:16}{median:>12}{max:>12}{last:>12}{:>+14.1}",
-                clock.name, clock.drift_ppb
-            )?;
+            let [median, max] = [clock.median_ns, clock.max_ns].map(|ns| Ns(ns).to_string());
+            let drift = format!("{:+.1}", clock.drift_ppb);
+            table.row([clock.name.to_owned(), median, max, signed(clock.last_ns), drift]);
         }
         let resolution = self.clocks.iter().map(|clock| clock.resolution_ns).fold(0.0, f64::max);
         let note = format!("{} comparisons, resolved to {}", self.comparisons, Ns(resolution));
-        write!(f, "{}", faint(note))?;
-        let Some(found) = &self.under_load else { return Ok(()) };
-        writeln!(f, "\n\n{}", heading("tach's timelines on busy threads"))?;
-        f.write_str(found.to_string().trim_end())
+        let note = faint(paragraph(&note, width));
+        let title = heading(paragraph(&title, width));
+        let text = format!("{title}\n{}\n{note}", table.text(width));
+        let Some(found) = &self.under_load else { return text };
+        let title = heading("tach's timelines on busy threads");
+        format!("{text}\n\n{title}\n{}", found.text(width))
     }
 }
 

@@ -14,10 +14,13 @@ use crossbeam_utils::CachePadded;
 use serde::Serialize;
 use tach_core::{Instant, OrderedInstant};
 
-use crate::measure::{as_f64, nanos};
+use crate::measure::{KNOWN_NS, as_f64, nanos};
 
 /// The time for each core. On a loaded machine a thread may wait for its core for milliseconds.
 const TIME: Duration = Duration::from_millis(60);
+/// The time for a core whose offset is not known by then, and for all such cores together.
+const LONGEST: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(4);
 const ROUNDS: u64 = 20_000;
 /// Tries before a thread lets others run: both threads may be on one core.
 const SPINS: u32 = 10_000;
@@ -26,13 +29,19 @@ const SPINS: u32 = 10_000;
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Offset {
     pub(crate) core: usize,
+    /// Not a number, which is `null` in JSON, if the core did not answer.
     #[serde(rename = "offset_ns")]
     pub(crate) ns: f64,
-    /// The offset is known to within this.
+    /// The offset is known to within this; infinite if the core did not answer.
     pub(crate) bound_ns: f64,
 }
 
 impl Offset {
+    /// The offset of a core that did not answer: others kept it busy.
+    pub(crate) fn unknown(core: usize) -> Self {
+        Self { core, ns: f64::NAN, bound_ns: f64::INFINITY }
+    }
+
     /// Evaluates a round: the readings before, at and after the answer of `core`.
     fn new(
         core: usize,
@@ -47,6 +56,11 @@ impl Offset {
         Self { core, ns, bound_ns: to_ns(width) / 2.0 }
     }
 
+    /// Returns whether the offset was measured to a microsecond.
+    pub(crate) fn is_known(&self) -> bool {
+        self.bound_ns <= KNOWN_NS
+    }
+
     /// Returns the least skew that explains the measurement.
     pub(crate) fn least_ns(&self) -> f64 {
         (self.ns.abs() - self.bound_ns).max(0.0)
@@ -58,9 +72,12 @@ impl Offset {
 pub(crate) fn offsets(mut after_core: impl FnMut(usize)) -> Option<Vec<Offset>> {
     let cores = affinity::cores()?;
     let (first, others) = cores.split_first()?;
-    let mut all = Vec::new();
+    let (mut all, mut patience) = (Vec::new(), PATIENCE);
     for (done, &core) in others.iter().enumerate() {
-        all.extend(offset(*first, core));
+        let start = StdInstant::now();
+        let found = offset(*first, core, LONGEST.min(TIME + patience));
+        all.push(found.unwrap_or_else(|| Offset::unknown(core)));
+        patience = patience.saturating_sub(start.elapsed().saturating_sub(TIME));
         after_core(done);
     }
     Some(all)
@@ -82,8 +99,9 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// Returns the offset of `other`, or `None` if no round succeeded.
-fn offset(first: usize, other: usize) -> Option<Offset> {
+/// Returns the offset of `other`, or `None` if no round succeeded. Takes `longest` at most, and
+/// that only while the offset is not known.
+fn offset(first: usize, other: usize, longest: Duration) -> Option<Offset> {
     let shared = CachePadded::new(Shared::default());
     let best = thread::scope(|scope| {
         scope.spawn(|| {
@@ -92,18 +110,19 @@ fn offset(first: usize, other: usize) -> Option<Offset> {
             }
         });
         let asking = scope.spawn(|| {
-            let best = if affinity::bind(first) { ask(&shared) } else { None };
+            let best = if affinity::bind(first) { ask(&shared, longest) } else { None };
             // ORDERING: Relaxed. The other thread may see the end late.
             shared.is_over.store(true, Ordering::Relaxed);
             best
         });
         asking.join().expect("the loop does not panic")
     })?;
-    let to_ns = |ticks: u64| {
-        let now = Instant::now();
-        as_f64(nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
-    };
     Some(Offset::new(other, best, to_ns))
+}
+
+fn to_ns(ticks: u64) -> f64 {
+    let now = Instant::now();
+    as_f64(nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
 }
 
 fn read() -> u64 {
@@ -111,10 +130,16 @@ fn read() -> u64 {
 }
 
 /// Begins rounds and returns the quickest: the readings before, at, and after the answer.
-fn ask(shared: &Shared) -> Option<(u64, u64, u64)> {
+fn ask(shared: &Shared, longest: Duration) -> Option<(u64, u64, u64)> {
     let start = StdInstant::now();
     let mut best: Option<(u64, u64, u64)> = None;
-    for round in 1..=ROUNDS {
+    let is_over = |best: Option<(u64, u64, u64)>| {
+        let elapsed = start.elapsed();
+        let is_known =
+            || best.is_some_and(|(before, _, after)| to_ns(after - before) / 2.0 <= KNOWN_NS);
+        elapsed > longest || elapsed > TIME && is_known()
+    };
+    for round in 1.. {
         let before = read();
         // ORDERING: Release, with the Acquire in `answer`: the read above comes first.
         shared.begun.store(round, Ordering::Release);
@@ -124,7 +149,7 @@ fn ask(shared: &Shared) -> Option<(u64, u64, u64)> {
         while shared.answered.load(Ordering::Acquire) != round {
             spins += 1;
             if spins % SPINS == 0 {
-                if start.elapsed() > TIME {
+                if is_over(best) {
                     return best;
                 }
                 thread::yield_now();
@@ -137,7 +162,7 @@ fn ask(shared: &Shared) -> Option<(u64, u64, u64)> {
         if best.is_none_or(|(before, _, after)| width < after - before) && after >= before {
             best = Some((before, theirs, after));
         }
-        if round % 256 == 0 && start.elapsed() > TIME {
+        if round % 256 == 0 && (round >= ROUNDS || is_over(best)) {
             break;
         }
     }
@@ -215,6 +240,8 @@ mod tests {
         assert_near(offset((1000, 1100, 1200)), [0.0, 50.0, 0.0]);
         assert_near(offset((1000, 1301, 1201)), [100.25, 50.25, 50.0]);
         assert_near(offset((1000, 900, 1200)), [-100.0, 50.0, 50.0]);
+        let unknown = Offset::unknown(1);
+        assert!(!unknown.is_known() && unknown.least_ns().abs() < 1e-9);
         let far = as_f64(u64::MAX) / 4.0;
         assert_near(offset((0, u64::MAX, 0)), [far, 0.0, far]);
     }

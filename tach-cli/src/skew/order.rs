@@ -196,11 +196,16 @@ mod tests {
     fn inversions_are_found() {
         static READS: AtomicU64 = AtomicU64::new(0);
         let options = Options { threads: 2, time: Duration::from_millis(50) };
-        let (findings, largest) = look(options, || {
-            let read = READS.fetch_add(1, Ordering::Relaxed);
-            1_000_000 + read - 1000 * (read % 2)
-        });
-        assert!(findings.inversions > 0 && findings.reads >= findings.inversions);
+        let look = || {
+            look(options, || {
+                let read = READS.fetch_add(1, Ordering::Relaxed);
+                1_000_000 + read - 1000 * (read % 2)
+            })
+        };
+        // On a busy machine one thread may run for all of the time.
+        let mut runs = (0..200).map(|_| look());
+        let (findings, largest) = runs.find(|(found, _)| found.inversions > 0).unwrap();
+        assert!(findings.reads >= findings.inversions);
         assert!(largest >= 500, "{largest}");
     }
 

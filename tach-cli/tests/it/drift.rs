@@ -44,7 +44,7 @@ fn each_clock_has_a_summary_a_column_and_a_line() {
     assert!(rows.iter().any(|row| (row[1] - last).abs() < 0.5), "{last}");
 
     let svg = fs::read_to_string(svg).unwrap();
-    for text in ["error in ", "time since the start in s", "tach alone"].iter().chain(&CLOCKS) {
+    for text in ["error in ", "time since the start in ms", "tach alone"].iter().chain(&CLOCKS) {
         assert!(svg.contains(text), "{text}");
     }
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
@@ -60,11 +60,14 @@ fn an_interrupted_measurement_is_summarized_and_drawn() {
     let [csv, svg] = ["d.csv", "d.svg"].map(|name| folder.path().join(name));
     let mut command = tach(&["drift", "--json", "--for", "1h", "--every", "10ms", "--load", "1"]);
     command.arg("--csv").arg(&csv).arg("--plot").arg(&svg);
+    fs::write(&svg, "an older plot").unwrap();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let rows = || fs::read_to_string(&csv).map_or(0, |text| text.lines().count());
     while rows() < 5 {
         thread::sleep(Duration::from_millis(5));
     }
+    // Nothing of a plot is written before the plot is complete.
+    assert_eq!(fs::read_to_string(&svg).unwrap(), "an older plot");
     let killed = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
     assert!(killed.unwrap().success());
     let output = child.wait_with_output().unwrap();
@@ -84,6 +87,12 @@ fn files_that_cannot_be_written_are_named_before_the_measurement() {
         assert_eq!(found.status, Some(3));
         assert!(found.stderr.contains("can't create /no/such/drift.svg"), "{}", found.stderr);
     }
+    // The check leaves no file.
+    let folder = Folder::new("drift-check");
+    let svg = folder.path().join("d.svg");
+    let mut command = tach(&["drift", "--for", "1h", "--csv", "/no/such/d.csv", "--plot"]);
+    assert_eq!(run(command.arg(&svg)).status, Some(3));
+    assert!(!svg.exists());
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 mod bench;
 mod calibrate;
+mod compare;
 mod doctor;
 mod drift;
-mod now;
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod recover;
 mod skew;
 mod support;
 #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::thread;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::{Folder, run, tach};
 
@@ -17,10 +18,17 @@ fn on_a_terminal(command: Command) -> String {
 }
 
 /// Runs the command on a terminal, and returns its status and its output.
-fn status_on_a_terminal(mut command: Command) -> (Option<i32>, String) {
+fn status_on_a_terminal(command: Command) -> (Option<i32>, String) {
+    status_on_a_terminal_of(0, command)
+}
+
+/// Runs the command on a terminal with this number of columns; 0 if it does not know its size.
+fn status_on_a_terminal_of(columns: u16, mut command: Command) -> (Option<i32>, String) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&ours, size).unwrap();
     let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
     let theirs = || File::options().read(true).write(true).open(&name).unwrap();
     command.env("TERM", "xterm").stdin(theirs()).stdout(theirs()).stderr(theirs());
@@ -46,7 +54,7 @@ fn there_are_colours_on_a_terminal_and_nowhere_else() {
     without.env("NO_COLOR", "1");
     assert!(!on_a_terminal(without).contains('\u{1b}'));
     assert!(!run(&mut tach(SHORT)).stdout.contains('\u{1b}'));
-    let json = on_a_terminal(tach(&["now", "--json"]));
+    let json = on_a_terminal(tach(&["doctor", "--for", "1ms", "--json"]));
     assert!(!json.contains('\u{1b}'), "{json}");
 }
 
@@ -93,6 +101,37 @@ fn control_characters_are_shown_on_a_terminal() {
             let piped = run(&mut tach(arguments));
             let written = piped.stdout + &piped.stderr;
             assert!(!written.contains("u001b") && written.contains("\u{1b}]0;title\u{7}\u{1b}[2J"));
+        }
+    }
+}
+
+/// Lines are broken between words, so that the terminal breaks none within one.
+#[test]
+fn texts_fit_the_terminal() {
+    let folder = Folder::new("columns");
+    let [a, b] = ["a.json", "b.json"].map(|name| {
+        let json = run(&mut tach(&["doctor", "--for", "1ms", "--json"])).stdout;
+        folder.write(name, &json).to_str().unwrap().to_owned()
+    });
+    let commands: [&[&str]; 8] = [
+        &["--help"],
+        &["doctor", "--help"],
+        &["doctor", "--for", "1ms"],
+        &["compare", &a, &b],
+        &["skew", "--for", "1ms"],
+        &["drift", "--for", "1ms", "--load", "1"],
+        &["calibrate", "--for", "100ms"],
+        &["bench", "--rounds", "1"],
+    ];
+    for (columns, arguments) in [40, 80].into_iter().flat_map(|of| commands.map(|one| (of, one))) {
+        let mut command = tach(arguments);
+        command.env("NO_COLOR", "1");
+        let (_, text) = status_on_a_terminal_of(columns, command);
+        assert!(text.lines().count() > 5, "{text}");
+        for line in text.lines() {
+            let is_one_word = line.trim().split(' ').count() == 1;
+            let length = line.chars().count();
+            assert!(length <= columns.into() || is_one_word, "{columns} columns: {line}");
         }
     }
 }

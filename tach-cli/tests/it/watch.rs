@@ -31,6 +31,13 @@ fn people_get_the_source_and_the_counts() {
     assert!(first.contains("Z  start  source os ±") && first.contains("steps +0 -0"), "{first}");
 }
 
+#[test]
+fn looks_need_a_pause() {
+    let found = run(&mut tach(&["watch", "--for", "20ms", "--every", "0s"]));
+    let names_both = found.stderr.contains("--every") && found.stderr.contains("longer than");
+    assert!(found.status == Some(2) && names_both, "{}", found.stderr);
+}
+
 /// `head` closes the pipe, and no event follows. A failure hangs.
 #[cfg(target_os = "linux")]
 #[test]
