@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! length u32, target u32 | ticks or Unix time in ns u64
-//!     | flags u8, level u8, kind u16, message u32
+//!     | flags u8, level u8, kind u8, flags u8, message u32
 //!     | target's bytes | message's bytes | ids of spans | field*
 //! field: tag 5 bits, length of text 27 bits, key u32 | value of 0, 8 or 16 bytes
 //!     | key's bytes | text's bytes
@@ -14,6 +14,10 @@
 //! ```
 //!
 //! A queue holds a long record by reference: a copy of its head with the length 0.
+//!
+//! In a queue, an event of `tracing` or the start of a span may have the number of its callsite in
+//! place of the target, and no name, place and thread. The back end makes such a record
+//! [whole](whole::Whole). The thread is that of the queue, unless the record has one.
 //!
 //! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
 //! span begins with a field without a value, whose key is the span's name. The place in the source
@@ -28,9 +32,11 @@
 //! words (printed values excepted).
 
 mod buffer;
+#[cfg(feature = "tracing")]
+mod callsites;
 mod kind;
 mod numbers;
-mod places;
+pub(crate) mod places;
 mod read;
 mod scratch;
 #[cfg(feature = "tracing")]
@@ -38,14 +44,37 @@ mod spans;
 pub(crate) mod texts;
 mod this_thread;
 mod time;
+#[cfg(feature = "tracing")]
+pub(crate) mod whole;
+#[cfg(not(feature = "tracing"))]
+#[path = "frame/no_callsites.rs"]
+pub(crate) mod whole;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
+#[cfg(all(
+    feature = "survive",
+    feature = "tracing",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+pub(crate) use self::callsites::each_callsite;
+#[cfg(feature = "tracing")]
+pub(crate) use self::callsites::{given_name, place_of};
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+pub(crate) use self::read::foreign::{
+    Callsite as ForeignCallsite, Foreign, Meaning, foreign, foreign_time,
+};
 pub(crate) use self::read::remains::{LOST_BYTES, Remains, add_lost, remains};
 pub(crate) use self::read::{Frame, events, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]
 pub(crate) use self::spans::*;
+pub(crate) use self::this_thread::ThisThread;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::site::{Place, Wanted};
 pub(crate) use self::write::{Writer, reference};
@@ -55,6 +84,8 @@ pub(crate) use self::write::{Writer, reference};
 pub(crate) fn set_up() {
     texts::set_up();
     places::set_up();
+    #[cfg(feature = "tracing")]
+    callsites::set_up();
 }
 
 /// The bytes of a word, the unit of records and [queues](crate::queue).
@@ -78,6 +109,11 @@ const SPANS: u32 = 8;
 const SITE: u32 = 16;
 /// The ids that follow belong to a span of `opentelemetry`, not to a span of the pipeline.
 const FOREIGN: u32 = 32;
+/// The start of a span follows another start of it, and has none of its fields.
+#[cfg(any(feature = "survive", feature = "tracing"))]
+const AGAIN: u32 = 128;
+/// The target's number is that of a callsite.
+const CALLSITE: u32 = 1 << 24;
 
 /// The lowest bit of a text's number or length, which is in the upper half of a word.
 const TEXT_SHIFT: u32 = u32::BITS;

@@ -16,9 +16,11 @@ pub(crate) mod sampling;
 #[cfg(not(feature = "otlp"))]
 #[path = "trace/unsent.rs"]
 pub(crate) mod sampling;
+pub(crate) mod slots;
 pub(crate) mod w3c;
 
-pub(crate) use self::contexts::{Contexts, Started};
+pub(crate) use self::contexts::{Contexts, Slot, Started};
+use self::random::Ids;
 use self::sampling::Callers;
 use crate::ids::Around;
 use crate::ids::SpanContext;
@@ -30,15 +32,24 @@ pub(crate) fn foreign(callers: Callers) -> Option<Around> {
     otel::active::span(callers.are_trusted()).map(|context| Around { context, is_own: false })
 }
 
-/// Creates the ids of a span: with the trace of its parent, or else with a new one.
+/// Creates the ids of a span: with the trace of its parent, or else with a new one. `number` is the
+/// number of a span of the own subscriber whose parent is one of the pipeline.
 #[inline]
 pub(crate) fn new_context(
-    parent: Option<SpanContext>,
+    parent: Option<&SpanContext>,
     pipeline: u64,
-    is_sampled: impl Fn(u128) -> bool,
+    number: Option<u64>,
+    is_sampled: impl FnOnce(u128) -> bool,
 ) -> SpanContext {
-    random::with(pipeline, |ids| {
-        let trace = parent.map_or_else(|| ids.trace(), |parent| parent.trace);
-        SpanContext { trace, span: ids.span(), is_sampled: is_sampled(trace) }
-    })
+    let Some(parent) = parent else {
+        let (trace, span) = random::with(pipeline, |ids| (ids.trace(), ids.span()));
+        return SpanContext { trace, span, is_sampled: is_sampled(trace) };
+    };
+    let (trace, is_sampled) = (parent.trace, is_sampled(parent.trace));
+    let span = match number {
+        // Few of these spans are ever asked for their ids.
+        Some(number) if !is_sampled => random::child(parent.span, number),
+        _ => random::with(pipeline, Ids::span),
+    };
+    SpanContext { trace, span, is_sampled }
 }

@@ -47,6 +47,21 @@ impl Buffer {
         }
     }
 
+    /// Returns whether the word at `at` has any of these bits.
+    #[inline]
+    pub(super) fn has(&self, at: usize, bits: u64) -> bool {
+        let word = self.bytes.get(at..).and_then(<[u8]>::first_chunk);
+        word.is_some_and(|word| u64::from_le_bytes(*word) & bits != 0)
+    }
+
+    /// Adds bytes to the length in the first word.
+    #[cold]
+    pub(super) fn lengthen(&mut self, bytes: usize) {
+        if let Some(word) = self.bytes.first_chunk_mut() {
+            *word = u64::from_le_bytes(*word).wrapping_add(bytes as u64).to_le_bytes();
+        }
+    }
+
     #[inline]
     pub(super) fn clear(&mut self) {
         self.used = 0;

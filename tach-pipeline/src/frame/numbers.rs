@@ -7,22 +7,34 @@ use core::mem;
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
+use crate::survive::Kept;
+
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
-/// The largest number of values of one kind that a thread knows, as a power of two. The thread's
-/// table of texts takes 6 KiB then, and that of places 12 KiB.
-const MOST_BITS: u32 = 8;
 /// The number of values for which a thread has room at first, as a power of two. The thread's table
 /// of texts takes 384 bytes then, and that of places 768.
 const FIRST_BITS: u32 = 4;
 
 /// A value that can have a number.
 pub(crate) trait Numbered: Copy + Eq + Hash + 'static {
+    /// The largest number of values of this kind that a thread knows, as a power of two. The
+    /// thread's table of texts takes 6 KiB then, and that of places 12 KiB.
+    const MOST_BITS: u32 = 8;
+
     /// Returns the address that identifies the value, or most of it. What it refers to never moves.
     fn address(self) -> usize;
 
     /// Returns whether two values have the same addresses and are therefore equal.
     fn is(self, other: Self) -> bool;
+
+    /// Writes the value to the files of pipelines that survive the process. Call before a record
+    /// has the value's number.
+    fn keep(self, number: u32) -> Kept;
+
+    /// Returns bits that a thread adds to the number that it remembers. No number has them.
+    fn mark(self) -> u32 {
+        0
+    }
 }
 
 /// The table of values with numbers. The number of a value is the index of its entry, which never
@@ -36,7 +48,7 @@ pub(crate) struct Numbers<T> {
 
 /// Why a value has no number.
 #[derive(Debug, PartialEq, Eq)]
-enum Unnumbered {
+pub(super) enum Unnumbered {
     /// Other values hold all entries that are tried. The value will never get a number.
     Full,
     /// Another thread is taking an entry now. The value may get a number later.
@@ -55,8 +67,22 @@ impl<T: Numbered> Numbers<T> {
         self.entries.get(usize::try_from(number).ok()?)?.get().copied()
     }
 
+    /// Calls `f` with each value and its number.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn each(&self, mut f: impl FnMut(u32, T)) {
+        for (number, entry) in (0..).zip(&self.entries) {
+            if let Some(value) = entry.get() {
+                f(number, *value);
+            }
+        }
+    }
+
     /// Returns the number of a value. If there is none yet, takes an entry for the value.
-    fn number(&self, value: T) -> Result<u32, Unnumbered> {
+    pub(super) fn number(&self, value: T) -> Result<u32, Unnumbered> {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);
         let first = hasher.finish();
@@ -74,7 +100,12 @@ impl<T: Numbered> Numbers<T> {
                 there = Some(self.entries[at].get_or_init(|| value));
             }
             if there == Some(&value) {
-                return u32::try_from(at).map_err(|_| Unnumbered::Full);
+                let number = u32::try_from(at).map_err(|_| Unnumbered::Full)?;
+                return match value.keep(number) {
+                    Kept::Yes => Ok(number),
+                    Kept::Full => Err(Unnumbered::Full),
+                    Kept::Busy => Err(Unnumbered::Busy),
+                };
             }
         }
         Err(Unnumbered::Full)
@@ -85,16 +116,18 @@ impl<T: Numbered> Numbers<T> {
 pub(crate) struct Interner<T> {
     /// Empty, or a power of two of entries. Grows when a value finds no entry, so that a thread
     /// that logs few different values takes little memory.
-    known: Box<[Option<Known<T>>]>,
+    known: Vec<Option<Known<T>>>,
     /// By how many bits the hash of an address is shifted to give its entry.
     shift: u32,
+    /// Whether a value got no number because another thread was taking one.
+    was_busy: bool,
 }
 
 /// A value and its number.
 #[derive(Clone, Copy)]
 struct Known<T> {
     value: T,
-    /// [`REFUSED`] if the value will never get a number.
+    /// With the value's [mark](Numbered::mark). [`REFUSED`] if the value will never get a number.
     number: u32,
 }
 
@@ -102,11 +135,11 @@ struct Known<T> {
 const REFUSED: u32 = u32::MAX;
 
 impl<T: Numbered> Interner<T> {
-    pub(crate) fn new() -> Self {
-        Self { known: Box::default(), shift: 0 }
+    pub(crate) const fn new() -> Self {
+        Self { known: Vec::new(), shift: 0, was_busy: false }
     }
 
-    /// Returns the number of a value if the thread knows it.
+    /// Returns the number of a value, with its mark, if the thread knows it.
     #[inline]
     pub(crate) fn at_once(&self, value: T) -> Option<u32> {
         let first = self.entry(value);
@@ -117,6 +150,13 @@ impl<T: Numbered> Interner<T> {
         (number != REFUSED).then_some(number)
     }
 
+    /// Returns whether a value got no number because another thread was taking one, so that it may
+    /// get a number later.
+    #[cfg(feature = "tracing")]
+    pub(super) const fn was_busy(&self) -> bool {
+        self.was_busy
+    }
+
     /// Returns the number in an entry if that is one of this value.
     #[inline]
     fn of(&self, entry: usize, value: T) -> Option<u32> {
@@ -124,8 +164,8 @@ impl<T: Numbered> Interner<T> {
         known.value.is(value).then_some(known.number)
     }
 
-    /// Returns the number of a value. If there is none yet, the value may get a number now. Returns
-    /// `None` if a record must contain the value itself.
+    /// Returns the number of a value, with its mark. If there is none yet, the value may get a
+    /// number now. Returns `None` if a record must contain the value itself.
     pub(crate) fn number(&mut self, numbers: &Numbers<T>, value: T) -> Option<u32> {
         let first = self.entry(value);
         let known = self.of(first, value).or_else(|| self.of(first ^ 1, value));
@@ -134,9 +174,12 @@ impl<T: Numbered> Interner<T> {
         }
         let vacant = self.vacant(value)?;
         let given = match numbers.number(value) {
-            Ok(number) => Some(number),
+            Ok(number) => Some(number | value.mark()),
             Err(Unnumbered::Full) => None,
-            Err(Unnumbered::Busy) => return None,
+            Err(Unnumbered::Busy) => {
+                self.was_busy = true;
+                return None;
+            }
         };
         self.known[vacant] = Some(Known { value, number: given.unwrap_or(REFUSED) });
         given
@@ -164,12 +207,13 @@ impl<T: Numbered> Interner<T> {
     fn grow(&mut self) -> bool {
         let bits = match self.known.len().checked_ilog2() {
             None => FIRST_BITS,
-            Some(MOST_BITS..) => return false,
+            Some(bits) if bits >= T::MOST_BITS => return false,
             Some(bits) => bits + 1,
         };
-        let known = vec![None; 1 << bits].into();
-        let before = mem::replace(self, Self { known, shift: u32::BITS - bits });
-        for known in before.known.into_iter().flatten() {
+        let known = vec![None; 1 << bits];
+        let before = mem::replace(&mut self.known, known);
+        self.shift = u32::BITS - bits;
+        for known in before.into_iter().flatten() {
             // There is always a free entry, since each pair of entries becomes two pairs.
             if let Some(entry) = self.vacant_now(known.value) {
                 self.known[entry] = Some(known);

@@ -3,19 +3,20 @@
 use std::sync::OnceLock;
 
 use super::numbers::{Numbered, Numbers};
+use crate::survive::{self, Kept};
 
 /// How many places of the process can have numbers. The table takes 48 KiB. The records of further
 /// places contain the numbers of the file and the module.
-const MOST: usize = 1024;
+pub(crate) const MOST: usize = 1024;
 
 static PLACES: OnceLock<Numbers<StaticPlace>> = OnceLock::new();
 
 /// A place in the source. Unknown texts are empty, and an unknown line is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StaticPlace {
-    pub(in crate::frame) file: &'static str,
-    pub(in crate::frame) module: &'static str,
-    pub(in crate::frame) line: u32,
+    pub(crate) file: &'static str,
+    pub(crate) module: &'static str,
+    pub(crate) line: u32,
 }
 
 /// Creates the table of numbers.
@@ -32,6 +33,14 @@ pub(super) fn numbers() -> Option<&'static Numbers<StaticPlace>> {
     PLACES.get()
 }
 
+/// Calls `f` with each place and its number.
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+pub(crate) fn each(f: impl FnMut(u32, StaticPlace)) {
+    if let Some(places) = numbers() {
+        places.each(f);
+    }
+}
+
 impl Numbered for StaticPlace {
     #[inline]
     fn address(self) -> usize {
@@ -41,5 +50,9 @@ impl Numbered for StaticPlace {
     #[inline]
     fn is(self, other: Self) -> bool {
         self.line == other.line && self.file.is(other.file) && self.module.is(other.module)
+    }
+
+    fn keep(self, number: u32) -> Kept {
+        survive::keep_place(number, self)
     }
 }

@@ -1,6 +1,8 @@
 //! Reads the bytes of a record. Never panics, whatever the bytes are.
 
 mod fields;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+pub(super) mod foreign;
 pub(super) mod remains;
 #[cfg(feature = "tracing")]
 #[cfg_attr(
@@ -18,8 +20,8 @@ use tach_log::adapter::{DEPTH, Parts, Site};
 pub(crate) use self::fields::Fields;
 use super::kind::{RECORD_SHIFT, RecordKind};
 use super::{
-    EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX, WORD, places,
-    texts,
+    CALLSITE, EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX,
+    WORD, places, texts,
 };
 use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
@@ -133,7 +135,9 @@ impl<'a> Frame<'a> {
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
-        let target = reader.text(head.target)?;
+        // A record of a queue may have the number of a callsite.
+        let has_target = head.kind & CALLSITE == 0;
+        let target = if has_target { reader.text(head.target)? } else { "" };
         let message = reader.text(head.message)?;
         let is_line = head.kind & LINE != 0;
         let fields = Fields::new(reader.0, head.kind);

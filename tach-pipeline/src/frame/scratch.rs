@@ -5,7 +5,7 @@ use super::numbers::Interner;
 use super::places::{self, StaticPlace};
 use super::texts;
 use super::this_thread::ThisThread;
-use super::{LONGEST, NUMBER, TEXT_SHIFT};
+use super::{CALLSITE, KIND_AT, LONGEST, NUMBER, TEXT_SHIFT};
 
 pub(crate) struct Scratch {
     pub(super) buffer: Buffer,
@@ -36,6 +36,16 @@ impl Scratch {
         &mut self.buffer
     }
 
+    /// Copies a record.
+    #[cfg(feature = "tracing")]
+    #[cold]
+    pub(crate) fn copy(&mut self, record: &[u64]) {
+        self.buffer.clear();
+        for word in record {
+            self.buffer.push(&word.to_le_bytes());
+        }
+    }
+
     /// Frees the memory that a long record took.
     #[inline]
     pub(crate) fn shrink(&mut self) {
@@ -56,11 +66,30 @@ impl Scratch {
         self.texts.number(texts::numbers()?, text).map(code)
     }
 
+    /// Returns whether a text or a place may get a number later, since another thread was taking
+    /// one.
+    #[cfg(feature = "tracing")]
+    pub(super) fn was_busy(&self) -> bool {
+        self.texts.was_busy() || self.places.was_busy()
+    }
+
     /// Returns the code of a place, or `None` if the place has no number.
     #[inline]
     pub(super) fn place(&mut self, place: StaticPlace) -> Option<u64> {
         let number = self.places.at_once(place).or_else(|| self.learned_place(place))?;
         Some(code(number))
+    }
+
+    /// Adds the thread to the record, if it has the number of a callsite. Call before the record is
+    /// added to a queue that is not the thread's.
+    #[cold]
+    pub(crate) fn add_thread(&mut self) {
+        if self.buffer.has(KIND_AT, u64::from(CALLSITE)) {
+            let thread = self.thread.get_or_insert_with(ThisThread::new);
+            let before = self.buffer.len();
+            self.buffer.push(thread.field());
+            self.buffer.lengthen(self.buffer.len() - before);
+        }
     }
 
     #[cold]
@@ -71,6 +100,6 @@ impl Scratch {
 
 /// Returns a number as the code of a text.
 #[inline]
-fn code(number: u32) -> u64 {
-    u64::from(NUMBER | number) << TEXT_SHIFT
+pub(super) const fn code(number: u32) -> u64 {
+    ((NUMBER | number) as u64) << TEXT_SHIFT
 }

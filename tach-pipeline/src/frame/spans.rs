@@ -1,5 +1,8 @@
 //! The kinds of records for parts of spans.
 
+#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+pub(crate) use super::callsites::is_at_boundary;
+pub(crate) use super::callsites::{Callsite, Callsites, Code};
 pub(crate) use super::kind::RecordKind;
 pub(crate) use super::read::remains::Lost;
 pub(crate) use super::read::span::{
@@ -7,11 +10,10 @@ pub(crate) use super::read::span::{
     set_time, shortened,
 };
 pub(crate) use super::read::{Fields, split_all};
+pub(crate) use super::write::tracing::span::{end, start};
 
 /// The key of a span's `tracestate`.
 pub(crate) const TRACE_STATE: &str = "otel.trace_state";
 
 /// The span is not sampled. Only its duration is collected.
 pub(super) const UNSAMPLED: u32 = 64;
-/// The start follows another start of the same span, and has none of its fields.
-pub(super) const AGAIN: u32 = 128;

@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 
 use super::numbers::{Numbered, Numbers};
+use crate::survive::{self, Kept};
 
 /// How many texts of the process can have numbers. The table takes 96 KiB. Further texts are
 /// copied.
-const MOST: usize = 4096;
+pub(crate) const MOST: usize = 4096;
 
 static TEXTS: OnceLock<Numbers<&'static str>> = OnceLock::new();
 
@@ -34,6 +35,14 @@ pub(super) fn numbers() -> Option<&'static Numbers<&'static str>> {
     TEXTS.get()
 }
 
+/// Calls `f` with each text and its number.
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+pub(crate) fn each(f: impl FnMut(u32, &'static str)) {
+    if let Some(texts) = numbers() {
+        texts.each(f);
+    }
+}
+
 impl Numbered for &'static str {
     #[inline]
     fn address(self) -> usize {
@@ -43,5 +52,9 @@ impl Numbered for &'static str {
     #[inline]
     fn is(self, other: Self) -> bool {
         self.as_ptr() == other.as_ptr() && self.len() == other.len()
+    }
+
+    fn keep(self, number: u32) -> Kept {
+        survive::keep_text(number, self)
     }
 }

@@ -6,14 +6,16 @@ use std::{panic, thread};
 use tach_log::adapter;
 
 use super::buffer::Buffer;
-use super::{TEXT_SHIFT, Tag};
+use super::{TEXT_SHIFT, Tag, WORD};
 
-pub(super) struct ThisThread(Box<[u8]>);
+/// The part of a record with the number and the name of a thread.
+#[derive(Default)]
+pub(crate) struct ThisThread(Box<[u8]>);
 
 impl ThisThread {
     /// Returns the number and the name of the calling thread. At its very end they are not known.
     #[cold]
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let known = panic::catch_unwind(AssertUnwindSafe(|| {
             let thread = thread::current();
             (adapter::thread_id(&thread), thread.name().map(str::to_owned))
@@ -28,8 +30,20 @@ impl ThisThread {
         Self(field.written().into())
     }
 
+    /// Returns the number and the name. Both are empty for no thread.
+    pub(crate) fn parts(&self) -> (u64, &str) {
+        let Some((words, name)) = self.0.split_first_chunk::<{ 2 * WORD }>() else {
+            return (0, "");
+        };
+        let [head, id] = [0, WORD]
+            .map(|at| words[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word)));
+        let length = usize::try_from(head >> TEXT_SHIFT).unwrap_or(0);
+        let name = name.get(..length).map(core::str::from_utf8);
+        (id, name.and_then(Result::ok).unwrap_or_default())
+    }
+
     #[inline]
-    pub(super) fn field(&self) -> &[u8] {
+    pub(crate) fn field(&self) -> &[u8] {
         &self.0
     }
 }

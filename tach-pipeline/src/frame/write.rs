@@ -2,7 +2,7 @@
 
 pub(crate) mod site;
 #[cfg(feature = "tracing")]
-mod tracing;
+pub(super) mod tracing;
 
 use core::error::Error;
 use core::fmt;
@@ -47,7 +47,7 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    fn static_message(&mut self, text: &'static str) {
+    pub(super) fn static_message(&mut self, text: &'static str) {
         match self.to.at_once(text) {
             Some(code) => self.to.buffer.add(KIND_AT, code),
             None => self.learned_message(text),
@@ -203,6 +203,19 @@ impl<'a> Writer<'a> {
     fn copied(&mut self, words: &mut [u64], text: &str) {
         self.words(words, length(text.len(), TEXT_SHIFT));
         self.to.buffer.push_text(text.as_bytes());
+    }
+
+    /// Writes words without a text. The code zero stands for an empty text.
+    #[expect(
+        clippy::inline_always,
+        reason = "their number is known, so that few instructions are left"
+    )]
+    #[inline(always)]
+    pub(in crate::frame) fn bare<const N: usize>(&mut self, words: [u64; N]) {
+        match self.to.buffer.next(N * WORD) {
+            Some(next) => store(next, words),
+            None => self.words(&mut { words }, 0),
+        }
     }
 
     /// Writes words, with `code` in the first word.

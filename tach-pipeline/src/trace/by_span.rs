@@ -1,5 +1,6 @@
 //! Values that few open spans have, by the spans' ids.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::HashMap;
 
 use crossbeam_utils::CachePadded;
@@ -18,6 +19,8 @@ const PARTS: u64 = 16;
 /// may be the user's code.
 pub(crate) struct BySpan<V> {
     parts: Box<[CachePadded<Part<V>>]>,
+    /// How many values there are in all.
+    count: AtomicUsize,
     /// The process whose threads hold the locks.
     process: Process,
 }
@@ -31,7 +34,15 @@ type Values<V> = HashMap<u64, V, RandomState>;
 impl<V: Clone> BySpan<V> {
     pub(super) fn new() -> Self {
         let parts = (0..PARTS).map(|_| CachePadded::default()).collect();
-        Self { parts, process: Process::current() }
+        Self { parts, count: AtomicUsize::new(0), process: Process::current() }
+    }
+
+    /// Returns whether no span has a value.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // ORDERING: Relaxed: the lock publishes the values. A caller that has a span with a value
+        // saw its insertion.
+        self.count.load(Ordering::Relaxed) == 0
     }
 
     #[inline]
@@ -68,15 +79,27 @@ impl<V: Clone> BySpan<V> {
 
     #[inline]
     fn with_any<R>(&self, span: u64, f: impl FnOnce(&mut Values<V>) -> Option<R>) -> Option<R> {
-        let part = self.part(span);
         // A caller that has a span saw its insertion.
+        if self.is_empty() {
+            return None;
+        }
+        let part = self.part(span);
         if part.length() == 0 { None } else { self.change(part, f) }
     }
 
     /// Returns `None` in a forked process, where nobody may be left to release the lock.
     #[cold]
     fn change<R>(&self, part: &Part<V>, f: impl FnOnce(&mut Values<V>) -> Option<R>) -> Option<R> {
-        if self.process.is_current() { part.change(f) } else { None }
+        if !self.process.is_current() {
+            return None;
+        }
+        part.change(|values| {
+            let before = values.len();
+            let result = f(values);
+            // ORDERING: Relaxed, as in `is_empty`. The sum wraps to the right one.
+            self.count.fetch_add(values.len().wrapping_sub(before), Ordering::Relaxed);
+            result
+        })
     }
 }
 

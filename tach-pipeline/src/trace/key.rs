@@ -10,7 +10,26 @@ use super::random::{self, Ids};
 
 /// The key of an open span, among the spans of all subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key(pub(crate) u64);
+pub(crate) struct Key {
+    /// The number of the pipeline's own subscriber. Zero if the pipeline is a layer of another one.
+    pub(crate) subscriber: u32,
+    /// The number that the subscriber gives its span. A layer's is masked.
+    pub(crate) number: u64,
+}
+
+impl Key {
+    /// Returns whether it is the key of a span of a layer's subscriber.
+    #[inline]
+    pub(crate) const fn is_of_layer(self) -> bool {
+        self.subscriber == 0
+    }
+
+    /// Returns the key of a span of a layer's subscriber.
+    #[inline]
+    pub(crate) const fn of_layer(number: u64) -> Self {
+        Self { subscriber: 0, number }
+    }
+}
 
 /// Makes keys of the numbers that one subscriber gives its spans.
 ///
@@ -47,7 +66,7 @@ impl Keys {
 
     #[inline]
     pub(crate) const fn key(&self, number: u64) -> Key {
-        Key(number ^ self.mask)
+        Key::of_layer(number ^ self.mask)
     }
 }
 

@@ -10,8 +10,32 @@ impl Kept {
     }
 
     #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    pub(super) const fn keeps_active(&self) -> bool {
+        false
+    }
+
+    #[inline]
     pub(super) fn remove(&self, _: u64, _: bool) {}
 }
+
+/// The context in a slot: none.
+#[derive(Default)]
+pub(super) struct Stored(());
+
+impl Stored {
+    #[inline]
+    pub(super) fn clear(&self) -> bool {
+        true
+    }
+}
+
+/// Whether slots have contexts.
+pub(super) const HAS_CONTEXTS: bool = false;
 
 /// Options of the bridge: none.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,6 +54,11 @@ pub(crate) mod active {
     pub(crate) struct Active;
 
     impl Active {
+        #[inline]
+        pub(crate) const fn unrecorded() -> Self {
+            Self
+        }
+
         #[inline]
         pub(crate) fn leave() -> Self {
             Self

@@ -3,6 +3,7 @@
 pub(crate) mod active;
 pub(crate) mod entered;
 pub(crate) mod started;
+mod stored;
 
 use std::sync::Arc;
 
@@ -11,21 +12,32 @@ use opentelemetry::baggage::BaggageExt as _;
 use opentelemetry::trace::{self, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
 
 use self::started::Started;
+pub(crate) use self::stored::Busy;
+pub(super) use self::stored::Stored;
 use super::by_span::BySpan;
 use super::key::Key;
+use super::slots::Open;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
+use crate::host::process::Process;
 use crate::ids::SpanContext;
 
-/// The contexts of open spans. Entering an active span takes one of the locks of a [`BySpan`].
+/// The contexts of open spans. A span of the pipeline's own subscriber has its context in its slot.
+/// Entering an active span of a layer takes one of the locks of a [`BySpan`].
 pub(crate) struct Kept {
-    /// For each [active](super::Contexts::is_active) span, the context in which it is current.
+    /// For each [active](super::Slot::is_active) span of a layer, the context in which it is
+    /// current. For others only if the place in the slot was in use.
     active: BySpan<Context>,
     /// For each span with baggage, the context that holds the baggage.
     with_baggage: BySpan<Context>,
     /// The active spans that the layer of `tracing-opentelemetry` has seen.
     started: BySpan<Started>,
+    /// The process in which spans become current.
+    process: Process,
 }
+
+/// Whether slots have contexts.
+pub(super) const HAS_CONTEXTS: bool = true;
 
 /// Options of the bridge to `opentelemetry`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,13 +55,38 @@ impl Options {
 
 impl Kept {
     pub(super) fn new() -> Self {
-        Self { active: BySpan::new(), with_baggage: BySpan::new(), started: BySpan::new() }
+        Self {
+            active: BySpan::new(),
+            with_baggage: BySpan::new(),
+            started: BySpan::new(),
+            process: Process::current(),
+        }
     }
 
-    /// Returns the context in which an active span is current.
+    /// Returns whether nothing is kept that a child inherits.
     #[inline]
-    pub(crate) fn active(&self, span: u64) -> Option<Context> {
-        self.active.get(span)
+    pub(super) fn is_empty(&self) -> bool {
+        self.with_baggage.is_empty()
+    }
+
+    /// Returns whether anything is kept of an active span by its id.
+    #[inline]
+    pub(crate) fn keeps_active(&self) -> bool {
+        !self.active.is_empty() || !self.started.is_empty()
+    }
+
+    /// Returns the context in which an active span is current, if it is kept. `own` is the span if
+    /// it is one of the pipeline's own subscriber.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Busy`] if another thread is just changing the context.
+    #[inline]
+    pub(crate) fn active(&self, own: Option<Open>, span: u64) -> Result<Option<Context>, Busy> {
+        match (self.active.get(span), own) {
+            (None, Some(own)) if self.process.is_current() => own.otel(),
+            (kept, _) => Ok(kept),
+        }
     }
 
     /// Returns the context that holds the baggage of a span, if there is baggage.
@@ -58,9 +95,16 @@ impl Kept {
         self.with_baggage.get(span)
     }
 
-    /// Sets the context in which an active span is current.
-    pub(crate) fn set_active(&self, span: u64, context: Context) {
-        self.active.set(span, Some(context));
+    /// Sets the context in which an active span is current. `own` is the span if it is one of the
+    /// pipeline's own subscriber.
+    #[inline]
+    pub(crate) fn set_active(&self, own: Option<Open>, span: u64, context: Context) {
+        let kept = match own {
+            Some(own) => own.set_otel(context).err(),
+            None => Some(context),
+        };
+        // A context that was kept here before is older.
+        self.active.set(span, kept);
     }
 
     /// Sets the baggage of a span to the context's.
@@ -112,6 +156,12 @@ pub(crate) fn with_own(
 ) -> Context {
     let own = Own { pipeline, key, span: number(span.span_context()) };
     values.with_value(own).with_span(span)
+}
+
+/// Returns a copy of `values` in which a span that is not sampled is current. Nothing changes such
+/// a span, so the context needs no more than the ids.
+pub(crate) fn with_unsampled(values: &Context, ids: SpanContext, state: Option<&str>) -> Context {
+    values.with_remote_span_context(span_context(ids, state))
 }
 
 /// Returns the key and the id of the current span of a context, if it is one of this pipeline.

@@ -24,8 +24,17 @@ pub(super) struct Ids {
 pub(super) fn with<R>(pipeline: u64, f: impl Fn(&mut Ids) -> R) -> R {
     let known = IDS.try_with(|ids| {
         let mut ids = ids.try_borrow_mut().ok()?;
-        let known = ids.take().filter(|ids| ids.pipeline == pipeline);
-        Some(f(ids.insert(known.unwrap_or_else(|| Ids::new(pipeline)))))
+        Some(f(ids.as_mut().filter(|ids| ids.pipeline == pipeline)?))
+    });
+    known.ok().flatten().unwrap_or_else(|| seeded(pipeline, f))
+}
+
+/// Like [`with`], with a generator that is seeded first.
+#[cold]
+fn seeded<R>(pipeline: u64, f: impl Fn(&mut Ids) -> R) -> R {
+    let known = IDS.try_with(|ids| {
+        let mut ids = ids.try_borrow_mut().ok()?;
+        Some(f(ids.insert(Ids::new(pipeline))))
     });
     known.ok().flatten().unwrap_or_else(|| f(&mut Ids::new(pipeline)))
 }
@@ -41,12 +50,29 @@ impl Ids {
 
     #[inline]
     pub(super) fn trace(&mut self) -> u128 {
-        self.random.random::<u128>().max(1)
+        u128::from(self.random.random::<u64>()) << u64::BITS | u128::from(self.span())
     }
 
     #[inline]
     pub(super) fn span(&mut self) -> u64 {
-        self.random.random::<u64>().max(1)
+        match self.random.random() {
+            0 => 1,
+            span => span,
+        }
+    }
+}
+
+/// Returns an id for a child of a span. Children with different numbers have different ids, except
+/// for one pair of the 2^64 numbers. The parent's id is random, so the id is too.
+#[inline]
+pub(super) const fn child(parent: u64, number: u64) -> u64 {
+    /// 2^64 by the golden ratio. Both steps below can be undone. Zero is no id, so the number that
+    /// leads to it shares the id 1 with another number.
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let id = (parent ^ number).wrapping_mul(FACTOR);
+    match id ^ id >> u32::BITS {
+        0 => 1,
+        id => id,
     }
 }
 

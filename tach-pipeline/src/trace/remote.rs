@@ -1,11 +1,13 @@
 //! The remote parent for spans that start now.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use super::w3c::TraceContext;
 
 thread_local! {
     static PARENT: RefCell<Option<TraceContext>> = const { RefCell::new(None) };
+    /// Whether there is one.
+    static IS_ANY: Cell<bool> = const { Cell::new(false) };
 }
 
 impl TraceContext {
@@ -45,6 +47,12 @@ fn during<R>(parent: &TraceContext, f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Returns whether there is a remote parent for a span that starts now.
+#[inline]
+pub(crate) fn is_any() -> bool {
+    IS_ANY.get()
+}
+
 /// Returns the remote parent for a span that starts now and has no other.
 #[inline]
 pub(crate) fn get() -> Option<TraceContext> {
@@ -53,5 +61,6 @@ pub(crate) fn get() -> Option<TraceContext> {
 
 /// Sets the parent, and returns the old one. Near the end of a thread there is none.
 fn replace(parent: Option<TraceContext>) -> Option<TraceContext> {
+    IS_ANY.set(parent.is_some());
     PARENT.try_with(|current| current.replace(parent)).ok().flatten()
 }

@@ -208,21 +208,31 @@ impl Sampling {
         }
     }
 
-    /// Returns whether a span is sampled.
+    /// Returns whether a span is sampled if its parent is, and only then.
     #[inline]
-    pub(crate) fn has(
+    pub(crate) const fn follows_parents(&self) -> bool {
+        self.follows_parents
+    }
+
+    /// Returns whether a span is sampled. `names` returns its target and its name.
+    #[inline]
+    pub(crate) fn has<'a>(
         &self,
-        parent: Option<SpanContext>,
+        parent: Option<&SpanContext>,
         trace: u128,
-        target: &str,
-        name: &str,
+        names: impl FnOnce() -> (&'a str, &'a str),
     ) -> bool {
         match parent {
             Some(parent) if self.follows_parents => parent.is_sampled,
-            _ => self.ratio_of(target, name).has(trace),
+            _ if self.rules.is_empty() => self.others.has(trace),
+            _ => {
+                let (target, name) = names();
+                self.ratio_of(target, name).has(trace)
+            }
         }
     }
 
+    #[inline(never)]
     fn ratio_of(&self, target: &str, name: &str) -> Ratio {
         let applies = |rule: &&Rule| match rule.by {
             By::Target => target.starts_with(&rule.text),
@@ -232,7 +242,6 @@ impl Sampling {
     }
 }
 
-/// Samples all traces, except those whose parent is not sampled.
 /// Who calls the service from other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Callers {
@@ -250,6 +259,7 @@ impl Callers {
     }
 }
 
+/// Samples all traces, except those whose parent is not sampled.
 impl Default for Sampling {
     fn default() -> Self {
         Self::ratio(1.0)
@@ -274,7 +284,9 @@ mod tests {
 
     #[test]
     fn a_span_follows_its_parent() {
-        let has = |sampling: &Sampling| PARENTS.map(|parent| sampling.has(parent, 1, "app", "a"));
+        let has = |sampling: &Sampling| {
+            PARENTS.map(|parent| sampling.has(parent.as_ref(), 1, || ("app", "a")))
+        };
         for (ratio, of_root) in [(0.0, false), (1.0, true)] {
             let sampling = Sampling::ratio(ratio);
             assert_eq!(has(&sampling), [of_root, false, true]);
@@ -286,7 +298,7 @@ mod tests {
     fn the_first_rule_that_applies_counts() {
         let sampling =
             Sampling::ratio(0.0).target("app::db", 1.0).span("ping", 0.0).target("app", 1.0);
-        let has = |target, name| sampling.has(None, 1, target, name);
+        let has = |target, name| sampling.has(None, 1, || (target, name));
         assert!(has("app::db::pool", "ping") && has("app", "pong"));
         assert!(!has("app", "ping") && !has("other::app", "pong"));
     }

@@ -20,7 +20,17 @@ impl Sampling {
     }
 
     #[inline]
-    pub(crate) fn has(&self, parent: Option<SpanContext>, _: u128, _: &str, _: &str) -> bool {
+    pub(crate) const fn follows_parents(&self) -> bool {
+        self.is_any
+    }
+
+    #[inline]
+    pub(crate) fn has<'a>(
+        &self,
+        parent: Option<&SpanContext>,
+        _: u128,
+        _: impl FnOnce() -> (&'a str, &'a str),
+    ) -> bool {
         self.is_any && parent.is_none_or(|parent| parent.is_sampled)
     }
 }

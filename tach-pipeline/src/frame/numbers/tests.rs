@@ -5,6 +5,8 @@ use std::thread;
 use super::*;
 use crate::frame::places::StaticPlace;
 
+const TEXTS_BITS: u32 = <&str as Numbered>::MOST_BITS;
+
 /// Returns a text. Each call returns a different address.
 pub(super) fn leaked(number: usize) -> &'static str {
     format!("text {number}").leak()
@@ -79,7 +81,7 @@ fn two_texts_for_one_entry_do_not_enlarge_the_table() {
     assert_eq!(interner.known.len(), 1 << FIRST_BITS);
     // A third text enlarges the table up to its largest size.
     assert_eq!(interner.number(&texts, &text[..5]), None);
-    assert_eq!(interner.known.len(), 1 << MOST_BITS);
+    assert_eq!(interner.known.len(), 1 << TEXTS_BITS);
 }
 
 /// An entry and its neighbor hold two texts. Further texts are copied, and the two texts stay.
@@ -90,7 +92,7 @@ fn what_a_thread_knows_stays() {
     let all: Vec<_> = (0..1000).map(leaked).collect();
     let given: Vec<_> = all.iter().map(|&text| interner.number(&texts, text)).collect();
     let known = given.iter().flatten().count();
-    assert!((1 << MOST_BITS >> 1..=1 << MOST_BITS).contains(&known), "{known} are known");
+    assert!((1 << TEXTS_BITS >> 1..=1 << TEXTS_BITS).contains(&known), "{known} are known");
     for (text, given) in all.into_iter().zip(given) {
         assert_eq!(interner.number(&texts, text), given, "{text}");
         assert_eq!(interner.at_once(text), given, "{text}");
@@ -103,7 +105,9 @@ fn nobody_waits_while_an_entry_is_taken() {
     let mut interner = Interner::new();
     let text = leaked(1);
     let held = texts.taking.lock().unwrap();
+    assert!(!interner.was_busy);
     assert_eq!(interner.number(&texts, text), None);
+    assert!(interner.was_busy);
     drop(held);
     assert!(interner.number(&texts, text).is_some());
 }

@@ -9,8 +9,8 @@ pub(crate) use self::shortened::shortened;
 use super::fields::Fields;
 use super::{Head, Reader};
 use crate::frame::kind::RecordKind;
-use crate::frame::spans::{AGAIN, UNSAMPLED};
-use crate::frame::{HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, WORD, texts};
+use crate::frame::spans::UNSAMPLED;
+use crate::frame::{AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, WORD, texts};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
@@ -123,7 +123,9 @@ impl<'a> SpanPart<'a> {
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let head = Head::read(&mut reader)?;
-        let target = reader.text(head.target)?;
+        // A record of a queue may have the number of a callsite.
+        let has_target = head.kind & CALLSITE == 0;
+        let target = if has_target { reader.text(head.target)? } else { "" };
         let name = reader.text(head.message)?;
         let is_sampled = head.kind & UNSAMPLED == 0;
         let context = SpanContext { is_sampled, ..reader.context()? };

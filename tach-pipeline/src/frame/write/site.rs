@@ -71,15 +71,7 @@ impl Writer<'_> {
     /// Writes the wanted parts and the ids of the span around the event, after all fields.
     #[inline(never)]
     pub(crate) fn site(&mut self, wanted: Wanted, place: Place<'_>, around: Option<Around>) {
-        self.mark(SITE);
-        // Ids that only find a duration lead nowhere.
-        let is_known = |around: &Around| wanted.spans || wanted.recorder || !around.is_own;
-        if let Some(around) = around.filter(is_known) {
-            self.context(around.context);
-            if !around.is_own {
-                self.mark(FOREIGN);
-            }
-        }
+        self.span_around(&wanted, around.as_ref());
         if wanted.place {
             match place.as_static().and_then(|place| self.to.place(place)) {
                 Some(code) => self.to.buffer.push(&(Tag::Place as u64 | code).to_le_bytes()),
@@ -92,6 +84,22 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes the ids of the span around the event, after all fields, for a record whose place and
+    /// thread are known otherwise.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "a copy would take each of its parts out and together again"
+    )]
+    #[inline]
+    pub(crate) fn span_around(&mut self, wanted: &Wanted, around: Option<&Around>) {
+        let Some(around) = around else { return self.mark(SITE) };
+        self.mark(if around.is_own { SITE } else { SITE | FOREIGN });
+        // Ids that only find a duration lead nowhere.
+        if wanted.spans || wanted.recorder || !around.is_own {
+            self.context(&around.context);
+        }
+    }
+
     /// Writes a place without a number.
     fn place(&mut self, place: Place<'_>) {
         // The line's number is stored in place of a text's length.
@@ -100,16 +108,11 @@ impl Writer<'_> {
         self.text([Tag::Module as u64], place.module);
     }
 
-    pub(in crate::frame) fn context(&mut self, around: SpanContext) {
+    #[inline]
+    pub(in crate::frame) fn context(&mut self, around: &SpanContext) {
         let flags = if around.is_sampled { SAMPLED } else { 0 };
         let kind = Tag::Context as u64 | u64::from(flags) << TAG_BITS;
-        self.words(&mut [kind], u64::from(NO_KEY) << TEXT_SHIFT);
-        self.ids(around);
-    }
-
-    #[inline]
-    pub(in crate::frame) fn ids(&mut self, context: SpanContext) {
-        self.to.buffer.push(&context.trace.to_le_bytes());
-        self.to.buffer.push(&context.span.to_le_bytes());
+        let [low, high] = around.trace_halves();
+        self.bare([kind | u64::from(NO_KEY) << TEXT_SHIFT, low, high, around.span]);
     }
 }

@@ -2,7 +2,7 @@
 
 #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
 mod otel;
-mod span;
+pub(in crate::frame) mod span;
 
 use super::Writer;
 use crate::frame::scratch::Scratch;

@@ -1,49 +1,67 @@
 //! Events, and the start of a span, whichever subscriber they come from.
 
-use tracing_core::Event;
-use tracing_core::span::{Attributes, Id};
+use tracing_core::span::Attributes;
+use tracing_core::{Event, Metadata};
 use tracing_log::NormalizeEvent as _;
 
 use super::enabled::is_enabled;
-use super::metadata::{callsite, given_name, level, place};
+use super::metadata::{callsite, level};
 use super::visit::{Forwarded, Visitor};
-use crate::frame::Writer;
+use crate::channel::thread;
 use crate::frame::texts::MaybeStatic;
+use crate::frame::{Callsite, Writer, given_name, place_of};
+use crate::ids::{Around, SpanContext};
+use crate::level::Level;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::trace::key::Key;
 
 /// The target of events that `tracing-log` makes of the records of `log`.
 const FORWARDED: &str = "log";
 
 impl Pipeline {
-    /// Starts a span, if the pipeline records it. Returns whether its fields are needed for the
-    /// events within it.
+    /// Starts a span of a layer, within the pipeline's span `within`, if the pipeline records it.
+    /// Returns whether the fields are needed for the events within the span.
     #[inline]
-    pub(super) fn begin_span(&self, attributes: &Attributes<'_>, id: &Id) -> bool {
+    pub(super) fn begin_span(
+        &self,
+        attributes: &Attributes<'_>,
+        key: Key,
+        within: impl Fn(&Shared) -> Option<SpanContext>,
+    ) -> bool {
         // A span that another layer wants comes here too.
-        let metadata = attributes.metadata();
+        let (shared, metadata) = (self.shared(), attributes.metadata());
         if !is_enabled(self, metadata) {
             return false;
         }
-        if self.shared().filters.is_span_recorded(level(metadata), metadata.target()) {
-            self.start_span(attributes, id);
+        if shared.filters.is_span_recorded(level(metadata), metadata.target()) {
+            let code = thread::code(Callsite(metadata));
+            self.start_span(shared, attributes, key, None, code, || within(shared));
         }
-        self.shared().wanted.events
+        shared.wanted.events
     }
 
-    /// Logs an event, if the pipeline takes it. `write_spans` writes the names and the fields of the
-    /// spans around it.
+    /// Logs an event, if the pipeline takes it. `around` returns the span around it. `write_spans`
+    /// writes the names and the fields of the spans around it.
     #[inline]
-    pub(super) fn log_event(&self, event: &Event<'_>, write_spans: impl FnOnce(&mut Writer<'_>)) {
-        let metadata = event.metadata();
+    pub(super) fn log_event(
+        &self,
+        event: &Event<'_>,
+        around: impl FnOnce(&Shared) -> Option<Around>,
+        write_spans: impl FnOnce(&mut Writer<'_>),
+    ) {
+        let (shared, metadata) = (self.shared(), event.metadata());
         if metadata.target() == FORWARDED && event.is_log() {
-            return self.log_forwarded(event, write_spans);
+            return self.log_forwarded(event, around, write_spans);
         }
-        if !is_enabled(self, metadata) || !self.shared().is_within_limit(|| callsite(metadata)) {
+        // A copy would take each of its parts out and together again.
+        let (level, wanted) = (level(metadata), &shared.wanted);
+        if !shared.filters.enabled(level, metadata.target())
+            || !shared.is_within_limit(|| callsite(metadata))
+        {
             return;
         }
-        let level = level(metadata);
-        let wanted = self.shared().wanted;
-        let around = self.around_event(event);
+        let around = around(shared);
         if !wanted.events
             && !around.is_some_and(|span| span.is_own && span.context.is_sampled)
             && !wanted.recorder
@@ -51,13 +69,15 @@ impl Pipeline {
             // No sink, span or recorder takes the event.
             return;
         }
-        self.log_with(level, MaybeStatic::Static(metadata.target()), |to| {
+        shared.log_at(level, metadata, |to| {
             event.record(&mut Visitor::of_event(to));
             if wanted.events {
                 write_spans(to);
             }
-            if wanted.is_any() {
-                to.site(wanted, place(metadata, MaybeStatic::Static), around);
+            if wanted.is_any() && !to.is_whole() {
+                to.span_around(wanted, around.as_ref());
+            } else if wanted.is_any() {
+                to.site(*wanted, place_of(metadata, MaybeStatic::Static), around);
                 if let Some(name) = given_name(metadata) {
                     to.event_name(name);
                 }
@@ -67,20 +87,46 @@ impl Pipeline {
 
     /// Logs a record of `log` that `tracing-log` made an event.
     #[cold]
-    fn log_forwarded(&self, event: &Event<'_>, write_spans: impl FnOnce(&mut Writer<'_>)) {
+    fn log_forwarded(
+        &self,
+        event: &Event<'_>,
+        around: impl FnOnce(&Shared) -> Option<Around>,
+        write_spans: impl FnOnce(&mut Writer<'_>),
+    ) {
         let Some(metadata) = event.normalized_metadata() else { return };
         if !is_enabled(self, &metadata) {
             return;
         }
-        let wanted = self.shared().wanted;
+        let shared = self.shared();
+        let wanted = shared.wanted;
         self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
             event.record(&mut Forwarded(Visitor::of_event(to)));
             if wanted.events {
                 write_spans(to);
             }
             if wanted.is_any() {
-                to.site(wanted, place(&metadata, MaybeStatic::Borrowed), self.around_event(event));
+                to.site(wanted, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
             }
         });
+    }
+}
+
+impl Shared {
+    /// Logs the record of a callsite.
+    #[inline]
+    fn log_at(
+        &self,
+        level: Level,
+        metadata: &'static Metadata<'static>,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        self.log_begun(
+            level,
+            |to, time| match thread::code(Callsite(metadata)) {
+                Some(code) => Writer::begin_event_at(to, time, level, code),
+                None => Writer::begin(to, time, level, MaybeStatic::Static(metadata.target())),
+            },
+            write,
+        );
     }
 }

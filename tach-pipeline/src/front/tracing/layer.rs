@@ -12,6 +12,8 @@ use super::enabled::{interest, is_enabled, most};
 use super::kept::{Kept, with_fields, write_spans};
 use crate::frame;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::trace::{Slot, current};
 
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
 /// `tach-log` write the spans' names from the outermost to the innermost. A `message` that is not
@@ -70,7 +72,9 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if !self.begin_span(attributes, id) {
+        let named = attributes.parent().map(|id| self.key(id));
+        let within = |shared: &Shared| shared.within(named, attributes.is_contextual());
+        if !self.begin_span(attributes, self.key(id), within) {
             return;
         }
         let Some(span) = context.span(id) else { return };
@@ -109,15 +113,30 @@ where
     }
 
     fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
-        self.enter_span(self.key(id));
+        let (shared, key) = (self.shared(), self.key(id));
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        if let Some(slot) = contexts.find(key) {
+            let active = self.activate(contexts, key, None, slot);
+            current::enter(shared.spans.id, key, slot.context(), active);
+        }
     }
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
-        self.exit_span(self.key(id));
+        let (shared, key) = (self.shared(), self.key(id));
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        current::exit(shared.spans.id, key);
+        // The end of a span that is not sampled is needed for durations alone.
+        let slot = contexts.find(key);
+        if let Some(slot) = slot.filter(|slot| slot.may_be_sampled() || shared.wanted.durations) {
+            slot.leave_at(shared.clock_time().number());
+        }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let is_child = self.end_span(self.key(&id));
+        let shared = self.shared();
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let slot = contexts.find(self.key(&id));
+        let is_child = slot.is_some_and(|slot| Self::end_span(shared, contexts, slot));
         // The registry releases the parent through the current subscriber.
         if is_child && !self.is_subscriber_current() {
             self.abandon_parents(&id, &context);
@@ -125,7 +144,11 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        self.log_event(event, |to| write_spans(event, &context, to));
+        let named = event.parent().map(|id| self.key(id));
+        let around = |shared: &Shared| {
+            shared.around_event(event, shared.within(named, event.is_contextual()))
+        };
+        self.log_event(event, around, |to| write_spans(event, &context, to));
     }
 }
 
@@ -159,9 +182,10 @@ impl Pipeline {
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
         let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let abandon =
+            |parent: &SpanRef<'_, S>| self.slot(self.key(&parent.id())).is_some_and(Slot::abandon);
         let parents = iter::successors(context.span(id), SpanRef::parent).skip(1);
-        for parent in parents.filter(|parent| contexts.abandon(self.key(&parent.id()))) {
+        for parent in parents.filter(abandon) {
             shared.channel.progress.counts.unclosed.add(1);
             shared.spans.never_closes.set(parent.name());
         }

@@ -3,8 +3,6 @@
 use tracing_core::Metadata;
 use tracing_core::field::Field;
 
-use crate::frame::Place;
-use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::limits::Callsite;
 
@@ -22,29 +20,6 @@ pub(super) fn level(metadata: &Metadata<'_>) -> Level {
         tracing_core::Level::DEBUG => Level::of(log::Level::Debug),
         tracing_core::Level::TRACE => Level::of(log::Level::Trace),
     }
-}
-
-pub(super) fn place<'a>(
-    metadata: &Metadata<'a>,
-    text: impl Fn(&'a str) -> MaybeStatic<'a>,
-) -> Place<'a> {
-    Place {
-        file: text(metadata.file().unwrap_or_default()),
-        line: metadata.line().unwrap_or(0),
-        module: text(metadata.module_path().unwrap_or_default()),
-    }
-}
-
-/// Returns the event's name, unless it is the default of tracing's macros, `event FILE:LINE`.
-#[inline]
-pub(super) fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> {
-    const BEGIN: &str = "event ";
-    let name = metadata.name();
-    let file = metadata.file().map_or(0, str::len);
-    // To compare the file's name too would take longer.
-    let is_default =
-        name.starts_with(BEGIN) && name.as_bytes().get(BEGIN.len() + file) == Some(&b':');
-    (!is_default).then_some(name)
 }
 
 /// Returns the key without the `r#` of names such as `r#type`.

@@ -8,14 +8,15 @@
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use crate::frame::Origin;
+use crate::frame::{Code, Origin};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::Contexts;
 use crate::trace::key::Key;
 use crate::trace::otel::active::Active;
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
+use crate::trace::{Contexts, Slot};
 
 /// What a span that starts takes from the thread's context: nothing.
 pub(super) struct Surroundings {
@@ -25,9 +26,35 @@ pub(super) struct Surroundings {
     pub(super) values: (),
 }
 
+/// What the thread's context has for a span that starts: nothing.
+#[derive(Clone, Copy)]
+pub(super) struct Found;
+
+impl Found {
+    #[inline]
+    pub(super) const fn is_around(self) -> bool {
+        false
+    }
+
+    #[inline]
+    pub(super) const fn is_active(self) -> bool {
+        false
+    }
+}
+
 impl Shared {
     #[inline]
-    pub(super) fn surroundings(&self, _: &Attributes<'_>) -> Option<Surroundings> {
+    pub(super) const fn found(&self, _: &Attributes<'_>, _: Option<Code>) -> Found {
+        Found
+    }
+
+    #[inline]
+    pub(super) fn surroundings(
+        &self,
+        _: &Attributes<'_>,
+        _: Option<Code>,
+        _: Found,
+    ) -> Option<Surroundings> {
         Some(Surroundings { attached: None, foreign: None, is_active: false, values: () })
     }
 }
@@ -46,10 +73,21 @@ impl Pipeline {
     }
 
     #[inline]
-    pub(super) fn renew_context(&self, _: Key, _: SpanContext, _: Option<&()>) {}
-}
+    pub(super) fn keep_active_alone(
+        &self,
+        _: &Contexts,
+        _: Key,
+        _: &Attributes<'_>,
+        _: SpanContext,
+        _: Option<SpanContext>,
+    ) {
+    }
 
-#[inline]
-pub(super) fn activate(_: &Contexts, _: SpanContext, _: bool) -> Active {
-    Active::leave()
+    #[inline]
+    pub(super) fn renew_context(&self, _: Key, _: SpanContext, _: Option<&()>) {}
+
+    #[inline]
+    pub(super) fn activate(&self, _: &Contexts, _: Key, _: Option<Open>, _: &Slot) -> Active {
+        Active::leave()
+    }
 }

@@ -9,6 +9,6 @@ mod tracer;
 mod values;
 mod weak;
 
-pub(super) use self::context::activate;
 pub use self::span_ext::{OpenTelemetrySpanExt, get_otel_context};
+pub(super) use self::surroundings::{Found, Surroundings};
 pub use self::tracer::Tracer;

@@ -5,7 +5,7 @@ use tracing::Span;
 use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
-use super::subscriber::PipelineSubscriber;
+use super::subscriber::{PipelineSubscriber, number};
 use crate::frame::Origin;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -45,12 +45,13 @@ pub trait SpanExt: sealed::Sealed {
     /// with. Returns whether it is set: a remote parent can be set once.
     ///
     /// Call this before the span has children and before its [context](Self::trace_context) is
-    /// passed on: what was started before stays in the trace that the span started with. So does
+    /// passed on: what was started before stays in the trace that the span started with. So may
     /// what another thread starts in the span, if that thread entered it before.
     ///
     /// With `Sampling`, the parent decides whether the span is sampled. A span that was not sampled
     /// without the parent, and is with it, starts now, and lacks the fields that it started with:
-    /// to avoid that, start it by [`TraceContext::in_scope`].
+    /// to avoid that, start it by [`TraceContext::in_scope`]. If no thread enters it afterwards, it
+    /// ends when it closes.
     ///
     /// # Examples
     ///
@@ -143,8 +144,10 @@ pub(super) fn with_id<R>(
     subscriber: &Dispatch,
     f: impl FnOnce(&Pipeline, Key) -> R,
 ) -> Option<R> {
-    let own = subscriber.downcast_ref::<PipelineSubscriber>().map(|own| &own.pipeline);
-    let pipeline = own.or_else(|| subscriber.downcast_ref::<Pipeline>())?;
+    if let Some(own) = subscriber.downcast_ref::<PipelineSubscriber>() {
+        return Some(f(&own.pipeline, own.key(number(id))));
+    }
+    let pipeline = subscriber.downcast_ref::<Pipeline>()?;
     Some(f(pipeline, pipeline.key(id)))
 }
 

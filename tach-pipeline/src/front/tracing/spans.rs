@@ -2,7 +2,7 @@
 
 mod elsewhere;
 mod parents;
-mod start;
+pub(super) mod start;
 
 use tach_log::Value;
 use tracing_core::span::Record;
@@ -11,13 +11,14 @@ use super::visit::{Chosen, Visitor, is_chosen};
 use crate::channel::thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, Origin, RecordKind, Time, Writer};
+use crate::frame::{self, Linked, Origin, RecordKind, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
 use crate::shared::spans::Spans;
-use crate::trace::current;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
+use crate::trace::{Contexts, Slot};
 
 impl Pipeline {
     pub(super) fn record_values(&self, key: Key, values: &Record<'_>) {
@@ -80,37 +81,24 @@ impl Pipeline {
         self.shared().spans.contexts.as_ref().and_then(|contexts| contexts.get(key))
     }
 
+    /// Returns the slot of an open span that the pipeline records.
     #[inline]
-    pub(super) fn enter_span(&self, key: Key) {
-        let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
-        if let Some((context, is_active)) = contexts.entering(key) {
-            let active = super::otel::activate(contexts, context, is_active);
-            current::enter(shared.spans.id, key, context, active);
-        }
-    }
-
-    #[inline]
-    pub(super) fn exit_span(&self, key: Key) {
-        let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
-        current::exit(shared.spans.id, key);
-        contexts.leave(key, shared.clock_time().number());
+    pub(super) fn slot(&self, key: Key) -> Option<&Slot> {
+        self.shared().spans.contexts.as_ref()?.find(key)
     }
 
     /// Ends a span that closes, at the time when a thread last left it. A span that no thread has
     /// entered ends now. Returns whether the span may have a parent in the registry.
-    pub(super) fn end_span(&self, key: Key) -> bool {
-        let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return false };
-        let Some(closing) = contexts.closing(key) else { return false };
+    #[inline]
+    pub(super) fn end_span(shared: &Shared, contexts: &Contexts, slot: &Slot) -> bool {
+        let closing = slot.closing();
         let (context, is_child) = (closing.context, closing.is_child);
         let mut is_lost = false;
         if (context.is_sampled || shared.wanted.durations) && !closing.is_lost {
             let end = closing.left.map_or_else(|| shared.clock_time(), |left| shared.time_of(left));
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
-            is_lost = !self.log_record_at(end, context, RecordKind::End, |_| {});
+            is_lost = !thread::log_words(&shared.channel, &frame::end(end, &context));
         }
         contexts.remove(closing);
         if is_lost {
@@ -147,24 +135,13 @@ impl Pipeline {
         kind: RecordKind,
         write: impl FnOnce(&mut Writer<'_>),
     ) {
-        self.log_record_at(self.shared().clock_time(), context, kind, write);
-    }
-
-    /// Logs a part of a span, which happened at `time`. Returns whether the record is in the
-    /// thread's queue.
-    #[inline]
-    fn log_record_at(
-        &self,
-        time: Time,
-        context: SpanContext,
-        kind: RecordKind,
-        write: impl FnOnce(&mut Writer<'_>),
-    ) -> bool {
-        thread::log(&self.shared().channel, |scratch| {
+        let shared = self.shared();
+        let time = shared.clock_time();
+        thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);
             write(&mut to);
             to.end();
-        })
+        });
     }
 }
 

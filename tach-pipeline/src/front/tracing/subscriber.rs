@@ -3,35 +3,39 @@
 //! The registry of tracing-subscriber serves any number of layers: for each span it keeps a map of
 //! what the layers know of the span. The pipeline alone needs no such map.
 
-mod current;
-mod free;
-mod references;
-mod slots;
-
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
-use self::slots::Number;
 use super::enabled::{interest, is_enabled, most};
 use super::kept::with_fields;
-use crate::frame::{self, Writer};
+use super::metadata::level;
+use crate::channel::thread;
+use crate::frame::{self, Callsite, Code, Writer};
+use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::trace::Slot;
+use crate::trace::current::{self, Innermost};
 use crate::trace::key::Key;
+use crate::trace::otel::active::Active;
+use crate::trace::slots::{self, Closing, Number, Open};
 
 impl Pipeline {
     /// Returns the pipeline as a subscriber of tracing, for a program without other layers.
     /// [`Builder::init`](crate::Builder::init) installs this subscriber.
     ///
-    /// A span costs less than with a `Registry` of tracing-subscriber and the pipeline as its layer.
-    /// A layer that needs a `Registry`, such as `tracing_error::ErrorLayer` or `fmt::layer`, can't be
-    /// added: use `registry().with(pipeline.clone())` and the other layers. A layer that needs none
-    /// is not told when a parent closes because its last child has closed.
+    /// A span costs less than with a `Registry` of tracing-subscriber and the pipeline as its
+    /// layer. A layer that needs a `Registry`, such as `tracing_error::ErrorLayer` or `fmt::layer`,
+    /// can't be added, so `tracing_error::SpanTrace` is empty: use
+    /// `registry().with(pipeline.clone())` and the other layers. A layer that needs none is not
+    /// told when a parent closes because its last child has closed.
     ///
-    /// At most 4,194,304 spans are open at once in the process. `Stats::dropped_spans` counts further
-    /// ones. A span of another subscriber that is named as a parent is unknown here.
+    /// A span that a thread has entered is open for as long as there are handles of it or children.
+    /// At most 4,194,304 spans are open at once in the process. `Stats::dropped_spans` counts
+    /// further ones. A span of another subscriber that is named as a parent is unknown here.
     ///
     /// # Examples
     ///
@@ -59,9 +63,8 @@ pub(super) struct PipelineSubscriber {
 const NO_SLOT: u64 = u64::MAX;
 
 impl PipelineSubscriber {
-    fn new(mut pipeline: Pipeline) -> Self {
+    fn new(pipeline: Pipeline) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        pipeline.begin_layer();
         // Not when the subscriber is registered: one in a `Box` is not told of it.
         pipeline.shared().filters.is_layer.on();
         // ORDERING: Relaxed: only the number counts.
@@ -69,36 +72,124 @@ impl PipelineSubscriber {
     }
 
     #[inline]
-    fn key(&self, span: Number) -> Key {
-        self.pipeline.key(&Id::from_non_zero_u64(span.id()))
+    pub(super) fn key(&self, span: Number) -> Key {
+        Key { subscriber: self.number, number: span.id().get() }
+    }
+
+    /// Returns the span that a new span or an event is in.
+    #[inline]
+    fn around(&self, named: Option<&Id>, is_contextual: bool) -> Option<Open> {
+        match named {
+            None if is_contextual => current::own(self.number),
+            None => None,
+            Some(id) => number(id).open(self.number),
+        }
+    }
+
+    /// Returns the ids of the pipeline's span that a new span or an event is in.
+    #[inline(never)]
+    fn within(
+        &self,
+        shared: &Shared,
+        named: Option<&Id>,
+        is_contextual: bool,
+    ) -> Option<SpanContext> {
+        shared.within(named.map(|id| self.key(number(id))), is_contextual)
     }
 
     /// Returns the innermost span that the thread is in.
     #[inline]
-    fn current(&self) -> Option<Number> {
-        current::get(self.number)
-    }
-
-    /// Returns the span that an event or a new span is in.
-    #[inline]
-    fn around(&self, named: Option<&Id>, is_contextual: bool) -> Option<Number> {
-        match named {
-            Some(id) => Some(number(id)),
-            None if is_contextual => self.current(),
-            None => None,
+    fn innermost(&self, shared: &Shared, is_contextual: bool, is_root: bool) -> Innermost {
+        match (is_contextual, is_root) {
+            (true, _) => current::innermost(shared.spans.id, self.number),
+            (_, true) => Innermost::None,
+            _ => Innermost::Other,
         }
     }
 
     /// Removes a reference to a span. Returns whether it was the last one. Then the span is closed,
     /// and its reference to its parent is removed too.
+    #[inline(never)]
     fn close(&self, mut span: Number) -> bool {
         let Some(mut closing) = span.remove_reference(self.number) else { return false };
+        // One call of each, so that both are inlined.
         loop {
-            self.pipeline.end_span(self.key(span));
+            self.end(span, &closing);
             let Some(parent) = closing.free() else { return true };
-            let Some(parent_closing) = parent.remove_reference(self.number) else { return true };
-            (span, closing) = (parent, parent_closing);
+            (span, closing) = parent;
         }
+    }
+
+    /// Ends a span that is closed.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn end(&self, span: Number, closing: &Closing) {
+        let (shared, ids, number) = (self.pipeline.shared(), closing.ids(), span.id().get());
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let Some(flags) = ids.flags_of(number) else { return };
+        if contexts.has_ids_alone(flags) && !shared.wanted.durations {
+            ids.remove();
+        } else if contexts.is_own(flags) {
+            Pipeline::end_span(shared, contexts, ids);
+        }
+    }
+
+    /// Leaves a span that need not be the one that the thread entered last.
+    #[inline(never)]
+    fn exit_any(&self, number: Number) {
+        let shared = self.pipeline.shared();
+        // A thread may leave a span that another thread has entered.
+        let left = current::exit(shared.spans.id, self.key(number));
+        let left = left.or_else(|| number.open(self.number));
+        let Some(slot) = left.map(Open::ids).filter(|slot| slot.has(number.id().get())) else {
+            return;
+        };
+        // The end of a span that is not sampled is needed for durations alone.
+        if slot.may_be_sampled() || shared.wanted.durations {
+            Self::leave(shared, slot);
+        }
+    }
+
+    /// Notes that a thread leaves a span now.
+    #[inline]
+    fn leave(shared: &Shared, slot: &Slot) {
+        slot.leave_at(shared.clock_time().number());
+    }
+
+    /// Starts a span within one that has its ids and is not sampled, if there is nothing to log or
+    /// to keep of the span but its ids, and the thread has a slot at hand.
+    #[inline(never)]
+    fn unsampled_child(
+        &self,
+        shared: &Shared,
+        attributes: &Attributes<'_>,
+        code: Code,
+        parent: Open,
+    ) -> Option<Number> {
+        let contexts = shared.spans.contexts.as_ref()?;
+        let is_plain = shared.filters.kept.is_none()
+            && !shared.wanted.events
+            && !shared.wanted.durations
+            && shared.spans.sampling.follows_parents();
+        if !is_plain {
+            return None;
+        }
+        let within = contexts.unsampled_parent(parent.ids())?;
+        let found = shared.found(attributes, Some(code));
+        if found.is_around() || found.is_active() {
+            return None;
+        }
+        let span = slots::open_child(self.number, code, parent)?;
+        let number = span.number();
+        if !contexts.insert_unsampled(span.ids(), number.id().get(), within) {
+            shared.channel.progress.counts.dropped_spans.add(1);
+        }
+        Some(number)
+    }
+
+    /// Returns the innermost span that the thread is in, if it is open.
+    fn current(&self) -> Option<Open> {
+        current::own(self.number)
     }
 
     /// Writes the names and the fields of the spans that the thread is in.
@@ -109,9 +200,8 @@ impl PipelineSubscriber {
     }
 
     /// Writes the names and the fields of a span and its parents, from the outermost one.
-    fn write_span(&self, span: Number, to: &mut Writer<'_>) {
-        let Some(span) = span.open(self.number) else { return };
-        if let Some(parent) = span.parent() {
+    fn write_span(&self, span: Open, to: &mut Writer<'_>) {
+        if let Some(parent) = span.parent().and_then(|parent| parent.open(self.number)) {
             self.write_span(parent, to);
         }
         span.with(|metadata, fields| {
@@ -123,7 +213,10 @@ impl PipelineSubscriber {
 
     /// Counts a span for which there is no slot, if the pipeline records spans.
     #[cold]
-    fn no_slot(&self) -> Id {
+    fn no_slot(&self, parent: Option<Open>) -> Id {
+        if let Some(parent) = parent {
+            self.close(parent.number());
+        }
         let shared = self.pipeline.shared();
         if shared.spans.contexts.is_some() {
             shared.channel.progress.counts.dropped_spans.add(1);
@@ -132,7 +225,8 @@ impl PipelineSubscriber {
     }
 }
 
-fn number(id: &Id) -> Number {
+#[inline]
+pub(super) fn number(id: &Id) -> Number {
     Number::of(id.into_non_zero_u64())
 }
 
@@ -150,26 +244,51 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let around = self.around(attributes.parent(), attributes.is_contextual());
-        let parent = around.filter(|parent| parent.add_reference(self.number));
-        let Some((number, span)) = slots::open(self.number, attributes.metadata(), parent) else {
-            if let Some(parent) = parent {
-                self.close(parent);
+        let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
+        let code = thread::code(Callsite(metadata));
+        let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
+        if let (Innermost::Recorded(parent), Some(code)) = (&innermost, code) {
+            if !parent.ids().may_be_sampled() {
+                if let Some(span) = self.unsampled_child(shared, attributes, code, *parent) {
+                    return Id::from_non_zero_u64(span.id());
+                }
             }
-            return self.no_slot();
+        }
+        let parent = match innermost {
+            Innermost::None => None,
+            Innermost::Recorded(span) => Some(span),
+            Innermost::Other => self.around(attributes.parent(), attributes.is_contextual()),
         };
-        let id = Id::from_non_zero_u64(number.id());
-        if self.pipeline.begin_span(attributes, &id) && !attributes.is_empty() {
+        let parent = parent.filter(|parent| parent.add_reference());
+        let Some(span) = slots::open(self.number, metadata, code, parent) else {
+            return self.no_slot(parent);
+        };
+        let number = span.number();
+        // What the filter refuses is kept for a backtrace, if anything.
+        if shared.filters.kept.is_none()
+            || shared.filters.is_span_recorded(level(metadata), metadata.target())
+        {
+            let within = || match innermost {
+                Innermost::None => None,
+                Innermost::Recorded(span) => span.context(),
+                Innermost::Other => {
+                    self.within(shared, attributes.parent(), attributes.is_contextual())
+                }
+            };
+            let (key, slot) = (self.key(number), Some(span.ids()));
+            self.pipeline.start_span(shared, attributes, key, slot, code, within);
+        }
+        if shared.wanted.events && !attributes.is_empty() {
             with_fields(
                 |visitor| attributes.record(visitor),
                 |fields| span.change_fields(|kept| kept.extend_from_slice(fields)),
             );
         }
-        id
+        Id::from_non_zero_u64(number.id())
     }
 
     fn record(&self, id: &Id, values: &Record<'_>) {
-        self.pipeline.record_values(self.pipeline.key(id), values);
+        self.pipeline.record_values(self.key(number(id)), values);
         if !self.pipeline.shared().wanted.events {
             return;
         }
@@ -181,11 +300,20 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn record_follows_from(&self, id: &Id, follows: &Id) {
-        self.pipeline.link_spans(self.pipeline.key(id), self.pipeline.key(follows));
+        self.pipeline.link_spans(self.key(number(id)), self.key(number(follows)));
     }
 
     fn event(&self, event: &Event<'_>) {
-        self.pipeline.log_event(event, |to| {
+        let around = |shared: &Shared| {
+            let innermost = self.innermost(shared, event.is_contextual(), event.is_root());
+            let within = match innermost {
+                Innermost::None => None,
+                Innermost::Recorded(span) => Some(span.ids().context()),
+                Innermost::Other => self.within(shared, event.parent(), event.is_contextual()),
+            };
+            shared.around_event(event, within)
+        };
+        self.pipeline.log_event(event, around, |to| {
             if let Some(span) = self.around(event.parent(), event.is_contextual()) {
                 self.write_span(span, to);
             }
@@ -193,15 +321,37 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn enter(&self, id: &Id) {
-        if number(id).open(self.number).is_some() {
-            current::enter(self.number, number(id));
-        }
-        self.pipeline.enter_span(self.pipeline.key(id));
+        let (shared, number) = (self.pipeline.shared(), number(id));
+        let Some(span) = number.may_be_open(self.number) else { return };
+        let (key, spans) = (self.key(number), &shared.spans);
+        let contexts = spans.contexts.as_ref();
+        let recorded =
+            contexts.and_then(|contexts| Some((contexts, contexts.own(span.ids(), key.number)?)));
+        // A span that has ids is open. One call for both, so that it is inlined.
+        let (pipeline, active) = match recorded {
+            Some((contexts, slot)) => {
+                (Some(spans.id), self.pipeline.activate(contexts, key, Some(span), slot))
+            }
+            None if span.is_open() => (None, Active::unrecorded()),
+            None => return,
+        };
+        current::enter_own(pipeline, key, span, active);
     }
 
     fn exit(&self, id: &Id) {
-        current::exit(self.number, number(id));
-        self.pipeline.exit_span(self.pipeline.key(id));
+        let (shared, number) = (self.pipeline.shared(), number(id));
+        match current::exit_last(shared.spans.id, self.key(number)) {
+            Some(span) => {
+                // If the span is closed, another one may have the slot. The end of a span that is
+                // not sampled is needed for durations alone.
+                let slot = span.ids();
+                let has_end = slot.may_be_sampled() || shared.wanted.durations;
+                if has_end && slot.has(number.id().get()) {
+                    Self::leave(shared, slot);
+                }
+            }
+            None => self.exit_any(number),
+        }
     }
 
     fn clone_span(&self, id: &Id) -> Id {
@@ -214,13 +364,13 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn drop_span(&self, id: Id) {
-        self.close(number(&id));
+        self.try_close(id);
     }
 
     fn current_span(&self) -> Current {
-        let current = self.current().and_then(|number| {
-            let metadata = number.open(self.number)?.metadata()?;
-            Some(Current::new(Id::from_non_zero_u64(number.id()), metadata))
+        let current = self.current().and_then(|span| {
+            let metadata = span.metadata()?;
+            Some(Current::new(Id::from_non_zero_u64(span.number().id()), metadata))
         });
         current.unwrap_or_else(Current::none)
     }

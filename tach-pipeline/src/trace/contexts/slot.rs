@@ -18,17 +18,20 @@ pub(super) type Ids = (u128, u64, bool);
 /// 64 bytes of an open span.
 #[derive(Default)]
 #[repr(align(64))]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     id: AtomicU64,
     trace: [AtomicU64; 2],
     span: AtomicU64,
-    /// The flags that the span starts with, and those below, which are only added.
+    /// The flags that the span starts with, and those below, which are only added. The upper half
+    /// is the number of the pipeline.
     flags: AtomicU64,
     trace_after: [AtomicU64; 2],
     /// When a thread last left the span. Zero if none has left it yet.
     left: AtomicU64,
 }
 
+/// The lowest bit of the pipeline's number.
+const PIPELINE_SHIFT: u32 = u32::BITS;
 const SAMPLED: u64 = 1;
 /// The span becomes the current one of `opentelemetry` when it is entered.
 pub(super) const ACTIVE: u64 = 2;
@@ -46,14 +49,33 @@ pub(super) const ABANDONED: u64 = 64;
 pub(super) const LOST: u64 = 128;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`CHILD`].
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`CHILD`], and the
+    /// [number](of_pipeline) of the pipeline.
     #[inline]
     pub(super) fn take(&self, id: u64, (trace, span, is_sampled): Ids, flags: u64) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
         let taken = self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_err() {
-            return false;
+        if taken.is_ok() {
+            self.write((trace, span, is_sampled), flags);
         }
+        taken.is_ok()
+    }
+
+    /// Like [`take`](Self::take), for a slot that no other thread takes.
+    #[inline]
+    pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64) -> bool {
+        let is_free = self.is_free();
+        if is_free {
+            // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
+            self.id.store(id, Ordering::Relaxed);
+            self.write(ids, flags);
+        }
+        is_free
+    }
+
+    /// Writes the ids of the span that has just taken the slot.
+    #[inline]
+    fn write(&self, (trace, span, is_sampled): Ids, flags: u64) {
         // ORDERING: Release, with the Acquire fence of `get_unheld`: whoever reads a word that is
         // written below sees the new number afterwards.
         fence(Ordering::Release);
@@ -69,7 +91,6 @@ impl Slot {
             // ORDERING: Relaxed: whoever has the span's number has it from this thread.
             word.store(value, Ordering::Relaxed);
         }
-        true
     }
 
     /// Moves the span to another trace. Returns `false` if it was moved before.
@@ -94,7 +115,7 @@ impl Slot {
     /// Returns whether the span with that number has the slot. The answer stays true while the
     /// caller holds the span.
     #[inline]
-    pub(super) fn has(&self, id: u64) -> bool {
+    pub(crate) fn has(&self, id: u64) -> bool {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote it.
         self.id.load(Ordering::Relaxed) == id
     }
@@ -102,6 +123,12 @@ impl Slot {
     /// Returns the ids of the span that has the slot.
     #[inline]
     pub(super) fn get(&self) -> Ids {
+        self.get_all().0
+    }
+
+    /// Returns the ids of the span that has the slot, and its flags.
+    #[inline]
+    pub(super) fn get_all(&self) -> (Ids, Flags) {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
         let span = self.span.load(Ordering::Relaxed);
         // ORDERING: Acquire, with the Release of `move_to`.
@@ -113,7 +140,22 @@ impl Slot {
         // ORDERING: Relaxed: the ids are from the thread that wrote the number, and the Acquire of
         // `flags` publishes the trace that the span was moved to.
         let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
-        (u128::from(high) << u64::BITS | u128::from(low), span, is_sampled)
+        ((u128::from(high) << u64::BITS | u128::from(low), span, is_sampled), Flags(flags))
+    }
+
+    /// Returns whether the span is sampled, or was before it was moved.
+    #[inline]
+    pub(crate) fn may_be_sampled(&self) -> bool {
+        // ORDERING: Relaxed: publishes nothing.
+        self.flags.load(Ordering::Relaxed) & (SAMPLED | MOVED_SAMPLED) != 0
+    }
+
+    /// Returns the flags, if the slot has the ids of the span with that number.
+    #[inline]
+    pub(crate) fn flags_of(&self, id: u64) -> Option<Flags> {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags. One
+        // that was added meanwhile publishes nothing.
+        self.has(id).then(|| Flags(self.flags.load(Ordering::Relaxed)))
     }
 
     /// Returns the ids of the span with that number, for a caller that does not hold the span: it
@@ -128,9 +170,17 @@ impl Slot {
         (is_same && span != 0).then_some(ids)
     }
 
+    /// Returns whether no span has the slot. Call for a slot that no other thread takes.
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        // ORDERING: Relaxed: the caller has the slot from the thread that took or freed it.
+        self.id.load(Ordering::Relaxed) == 0
+    }
+
     #[inline]
     pub(super) fn has_flag(&self, flag: u64) -> bool {
-        // ORDERING: Relaxed: as in `get`.
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags, and a
+        // flag that was added publishes nothing.
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
 
@@ -144,7 +194,7 @@ impl Slot {
     /// whichever thread is the last to note one.
     #[inline]
     pub(super) fn leave(&self, time: u64) {
-        // ORDERING: Relaxed: the caller holds the span, and the registry orders this before the
+        // ORDERING: Relaxed: the caller holds the span, and its subscriber orders this before the
         // span's close.
         self.left.fetch_max(time, Ordering::Relaxed);
     }
@@ -157,20 +207,60 @@ impl Slot {
     }
 
     /// Returns the span that has the slot.
-    pub(super) fn span(&self) -> Option<u64> {
+    pub(crate) fn span(&self) -> Option<u64> {
         // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
         // logged. A caller that has taken a span's start sees the span, or a later one.
         Some(self.span.load(Ordering::Acquire)).filter(|span| *span != 0)
     }
 
+    /// Like [`span`](Self::span), for a span of the pipeline with that [number](of_pipeline).
+    pub(super) fn span_of(&self, pipeline: u64) -> Option<u64> {
+        // ORDERING: Relaxed: the fence orders it.
+        let is_of = Flags(self.flags.load(Ordering::Relaxed)).are_of(pipeline);
+        // ORDERING: Acquire, with the Release fence of `write`: if the slot has a span of another
+        // pipeline, the end of the span before was logged.
+        fence(Ordering::Acquire);
+        self.span().filter(|_| is_of)
+    }
+
     /// Frees the slot. Call when its span closes.
     #[inline]
-    pub(super) fn remove(&self) {
+    pub(crate) fn remove(&self) {
         // ORDERING: Release, with the Acquire of `span`: what the span logged is in the queues.
         self.span.store(0, Ordering::Release);
         // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
         self.id.store(0, Ordering::Release);
     }
+}
+
+/// The flags of a slot, as they were read.
+#[derive(Clone, Copy)]
+pub(crate) struct Flags(u64);
+
+impl Flags {
+    #[inline]
+    pub(super) const fn have(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// Returns whether the span is one of the pipeline with that [number](of_pipeline).
+    #[inline]
+    pub(super) const fn are_of(self, pipeline: u64) -> bool {
+        self.0 >> PIPELINE_SHIFT == pipeline >> PIPELINE_SHIFT
+    }
+
+    /// Returns whether the span is one of the pipeline with that [number](of_pipeline), never was
+    /// sampled, and is not [`ACTIVE`] unless `but` is.
+    #[inline]
+    pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
+        const MASK: u64 = u64::MAX << PIPELINE_SHIFT | SAMPLED | MOVED_SAMPLED | ACTIVE;
+        self.0 & MASK & !but == pipeline
+    }
+}
+
+/// Returns the number of a pipeline where the flags have it.
+pub(super) const fn of_pipeline(number: u64) -> u64 {
+    number << PIPELINE_SHIFT
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
@@ -331,6 +421,27 @@ mod loom_models {
             });
             end.store(1, Ordering::Relaxed);
             slot.remove();
+            back_end.join().unwrap();
+        });
+    }
+
+    /// The next span is one of another pipeline, which the reader does not count.
+    #[test]
+    fn so_has_one_whose_slot_another_pipeline_has_taken() {
+        loom::model(|| {
+            let slot = Arc::new(Slot::default());
+            let (first, next) = (of_pipeline(1), of_pipeline(2));
+            assert!(slot.take_own(7, (trace(1), 10, true), first));
+            let end = Arc::new(AtomicU64::new(0));
+            let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
+            let back_end = thread::spawn(move || {
+                if table.span_of(first) != Some(10) {
+                    assert_eq!(log.load(Ordering::Relaxed), 1);
+                }
+            });
+            end.store(1, Ordering::Relaxed);
+            slot.remove();
+            assert!(slot.take_own(8, (trace(2), 11, true), next));
             back_end.join().unwrap();
         });
     }

@@ -13,8 +13,7 @@ const PAGE: usize = 256;
 
 /// The bits of a registry's numbers that hold the thread which created the span. The bits below
 /// hold a place, which the thread reuses, the lowest first. If a new version of the registry
-/// numbers differently, more spans collide, and nothing else changes. In the numbers of the
-/// pipeline's own subscriber these bits are zero, and the places of all threads differ.
+/// numbers differently, more spans collide, and nothing else changes.
 const THREAD_SHIFT: u32 = 38;
 const THREAD_BITS: u32 = 13;
 
@@ -64,9 +63,11 @@ impl Table {
     }
 }
 
-/// Returns the place of a key. Spans that use one place of the subscriber in turn have the same one.
+/// Returns the place of a key. Spans that use one place of the subscriber in turn have the same
+/// place.
 #[inline]
-fn place(Key(key): Key, bits: u32) -> usize {
+fn place(key: Key, bits: u32) -> usize {
+    let key = key.number;
     let thread = key >> THREAD_SHIFT & !(u64::MAX << THREAD_BITS);
     // Spreads the threads over the slots, since most have few open spans.
     let start = thread.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - bits);
@@ -93,7 +94,8 @@ mod tests {
             dispatcher::with_default(&dispatch, || {
                 let spans = (0..count).map(|_| {
                     let span = tracing::info_span!("span");
-                    place(Key(span.id().map_or(0, |id| id.into_u64())), FIRST_BITS)
+                    let number = span.id().map_or(0, |id| id.into_u64());
+                    place(Key::of_layer(number), FIRST_BITS)
                 });
                 spans.collect::<HashSet<_>>().len()
             })

@@ -1,6 +1,7 @@
 //! The context of `opentelemetry` that is current in a thread.
 
-use core::mem;
+use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use std::panic;
 
 use opentelemetry::trace::TraceContextExt as _;
@@ -10,27 +11,39 @@ use super::{ids, number};
 use crate::ids::SpanContext;
 
 thread_local! {
-    static ALIVE: Alive = Alive::new();
+    /// Has no destructor, so an access needs no check.
+    static STATE: Cell<State> = const { Cell::new(State::Unknown) };
+    static END: End = const { End };
+}
+
+/// Whether opentelemetry's thread-local can be used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Unknown,
+    Alive,
+    Ended,
 }
 
 /// Destroyed before opentelemetry's thread-local, whose use after destruction panics. (A thread
 /// destroys its thread-locals in the reverse order of their first uses.)
-struct Alive {
-    is_alive: bool,
-}
+struct End;
 
-impl Alive {
-    /// Uses opentelemetry's thread-local first. If that is destroyed already, catches the panic.
+impl State {
+    /// Uses opentelemetry's thread-local before [`END`]. If it is destroyed already, catches the
+    /// panic.
     #[cold]
-    fn new() -> Self {
-        Self { is_alive: panic::catch_unwind(|| Context::map_current(|_| ())).is_ok() }
+    fn find() -> Self {
+        let is_usable = panic::catch_unwind(|| Context::map_current(|_| ())).is_ok();
+        let is_alive = is_usable && END.try_with(|_| ()).is_ok();
+        let state = if is_alive { Self::Alive } else { Self::Ended };
+        STATE.set(state);
+        state
     }
 }
 
-/// Reports the end of the thread before opentelemetry's thread-local is destroyed.
-impl Drop for Alive {
+impl Drop for End {
     fn drop(&mut self) {
-        self.is_alive = false;
+        STATE.set(State::Ended);
     }
 }
 
@@ -53,31 +66,46 @@ pub(crate) fn span(remote: bool) -> Option<SpanContext> {
     with_current(find).flatten()
 }
 
+/// Returns the id of the current span, or zero.
+#[inline(never)]
+fn current() -> u64 {
+    with_current(|context| number(context.span().span_context())).unwrap_or(0)
+}
+
 #[inline]
 fn is_alive() -> bool {
-    ALIVE.try_with(|alive| alive.is_alive).unwrap_or(false)
+    match STATE.get() {
+        State::Unknown => State::find() == State::Alive,
+        state => state == State::Alive,
+    }
 }
 
 /// How a thread entered a span.
 pub(crate) struct Active {
     /// The id of the current span of `opentelemetry` right after, or zero.
     pub(crate) seen: u64,
-    guard: Option<ContextGuard>,
+    guard: Option<ManuallyDrop<ContextGuard>>,
 }
 
 impl Active {
+    /// For a span that the pipeline does not record.
+    #[inline]
+    pub(crate) const fn unrecorded() -> Self {
+        Self { seen: 0, guard: None }
+    }
+
     /// Makes `context` current until this value is dropped. A context that was attached later stays
     /// current.
     pub(crate) fn attach(context: Context) -> Self {
         let seen = number(context.span().span_context());
-        Self { seen, guard: is_alive().then(|| context.attach()) }
+        Self { seen, guard: is_alive().then(|| ManuallyDrop::new(context.attach())) }
     }
 
     /// Keeps the current context.
     #[inline]
     pub(crate) fn leave() -> Self {
-        let seen = with_current(|context| number(context.span().span_context()));
-        Self { seen: seen.unwrap_or(0), guard: None }
+        let has_span = with_current(Context::has_active_span).unwrap_or(false);
+        Self { seen: if has_span { current() } else { 0 }, guard: None }
     }
 }
 
@@ -85,12 +113,15 @@ impl Drop for Active {
     #[inline]
     fn drop(&mut self) {
         if let Some(guard) = self.guard.take() {
-            if is_alive() {
-                drop(guard);
-            } else {
-                // The context was dropped with the thread's others.
-                mem::forget(guard);
-            }
+            detach(guard);
         }
+    }
+}
+
+/// Detaches a context, unless the thread is ending: then it was dropped with the thread's others.
+#[inline(never)]
+fn detach(guard: ManuallyDrop<ContextGuard>) {
+    if is_alive() {
+        drop(ManuallyDrop::into_inner(guard));
     }
 }

@@ -10,7 +10,8 @@ use crate::trace::key::Key;
 pub(crate) fn seen(pipeline: u64) -> u64 {
     let seen = ENTERED.try_with(|entered| {
         let entered = entered.try_borrow().ok()?;
-        entered.iter().rfind(|one| one.pipeline == pipeline).map(|one| one.active.seen)
+        let innermost = entered.iter().rfind(|one| one.is_recorded_by(pipeline));
+        innermost.map(|one| one.active.seen)
     });
     seen.ok().flatten().unwrap_or(0)
 }
@@ -19,7 +20,8 @@ pub(crate) fn seen(pipeline: u64) -> u64 {
 pub(crate) fn is_innermost(pipeline: u64, key: Key) -> bool {
     let is_it = ENTERED.try_with(|entered| {
         let entered = entered.try_borrow().ok()?;
-        entered.last().map(|one| one.pipeline == pipeline && one.key == key)
+        let innermost = entered.iter().rfind(|one| one.is_recorded());
+        innermost.map(|one| one.is_recorded_by(pipeline) && one.key == key)
     });
     is_it.ok().flatten().unwrap_or(false)
 }
@@ -28,7 +30,8 @@ pub(crate) fn is_innermost(pipeline: u64, key: Key) -> bool {
 pub(crate) fn replace(active: Active) -> Option<Active> {
     let before = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;
-        Some(core::mem::replace(&mut entered.last_mut()?.active, active))
+        let innermost = entered.iter_mut().rfind(|one| one.is_recorded())?;
+        Some(core::mem::replace(&mut innermost.active, active))
     });
     before.ok().flatten()
 }
@@ -37,7 +40,7 @@ pub(crate) fn replace(active: Active) -> Option<Active> {
 pub(crate) fn is_in(span: u64) -> bool {
     let is_in = ENTERED.try_with(|entered| {
         let entered = entered.try_borrow().ok()?;
-        Some(entered.iter().any(|one| one.context.span == span))
+        Some(entered.iter().any(|one| one.context().is_some_and(|it| it.span == span)))
     });
     is_in.ok().flatten().unwrap_or(false)
 }

@@ -4,17 +4,20 @@ use tach_log::adapter::{Budget, KEY_BYTES, TRUNCATED, beginning};
 
 use super::{Fields, Head, Reader};
 use crate::frame::kind::RecordKind;
-use crate::frame::{SPANS, Scratch, WORD, Writer};
+use crate::frame::{CALLSITE, SPANS, Scratch, WORD, Writer};
 
 /// Returns a record whose texts are cut, so that they and the keys take `most` bytes at most, and
 /// the number of bytes that were cut off. The message of an event gets half of the bytes, and each
 /// text of the fields half of those that are left then. The fields of the spans around an event are
 /// left out, since its span has them. An event has the number as a field. Returns `None` if
-/// `record` can't be read.
+/// `record` can't be read, or has the number of a callsite.
 #[cold]
 pub(crate) fn shortened(record: &[u8], most: usize) -> Option<(Vec<u8>, u64)> {
     let mut reader = Reader(record);
     let head = Head::read(&mut reader)?;
+    if head.kind & CALLSITE != 0 {
+        return None;
+    }
     let (target, message) = (reader.text(head.target)?, reader.text(head.message)?);
     let (target, kept) = (beginning(target, KEY_BYTES), beginning(message, most / 2));
     let kind = head.record()?;

@@ -21,6 +21,6 @@ impl<'a> Writer<'a> {
     /// Writes the ids of the span around the event, after all fields.
     pub(crate) fn around(&mut self, span: SpanContext) {
         self.mark(SITE);
-        self.context(span);
+        self.context(&span);
     }
 }

@@ -2,14 +2,15 @@
 
 use tach_log::Value;
 
+use crate::frame::callsites::Code;
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
-use crate::frame::spans::{AGAIN, TRACE_STATE, UNSAMPLED};
+use crate::frame::spans::{TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::write::site::Wanted;
-use crate::frame::write::{Writer, head, length, store};
-use crate::frame::{KIND_AT, TAG_BITS, Tag, Time, WORD};
+use crate::frame::write::{Writer, head, length};
+use crate::frame::{AGAIN, CALLSITE, KIND_AT, TAG_BITS, Tag, Time, WORD};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
@@ -23,14 +24,52 @@ impl<'a> Writer<'a> {
         target: &'static str,
         name: &'static str,
         context: SpanContext,
-        parent: Option<SpanContext>,
+        parent: u64,
     ) -> Self {
         let mut writer = Self::begin(to, time, level, MaybeStatic::Static(target));
         writer.to.buffer.add(KIND_AT, (RecordKind::Start as u64) << RECORD_SHIFT);
         writer.static_message(name);
         let [low, high] = context.trace_halves();
-        writer.bare([low, high, context.span, parent.map_or(0, |parent| parent.span)]);
+        writer.bare([low, high, context.span, parent]);
         writer
+    }
+
+    /// Like [`begin_span`](Self::begin_span), with the code of the callsite.
+    #[inline]
+    pub(crate) fn begin_span_at(
+        to: &'a mut Scratch,
+        time: Time,
+        level: Level,
+        code: Code,
+        context: &SpanContext,
+        parent: u64,
+    ) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        writer.bare(start_so_far(time, level, code, context, parent));
+        writer
+    }
+
+    /// Like [`begin`](Self::begin), with the code of the callsite.
+    #[inline]
+    pub(crate) fn begin_event_at(
+        to: &'a mut Scratch,
+        time: Time,
+        level: Level,
+        code: Code,
+    ) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        let [no_length, time, kind] = head(time, level);
+        writer.bare([no_length | code.word(), time, kind | u64::from(CALLSITE)]);
+        writer
+    }
+
+    /// Returns whether the record has no number of a callsite, so that its place and its thread are
+    /// to be written.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.to.buffer.has(KIND_AT, u64::from(CALLSITE))
     }
 
     /// Marks the span as not sampled.
@@ -51,35 +90,19 @@ impl<'a> Writer<'a> {
         part: RecordKind,
         context: SpanContext,
     ) -> Self {
-        let [no_length, time, kind] = head(time, Level::INFO);
-        let [low, high] = context.trace_halves();
         to.buffer.clear();
         let mut writer = Self { to };
-        let kind = kind | (part as u64) << RECORD_SHIFT;
-        writer.bare([no_length, time, kind, low, high, context.span]);
+        writer.bare(part_so_far(time, part, &context));
         writer
     }
 
     /// Writes the ids and the flags of another span, for [`RecordKind::Link`] and
     /// [`RecordKind::Parent`].
     pub(crate) fn link(&mut self, linked: Linked) {
-        self.ids(linked.context);
+        let [low, high] = linked.context.trace_halves();
         let (is_sampled, origin) = (linked.context.is_sampled, linked.origin);
         let flags = u64::from(is_sampled) | (origin as u64) << u32::BITS;
-        self.to.buffer.push(&flags.to_le_bytes());
-    }
-
-    /// Writes words without a text. The code zero stands for an empty text.
-    #[expect(
-        clippy::inline_always,
-        reason = "their number is known, so that few instructions are left"
-    )]
-    #[inline(always)]
-    fn bare<const N: usize>(&mut self, words: [u64; N]) {
-        match self.to.buffer.next(N * WORD) {
-            Some(next) => store(next, words),
-            None => self.words(&mut { words }, 0),
-        }
+        self.bare([low, high, linked.context.span, flags]);
     }
 
     /// Begins a copy of a record with these words of its head.
@@ -105,7 +128,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a field of another record.
-    pub(in crate::frame) fn copied_field(&mut self, key: &str, value: Value<'_>) {
+    pub(crate) fn copied_field(&mut self, key: &str, value: Value<'_>) {
         let key = MaybeStatic::Borrowed(key);
         let joined;
         let (tag, text) = match value {
@@ -126,6 +149,51 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Returns the record of the start of a span without fields, with the code of the callsite.
+#[inline]
+pub(crate) fn start(
+    time: Time,
+    level: Level,
+    code: Code,
+    context: &SpanContext,
+    parent: u64,
+) -> [u64; 7] {
+    with_length(start_so_far(time, level, code, context, parent))
+}
+
+/// Returns the record of the end of a span.
+#[inline]
+pub(crate) fn end(time: Time, context: &SpanContext) -> [u64; 6] {
+    with_length(part_so_far(time, RecordKind::End, context))
+}
+
+#[inline]
+fn with_length<const N: usize>(mut words: [u64; N]) -> [u64; N] {
+    words[0] |= length(N * WORD, 0);
+    words
+}
+
+#[inline]
+fn start_so_far(
+    time: Time,
+    level: Level,
+    code: Code,
+    context: &SpanContext,
+    parent: u64,
+) -> [u64; 7] {
+    let [no_length, time, kind] = head(time, level);
+    let kind = kind | u64::from(CALLSITE) | (RecordKind::Start as u64) << RECORD_SHIFT;
+    let [low, high] = context.trace_halves();
+    [no_length | code.word(), time, kind, low, high, context.span, parent]
+}
+
+#[inline]
+fn part_so_far(time: Time, part: RecordKind, context: &SpanContext) -> [u64; 6] {
+    let [no_length, time, kind] = head(time, Level::INFO);
+    let [low, high] = context.trace_halves();
+    [no_length, time, kind | (part as u64) << RECORD_SHIFT, low, high, context.span]
+}
+
 impl Level {
     /// The level of records to which no filter applies.
     pub(crate) const INFO: Self = Self::of(log::Level::Info);
@@ -135,13 +203,5 @@ impl Wanted {
     /// Adds the parts that the flight recorder needs.
     pub(crate) fn add_flight(&mut self) {
         (self.recorder, self.place, self.thread) = (true, true, true);
-    }
-}
-
-impl SpanContext {
-    /// Returns the lower and the upper half of the trace's id.
-    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
-    const fn trace_halves(self) -> [u64; 2] {
-        [self.trace as u64, (self.trace >> u64::BITS) as u64]
     }
 }

@@ -2,32 +2,61 @@
 
 use opentelemetry::Context;
 use tracing_core::Metadata;
+use tracing_core::span::Attributes;
 
 use super::span::Span;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::trace::Contexts;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, entered, has_baggage};
-
-/// Enters a span, which becomes the current one of `opentelemetry` if it is active.
-#[inline]
-pub(in crate::front::tracing) fn activate(
-    contexts: &Contexts,
-    context: SpanContext,
-    is_active: bool,
-) -> Active {
-    if is_active {
-        if let Some(context) = contexts.otel.active(context.span) {
-            return Active::attach(context);
-        }
-    }
-    Active::leave()
-}
+use crate::trace::otel::{self, Busy, entered, has_baggage};
+use crate::trace::slots::Open;
+use crate::trace::{Contexts, Slot};
 
 impl Pipeline {
+    /// Enters a span, which becomes the current one of `opentelemetry` if it is active. `own` is
+    /// the span if it is one of the pipeline's own subscriber.
+    #[inline]
+    pub(in crate::front::tracing) fn activate(
+        &self,
+        contexts: &Contexts,
+        key: Key,
+        own: Option<Open>,
+        slot: &Slot,
+    ) -> Active {
+        if slot.is_active() { self.attach(contexts, key, own, slot) } else { Active::leave() }
+    }
+
+    #[inline(never)]
+    fn attach(&self, contexts: &Contexts, key: Key, own: Option<Open>, slot: &Slot) -> Active {
+        match self.active_context(contexts, key, own, slot.context()) {
+            Some(context) => Active::attach(context),
+            None => Active::leave(),
+        }
+    }
+
+    /// Returns the context in which an active span is current. If another thread is just changing
+    /// it, returns a new one, without other values than the baggage.
+    #[inline]
+    fn active_context(
+        &self,
+        contexts: &Contexts,
+        key: Key,
+        own: Option<Open>,
+        context: SpanContext,
+    ) -> Option<Context> {
+        let kept = contexts.otel.active(own, context.span);
+        kept.unwrap_or_else(|Busy| Some(self.with_baggage(contexts, key, context)))
+    }
+
+    /// Returns a context in which the span is current, with the span's baggage.
+    #[cold]
+    fn with_baggage(&self, contexts: &Contexts, key: Key, context: SpanContext) -> Context {
+        let values = contexts.otel.with_baggage(context.span).unwrap_or_default();
+        self.with_span(contexts, key, context, &values)
+    }
+
     /// Keeps the context of a span that starts.
     #[inline]
     pub(in crate::front::tracing) fn keep_context(
@@ -49,13 +78,46 @@ impl Pipeline {
             others => contexts.otel.inherit_baggage(context.span, parent).or(others),
         };
         if is_active {
-            let values = values.unwrap_or_default();
-            let active = self.with_span(contexts, key, context, &values);
-            contexts.otel.set_active(context.span, active);
+            self.keep_active(contexts, key, metadata, context, parent, &values.unwrap_or_default());
+        }
+    }
+
+    /// Keeps the context of an active span that starts: `values` with the span. `parent` is the id
+    /// of its parent, or zero.
+    #[inline]
+    fn keep_active(
+        &self,
+        contexts: &Contexts,
+        key: Key,
+        metadata: &'static Metadata<'static>,
+        context: SpanContext,
+        parent: u64,
+        values: &Context,
+    ) {
+        let active = self.with_span(contexts, key, context, values);
+        contexts.otel.set_active(Open::of(key), context.span, active);
+        if key.is_of_layer() {
             let around = active::with_current(otel::current_id).unwrap_or(0);
             let started = Started { key, ids: context, parent, around, metadata };
             started::set(self.shared().spans.id, started);
         }
+    }
+
+    /// Keeps the context of an active span that starts, if neither the current context nor a parent
+    /// has baggage for it.
+    #[inline(never)]
+    pub(in crate::front::tracing) fn keep_active_alone(
+        &self,
+        contexts: &Contexts,
+        key: Key,
+        attributes: &Attributes<'_>,
+        context: SpanContext,
+        parent: Option<SpanContext>,
+    ) {
+        let is_contextual = attributes.is_contextual();
+        let values = is_contextual.then(|| active::with_current(Context::clone)).flatten();
+        let (values, parent) = (values.unwrap_or_default(), parent.map_or(0, |it| it.span));
+        self.keep_active(contexts, key, attributes.metadata(), context, parent, &values);
     }
 
     /// Returns `values` with the span as the current one.
@@ -67,6 +129,9 @@ impl Pipeline {
         values: &Context,
     ) -> Context {
         let state = contexts.states.get(context.span);
+        if !context.is_sampled {
+            return otel::with_unsampled(values, context, state.as_deref());
+        }
         let span = Span::new(self, key, context, state.as_deref());
         otel::with_own(values, self.shared().spans.id, key, span)
     }
@@ -84,12 +149,13 @@ impl Pipeline {
         if let Some(values) = values {
             contexts.otel.set_baggage(context.span, values);
         }
-        if !contexts.is_active(key) {
+        if !contexts.find(key).is_some_and(Slot::is_active) {
             return;
         }
-        let before = contexts.otel.active(context.span).unwrap_or_default();
+        let own = Open::of(key);
+        let before = self.active_context(contexts, key, own, context).unwrap_or_default();
         let active = self.with_span(contexts, key, context, values.unwrap_or(&before));
-        contexts.otel.set_active(context.span, active.clone());
+        contexts.otel.set_active(own, context.span, active.clone());
         // If the thread has the old context attached, the new one takes its place.
         let is_current = active::span(true).is_some_and(|span| span.span == context.span);
         if is_current && entered::is_innermost(shared.spans.id, key) {
@@ -102,11 +168,87 @@ impl Pipeline {
         let shared = self.shared();
         let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
         // In a forked process, the ids may be those of another span of the parent process.
-        let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
-        if contexts.is_active(key) {
-            return contexts.otel.active(context.span);
+        let slot = contexts.find(key).filter(|_| shared.channel.is_in_its_process())?;
+        let context = slot.context();
+        if slot.is_active() {
+            return self.active_context(contexts, key, Open::of(key), context);
         }
-        let values = contexts.otel.with_baggage(context.span).unwrap_or_default();
-        Some(self.with_span(contexts, key, context, &values))
+        Some(self.with_baggage(contexts, key, context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::KeyValue;
+    use opentelemetry::baggage::BaggageExt as _;
+    use tracing::Dispatch;
+    use tracing::dispatcher::with_default;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::registry;
+
+    use super::super::OpenTelemetrySpanExt;
+    use super::*;
+    use crate::frame::Wanted;
+    use crate::front::tracing::span_ext;
+    use crate::pipeline::tests::alone;
+    use crate::queue::WhenFull;
+    use crate::sync::tests as lock;
+
+    /// Returns how often a boundary span tries to take a lock of the pipeline.
+    fn tries(subscriber: &Dispatch) -> u64 {
+        with_default(subscriber, || {
+            let span = || {
+                let span = tracing::info_span!("request", otel.kind = "server");
+                span.in_scope(|| {
+                    let ids = span_context(&span);
+                    assert_eq!(active::span(false), ids);
+                    assert!(ids.is_some());
+                });
+            };
+            // The first span of a thread creates its queue.
+            span();
+            let before = lock::tries();
+            span();
+            lock::tries() - before
+        })
+    }
+
+    fn span_context(span: &tracing::Span) -> Option<SpanContext> {
+        span_ext::with(span, Pipeline::context).flatten()
+    }
+
+    /// Another thread may be changing the context.
+    #[test]
+    fn a_span_is_current_while_its_context_is_busy() {
+        let pipeline = alone(Wanted { spans: true, ..Wanted::default() }, WhenFull::DropNewest);
+        with_default(&Dispatch::new(pipeline.subscriber()), || {
+            let baggage = Context::new().with_baggage([KeyValue::new("tenant", "acme")]).attach();
+            let span = tracing::info_span!("request", otel.kind = "server");
+            drop(baggage);
+            let (ids, key) = (span_context(&span), span_ext::with(&span, |_, key| key).unwrap());
+            assert!(ids.is_some());
+            let is_current = || {
+                let tenant = |context: &Context| context.baggage().get("tenant").cloned();
+                assert_eq!(tenant(&OpenTelemetrySpanExt::context(&span)), Some("acme".into()));
+                span.in_scope(|| {
+                    assert_eq!(active::span(false), ids);
+                    assert_eq!(active::with_current(tenant), Some(Some("acme".into())));
+                });
+                assert_eq!(active::span(false), None);
+            };
+            is_current();
+            let _held = Open::of(key).unwrap().hold_otel();
+            is_current();
+        });
+    }
+
+    #[test]
+    fn a_boundary_span_takes_no_lock_of_the_pipeline() {
+        let pipeline = alone(Wanted { spans: true, ..Wanted::default() }, WhenFull::DropNewest);
+        assert_eq!(tries(&Dispatch::new(pipeline.subscriber())), 0);
+        // The control: a layer keeps the context by the span's id.
+        assert!(tries(&Dispatch::new(registry().with(pipeline.clone()))) > 0);
+        let kept = &pipeline.shared().spans.contexts.as_ref().unwrap().otel;
+        assert!(!kept.keeps_active(), "nothing is left of closed spans");
     }
 }

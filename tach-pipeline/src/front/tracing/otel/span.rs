@@ -17,8 +17,8 @@ use crate::trace::otel::span_context;
 
 /// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
 ///
-/// Holds no handle of the pipeline. The pipeline holds the contexts of its open spans, and so would
-/// hold itself.
+/// Its handle does not keep the pipeline. The contexts of open spans are in the pipeline or in the
+/// spans' slots, so a span that is never closed would keep the pipeline for ever.
 pub struct Span {
     pipeline: WeakPipeline,
     key: Key,
@@ -72,7 +72,7 @@ impl Span {
     pub(crate) fn none(pipeline: &Pipeline) -> Self {
         Self {
             pipeline: pipeline.downgrade(),
-            key: Key(u64::MAX),
+            key: Key::of_layer(u64::MAX),
             ids: SpanContext { trace: 0, span: 0, is_sampled: false },
             context: trace::SpanContext::empty_context(),
             fields: None,

@@ -5,14 +5,11 @@ use opentelemetry::trace::TraceContextExt as _;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use crate::frame::Origin;
+use crate::frame::{Code, Origin, is_at_boundary};
 use crate::ids::SpanContext;
 use crate::shared::Shared;
 use crate::trace::otel::{self, Foreign, active, entered, has_baggage, ids};
 use crate::trace::w3c::TraceContext;
-
-/// The field by which a span is at the boundary of a service.
-const KIND: &str = "otel.kind";
 
 /// What a span that starts takes from the thread's context.
 #[derive(Default)]
@@ -20,7 +17,8 @@ pub(in crate::front::tracing) struct Surroundings {
     /// The pipeline's open span in the context, if it was attached after the thread entered its
     /// innermost span.
     pub(in crate::front::tracing) attached: Option<SpanContext>,
-    /// The span of an SDK or of another process in the context, if it was attached as late.
+    /// The span of an SDK or of another process in the context, if it was attached after the thread
+    /// entered its innermost span.
     pub(in crate::front::tracing) foreign: Option<(TraceContext, Origin)>,
     /// Whether the span becomes the current one when it is entered.
     pub(in crate::front::tracing) is_active: bool,
@@ -29,46 +27,98 @@ pub(in crate::front::tracing) struct Surroundings {
 }
 
 /// What the thread's context has for a span that starts.
-enum Found {
-    Suppressed,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::front::tracing) enum Found {
     Nothing,
-    Values,
+    /// Nothing, but the span becomes the current one when it is entered.
+    Active,
+    /// A span or baggage.
+    Something,
+    /// The context suppresses telemetry. The exporters of an SDK suppress the spans of their own
+    /// clients.
+    Suppressed,
+}
+
+impl Found {
+    /// Returns whether the context has anything for the span.
+    #[inline]
+    pub(in crate::front::tracing) const fn is_around(self) -> bool {
+        matches!(self, Self::Something | Self::Suppressed)
+    }
+
+    /// Returns whether the span becomes the current one when it is entered. The answer is `false`
+    /// if the context has anything for the span.
+    #[inline]
+    pub(in crate::front::tracing) const fn is_active(self) -> bool {
+        matches!(self, Self::Active)
+    }
 }
 
 impl Shared {
     /// Returns whether a span becomes the current one of `opentelemetry` when it is entered.
     #[inline]
-    fn activates(&self, metadata: &Metadata<'_>) -> bool {
+    fn activates(&self, metadata: &Metadata<'_>, code: Option<Code>) -> bool {
         // A span that is not sent is no parent for the SDK's.
         self.wanted.spans
             && (self.spans.otel.activates_all
-                || metadata.fields().iter().any(|field| field.name() == KIND))
+                || code.map_or_else(|| is_at_boundary(metadata), Code::is_at_boundary))
     }
 
-    /// Returns `None` if the context suppresses telemetry. The exporters of an SDK suppress the
-    /// spans of their own clients.
+    /// Returns what the thread's context has for a span that starts. `code` is the code of its
+    /// callsite.
     #[inline]
-    pub(in crate::front::tracing) fn surroundings(
+    pub(in crate::front::tracing) fn found(
         &self,
         attributes: &Attributes<'_>,
-    ) -> Option<Surroundings> {
-        let is_active = self.activates(attributes.metadata());
-        let is_contextual = attributes.is_contextual();
+        code: Option<Code>,
+    ) -> Found {
+        let has_any = active::with_current(|context| {
+            context.has_active_span() || context.is_telemetry_suppressed() || has_baggage(context)
+        });
+        let found = match has_any {
+            Some(true) => self.found_in_context(attributes.is_contextual()),
+            _ => Found::Nothing,
+        };
+        match found {
+            Found::Nothing if self.activates(attributes.metadata(), code) => Found::Active,
+            found => found,
+        }
+    }
+
+    #[inline(never)]
+    fn found_in_context(&self, is_contextual: bool) -> Found {
         let found = active::with_current(|context| {
             if context.is_telemetry_suppressed() {
                 Found::Suppressed
-            } else if is_contextual
-                && (is_active || has_baggage(context) || self.has_other_span(context))
-            {
-                Found::Values
+            } else if is_contextual && (has_baggage(context) || self.has_other_span(context)) {
+                Found::Something
             } else {
                 Found::Nothing
             }
         });
-        match found.unwrap_or(Found::Nothing) {
+        found.unwrap_or(Found::Nothing)
+    }
+
+    /// Returns what a span takes for which the context has `found`. Returns `None` if the context
+    /// suppresses telemetry.
+    #[inline]
+    pub(in crate::front::tracing) fn surroundings(
+        &self,
+        attributes: &Attributes<'_>,
+        code: Option<Code>,
+        found: Found,
+    ) -> Option<Surroundings> {
+        match found {
             Found::Suppressed => None,
-            Found::Nothing => Some(Surroundings { is_active, ..Surroundings::default() }),
-            Found::Values => active::with_current(|context| self.taken(context, is_active)),
+            Found::Nothing => Some(Surroundings::default()),
+            Found::Active | Found::Something => {
+                let is_active = self.activates(attributes.metadata(), code);
+                let taken = attributes
+                    .is_contextual()
+                    .then(|| active::with_current(|context| self.taken(context, is_active)))
+                    .flatten();
+                Some(taken.unwrap_or(Surroundings { is_active, ..Surroundings::default() }))
+            }
         }
     }
 
@@ -80,16 +130,18 @@ impl Shared {
     }
 
     /// Returns what a span that starts takes from a context.
-    #[inline(never)]
+    #[inline]
     fn taken(&self, context: &Context, is_active: bool) -> Surroundings {
         let values = (is_active || has_baggage(context)).then(|| context.clone());
         let mut surroundings = Surroundings { is_active, values, ..Surroundings::default() };
-        self.attach(&mut surroundings, context, entered::seen(self.spans.id));
+        if context.has_active_span() {
+            self.attach(&mut surroundings, context, entered::seen(self.spans.id));
+        }
         surroundings
     }
 
     /// Adds the span of `context`, unless that is `seen` or a span that this thread is in.
-    #[inline]
+    #[inline(never)]
     fn attach(&self, surroundings: &mut Surroundings, context: &Context, seen: u64) {
         let span = context.span();
         let Some(ids) = ids(span.span_context()) else { return };

@@ -2,12 +2,14 @@
 
 use tracing_core::Metadata;
 
-use crate::frame::{Origin, RecordKind};
+use super::start::Begun;
+use crate::channel::thread;
+use crate::frame::{Callsite, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::trace::current;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
+use crate::trace::{Slot, current};
 
 impl Pipeline {
     /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
@@ -22,19 +24,21 @@ impl Pipeline {
         let Some(contexts) = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans) else {
             return false;
         };
-        let Some(before) = contexts.get(key) else { return false };
+        let Some(slot) = contexts.find(key) else { return false };
+        let before = slot.context();
         if origin == Origin::Remote && !shared.spans.callers.are_trusted() {
             // The span stays in its trace. This marks it as moved, so that no second parent is set.
-            let is_first = contexts.move_to(key, before);
+            let is_first = slot.move_into(before);
             if is_first {
                 self.link_to_stranger(before, parent);
             }
             return is_first;
         }
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
-        let is_sampled = shared.spans.sampling.has(Some(parent.context()), trace, target, name);
+        let is_sampled =
+            shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
         let after = SpanContext { trace, is_sampled, ..before };
-        if !contexts.move_to(key, after) {
+        if !slot.move_into(after) {
             return false;
         }
         contexts.states.set(after.span, parent.state().cloned());
@@ -42,7 +46,7 @@ impl Pipeline {
         self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
             self.log_part_of(before, RecordKind::Discard, |_| {});
-        } else if is_sampled && (before.is_sampled || self.start_sampled(key, metadata, after)) {
+        } else if is_sampled && (before.is_sampled || self.start_sampled(slot, metadata, after)) {
             self.log_part_of(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
@@ -52,23 +56,24 @@ impl Pipeline {
     /// started. Returns whether the back end knows the span then.
     fn start_sampled(
         &self,
-        key: Key,
+        slot: &Slot,
         metadata: &'static Metadata<'static>,
         context: SpanContext,
     ) -> bool {
         let shared = self.shared();
-        let Some(contexts) = &shared.spans.contexts else { return false };
-        if contexts.has_lost_start(key) {
+        if slot.has_lost_start() {
             return false;
         }
         let is_again = shared.wanted.durations;
-        let is_logged = self.log_start(metadata, context, None, |to| {
-            if is_again {
-                to.again();
-            }
-        });
+        let code = thread::code(Callsite(metadata));
+        let is_logged =
+            shared.log_start(Begun { metadata, code, context: &context, parent: 0 }, |to| {
+                if is_again {
+                    to.again();
+                }
+            });
         if !is_logged && !is_again {
-            contexts.lose_start(key);
+            slot.lose_start();
         }
         is_logged
     }

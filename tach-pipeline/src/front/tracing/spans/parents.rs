@@ -4,7 +4,6 @@ use tracing_core::Event;
 
 use crate::frame::Origin;
 use crate::ids::{Around, SpanContext};
-use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
@@ -27,7 +26,7 @@ pub(super) struct Parents {
 impl Parents {
     /// Chooses among all candidates. `attached` is the pipeline's span in the current context of
     /// `opentelemetry`. `in_scope` returns the parent that [`TraceContext::in_scope`] has set,
-    /// which counts if the span is within no other.
+    /// which counts if the span is within no other of this process.
     #[inline]
     pub(super) fn decide(
         &mut self,
@@ -39,7 +38,14 @@ impl Parents {
         if attached.is_some_and(|it| self.own.is_none_or(|own| own.trace != it.trace)) {
             self.own = attached;
         }
-        if self.own.is_none() {
+        // A context with ids alone may be that of a boundary span too, which is not sampled.
+        if let (Some(own), Some((span, Origin::Local))) = (&self.own, &self.elsewhere) {
+            if own.trace == span.trace_id() && !span.context().is_sampled {
+                self.elsewhere = None;
+            }
+        }
+        let is_within = self.own.is_some() || matches!(self.elsewhere, Some((_, Origin::Local)));
+        if !is_within {
             if let Some(span) = in_scope() {
                 self.elsewhere = Some((span, Origin::Remote));
             }
@@ -60,7 +66,12 @@ impl Parents {
 impl Shared {
     /// Returns the ids of the pipeline's span that contains a span or an event: the one with the
     /// key that the program names, or else the one that the thread is in.
-    pub(super) fn within(&self, named: Option<Key>, is_contextual: bool) -> Option<SpanContext> {
+    #[inline]
+    pub(in crate::front::tracing) fn within(
+        &self,
+        named: Option<Key>,
+        is_contextual: bool,
+    ) -> Option<SpanContext> {
         match named {
             Some(key) => self.spans.contexts.as_ref()?.get(key),
             None if is_contextual => self.spans.current_span(),
@@ -69,12 +80,16 @@ impl Shared {
     }
 }
 
-impl Pipeline {
-    /// Returns the span around an event.
-    pub(in crate::front::tracing) fn around_event(&self, event: &Event<'_>) -> Option<Around> {
-        let named = event.parent().map(|id| self.key(id));
-        let own = self.shared().within(named, event.is_contextual()).map(Around::own);
-        own.or_else(|| if event.is_contextual() { self.shared().spans.foreign() } else { None })
+impl Shared {
+    /// Returns the span around an event: `own`, or else the current one of `opentelemetry`.
+    #[inline]
+    pub(in crate::front::tracing) fn around_event(
+        &self,
+        event: &Event<'_>,
+        own: Option<SpanContext>,
+    ) -> Option<Around> {
+        let own = own.map(Around::own);
+        own.or_else(|| if event.is_contextual() { self.spans.foreign() } else { None })
     }
 }
 
@@ -101,13 +116,17 @@ mod tests {
         parents
     }
 
-    /// Each of the five ways to a parent, alone and beside those that it takes precedence over.
+    /// Each of the six ways to a parent, alone and beside those that it takes precedence over.
     #[test]
     fn a_span_has_the_parent_of_the_first_way_that_leads_to_one() {
         let (sdk, remote) =
             (Some((elsewhere(4), Origin::Local)), Some((elsewhere(4), Origin::Remote)));
         let scope = Some(elsewhere(5));
         let by_scope = Some((elsewhere(5), Origin::Remote));
+        let unsampled = |trace| {
+            let context = SpanContext { trace, span: 4, is_sampled: false };
+            Some((TraceContext::of(context, None), Origin::Local))
+        };
         for (name, parents, expected, origin) in [
             ("none", decide(None, None, None, None), (None, None), None),
             // 1 and 2: the span that is named, or that the thread is in.
@@ -137,7 +156,33 @@ mod tests {
                 (Some(own(1, 1)), None),
                 Some(1),
             ),
-            // 4: the remote parent in scope.
+            // 4: a span of an SDK in the context, or the pipeline's span there that is not sampled.
+            ("SDK", decide(None, None, sdk.clone(), None), (None, sdk.clone()), Some(4)),
+            (
+                "SDK rather than in scope",
+                decide(None, None, sdk.clone(), scope.clone()),
+                (None, sdk),
+                Some(4),
+            ),
+            (
+                "not sampled, rather than in scope",
+                decide(None, None, unsampled(9), scope.clone()),
+                (None, unsampled(9)),
+                Some(4),
+            ),
+            (
+                "but not if it is not sampled and in the same trace",
+                decide(Some(own(9, 1)), None, unsampled(9), None),
+                (Some(own(9, 1)), None),
+                Some(1),
+            ),
+            (
+                "not sampled, in another trace",
+                decide(Some(own(1, 1)), None, unsampled(9), None),
+                (Some(own(1, 1)), unsampled(9)),
+                Some(4),
+            ),
+            // 5: the remote parent in scope.
             (
                 "in scope",
                 decide(None, None, None, scope.clone()),
@@ -145,13 +190,12 @@ mod tests {
                 Some(5),
             ),
             (
-                "rather than foreign",
-                decide(None, None, sdk.clone(), scope.clone()),
+                "rather than remote",
+                decide(None, None, remote.clone(), scope.clone()),
                 (None, by_scope),
                 Some(5),
             ),
-            // 5: a span of an SDK or of another process in the context.
-            ("SDK", decide(None, None, sdk.clone(), None), (None, sdk.clone()), Some(4)),
+            // 6: a span of another process in the context.
             ("remote", decide(None, None, remote.clone(), None), (None, remote.clone()), Some(4)),
             (
                 "rather than within",

@@ -1,64 +1,125 @@
 //! The start of a span.
 
 use tracing_core::Metadata;
-use tracing_core::span::{Attributes, Id};
+use tracing_core::span::Attributes;
 
 use super::parents::Parents;
 use crate::channel::thread;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Linked, Origin, RecordKind, Writer};
-use crate::front::tracing::metadata::{key, level, place};
+use crate::frame::{self, Code, Linked, Origin, RecordKind, Scratch, Time, Writer, place_of};
+use crate::front::tracing::metadata::{key, level};
+use crate::front::tracing::otel::{Found, Surroundings};
 use crate::front::tracing::visit::{Chosen, Visitor, is_chosen};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
+use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Started, new_context, remote};
+use crate::trace::{Slot, Started, new_context, remote};
+
+/// What the record of a span's start has besides the fields.
+#[derive(Clone, Copy)]
+pub(super) struct Begun<'a> {
+    pub(super) metadata: &'static Metadata<'static>,
+    pub(super) code: Option<Code>,
+    pub(super) context: &'a SpanContext,
+    /// The id of the parent of the same trace, or zero.
+    pub(super) parent: u64,
+}
 
 impl Pipeline {
-    pub(in crate::front::tracing) fn start_span(&self, attributes: &Attributes<'_>, id: &Id) {
+    /// Starts a span. `own` is the slot of a span of the own subscriber. `code` is the code of the
+    /// callsite. `within` returns the ids of the pipeline's span that the span is in.
+    #[expect(clippy::inline_always, reason = "each road calls it once")]
+    #[inline(always)]
+    pub(in crate::front::tracing) fn start_span(
+        &self,
+        shared: &Shared,
+        attributes: &Attributes<'_>,
+        key: Key,
+        own: Option<&Slot>,
+        code: Option<Code>,
+        within: impl Fn() -> Option<SpanContext>,
+    ) {
+        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let found = shared.found(attributes, code);
+        if found.is_around() || remote::is_any() || !contexts.keep_ids_alone() {
+            return self.start_among(attributes, key, own, code, within(), found);
+        }
+        let within = within();
+        let number = own.map(|_| key.number);
+        let context = shared.new_context(attributes.metadata(), within.as_ref(), number);
+        let is_active = found.is_active();
+        let started = Started { is_active, is_child: within.is_some() };
+        let slot = contexts.insert(key, own, &context, started);
+        let Some(slot) = slot else {
+            return shared.channel.progress.counts.dropped_spans.add(1);
+        };
+        if is_active {
+            self.keep_active_alone(contexts, key, attributes, context, within);
+        }
+        if context.is_sampled {
+            // The record of a start names a parent of the same trace alone.
+            let parent = within.map_or(0, |within| within.span);
+            let metadata = attributes.metadata();
+            let start = Begun { metadata, code, context: &context, parent };
+            if !shared.log_new(attributes, start, None) {
+                slot.lose_start();
+            }
+        } else if shared.wanted.durations && !shared.start_unsampled(attributes, &context, code) {
+            slot.lose_start();
+        }
+    }
+
+    /// Like [`start_span`](Self::start_span), for a span that may have a parent elsewhere, or more
+    /// than ids.
+    #[inline(never)]
+    fn start_among(
+        &self,
+        attributes: &Attributes<'_>,
+        key: Key,
+        own: Option<&Slot>,
+        code: Option<Code>,
+        within: Option<SpanContext>,
+        found: Found,
+    ) {
         let shared = self.shared();
         let Some(contexts) = shared.spans.contexts.as_ref() else { return };
-        let (metadata, key) = (attributes.metadata(), self.key(id));
-        let Some(surroundings) = shared.surroundings(attributes) else { return };
-        let named = attributes.parent().map(|id| self.key(id));
+        let Some(surroundings) = shared.surroundings(attributes, code, found) else { return };
+        let metadata = attributes.metadata();
         let mut parents = Parents {
-            own: shared.within(named, attributes.is_contextual()),
+            own: within,
             elsewhere: surroundings.foreign,
             is_trusted: shared.spans.callers.are_trusted(),
         };
         parents.decide(surroundings.attached, remote::get);
         let origin = parents.origin();
-        let (target, name) = (metadata.target(), metadata.name());
-        let context = new_context(origin, shared.spans.id, |trace| {
-            shared.spans.sampling.has(origin, trace, target, name)
-        });
-        let Parents { own, elsewhere, is_trusted } = &parents;
-        let (is_active, values) = (surroundings.is_active, surroundings.values);
-        if !contexts.insert(key, context, Started { is_active, is_child: own.is_some() }) {
+        let context = shared.new_context(metadata, origin.as_ref(), None);
+        let Parents { own: parent, elsewhere, is_trusted } = &parents;
+        let Surroundings { is_active, values, .. } = surroundings;
+        let started = Started { is_active, is_child: parent.is_some() };
+        let slot = contexts.insert(key, own, &context, started);
+        let Some(slot) = slot else {
             return shared.channel.progress.counts.dropped_spans.add(1);
-        }
-        // Only a span in the table loses its tracestate when it closes.
-        let state = own.and_then(|own| contexts.states.inherit(context.span, own.span));
+        };
+        // Only a span with a slot loses its tracestate when it closes.
+        let state = parent.and_then(|own| contexts.states.inherit(context.span, own.span));
         if let Some((span, _)) = elsewhere.as_ref().filter(|_| *is_trusted) {
             contexts.states.set(context.span, span.state().cloned());
         }
         self.keep_context(key, metadata, context, origin, is_active, values);
         if !context.is_sampled {
-            if shared.wanted.durations && !self.start_unsampled(attributes, context) {
-                contexts.lose_start(key);
+            if shared.wanted.durations && !shared.start_unsampled(attributes, &context, code) {
+                slot.lose_start();
             }
             return;
         }
         // The record of a start names a parent of the same trace alone.
-        let own = own.filter(|own| own.trace == context.trace);
-        let is_logged = self.log_start(metadata, context, own, |to| {
-            attributes.record(&mut Visitor::of_span(to));
-            if let Some(state) = &state {
-                to.trace_state(state);
-            }
-        });
-        if !is_logged {
-            return contexts.lose_start(key);
+        let parent = parent.filter(|parent| parent.trace == context.trace);
+        let parent = parent.map_or(0, |parent| parent.span);
+        let start = Begun { metadata, code, context: &context, parent };
+        if !shared.log_new(attributes, start, state.as_deref()) {
+            return slot.lose_start();
         }
         match elsewhere {
             Some((span, origin)) if *is_trusted => {
@@ -75,23 +136,78 @@ impl Pipeline {
         let linked = Linked { context: stranger.context(), origin: Origin::Remote };
         self.log_part_of(context, RecordKind::Link, |to| to.link(linked));
     }
+}
 
-    /// Logs the start of a span. Returns whether the record is in the thread's queue.
+impl Shared {
+    /// Creates the ids of a span that starts, with the trace of `parent` if there is one. `number`
+    /// is the number of a span of the own subscriber whose parent is one of the pipeline.
     #[inline]
-    pub(super) fn log_start(
+    fn new_context(
         &self,
         metadata: &'static Metadata<'static>,
-        context: SpanContext,
-        parent: Option<SpanContext>,
-        write: impl FnOnce(&mut Writer<'_>),
+        parent: Option<&SpanContext>,
+        number: Option<u64>,
+    ) -> SpanContext {
+        new_context(parent, self.spans.id, number, |trace| {
+            self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
+        })
+    }
+
+    /// Logs the start of a sampled span. Returns whether the record is in the thread's queue.
+    #[inline]
+    fn log_new(&self, attributes: &Attributes<'_>, start: Begun<'_>, state: Option<&str>) -> bool {
+        match start.code {
+            Some(code) if state.is_none() && start.metadata.fields().is_empty() => {
+                self.log_bare(start.metadata, code, start.context, start.parent)
+            }
+            _ => self.log_fields(attributes, start.code, start.context, start.parent, state),
+        }
+    }
+
+    /// Logs the start of a sampled span that has no fields.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn log_bare(
+        &self,
+        metadata: &Metadata<'_>,
+        code: Code,
+        context: &SpanContext,
+        parent: u64,
     ) -> bool {
-        let shared = self.shared();
-        let time = shared.clock_time();
-        thread::log(&shared.channel, |scratch| {
-            let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
-            let mut to = Writer::begin_span(scratch, time, level, target, name, context, parent);
+        let record = frame::start(self.clock_time(), level(metadata), code, context, parent);
+        thread::log_words(&self.channel, &record)
+    }
+
+    /// Logs the start of a sampled span with its fields.
+    #[inline(never)]
+    fn log_fields(
+        &self,
+        attributes: &Attributes<'_>,
+        code: Option<Code>,
+        context: &SpanContext,
+        parent: u64,
+        state: Option<&str>,
+    ) -> bool {
+        let start = Begun { metadata: attributes.metadata(), code, context, parent };
+        self.log_start(start, |to| {
+            attributes.record(&mut Visitor::of_span(to));
+            if let Some(state) = state {
+                to.trace_state(state);
+            }
+        })
+    }
+
+    /// Logs the start of a span. `write` adds the fields. Returns whether the record is in the
+    /// thread's queue.
+    #[inline]
+    pub(super) fn log_start(&self, start: Begun<'_>, write: impl FnOnce(&mut Writer<'_>)) -> bool {
+        let time = self.clock_time();
+        thread::log(&self.channel, |to| {
+            let mut to = start.begin(to, time);
             write(&mut to);
-            to.site(shared.wanted, place(metadata, MaybeStatic::Static), None);
+            if to.is_whole() {
+                to.site(self.wanted, place_of(start.metadata, MaybeStatic::Static), None);
+            }
             to.end();
         })
     }
@@ -99,22 +215,40 @@ impl Pipeline {
     /// Logs the start of a span that is not sampled, for its duration. Returns whether the record
     /// is in the thread's queue.
     #[inline(never)]
-    fn start_unsampled(&self, attributes: &Attributes<'_>, context: SpanContext) -> bool {
-        let shared = self.shared();
-        let Some(durations) = &shared.spans.durations else { return false };
+    fn start_unsampled(
+        &self,
+        attributes: &Attributes<'_>,
+        context: &SpanContext,
+        code: Option<Code>,
+    ) -> bool {
+        let Some(durations) = &self.spans.durations else { return false };
         let (metadata, chosen) = (attributes.metadata(), durations.attributes());
         let has_chosen = !chosen.is_empty()
             && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
-        let time = shared.clock_time();
-        thread::log(&shared.channel, |scratch| {
-            let (target, name, level) = (metadata.target(), metadata.name(), level(metadata));
-            let mut to = Writer::begin_span(scratch, time, level, target, name, context, None);
+        let start = Begun { metadata, code, context, parent: 0 };
+        let time = self.clock_time();
+        thread::log(&self.channel, |to| {
+            let mut to = start.begin(to, time);
             to.unsampled();
             if has_chosen {
                 attributes.record(&mut Chosen::new(Visitor::of_span(&mut to), chosen));
             }
             to.end();
         })
+    }
+}
+
+impl Begun<'_> {
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn begin(self, to: &mut Scratch, time: Time) -> Writer<'_> {
+        let Self { metadata, code, context, parent } = self;
+        let level = level(metadata);
+        let Some(code) = code else {
+            let (target, name) = (metadata.target(), metadata.name());
+            return Writer::begin_span(to, time, level, target, name, *context, parent);
+        };
+        Writer::begin_span_at(to, time, level, code, context, parent)
     }
 }
 

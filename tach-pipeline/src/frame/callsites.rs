@@ -1,0 +1,221 @@
+//! The callsites of `tracing`, by number: all that is known of an event or a span before it
+//! happens.
+
+use core::hash::{Hash, Hasher};
+use core::num::NonZeroU32;
+use core::ptr;
+use std::sync::OnceLock;
+
+use tracing_core::Metadata;
+
+use super::NUMBER;
+use super::numbers::{Interner, Numbered, Numbers};
+use super::scratch::code;
+use super::texts::MaybeStatic;
+use super::write::site::Place;
+use crate::survive::{self, Kept};
+
+/// How many callsites of the process can have numbers. The table takes 64 KiB. The records of
+/// further callsites contain their texts, or the texts' numbers.
+const MOST: usize = 4096;
+
+static CALLSITES: OnceLock<Numbers<Callsite>> = OnceLock::new();
+
+/// A callsite, by the address of its metadata.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Callsite(pub(crate) &'static Metadata<'static>);
+
+/// The number of a callsite, and whether spans of the callsite are [at a boundary](AT_BOUNDARY).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Code(NonZeroU32);
+
+/// The field by which a span is at the boundary of a service.
+const KIND: &str = "otel.kind";
+/// Marks the code of a callsite with the field [`KIND`]. A head sets the same bit for each number.
+const AT_BOUNDARY: u32 =
+    if cfg!(any(feature = "opentelemetry", feature = "opentelemetry_0_32")) { NUMBER } else { 0 };
+
+impl Code {
+    /// Returns the code of a callsite with that number and [mark](Numbered::mark).
+    #[inline]
+    const fn of(number: u32) -> Option<Self> {
+        match NonZeroU32::new(number.wrapping_add(1)) {
+            Some(code) => Some(Self(code)),
+            None => None,
+        }
+    }
+
+    /// Returns the number and the mark.
+    #[inline]
+    const fn marked(self) -> u32 {
+        self.0.get() - 1
+    }
+
+    #[inline]
+    pub(crate) const fn number(self) -> u32 {
+        self.marked() & !AT_BOUNDARY
+    }
+
+    /// Returns a code as the slot of a span has it: zero for none.
+    #[inline]
+    pub(crate) fn for_slot(code: Option<Self>) -> u32 {
+        code.map_or(0, |Self(code)| code.get())
+    }
+
+    /// Returns the code that the slot of a span has.
+    #[inline]
+    pub(crate) fn of_slot(code: u32) -> Option<Self> {
+        NonZeroU32::new(code).map(Self)
+    }
+
+    /// Returns the number as a head has it in place of a target.
+    #[inline]
+    pub(super) const fn word(self) -> u64 {
+        code(self.marked())
+    }
+
+    /// Returns whether the callsite has the field by which a span is at the boundary of a service.
+    #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+    #[inline]
+    pub(crate) const fn is_at_boundary(self) -> bool {
+        self.marked() & AT_BOUNDARY != 0
+    }
+
+    /// Returns the callsite with a number.
+    pub(crate) fn callsite(number: u32) -> Option<&'static Metadata<'static>> {
+        CALLSITES.get()?.get(number).map(|Callsite(metadata)| metadata)
+    }
+}
+
+/// The codes that a thread knows.
+pub(crate) struct Callsites(Interner<Callsite>);
+
+impl Callsites {
+    pub(crate) const fn new() -> Self {
+        Self(Interner::new())
+    }
+
+    /// Returns the code of a callsite if the thread knows it.
+    #[inline]
+    pub(crate) fn at_once(&self, callsite: Callsite) -> Option<Code> {
+        self.0.at_once(callsite).and_then(Code::of)
+    }
+
+    /// Returns the code of a callsite, or `None` if the callsite has no number.
+    #[cold]
+    pub(crate) fn code(&mut self, callsite: Callsite) -> Option<Code> {
+        self.0.number(CALLSITES.get()?, callsite).and_then(Code::of)
+    }
+}
+
+/// Creates the table of numbers.
+pub(super) fn set_up() {
+    CALLSITES.get_or_init(|| Numbers::new(MOST));
+}
+
+/// Calls `f` with each callsite and its number.
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+pub(crate) fn each_callsite(mut f: impl FnMut(u32, &'static Metadata<'static>)) {
+    if let Some(callsites) = CALLSITES.get() {
+        callsites.each(|number, Callsite(metadata)| f(number, metadata));
+    }
+}
+
+/// Returns whether a span declares the field by which it is at the boundary of a service. Its
+/// [`Code`] knows that too.
+#[cold]
+pub(crate) fn is_at_boundary(metadata: &Metadata<'_>) -> bool {
+    metadata.fields().iter().any(|field| field.name() == KIND)
+}
+
+/// Returns the event's name, unless it is the default of tracing's macros, `event FILE:LINE`.
+#[inline]
+pub(crate) fn given_name(metadata: &'static Metadata<'static>) -> Option<&'static str> {
+    const BEGIN: &str = "event ";
+    let name = metadata.name();
+    let file = metadata.file().map_or(0, str::len);
+    // To compare the file's name too would take longer.
+    let is_default =
+        name.starts_with(BEGIN) && name.as_bytes().get(BEGIN.len() + file) == Some(&b':');
+    (!is_default).then_some(name)
+}
+
+/// Returns the place of a callsite. `text` tells how long its texts live.
+pub(crate) fn place_of<'a>(
+    metadata: &Metadata<'a>,
+    text: impl Fn(&'a str) -> MaybeStatic<'a>,
+) -> Place<'a> {
+    Place {
+        file: text(metadata.file().unwrap_or_default()),
+        line: metadata.line().unwrap_or(0),
+        module: text(metadata.module_path().unwrap_or_default()),
+    }
+}
+
+impl PartialEq for Callsite {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for Callsite {}
+
+impl Hash for Callsite {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        ptr::hash(self.0, state);
+    }
+}
+
+impl Numbered for Callsite {
+    /// Worker threads run the callsites of a whole program, and a span without a number costs more.
+    /// The thread's table takes at most 32 KiB.
+    const MOST_BITS: u32 = 11;
+
+    #[inline]
+    fn address(self) -> usize {
+        ptr::from_ref(self.0).addr()
+    }
+
+    #[inline]
+    fn is(self, other: Self) -> bool {
+        self == other
+    }
+
+    fn keep(self, number: u32) -> Kept {
+        survive::keep_callsite(number, self.0)
+    }
+
+    fn mark(self) -> u32 {
+        if is_at_boundary(self.0) { AT_BOUNDARY } else { 0 }
+    }
+}
+
+#[cfg(all(test, any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
+mod tests {
+    use tracing::dispatcher;
+    use tracing_subscriber::registry;
+
+    use super::*;
+
+    #[test]
+    fn a_code_knows_whether_its_spans_are_at_a_boundary() {
+        set_up();
+        let [inner, boundary] = dispatcher::with_default(&registry().into(), || {
+            [tracing::info_span!("inner", kind = 1), tracing::info_span!("outer", otel.kind = 1)]
+                .map(|span| span.metadata().unwrap())
+        });
+        let mut callsites = Callsites::new();
+        for (metadata, expected) in [(inner, false), (boundary, true)] {
+            let callsite = Callsite(metadata);
+            for code in [callsites.code(callsite), callsites.at_once(callsite)] {
+                let code = code.unwrap();
+                assert_eq!(code.is_at_boundary(), expected);
+                assert_eq!(is_at_boundary(metadata), expected);
+                // The number, and a record that has it, are as if there were no mark.
+                assert!(Code::callsite(code.number()).is_some_and(|it| Callsite(it) == callsite));
+                assert_eq!(Some(code.word()), Code::of(code.number()).map(Code::word));
+                assert_eq!(Code::of_slot(Code::for_slot(Some(code))), Some(code));
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Copies a record of another process, with texts in the place of that process's numbers.
+
+use tach_core::UnixTime;
+
+use super::{Head, Reader};
+use crate::frame::kind::RecordKind;
+use crate::frame::{
+    AGAIN, CALLSITE, EVENT_NAME, LONGEST, NUMBER, SITE, TAG_BITS, TEXT_SHIFT, Tag, UNIX, WORD,
+};
+
+/// What the numbers and the ticks of another process mean.
+pub(crate) trait Meaning {
+    fn text(&self, number: u32) -> Option<&str>;
+
+    /// Returns the file, the module and the line.
+    fn place(&self, number: u32) -> Option<(&str, &str, u32)>;
+
+    fn callsite(&self, number: u32) -> Option<Callsite<'_>>;
+
+    fn time(&self, ticks: u64) -> UnixTime;
+}
+
+/// A callsite of `tracing` in another process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Callsite<'a> {
+    pub(crate) target: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) file: &'a str,
+    pub(crate) module: &'a str,
+    pub(crate) line: u32,
+}
+
+/// A record of another process.
+#[derive(Debug)]
+pub(crate) enum Foreign {
+    Event(Vec<u8>),
+    /// A part of a span.
+    Part(Vec<u8>),
+    /// The bytes contain no valid record.
+    Invalid,
+}
+
+/// Returns the time of a record of another process, or `None` if its head is incomplete.
+pub(crate) fn foreign_time(record: &[u8], meaning: &impl Meaning) -> Option<UnixTime> {
+    let head = Head::read(&mut Reader(record))?;
+    Some(head.foreign_time(meaning))
+}
+
+/// Copies a record of another process. Adds a field with that process's number.
+pub(crate) fn foreign(
+    record: &[u8],
+    meaning: &impl Meaning,
+    process: u64,
+    thread: &(u64, String),
+) -> Foreign {
+    let kind = Head::read(&mut Reader(record)).and_then(|head| head.record());
+    match kind {
+        None => Foreign::Invalid,
+        Some(kind) => {
+            let copy = copy(record, kind, meaning, process, thread);
+            let of_kind = if kind == RecordKind::Event { Foreign::Event } else { Foreign::Part };
+            copy.map_or(Foreign::Invalid, of_kind)
+        }
+    }
+}
+
+impl RecordKind {
+    /// Returns how many words of ids and counts precede the fields.
+    const fn words(self) -> usize {
+        match self {
+            Self::Event | Self::Added => 0,
+            Self::Values | Self::Discard | Self::End => 3,
+            Self::Start => 4,
+            Self::Lost => 5,
+            Self::Link | Self::Parent => 7,
+        }
+    }
+}
+
+/// The key of the field with the number of the process.
+const PROCESS: &str = "recovered_pid";
+
+fn copy(
+    record: &[u8],
+    of: RecordKind,
+    meaning: &impl Meaning,
+    process: u64,
+    (thread, thread_name): &(u64, String),
+) -> Option<Vec<u8>> {
+    let mut reader = Reader(record);
+    let head = Head::read(&mut reader)?;
+    let is_short = head.kind & CALLSITE != 0;
+    let callsite = if is_short { Some(meaning.callsite(head.target & !NUMBER)?) } else { None };
+    let target = match callsite {
+        Some(callsite) => callsite.target,
+        None => reader.meant(head.target, meaning)?,
+    };
+    let message = match callsite {
+        Some(callsite) if of == RecordKind::Start => callsite.name,
+        _ => reader.meant(head.message, meaning)?,
+    };
+    let is_first = of == RecordKind::Start && head.kind & AGAIN == 0;
+    let is_event = matches!(of, RecordKind::Event | RecordKind::Added);
+    let mut copy = Copy(Vec::with_capacity(2 * record.len()));
+    copy.word(u64::from(length(target)?) << TEXT_SHIFT);
+    copy.word(head.foreign_time(meaning).as_nanos());
+    let knows_thread = (is_first || is_event) && (*thread != 0 || !thread_name.is_empty());
+    let kind = head.kind & !CALLSITE | UNIX | if is_short || knows_thread { SITE } else { 0 };
+    copy.word(u64::from(kind) | u64::from(length(message)?) << TEXT_SHIFT);
+    copy.text(target);
+    copy.text(message);
+    let (ids, fields) = reader.0.split_at_checked(of.words() * WORD)?;
+    copy.0.extend_from_slice(ids);
+    reader.0 = fields;
+    if is_first || is_event {
+        copy.field(Tag::U64 as u32, PROCESS, &process.to_le_bytes())?;
+    }
+    let mut has_thread = false;
+    while !reader.0.is_empty() {
+        has_thread |= reader.copy_part(&mut copy, meaning)? == Tag::Thread;
+        // Each of many small parts may name a long text.
+        if copy.0.len() > LONGEST {
+            return None;
+        }
+    }
+    // The call writes the thread only if a sink's format wants it.
+    if !has_thread && knows_thread {
+        copy.field(Tag::Thread as u32, thread_name, &thread.to_le_bytes())?;
+    }
+    if let Some(Callsite { name, file, module, line, .. }) = callsite {
+        copy.place(file, module, line)?;
+        // The macros of tracing name an event by its place.
+        if is_event && name != format!("event {file}:{line}") {
+            copy.field(Tag::Module as u32 | EVENT_NAME << TAG_BITS, name, &[])?;
+        }
+    }
+    let mut bytes = copy.0;
+    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LONGEST)?;
+    *bytes.first_chunk_mut()? = length.to_le_bytes();
+    Some(bytes)
+}
+
+impl Head {
+    fn foreign_time(&self, meaning: &impl Meaning) -> UnixTime {
+        match self.kind & UNIX {
+            0 => meaning.time(self.time),
+            _ => UnixTime::from_nanos(self.time),
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Takes a text that is copied, or one that has a number in the other process.
+    fn meant<'m>(&mut self, code: u32, meaning: &'m impl Meaning) -> Option<&'m str>
+    where
+        'a: 'm,
+    {
+        match code & NUMBER {
+            0 => self.copied(code),
+            _ => meaning.text(code & !NUMBER),
+        }
+    }
+
+    /// Returns the part's tag.
+    fn copy_part(&mut self, copy: &mut Copy, meaning: &impl Meaning) -> Option<Tag> {
+        let mut reader = Reader(self.0);
+        let (kind, code) = reader.halves()?;
+        let tag = Tag::of(kind)?;
+        let words = match tag {
+            Tag::I64 | Tag::U64 | Tag::F64 | Tag::Thread => 1,
+            Tag::I128 | Tag::U128 => 2,
+            Tag::Context => 3,
+            _ => 0,
+        };
+        let (value, rest) = reader.0.split_at_checked(words * WORD)?;
+        reader.0 = rest;
+        match tag {
+            Tag::Context => {
+                copy.word(u64::from(kind) | u64::from(code) << TEXT_SHIFT);
+                copy.0.extend_from_slice(value);
+            }
+            Tag::Place => {
+                let (file, module, line) = meaning.place(code & !NUMBER)?;
+                copy.place(file, module, line)?;
+            }
+            _ => {
+                let key = reader.meant(code, meaning)?;
+                copy.field(kind, key, value)?;
+                if matches!(tag, Tag::Str | Tag::Json | Tag::Error | Tag::Printed) {
+                    copy.text(reader.copied(kind >> TAG_BITS)?);
+                }
+            }
+        }
+        self.0 = reader.0;
+        Some(tag)
+    }
+}
+
+/// A record that is being written.
+struct Copy(Vec<u8>);
+
+impl Copy {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.resize(self.0.len().next_multiple_of(WORD), 0);
+    }
+
+    fn place(&mut self, file: &str, module: &str, line: u32) -> Option<()> {
+        let line = line.min(u32::MAX >> TAG_BITS) << TAG_BITS;
+        self.field(Tag::File as u32 | line, file, &[])?;
+        self.field(Tag::Module as u32, module, &[])
+    }
+
+    fn field(&mut self, kind: u32, key: &str, value: &[u8]) -> Option<()> {
+        self.word(u64::from(kind) | u64::from(length(key)?) << TEXT_SHIFT);
+        self.0.extend_from_slice(value);
+        self.text(key);
+        Some(())
+    }
+}
+
+/// Returns the length of a text as a code.
+fn length(text: &str) -> Option<u32> {
+    u32::try_from(text.len()).ok().filter(|length| length & NUMBER == 0)
+}
