@@ -12,6 +12,15 @@ pub(crate) mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "back_end/no_spans.rs"]
 pub(crate) mod spans;
+#[cfg(not(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+)))]
+#[path = "back_end/no_survival.rs"]
+pub(crate) mod survival;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+pub(crate) mod survival;
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -26,10 +35,12 @@ use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
 use self::spans::Spans;
+use self::survival::Survival;
 use crate::channel::Progress;
 use crate::channel::flush::is_end_between;
 use crate::channel::wake::Sleep;
 use crate::frame::Frame;
+use crate::frame::whole::Whole;
 use crate::limits::Limits;
 use crate::report;
 use crate::shared::Shared;
@@ -51,9 +62,12 @@ pub(crate) struct BackEnd {
     shared: Arc<Shared>,
     inboxes: Inboxes,
     merge: Merge,
+    whole: Whole,
     selection: Selection,
     spans: Spans,
     sinks: Sinks,
+    /// `None` if the records don't outlive the process.
+    survival: Option<Survival>,
     interval: Duration,
     /// How many events were taken out of the queues and not passed to the sinks yet.
     in_hand: u64,
@@ -67,17 +81,23 @@ impl BackEnd {
     pub(crate) fn new(
         shared: Arc<Shared>,
         selection: Selection,
-        spans: Spans,
+        mut spans: Spans,
         sinks: Sinks,
+        survival: Option<Survival>,
         interval: Duration,
     ) -> Self {
         let refusals = (shared.now(), Reported::default());
+        if let Some(store) = survival.as_ref().and_then(Survival::store) {
+            spans.keep(store);
+        }
         Self {
             inboxes: Inboxes::new(Some(shared.channel.common())),
             merge: Merge::default(),
+            whole: Whole::new(shared.wanted),
             spans,
             selection,
             sinks,
+            survival,
             interval,
             in_hand: 0,
             refusals,
@@ -111,16 +131,21 @@ impl BackEnd {
             let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(request, cause)));
             if is_ending {
                 let failure = round.is_err().then(|| PANICKED.to_owned());
-                break failure.or(self.sinks.finish());
+                let failure = failure.or(self.sinks.finish());
+                if let Some(survival) = &mut self.survival {
+                    survival.end(failure.is_none());
+                }
+                break failure;
             }
             let found = round.unwrap_or_else(|_| {
                 flush.failed(requested, PANICKED);
                 0
             });
             if found < BUSY {
-                let Self { shared, inboxes, selection, spans, flushed, .. } = &mut self;
+                let Self { shared, inboxes, selection, spans, survival, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
                     || spans.are_waiting()
+                    || survival.as_ref().is_some_and(Survival::is_waiting)
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(waker, found > 0 || may_report, || {
                     let wake_up = inboxes.fall_asleep(&channel.queues)?;
@@ -135,6 +160,10 @@ impl BackEnd {
     /// Writes the records in the queues, and returns how many bytes were found. If there is a
     /// cause, leaves no record for the next round.
     fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
+        if let Some(survival) = &mut self.survival {
+            let Self { shared, selection, spans, sinks, .. } = self;
+            survival.recover(selection, shared, spans, sinks);
+        }
         let reopenings = self.shared.channel.reopenings();
         let occasion = cause.map_or(Occasion::Round, Cause::occasion);
         let is_asked = cause.is_some();
@@ -156,9 +185,13 @@ impl BackEnd {
         self.spans.export_durations(now, is_asked, &mut self.sinks);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
+        self.commit();
         match flush {
             Some(number) => self.sinks.flush(number, occasion, reopens),
             None => self.sinks.write(reopens),
+        }
+        if self.survival.as_ref().is_some_and(Survival::is_behind) {
+            self.commit();
         }
         found
     }
@@ -172,14 +205,56 @@ impl BackEnd {
         channel.progress.pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
+        if self.survival.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
+            // The events so far have other filters.
+            self.commit();
+            self.sinks.write(false);
+        }
         self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
-        let Self { shared, inboxes, merge, selection, spans, sinks, in_hand, .. } = self;
-        let counts = &channel.progress.counts;
+        self.merge.begin(self.inboxes.awake(), start);
+        while self.pass_on_some(start) {
+            self.commit();
+            self.sinks.write(false);
+        }
+        let Self { shared, inboxes, whole, spans, sinks, .. } = self;
+        // A loss marks the open spans, so it is read before spans are passed on.
+        for inbox in inboxes.awake() {
+            if let Some(loss) = inbox.take_dropped() {
+                sinks.queue_dropped(&loss);
+                if loss.is_incomplete {
+                    spans.suspect_loss();
+                }
+            }
+        }
+        spans.end_round(sinks);
+        if inboxes.settle(&shared.channel.queues) {
+            whole.trim();
+            spans.trim();
+        }
+        found
+    }
+
+    /// Makes the records count as passed on that were passed on to the sink.
+    fn commit(&mut self) {
+        if let Some(survival) = &mut self.survival {
+            let Self { inboxes, selection, spans, sinks, .. } = self;
+            survival.commit(inboxes, selection, spans, sinks);
+        }
+    }
+
+    /// Passes on the records of a round. If the records must be written before the next one,
+    /// returns `true`.
+    fn pass_on_some(&mut self, start: UnixTime) -> bool {
+        let Self {
+            shared, inboxes, merge, whole, selection, spans, sinks, survival, in_hand, ..
+        } = self;
+        let counts = &shared.channel.progress.counts;
+        let is_kept = survival.is_some();
         counts.in_hand.set(*in_hand);
-        merge.records(inboxes.awake(), start, |record, time, queue| {
+        merge.records(inboxes.awake(), start, whole, |record, time, queue| {
             if spans.part(record, time, queue) {
-                return;
+                return false;
             }
             *in_hand = in_hand.saturating_sub(1);
             counts.in_hand.set(*in_hand);
@@ -198,21 +273,8 @@ impl BackEnd {
                     sinks.record(record, time);
                 }
             });
-        });
-        // A loss marks the open spans, so it is read before spans are passed on.
-        for inbox in inboxes.awake() {
-            if let Some(loss) = inbox.take_dropped() {
-                sinks.queue_dropped(&loss);
-                if loss.is_incomplete {
-                    spans.suspect_loss();
-                }
-            }
-        }
-        spans.end_round(sinks);
-        if inboxes.settle(&shared.channel.queues) {
-            spans.trim();
-        }
-        found
+            is_kept && sinks.is_full()
+        })
     }
 
     /// Reports the records over the rate limit, once a second at most or at the end.
@@ -227,6 +289,9 @@ impl BackEnd {
         let from = mem::replace(from, now);
         limits.take_refused(|callsite, count| {
             reported.now();
+            if let Some(survival) = &mut self.survival {
+                survival.refused(count);
+            }
             let refused = Dropped { count, from, to: now };
             let report = report::refused(callsite, &refused, now);
             if let Some(record) = Frame::read(&report) {

@@ -16,22 +16,27 @@ use tach_core::Instant;
 use self::flush::Why;
 pub(crate) use self::progress::Progress;
 use crate::error::Error;
-use crate::frame::{self, Buffer, Remains};
+use crate::frame::{self, Buffer, Remains, Scratch, ThisThread};
 use crate::host::process::Process;
 use crate::queue::all::Queues;
-use crate::queue::{Queue, Sender, WhenFull};
+use crate::queue::{Queue, Sender, Wait, WhenFull};
 use crate::stats::Counts;
+use crate::survive::Store;
 use crate::sync::{Lock, Switch};
 
 /// How long a call waits for room in a queue if the calling thread is the back end of another
 /// pipeline.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
+/// How long a new thread waits for a ring in a file. After that its records are in memory alone.
+const LONGEST_FOR_A_RING: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
 
 pub(crate) struct Channel {
     pub(crate) queues: Queues,
     pub(crate) progress: Arc<Progress>,
     when_full: WhenFull,
     process: Process,
+    /// Whether any sink writes the thread.
+    pub(crate) wants_thread: bool,
     /// The queue for calls of threads that are ending, whose thread-local memory is gone, and of
     /// signal handlers that interrupt a call. The back end reads it in each round.
     common: Lock<Sender>,
@@ -44,20 +49,53 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
+    #[cfg(test)]
     pub(crate) fn new(capacity: usize, when_full: WhenFull, counts: Counts) -> Self {
-        let queues = Queues::new(capacity);
-        let common = Lock::new(queues.new_queue());
+        Self::in_file(capacity, when_full, counts, None)
+    }
+
+    /// Creates a channel whose queues are in `store` if there is one.
+    pub(crate) fn in_file(
+        capacity: usize,
+        when_full: WhenFull,
+        counts: Counts,
+        store: Option<&Arc<Store>>,
+    ) -> Self {
+        let queues = Queues::in_file(capacity, store);
+        let common = Lock::new(queues.new_queue(ThisThread::default()));
         Self {
             queues,
             progress: Arc::new(Progress::new(counts)),
             when_full,
             process: Process::current(),
+            wants_thread: false,
             common,
             reopenings: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
             leave_timeout: OnceLock::new(),
             is_given_up: Switch::default(),
         }
+    }
+
+    /// Notes that the process ends by itself, for a later one that finds its file.
+    pub(crate) fn exits(&self) {
+        self.queues.exits();
+    }
+
+    /// Creates the thread's queue. If its ring is to be in a file, other threads hold all of the
+    /// file's rings, and calls wait for room, waits at most [`LONGEST_FOR_A_RING`]: the back end
+    /// may be about to read the last records of a thread that has ended. A thread that lives keeps
+    /// its ring.
+    #[cold]
+    pub(crate) fn new_queue(&self) -> Sender {
+        if self.when_full == WhenFull::Block && !self.queues.has_ring() {
+            let (start, mut wait) = (Instant::now(), Wait::default());
+            while !self.queues.has_ring() && self.may_wait() && start.elapsed() < LONGEST_FOR_A_RING
+            {
+                wait.next();
+            }
+        }
+        self.queues.new_queue(ThisThread::new())
     }
 
     /// Adds a record to the thread's queue. Returns whether the record was added.
@@ -67,6 +105,33 @@ impl Channel {
         if sender.is_asleep() {
             self.wake_for(sender);
         }
+        is_pushed
+    }
+
+    /// Adds a record of these words to the thread's queue. Returns whether the record was added.
+    #[cfg(feature = "tracing")]
+    #[expect(clippy::inline_always, reason = "the words are in registers")]
+    #[inline(always)]
+    pub(crate) fn push_words<const N: usize>(
+        &self,
+        sender: &mut Sender,
+        record: &[u64; N],
+    ) -> bool {
+        // A copy, so that the words need no place in memory if there is room.
+        let is_pushed = sender.push_words(record) || self.push_words_beyond(sender, &{ *record });
+        if sender.is_asleep() {
+            self.wake_for(sender);
+        }
+        is_pushed
+    }
+
+    #[cfg(feature = "tracing")]
+    #[cold]
+    fn push_words_beyond(&self, sender: &mut Sender, record: &[u64]) -> bool {
+        let mut scratch = thread::take_scratch();
+        scratch.copy(record);
+        let is_pushed = self.push_beyond(sender, scratch.record());
+        thread::give_back(scratch);
         is_pushed
     }
 
@@ -122,10 +187,14 @@ impl Channel {
 
     /// Adds a record of a thread whose thread-local memory is gone.
     #[cold]
-    fn push_common(&self, record: &mut Buffer) -> bool {
+    fn push_common(&self, scratch: &mut Scratch) -> bool {
         if self.is_forked() {
             return false;
         }
+        if self.wants_thread {
+            scratch.add_thread();
+        }
+        let record = scratch.record();
         let mut common = self.common.lock();
         let is_pushed = common.push(record.written()) || self.push_beyond(&mut common, record);
         self.wake();
@@ -135,10 +204,14 @@ impl Channel {
     /// Adds a record of a signal handler that interrupts a call. Waits for no lock, since the
     /// interrupted call may hold it. Drops and counts a record for which there is no room.
     #[cold]
-    fn push_nested(&self, record: &mut Buffer) -> bool {
+    fn push_nested(&self, scratch: &mut Scratch) -> bool {
         if self.is_forked() {
             return false;
         }
+        if self.wants_thread {
+            scratch.add_thread();
+        }
+        let record = scratch.record();
         let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
         if !is_pushed {
             self.progress.counts.dropped.add(1);
@@ -247,9 +320,10 @@ impl Channel {
 #[cfg(all(test, feature = "tracing"))]
 mod tests {
     use tach_core::UnixTime;
+    use tracing_subscriber::registry;
 
     use super::*;
-    use crate::frame::{RecordKind, Scratch, Time, Writer};
+    use crate::frame::{Callsite, Callsites, RecordKind, Scratch, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
 
@@ -260,11 +334,32 @@ mod tests {
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
         let _held = channel.common.lock();
-        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, None).end();
-        assert!(!channel.push_nested(scratch.record()));
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        assert!(!channel.push_nested(&mut scratch));
         Writer::begin_part(&mut scratch, time, RecordKind::End, context).end();
-        assert!(!channel.push_nested(scratch.record()));
+        assert!(!channel.push_nested(&mut scratch));
         let stats = channel.progress.counts.stats();
         assert_eq!((stats.dropped(), stats.dropped_spans()), (2, 1));
+    }
+
+    /// Its first use allocates, which a signal handler must not.
+    #[test]
+    fn the_thread_is_added_only_if_a_sink_writes_it() {
+        crate::frame::set_up();
+        let metadata = tracing::dispatcher::with_default(&registry().into(), || {
+            tracing::info_span!("span").metadata().unwrap()
+        });
+        let code = Callsites::new().code(Callsite(metadata)).unwrap();
+        let context = SpanContext { trace: 1, span: 2, is_sampled: true };
+        let time = Time::Unix(UnixTime::EPOCH);
+        let start = frame::start(time, Level::INFO, code, &context, 0);
+        for wants_thread in [false, true] {
+            let mut channel = Channel::new(4096, WhenFull::Block, Counts::default());
+            channel.wants_thread = wants_thread;
+            let mut scratch = Scratch::new();
+            scratch.copy(&start);
+            assert!(channel.push_nested(&mut scratch));
+            assert_eq!(scratch.written().len() > size_of_val(&start), wants_thread);
+        }
     }
 }

@@ -45,7 +45,7 @@ use crate::queue::WhenFull;
 /// | key | value |
 /// |---|---|
 /// | `sinks` | a list. Each sink has `to`, and may have `format`, `filter`, `stall_timeout` and `buffer_bytes` |
-/// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment` | as the method of [`Builder`] |
+/// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment`, and with its feature `survive` | as the method of [`Builder`] |
 /// | `sinks[].to` | `stdout` or `stderr`, which may have `colors` or `without_colors`; `file`; with their features `syslog`, `journald` and `otlp` |
 /// | `to.file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
 /// | `to.file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
@@ -138,6 +138,12 @@ struct Keys {
     redact: Vec<String>,
     #[serde(deserialize_with = "read::number")]
     max_record_bytes: Option<usize>,
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    survive: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -174,7 +180,7 @@ impl Config {
     pub fn builder(self) -> Builder {
         let Self(keys) = self;
         let builder = keys.sinks.into_iter().enumerate().fold(Pipeline::builder(), AnySink::add_to);
-        let builder = set(builder, keys.filter.as_deref(), Builder::filter);
+        let builder = set(builder, keys.filter, Builder::filter);
         let builder = set(builder, keys.filter_from_env.as_deref(), Builder::filter_from_env);
         let builder = turn_on(builder, keys.strict_environment, Builder::strict_environment);
         let builder = set(builder, keys.when_full, Builder::when_full);
@@ -183,10 +189,16 @@ impl Config {
         let builder = set(builder, keys.flush_at_exit, Builder::flush_at_exit);
         let builder = set(builder, keys.flush_on, |to, it| to.flush_on(it.level, it.timeout));
         let builder =
-            set(builder, keys.backtrace, |to, it| to.backtrace(&it.directives, it.records));
+            set(builder, keys.backtrace, |to, it| to.backtrace(it.directives, it.records));
         let builder = turn_on(builder, keys.collapse_repeats, Builder::collapse_repeats);
         let builder = set(builder, keys.rate_limit, Builder::rate_limit);
         let builder = set(builder, keys.max_record_bytes, Builder::max_record_bytes);
+        #[cfg(all(
+            feature = "survive",
+            any(target_os = "linux", windows),
+            target_pointer_width = "64"
+        ))]
+        let builder = set(builder, keys.survive, Builder::survive);
         builder.redact(keys.redact)
     }
 }

@@ -71,6 +71,27 @@ impl Error {
         Self::new(Kind::Open(path.display().to_string(), error))
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(crate) fn survive(folder: &Path, error: io::Error) -> Self {
+        let folder = folder.display();
+        Self::other(Class::Other, format!("Builder::survive(\"{folder}\"): {error}"), Some(error))
+    }
+
+    /// The records in a folder or a file can't be read.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(crate) fn survivors(path: &Path, error: io::Error) -> Self {
+        let message = format!("can't read the records in {}: {error}", path.display());
+        Self::other(Class::Other, message, Some(error))
+    }
+
     /// The call sets an option to a value that can't be used. `wanted` says which ones can.
     pub(crate) fn setting(call: String, wanted: &str) -> Self {
         Self::new(Kind::Setting(call, wanted.to_owned()))
@@ -111,9 +132,17 @@ impl Error {
         Self::new(Kind::Variable(name.to_owned()))
     }
 
-    /// These were not written in time, such as `spans to` a collector.
-    pub(crate) fn timed_out(timeout: Duration, late: &[String]) -> Self {
-        Self::new(Kind::TimedOut(timeout, late.join(", ")))
+    /// These were not written in the time that was waited, such as `spans to` a collector.
+    pub(crate) fn timed_out(waited: Duration, late: &[String]) -> Self {
+        Self::new(Kind::TimedOut(waited, late.join(", ")))
+    }
+
+    /// Sets the time that was waited in all, if that was too short.
+    pub(crate) fn after(mut self, waited: Duration) -> Self {
+        if let Kind::TimedOut(known, _) = &mut self.kind {
+            *known = waited;
+        }
+        self
     }
 
     pub(crate) fn sink(failure: String) -> Self {
@@ -131,6 +160,14 @@ impl Error {
     /// An error of another room, with its whole message.
     pub(crate) fn other(class: Class, message: String, source: Option<io::Error>) -> Self {
         Self::new(Kind::Other { class, message, source })
+    }
+
+    /// Returns the system's error.
+    const fn io(&self) -> Option<&io::Error> {
+        match &self.kind {
+            Kind::Open(_, error) | Kind::Other { source: Some(error), .. } => Some(error),
+            _ => None,
+        }
     }
 
     fn is_of(kind: &Kind, class: Class) -> bool {
@@ -299,11 +336,15 @@ impl fmt::Display for Error {
                 write!(f, "the pipeline's configuration has {} faults:", faults.len())?;
                 faults.iter().try_for_each(|fault| write!(f, "\n- {fault}"))
             }
-            Kind::TimedOut(timeout, late) if late.is_empty() => {
-                write!(f, "the pipeline's thread was not done within {timeout:?}")
+            Kind::TimedOut(Duration::ZERO, late) if late.is_empty() => {
+                f.write_str("the pipeline's thread was not done, and nobody waited for it")
             }
-            Kind::TimedOut(timeout, late) => {
-                write!(f, "not everything was written within {timeout:?}: {late}")
+            Kind::TimedOut(Duration::ZERO, late) => write!(f, "not everything was written: {late}"),
+            Kind::TimedOut(waited, late) if late.is_empty() => {
+                write!(f, "the pipeline's thread was not done within {waited:?}")
+            }
+            Kind::TimedOut(waited, late) => {
+                write!(f, "not everything was written within {waited:?}: {late}")
             }
             Kind::Sink(message) | Kind::Other { message, .. } => f.write_str(message),
             Kind::Ended => f.write_str("the pipeline's thread has ended"),
@@ -317,9 +358,25 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &self.kind {
-            Kind::Open(_, error) | Kind::Other { source: Some(error), .. } => Some(error),
-            _ => None,
-        }
+        self.io().map(|error| error as _)
+    }
+}
+
+/// For functions that return an [`io::Error`], such as a `main`: the error of this crate is its
+/// [`get_ref`](io::Error::get_ref). Its kind is the one that the system has returned for a file,
+/// [`TimedOut`](io::ErrorKind::TimedOut) for a flush that took too long, and
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for an option.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = if let Some(of_system) = error.faults().iter().find_map(Error::io) {
+            of_system.kind()
+        } else if error.is_option() {
+            io::ErrorKind::InvalidInput
+        } else if error.is_timeout() {
+            io::ErrorKind::TimedOut
+        } else {
+            io::ErrorKind::Other
+        };
+        Self::new(kind, error)
     }
 }

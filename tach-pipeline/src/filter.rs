@@ -102,14 +102,22 @@ impl Levels {
                 "brackets begin a filter by spans or fields, and a pipeline has none",
             ));
         }
+        // Otherwise `*` would be a target that no record has.
+        if directives.contains('*') {
+            return Err(Error::filter(
+                directives,
+                "a level alone is for all targets, without a star",
+            ));
+        }
         if directives.split(',').all(|directive| directive.trim().is_empty()) {
             return Err(Error::filter(directives, "it is empty"));
         }
+        let named = named(directives);
         let filter = Builder::new()
-            .try_parse(directives)
+            .try_parse(&named)
             .map_err(|error| Error::filter(directives, &error.to_string()))?
             .build();
-        let is_by_target = directives.trim().parse::<LevelFilter>().is_err();
+        let is_by_target = named.trim().parse::<LevelFilter>().is_err();
         Ok(Self { most: filter.filter(), filter, is_by_target, only: None })
     }
 
@@ -166,6 +174,23 @@ impl Levels {
         self.filter.enabled(&metadata)
             && self.only.as_ref().is_none_or(|only| only.accepts(&metadata))
     }
+}
+
+/// Returns the directives with the names of levels in place of tracing's numbers for them: 0 for
+/// `off` to 5 for `trace`. `env_filter` would take such a number for a target.
+fn named(directives: &str) -> String {
+    let named = directives.split(',').map(|directive| {
+        let (target, level) = match directive.rsplit_once('=') {
+            Some((target, level)) => (format!("{target}="), level),
+            None => (String::new(), directive),
+        };
+        let number = level.trim().parse().ok();
+        match number.and_then(|number| LevelFilter::iter().nth(number)) {
+            Some(level) => format!("{target}{level}"),
+            None => directive.to_owned(),
+        }
+    });
+    named.collect::<Vec<_>>().join(",")
 }
 
 /// Splits directives at the commas, except within brackets, where a comma separates the fields of a
@@ -360,12 +385,27 @@ mod tests {
     }
 
     #[test]
+    fn a_level_may_be_tracing_s_number() {
+        for (number, level) in (0..6).zip(LevelFilter::iter()) {
+            assert_eq!(levels(&number.to_string()).most(), level);
+            let of_target = levels(&format!("off, app={number}"));
+            assert_eq!(of_target.most(), level);
+            assert!(level == LevelFilter::Off || of_target.enabled(L::Error.into(), "app"));
+        }
+        assert!(levels("3").is_same(&levels("info")));
+        // A target that begins with a digit is one.
+        assert!(levels("3d=debug").enabled(L::Debug.into(), "3d::x"));
+    }
+
+    #[test]
     fn an_invalid_filter_names_its_fault() {
         let cases = [
             ("app=loud", "'loud'"),
             ("info/secret", "slash"),
             ("info,app[request]=debug", "brackets"),
             ("app{id=7}=debug", "brackets"),
+            ("*=info", "star"),
+            ("app=6", "'6'"),
             ("a=b=c", "'a=b=c'"),
             (" , ", "empty"),
         ];
@@ -379,7 +419,7 @@ mod tests {
     }
     #[test]
     fn a_variable_s_directives_are_used_except_those_that_can_t_be() {
-        let cases: [(&str, Option<&str>, &[&str]); 11] = [
+        let cases: [(&str, Option<&str>, &[&str]); 12] = [
             ("warn, app::db=debug", Some("warn,app::db=debug"), &[]),
             ("info,app=loud", Some("info"), &["\"app=loud\""]),
             ("a=b=c,app=debug,", Some("app=debug"), &["\"a=b=c\""]),
@@ -389,7 +429,8 @@ mod tests {
             ("]=info,warn", Some("warn"), &["\"]=info\""]),
             ("info/secret,app=debug", Some("info"), &["\"/secret,app=debug\""]),
             ("app[{path=\"/\"}]=debug,info", Some("info"), &["slash"]),
-            ("app=loud,b=1", None, &["\"app=loud\"", "\"b=1\""]),
+            ("app=loud,b=9", None, &["\"app=loud\"", "\"b=9\""]),
+            ("*=debug,b=1", Some("b=1"), &["\"*=debug\""]),
             (" , ", None, &[]),
         ];
         for (directives, usable, expected) in cases {

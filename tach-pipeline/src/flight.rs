@@ -3,6 +3,15 @@
 mod error;
 mod files;
 mod format;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod kept;
+#[cfg(not(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+)))]
+#[path = "flight/not_kept.rs"]
+mod kept;
 #[cfg(feature = "otlp")]
 mod otlp;
 #[cfg(feature = "perfetto")]
@@ -19,6 +28,12 @@ use std::sync::Arc;
 
 pub(crate) use self::files::{Cause, Files};
 pub use self::format::FlightFormat;
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+pub(crate) use self::kept::Kept;
 pub(crate) use self::recorder::Recorder;
 use self::requests::Requests;
 use self::ring::Ring;
@@ -59,6 +74,9 @@ const PAUSE: Duration = Duration::from_secs(60);
 ///
 /// A dump also has the spans that are open, with the attribute `tach.unfinished`. If they need more
 /// memory than the recorder may take, some are left out.
+///
+/// With `Builder::survive`, what the recorder of a killed process had kept is written by the
+/// recorder of the next process, into its [`folder`](Self::folder).
 ///
 /// A forked process has no recorder: the parent's back end is not there. Build a pipeline after
 /// forking.

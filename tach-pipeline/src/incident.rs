@@ -123,6 +123,43 @@ pub enum Incident<'a> {
         /// The reason.
         error: &'a io::Error,
     },
+    /// A process has ended without an exit, and the flight recorder wrote what that process had
+    /// recorded, from the folder of `Builder::survive`.
+    #[non_exhaustive]
+    RecordingRecovered {
+        /// The number of the process.
+        process: u64,
+        /// The path of the file.
+        path: &'a Path,
+    },
+    /// The flight recorder could not write what a process that has ended had recorded, and that is
+    /// lost.
+    #[non_exhaustive]
+    RecordingNotRecovered {
+        /// The number of the process.
+        process: u64,
+        /// The reason.
+        error: &'a io::Error,
+    },
+    /// The records of a process that has ended can't be passed on, and stay in the folder of
+    /// [`Builder::survive`](crate::Builder::survive).
+    #[non_exhaustive]
+    NotRecovered {
+        /// The name of the file that has the records.
+        file: &'a Path,
+        /// The reason.
+        error: &'a io::Error,
+    },
+    /// The records of this process don't outlive it, since the folder of
+    /// [`Builder::survive`](crate::Builder::survive) has no room beside the records of processes that
+    /// have ended. These are passed on.
+    #[non_exhaustive]
+    NotKept {
+        /// The path of the folder.
+        folder: &'a Path,
+        /// The reason.
+        error: &'a io::Error,
+    },
     /// A span can't end any more, since its last child was closed where its subscriber was not the
     /// current one. This is reported once; [`Stats`](crate::Stats) counts such spans.
     #[non_exhaustive]
@@ -228,12 +265,27 @@ impl fmt::Display for Incident<'_> {
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())
             }
+            Self::RecordingRecovered { process, path } => {
+                let path = path.display();
+                write!(f, "the last spans and events of process {process} are in {path}")
+            }
+            Self::RecordingNotRecovered { process, error } => {
+                write!(f, "the last spans and events of process {process} are lost: {error}")
+            }
             Self::NeverCloses { span } => {
                 write!(
                     f,
                     "the span {span:?} never ends: a child of it was closed where the span's \
                      subscriber was not the current one"
                 )
+            }
+            Self::NotRecovered { file, error } => {
+                let file = file.display();
+                write!(f, "the records of a process that has ended stay in {file}: {error}")
+            }
+            Self::NotKept { folder, error } => {
+                let folder = folder.display();
+                write!(f, "the records of this process do not outlive it, in {folder}: {error}")
             }
             Self::Environment { error } => write!(f, "ignored in the environment: {error}"),
             Self::NotRecorded { error } => {

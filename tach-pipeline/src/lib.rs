@@ -1,18 +1,78 @@
-//! A logger whose calls do next to nothing: for `log`, slog and tracing, with one thread that
-//! formats and writes.
+//! Logs and traces of services, whose calls do next to nothing: for `log`, slog and tracing.
+//!
+//! A call copies its raw values into a queue. One thread formats, and each sink writes:
+//!
+//! | you want | take |
+//! |---|---|
+//! | files that rotate, on a server | [`Sink::file`] with a [`Rotation`] |
+//! | JSON on a stream, in a container | [`Sink::stdout`] with [`Json`](tach_log::Json) |
+//! | logs, spans and their durations in an OpenTelemetry collector | [`Sink::otlp`] (feature `otlp`) |
+//! | entries of the system's log | [`Sink::journald`], [`Sink::syslog`] (features of these names) |
+//! | the last seconds before a panic or a slow request | [`FlightRecorder`] (feature `tracing`) |
+//!
+//! To move a service over, begin with what stands in it:
+#![cfg_attr(doc, doc = "[Moving a service over](_moving). [The guide](_guide) has the rest.")]
+//!
+//! Files:
+//!
+//! ```no_run
+//! use tach_pipeline::{Pipeline, Rotation, Sink};
+//!
+//! fn main() -> Result<(), tach_pipeline::Error> {
+//!     let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
+//!     let _pipeline = Pipeline::builder()
+//!         .sink(Sink::file("logs/app.log").rotate(rotation))
+//!         .filter("info,app::db=debug")
+//!         .init()?;
+//!     log::info!("ready");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! JSON on stdout, errors for people on stderr, and levels from the environment:
 //!
 //! ```
+//! use log::LevelFilter;
 //! use tach_log::Json;
 //! use tach_pipeline::{Pipeline, Sink};
 //!
-//! let _pipeline = Pipeline::builder()
-//!     .sink(Sink::stderr().format(Json::new()))
-//!     .filter("info,app::db=debug")
-//!     .filter_from_env("RUST_LOG")
-//!     .init()?;
-//! log::info!(port = 3000; "ready");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! fn main() -> Result<(), tach_pipeline::Error> {
+//!     let _pipeline = Pipeline::builder()
+//!         .sink(Sink::stdout().format(Json::new()))
+//!         .sink(Sink::stderr().level(LevelFilter::Error))
+//!         .filter_from_env("RUST_LOG")
+//!         .init()?;
+//!     log::info!(port = 3000; "ready");
+//!     Ok(())
+//! }
 //! ```
+//!
+//! A service that sends logs and spans to a collector until SIGTERM ends it, with the features
+//! `otlp`, `signal` and `tracing`:
+//!
+#![cfg_attr(
+    all(unix, feature = "otlp", feature = "signal", feature = "tracing"),
+    doc = "```no_run"
+)]
+#![cfg_attr(
+    not(all(unix, feature = "otlp", feature = "signal", feature = "tracing")),
+    doc = "```ignore"
+)]
+//! use std::time::Duration;
+//!
+//! use tach_pipeline::{Otlp, Pipeline, Sink};
+//!
+//! fn main() -> Result<(), tach_pipeline::Error> {
+//!     let otlp = Otlp::from_env().service_name("checkout");
+//!     let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).sink(Sink::stderr()).init()?;
+//!     pipeline.flush_on_signals(Duration::from_secs(5))?;
+//!     let _request = tracing::info_span!("request", http.route = "/pay").entered();
+//!     tracing::info!(user.id = 7, "paid");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # How it works
 //!
 //! A call puts the tick and the raw values of a record into the queue of its thread, without a
 //! lock, a system call or (after the first) an allocation. The back end does the rest, many records
@@ -101,9 +161,9 @@
 //!
 //! # Configuration files
 //!
-//! With the feature `config`, `Config` reads the options of a pipeline and of its sinks from TOML,
-//! JSON, YAML or another format of serde, by the crate that you choose. `Config::builder` returns a
-//! [`Builder`], to which the program adds the rest. The documentation of `Config` has all keys.
+//! With the feature `config`, [`Config`] reads the options of a pipeline and of its sinks from TOML,
+//! JSON, YAML or another format of serde, by the crate that you choose. [`Config::builder`] returns a
+//! [`Builder`], to which the program adds the rest. The documentation of [`Config`] has all keys.
 //!
 //! # Fewer records, and more
 //!
@@ -114,14 +174,6 @@
 //!
 //! # Files
 //!
-//! ```no_run
-//! use tach_pipeline::{Pipeline, Rotation, Sink};
-//!
-//! let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
-//! let pipeline = Pipeline::builder().sink(Sink::file("logs/app.log").rotate(rotation)).init()?;
-//! # Ok::<(), tach_pipeline::Error>(())
-//! ```
-//!
 //! [`Sink::file`] makes the folders, and notices if the file was moved or deleted.
 //! [`Sink::rotate`] renames the file by size or time and begins a new one; the feature `gzip`
 //! compresses old ones. If another program rotates the file, such as logrotate, set nothing. After
@@ -129,42 +181,43 @@
 //!
 //! # The system's log
 //!
-//! With the feature `journald`, `Sink::journald` writes to systemd's journal, with fields that
-//! `journalctl` selects by. With the feature `syslog`, `Sink::syslog` sends to a syslog daemon.
+//! With the feature `journald`, [`Sink::journald`] writes to systemd's journal, with fields that
+//! `journalctl` selects by. With the feature `syslog`, [`Sink::syslog`] sends to a syslog daemon.
 //! Under systemd, a service without either may write to stderr by [`Line::without_time`][line].
 //!
 //! [line]: tach_log::Line::without_time
 //!
 //! # OpenTelemetry
 //!
-//! With the feature `otlp`, `Sink::otlp` sends records to a collector on this machine or in this
+//! With the feature `otlp`, [`Sink::otlp`] sends records to a collector on this machine or in this
 //! network: protobuf over HTTP, without the SDK and without a runtime. The back end encodes, and
 //! the sink's thread compresses and sends. It is configured by OpenTelemetry's variables of the
 //! environment or by methods. A record carries the ids in its fields `trace_id` and `span_id`.
 //! Records of the sink's own client are dropped. If `OTEL_SDK_DISABLED` is `true`, nothing is sent
-//! to a collector that `Otlp::from_env` names, and other sinks are written as before.
+//! to a collector that [`Otlp::from_env`] names, and other sinks are written as before.
 //!
 //! | to the collector | feature | |
 //! |---|---|---|
 //! | protobuf over HTTP/1.1, port 4318 | `otlp` | the default |
-//! | gRPC, port 4317 | `grpc` of `tach-otlp` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or `Otlp::protocol` |
+//! | gRPC, port 4317 | `grpc` of `tach-otlp` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or [`Otlp::protocol`] |
 //! | either of them by TLS | `tls` of `tach-otlp` | an endpoint that begins with `https://` |
 //!
 //! With the feature `tracing` too, the sink sends the spans of `tracing`. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
 //! another policy may drop a part of a span. If it drops the start, the span is lost:
-//! `Stats::dropped_spans` counts the span, and `Stats::spanless_records` its later records.
-//! Sampling leaves traces out: `Sampling` decides when the root of a trace starts, `Tail` when it
+//! [`Stats::dropped_spans`] counts the span, and [`Stats::spanless_records`] its later records.
+//! Sampling leaves traces out: [`Sampling`] decides when the root of a trace starts, [`Tail`] when it
 //! has ended, and both may be set. Spans that are open when the process ends are sent if
-//! `Builder::unfinished_spans` was called.
+//! [`Builder::unfinished_spans`] was called. [`Builder::survive`] has the next start send the spans
+//! that were open when the process was killed.
 //!
 //! It also sends how long spans take, by name, as a metric: all spans are counted, also those that
-//! sampling leaves out. `Pipeline::durations` reads the histograms, and `Builder::durations` has
-//! options for them. `Otlp::signals` chooses among records, spans and durations.
+//! sampling leaves out. [`Pipeline::durations`] reads the histograms, and [`Builder::durations`] has
+//! options for them. [`Otlp::signals`] chooses among records, spans and durations.
 //!
-//! `TraceContext` reads and writes the headers of W3C's trace context, without a crate of
-//! OpenTelemetry. By `SpanExt` a span takes its parent from a request's headers, gives the headers
+//! [`TraceContext`] reads and writes the headers of W3C's trace context, without a crate of
+//! OpenTelemetry. By [`SpanExt`] a span takes its parent from a request's headers, gives the headers
 //! for the next service, and gets links, attributes and a status. While traces with a `tracestate`
 //! or baggage are open, the start and the end of each span take one of 16 locks.
 //!
@@ -173,18 +226,20 @@
 //!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
-//! `OpenTelemetrySpanExt` has the methods of the trait in tracing-opentelemetry. While a thread is
+//! [`OpenTelemetrySpanExt`] has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`;
-//! after `Builder::activate_all_spans` every span is. Records outside the pipeline's spans have the
+//! after [`Builder::activate_all_spans`] every span is. A span that becomes current allocates its
+//! context when it starts: once if the span is not sampled, five times otherwise. Other spans
+//! allocate nothing. Through a layer, such a span also takes one of 16 locks. Records outside the pipeline's spans have the
 //! ids of the current context. For libraries that need the trait of tracing-opentelemetry itself,
-//! `Pipeline::tracer` is a tracer for that crate's layer. The feature stands for version 0.33 of
+//! [`Pipeline::tracer`] is a tracer for that crate's layer. The feature stands for version 0.33 of
 //! `opentelemetry`, and `opentelemetry_0_32` for 0.32: choose the one that your program names.
 //!
 //! # The flight recorder
 //!
-//! With the feature `tracing`, `Builder::flight_recorder` keeps the last seconds of all spans and
-//! events in memory. `Pipeline::write_flight` writes them on demand. `FlightRecorder::on_panic` and
-//! `FlightRecorder::slower_than` write a file when something went wrong, which has also the spans
+//! With the feature `tracing`, [`Builder::flight_recorder`] keeps the last seconds of all spans and
+//! events in memory. [`Pipeline::write_flight`] writes them on demand. [`FlightRecorder::on_panic`] and
+//! [`FlightRecorder::slower_than`] write a file when something went wrong, which has also the spans
 //! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
 //! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
 //! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug
@@ -207,10 +262,13 @@
 //!   and of those that were dropped. No sink waits for another one that stalls.
 //!   [`Builder::flush_at_exit`] sets how long the exit waits, and names the platforms. Elsewhere
 //!   the guard flushes at the end of `main`; before `std::process::exit` call [`Pipeline::flush`].
-//! - `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose the contents
-//!   of the queues, and what is gathered for a collector: a second of records and spans, and the
-//!   traces that `Tail` holds. Before `exec` call [`Pipeline::flush`]. [`Builder::flush_on`] makes
-//!   the calls of a level wait until their records are written.
+//! - With the feature `survive`, on Linux and Windows, [`Builder::survive`] keeps the queues in a
+//!   file. Then the next start writes what a killed process had not written: also after SIGKILL,
+//!   `abort` and a segmentation fault.
+//! - Otherwise `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose
+//!   the contents of the queues, and what is gathered for a collector: a second of records and
+//!   spans, and the traces that [`Tail`] holds. Before `exec` call [`Pipeline::flush`].
+//!   [`Builder::flush_on`] makes the calls of a level wait until their records are written.
 //! - When the last handle of a pipeline is dropped, the pipeline is flushed, within the time of its
 //!   guard.
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
@@ -232,12 +290,13 @@
 //!
 //! # Signals
 //!
-//! With the feature `signal`, `Pipeline::flush_on_signals` flushes before SIGTERM or SIGINT ends
+//! With the feature `signal`, [`Pipeline::flush_on_signals`] flushes before SIGTERM or SIGINT ends
 //! the process. It waits for the queues and for what is gathered for a collector. No handler is
 //! installed without that call: it would end a program that handles the signal itself.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
-//! allocate, and the thread that would write may be the one that crashed.
+//! allocate, and the thread that would write may be the one that crashed. [`Builder::survive`] needs
+//! none.
 //!
 //! # Memory
 //!
@@ -249,16 +308,18 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
+//! - With [`Builder::survive`]: 500 KiB in a file, which also has the queues, and the spans that wait.
+//!   A queue that once grew leaves its room in the file to other threads.
 //! - For each open span of [`Pipeline::subscriber`][subscriber]: 64 bytes, which stay for later
 //!   spans, and its fields if a sink takes events. Four million spans may be open.
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
 //!   bytes, which stay for later spans, and a buffer for its records, which is 350 bytes for a span
 //!   with three attributes. A record of 256 KiB is cut, as [`Builder::max_record_bytes`] cuts log
 //!   records: `truncated_bytes` is an attribute of the span or of the event. A span has up to 256
-//!   KiB beside its start, and 256 bytes more for each event that `Otlp::max_events` allows beyond
+//!   KiB beside its start, and 256 bytes more for each event that [`Otlp::max_events`] allows beyond
 //!   128, up to 3 MiB. Later events, values and links are dropped and counted; an error among them
 //!   sets the status nevertheless. With the pipeline as a layer, 22 million spans may be open.
-//! - For traces that wait until `Tail` decides about them: up to 32 MiB, or its bound. A quarter as
+//! - For traces that wait until [`Tail`] decides about them: up to 32 MiB, or its bound. A quarter as
 //!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much
@@ -274,6 +335,24 @@
 //! as long as the process lives. A library that logs must not be unloaded.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        target_os = "linux",
+        target_pointer_width = "64",
+        feature = "config",
+        feature = "journald",
+        feature = "opentelemetry",
+        feature = "otlp",
+        feature = "signal",
+        feature = "survive",
+        feature = "syslog"
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        rustdoc::private_intra_doc_links,
+        reason = "the front page names items of features, and CI checks its links with all of them"
+    )
+)]
 
 #[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
 extern crate opentelemetry_0_32 as opentelemetry;
@@ -314,6 +393,15 @@ mod sink;
 )]
 mod spans;
 mod stats;
+#[cfg(not(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+)))]
+#[path = "no_survive.rs"]
+mod survive;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod survive;
 mod sync;
 #[cfg(feature = "tracing")]
 mod trace;
@@ -330,6 +418,12 @@ pub use crate::queue::WhenFull;
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
 pub use crate::stats::{SinkStats, Stats};
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+pub use crate::survive::{Survivor, Survivors};
 #[cfg(feature = "tracing")]
 pub use crate::with_tracing::*;
 #[cfg(feature = "otlp")]
@@ -349,6 +443,19 @@ mod with_tracing {
     #[cfg(feature = "otlp")]
     pub use crate::{spans::tail::Tail, trace::sampling::Sampling};
 }
+
+// The package `examples` compiles the snippets of these pages. Their own definitions of links lead
+// to files; of two definitions the first counts.
+#[cfg(all(doc, not(doctest)))]
+#[doc = "[from-otel]: crate::_moving#tracing-opentelemetry\n[strangers]: crate::Builder::public_endpoint\n"]
+#[doc = include_str!("../docs/guide.md")]
+pub mod _guide {}
+
+#[cfg(all(doc, not(doctest)))]
+#[doc = "[guide-otel]: crate::_guide#opentelemetry\n[guide-slog]: crate::_guide#slog"]
+#[doc = "[guide-survive]: crate::_guide#after-a-kill\n[variables]: tach_otlp::Otlp::from_env\n"]
+#[doc = include_str!("../docs/moving.md")]
+pub mod _moving {}
 
 /// The example in the README.
 #[cfg(all(doctest, feature = "signal"))]

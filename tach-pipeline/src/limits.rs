@@ -1,8 +1,9 @@
 //! A limit on the records that a callsite logs each second.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use crate::survive::Store;
 use crate::sync::Switch;
 
 /// How many callsites have counts. Others have no limit.
@@ -30,6 +31,8 @@ impl Callsite {
 
 pub(crate) struct Limits {
     most: u32,
+    /// The file that counts the records over the limit, if records are to outlive the process.
+    store: Option<Arc<Store>>,
     slots: Box<[Slot]>,
     /// Whether records were refused since the last report.
     are_exceeded: Switch,
@@ -48,7 +51,12 @@ impl Limits {
     /// Accepts `most` records of each callsite each second.
     pub(crate) fn new(most: u32) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
-        Self { most, slots, are_exceeded: Switch::default() }
+        Self { most, store: None, slots, are_exceeded: Switch::default() }
+    }
+
+    /// Counts the records over the limit in a file too.
+    pub(crate) fn in_file(self, store: Option<&Arc<Store>>) -> Self {
+        Self { store: store.map(Arc::clone), ..self }
     }
 
     /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
@@ -60,6 +68,9 @@ impl Limits {
             // count leaves the count for the next report.
             slot.refused.fetch_add(1, Ordering::Relaxed);
             self.are_exceeded.on();
+            if let Some(store) = &self.store {
+                store.refused();
+            }
         }
         is_accepted
     }

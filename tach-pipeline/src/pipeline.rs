@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use log::LevelFilter;
 
-use crate::channel::thread;
 use crate::error::Error;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
@@ -206,16 +205,11 @@ impl Pipeline {
         target: MaybeStatic<'_>,
         write: impl FnOnce(&mut Writer<'_>),
     ) {
-        let shared = self.shared();
-        let time = shared.time();
-        thread::log(&shared.channel, |scratch| {
-            let mut record = Writer::begin(scratch, time, level, target);
-            write(&mut record);
-            record.end();
-        });
-        if level.passes(shared.urgent.wakes) {
-            shared.logged_urgent(level);
-        }
+        self.shared().log_begun(
+            level,
+            |scratch, time| Writer::begin(scratch, time, level, target),
+            write,
+        );
     }
 }
 

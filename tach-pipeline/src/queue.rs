@@ -3,72 +3,49 @@
 pub(crate) mod all;
 mod drops;
 mod flag;
+mod held;
 mod links;
 mod long;
 mod pool;
 mod ring;
+mod wait;
+mod when_full;
 
 use core::mem;
 use core::ptr;
-use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread;
 
 use self::drops::Drops;
 pub(crate) use self::drops::Loss;
 use self::flag::Flag;
 pub(crate) use self::flag::barrier;
+pub(crate) use self::held::Taken;
 use self::links::{Link, Links};
 use self::long::{LONG, Long};
-use self::pool::{Ends, Pool, Rings};
+use self::pool::{Ends, Pool};
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+pub(crate) use self::ring::OVERHEAD;
 use self::ring::{Consumer, Producer};
-use crate::frame::{self, Buffer};
+pub(crate) use self::wait::Wait;
+pub use self::when_full::WhenFull;
+use crate::frame::{self, Buffer, ThisThread};
 use crate::sync::Lock;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
-
-/// How a call proceeds if its thread's queue is full.
-///
-/// [`Stats::dropped`](crate::Stats::dropped) counts the records that are dropped. A span whose
-/// start is dropped is lost, and `Stats::dropped_spans` counts it. A span that is sent says what it
-/// lacks: a full queue counts the attributes, events and links that it drops of a span. It keeps
-/// the end and the parent of a span. If these counts and records need more than 64 KiB, all spans
-/// that are open then get the attribute `tach.incomplete`. A span whose end is lost ends at the
-/// time of its last known record.
-///
-/// # Examples
-///
-/// ```
-/// use tach_pipeline::{Pipeline, WhenFull};
-///
-/// let builder = Pipeline::builder().when_full(WhenFull::DropNewest);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(
-    feature = "config",
-    derive(serde::Deserialize),
-    serde(rename_all = "snake_case", expecting = "the name of a policy")
-)]
-#[non_exhaustive]
-pub enum WhenFull {
-    /// Waits until there is room. A single sink that stalls therefore stalls the program, and one
-    /// of several for as long as [`Sink::stall_timeout`](crate::Sink::stall_timeout) allows. Only a
-    /// record too long for [any queue](crate::Builder::queue_bytes) is lost. A sink that logs never
-    /// waits for its own pipeline, and at most a second for another one.
-    #[default]
-    Block,
-    /// Drops the call's record.
-    DropNewest,
-    /// Drops the oldest records of the thread.
-    DropOldest,
-}
 
 /// The writing end of a queue.
 pub(crate) struct Sender {
     producer: Producer,
     /// Records of this length and longer are passed by reference instead of copied into a ring.
+    /// No record is if the rings are in a file.
     long: usize,
+    /// The next ring's place among the queue's rings.
+    next_ring: u64,
     queue: Arc<Queue>,
 }
 
@@ -79,6 +56,7 @@ pub(crate) struct Sender {
 pub(crate) struct Queue {
     /// The first field, so that no field that changes often shares its cache line.
     flag: Flag,
+    thread: ThisThread,
     /// Locked because not only the back end reads: the thread of a full queue reads to make room.
     /// The back end holds the lock only while it moves the records out.
     reader: Lock<Reader>,
@@ -86,6 +64,8 @@ pub(crate) struct Queue {
     long: Long,
     drops: Drops,
     pool: Arc<Pool>,
+    /// The queue's number in the file that has its rings.
+    number: u64,
 }
 
 /// Identifies a queue, and with it the thread that logs. A new thread may get the number of a
@@ -109,25 +89,33 @@ struct Reader {
     is_awake: bool,
     /// The memory for a record that is dropped after it was queued.
     record: Vec<u8>,
+    /// What was moved out of rings in a file.
+    taken: VecDeque<Taken>,
 }
 
 impl Sender {
-    fn new(pool: &Arc<Pool>) -> Self {
+    fn new(pool: &Arc<Pool>, thread: ThisThread) -> Self {
         let Ends { producer, consumer } = pool.small.take();
+        let number = pool.store().map_or(0, |store| store.new_queue());
+        producer.belongs_to(number, 0, thread.parts());
         let queue = Queue {
             flag: Flag::asleep(),
+            thread,
             reader: Lock::new(Reader {
                 consumer: Some(consumer),
                 is_awake: false,
                 record: Vec::new(),
+                taken: VecDeque::new(),
             }),
             links: Links::default(),
             long: Long::default(),
             drops: Drops::default(),
             pool: Arc::clone(pool),
+            number,
         };
-        let long = LONG.min(pool.large.bytes());
-        Self { producer, long, queue: Arc::new(queue) }
+        // A record that is passed by reference would not be in the file.
+        let long = pool.store().map_or(LONG.min(pool.large.bytes()), |_| usize::MAX);
+        Self { producer, long, next_ring: 1, queue: Arc::new(queue) }
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -138,6 +126,14 @@ impl Sender {
     #[inline]
     pub(crate) fn push(&mut self, record: &[u8]) -> bool {
         record.len() < self.long && self.producer.push(record)
+    }
+
+    /// Adds a record of these words to the last ring. If there is no room, returns `false`.
+    #[cfg(feature = "tracing")]
+    #[expect(clippy::inline_always, reason = "the words are in registers")]
+    #[inline(always)]
+    pub(crate) fn push_words<const N: usize>(&mut self, record: &[u64; N]) -> bool {
+        self.producer.push_words(record)
     }
 
     /// Returns whether the back end reads the queue only after a [wake-up](all::Queues::wake). Call
@@ -151,25 +147,43 @@ impl Sender {
     /// reference. If the queue has no room, returns `false`. With `is_any_length`, an empty queue
     /// takes a record that is longer than the queue.
     pub(crate) fn push_beyond(&mut self, record: &mut Buffer, is_any_length: bool) -> bool {
-        let Self { producer, long, queue } = self;
-        let Queue { pool, links, long: records, .. } = &**queue;
+        let Self { producer, long, next_ring, queue } = self;
+        let Queue { pool, links, long: records, number, thread, .. } = &**queue;
         let length = record.written().len();
+        let mut change_ring = |producer: &mut Producer, links: &mut _, ends: Ends| {
+            ends.producer.belongs_to(*number, *next_ring, thread.parts());
+            *next_ring += 1;
+            change_ring(producer, links, ends);
+        };
         links.change(|links| {
-            let rings = links.len() + usize::from(!producer.is_empty());
-            let used = rings * pool.large.bytes() + records.bytes();
-            let more = if length < *long { pool.large.bytes() } else { length };
+            let is_in_use = !producer.is_empty();
+            let used = if pool.store().is_some() {
+                // A long record has a ring of its own.
+                let last = if is_in_use { producer.capacity() } else { 0 };
+                links.iter().map(|link: &Link| link.done.capacity()).sum::<usize>() + last
+            } else {
+                let rings = links.len() + usize::from(is_in_use);
+                rings * pool.large.bytes() + records.bytes()
+            };
+            let more = if length < *long { pool.large.bytes().max(length) } else { length };
             let has_room = used + more <= pool.bytes() || is_any_length && used == 0;
             if !has_room || length > frame::LONGEST {
                 return false;
             }
+            if length > pool.large.bytes() {
+                if let Some(ends) = pool.long(length) {
+                    change_ring(producer, links, ends);
+                    return producer.push(record.written());
+                }
+            }
             if length < *long {
-                change_ring(producer, links, &pool.large);
+                change_ring(producer, links, pool.large.take());
                 return producer.push(record.written());
             }
             let reference = frame::reference(record.written());
             records.push(record);
             if !producer.push(&reference) {
-                change_ring(producer, links, &pool.large);
+                change_ring(producer, links, pool.large.take());
                 producer.push(&reference);
             }
             true
@@ -178,10 +192,17 @@ impl Sender {
 
     /// Continues in a small ring. Call if the thread has logged nothing for a while.
     pub(crate) fn shrink(&mut self) {
-        let Self { producer, queue, .. } = self;
+        let Self { producer, next_ring, queue, .. } = self;
         let small = &queue.pool.small;
-        if producer.capacity() > small.bytes() && queue.links.count() == 0 {
-            queue.links.change(|links| change_ring(producer, links, small));
+        // In a file, a ring takes whole pages.
+        let room = if queue.is_in_file() { pool::PAGE - 1 } else { 0 };
+        if producer.capacity() > small.bytes() + room && queue.links.count() == 0 {
+            queue.links.change(|links| {
+                let ends = small.take();
+                ends.producer.belongs_to(queue.number, *next_ring, queue.thread.parts());
+                *next_ring += 1;
+                change_ring(producer, links, ends);
+            });
         }
     }
 
@@ -228,7 +249,7 @@ impl Sender {
                 }
             }
         }
-        self.queue.drops.add(record.written())
+        self.queue.drop_record(record.written())
     }
 
     /// Marks the end of the queue. Call when the thread ends.
@@ -259,20 +280,44 @@ impl Queue {
             let references = frame::references(&bytes[before..]);
             long.extend((0..references).filter_map(|_| self.long.pop()));
         }
+        let before = bytes.len();
         self.drops.take_remains(bytes);
+        if self.is_in_file() {
+            let length = bytes.len() - before;
+            reader.taken.push_back(Taken { length, held: None, left: None });
+        }
         may_follow
     }
 
     fn take_rings(&self, reader: &mut Reader, bytes: &mut Vec<u8>) -> bool {
-        while let Some(consumer) = &mut reader.consumer {
-            consumer.take(bytes);
+        let Reader { consumer, taken, .. } = &mut *reader;
+        while let Some(ring) = consumer {
+            self.take_ring(ring, taken, bytes);
             let Some(link) = self.links.pop() else { return true };
             // The thread added the link after its last write to this ring, so all records are
             // visible now.
-            consumer.take(bytes);
-            self.follow(link, reader);
+            self.take_ring(ring, taken, bytes);
+            self.follow(link, consumer, taken);
         }
         false
+    }
+
+    fn take_ring(&self, ring: &mut Consumer, taken: &mut VecDeque<Taken>, bytes: &mut Vec<u8>) {
+        let before = bytes.len();
+        ring.take(bytes);
+        if self.is_in_file() && bytes.len() > before {
+            let length = bytes.len() - before;
+            taken.push_back(Taken { length, held: ring.held(), left: None });
+        }
+    }
+
+    /// Drops a record. Returns `true` if it is kept after all, as the end of a span is.
+    fn drop_record(&self, record: &[u8]) -> bool {
+        let is_kept = self.drops.add(record);
+        if let Some(store) = self.pool.store().filter(|_| !is_kept) {
+            store.dropped();
+        }
+        is_kept
     }
 
     /// Returns how many events the queue holds, and how many records it dropped that were not
@@ -295,6 +340,11 @@ impl Queue {
         if record.capacity() <= self.capacity() {
             self.long.give_back(record);
         }
+    }
+
+    /// Returns the part of a record with the queue's thread. Empty for a queue of several threads.
+    pub(crate) fn thread(&self) -> &[u8] {
+        self.thread.field()
     }
 
     pub(crate) fn id(&self) -> QueueId {
@@ -338,60 +388,69 @@ impl Queue {
     /// Makes room: drops the oldest record, or returns a ring that was read to the pool. If the
     /// queue is empty, returns `false`.
     fn drop_one(&self, reader: &mut Reader) -> bool {
-        let Reader { consumer, record, .. } = reader;
-        let Some(consumer) = consumer else { return false };
+        let Reader { consumer, record, taken, .. } = reader;
+        let Some(ring) = consumer else { return false };
         let mut head = [0; frame::HEAD];
-        if consumer.read(&mut head) {
+        if ring.read(&mut head) {
             if frame::is_reference(&head) {
                 let record = self.long.pop();
-                self.drops.add(record.as_ref().map_or(&head[..], Buffer::written));
+                self.drop_record(record.as_ref().map_or(&head[..], Buffer::written));
             } else {
                 record.clear();
                 record.extend_from_slice(&head);
                 record.resize(frame::length(&head).max(head.len()), 0);
-                consumer.read(&mut record[head.len()..]);
-                self.drops.add(record);
+                ring.read(&mut record[head.len()..]);
+                self.drop_record(record);
             }
             return true;
         }
         // Only the calling thread adds records to this queue, so the ring is still empty.
         let Some(link) = self.links.pop() else { return false };
-        self.follow(link, reader);
+        self.follow(link, consumer, taken);
         true
     }
 
     /// Continues with the next ring after all records of a ring were read.
-    fn follow(&self, Link { done: producer, next }: Link, reader: &mut Reader) {
-        if let Some(consumer) = mem::replace(&mut reader.consumer, next) {
+    fn follow(
+        &self,
+        Link { done: producer, next }: Link,
+        current: &mut Option<Consumer>,
+        taken: &mut VecDeque<Taken>,
+    ) {
+        let Some(consumer) = mem::replace(current, next) else { return };
+        if consumer.is_held() {
+            let (held, left) = (consumer.held(), Some(Ends { producer, consumer }));
+            taken.push_back(Taken { length: 0, held, left });
+        } else {
             self.pool.give_back(Ends { producer, consumer });
         }
     }
 }
 
-fn change_ring(producer: &mut Producer, links: &mut VecDeque<Link>, rings: &Rings) {
-    let next = rings.take();
+impl Taken {
+    /// Calls `each` with the number of each ring in a file, and the count of its words in the first
+    /// `bytes` bytes of `taken` and before.
+    pub(crate) fn positions(taken: &VecDeque<Self>, bytes: usize, mut each: impl FnMut(u32, u64)) {
+        let mut bytes = bytes;
+        for Self { length, held, .. } in taken {
+            let rest = length.saturating_sub(bytes);
+            let is_reached = bytes > 0 || *length == 0;
+            if let Some((number, position)) =
+                held.as_ref().filter(|_| is_reached).and_then(|held| held.position(rest))
+            {
+                each(number, position);
+            }
+            if rest > 0 {
+                return;
+            }
+            bytes -= length;
+        }
+    }
+}
+
+fn change_ring(producer: &mut Producer, links: &mut VecDeque<Link>, next: Ends) {
     let done = mem::replace(producer, next.producer);
     links.push_back(Link { done, next: Some(next.consumer) });
-}
-
-#[derive(Default)]
-struct Wait {
-    times: u32,
-}
-
-impl Wait {
-    const SHORTEST: Duration = Duration::from_micros(20);
-    const LONGEST: Duration = Duration::from_millis(1);
-
-    fn next(&mut self) {
-        if self.times < 2 {
-            thread::yield_now();
-        } else {
-            let longer = Self::SHORTEST * 2_u32.pow((self.times - 2).min(8));
-            thread::sleep(longer.min(Self::LONGEST));
-        }
-        self.times += 1;
-    }
 }
 
 #[cfg(test)]

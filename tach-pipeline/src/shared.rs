@@ -13,11 +13,11 @@ use log::LevelFilter;
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::spans::Spans;
-use crate::channel::flush::Why;
+use crate::channel::flush::{Why, waited};
 use crate::channel::{Channel, Progress, thread};
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::{Time, Wanted};
+use crate::frame::{Scratch, Time, Wanted, Writer};
 use crate::host::unlocked::to_stderr;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
@@ -63,9 +63,10 @@ impl Shared {
         filters: Filters,
         limits: Option<Limits>,
         wanted: Wanted,
-        channel: Channel,
+        mut channel: Channel,
         clock: Option<Box<dyn Clock>>,
     ) -> Self {
+        channel.wants_thread = wanted.thread;
         Self {
             channel: Arc::new(channel),
             filters,
@@ -93,6 +94,25 @@ impl Shared {
         match &self.clock {
             None => Time::Ticks(Instant::now()),
             Some(clock) => Time::Unix(clock.unix_time()),
+        }
+    }
+
+    /// Logs the record that `begin` begins and `write` writes.
+    #[inline]
+    pub(crate) fn log_begun(
+        &self,
+        level: Level,
+        begin: impl FnOnce(&mut Scratch, Time) -> Writer<'_>,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        let time = self.time();
+        thread::log(&self.channel, |scratch| {
+            let mut record = begin(scratch, time);
+            write(&mut record);
+            record.end();
+        });
+        if level.passes(self.urgent.wakes) {
+            self.logged_urgent(level);
         }
     }
 
@@ -163,7 +183,8 @@ impl Shared {
             let flushed = self.flush_because(Why::ProcessEnds, left);
             let left = timeout.saturating_sub(start.elapsed());
             if flushed.is_ok() || !self.channel.waits_for_collector() || left <= pause {
-                return flushed;
+                // The last try alone did not take this long.
+                return flushed.map_err(|error| error.after(waited(start.elapsed(), timeout)));
             }
             std::thread::sleep(pause);
             pause = (2 * pause).min(LONGEST_PAUSE);

@@ -361,8 +361,8 @@ impl<K> Sink<K> {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn filter(mut self, directives: &str) -> Self {
-        self.filter = Levels::parse(directives);
+    pub fn filter(mut self, directives: impl Into<String>) -> Self {
+        self.filter = Levels::parse(&directives.into());
         self
     }
 

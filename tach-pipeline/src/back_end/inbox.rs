@@ -9,8 +9,9 @@ use std::time::Instant;
 use tach_core::UnixTime;
 
 use crate::buffers::Buffers;
+use crate::frame::whole::Whole;
 use crate::frame::{self, Buffer};
-use crate::queue::{Loss, Queue, QueueId};
+use crate::queue::{Loss, Queue, QueueId, Taken};
 
 /// After this many rounds without bytes, the queue falls asleep: the next record of its thread
 /// wakes the back end.
@@ -32,6 +33,13 @@ pub(crate) struct Inbox {
     done: usize,
     /// How many of `bytes` were there when the round began.
     waited: usize,
+    /// What is still in a file, if the queue's rings are: the bytes of `bytes`, and before them
+    /// those that were passed on and are not free yet.
+    held: VecDeque<Taken>,
+    /// How many bytes were ever removed from `bytes`, and from `held`.
+    removed: (u64, u64),
+    /// How many of the first bytes in `held` are free after the next commit.
+    committing: usize,
     /// How many rounds have passed since the queue last contained bytes.
     quiet: u32,
     /// When the queue last fell asleep.
@@ -49,6 +57,9 @@ impl Inbox {
             passed_on: None,
             done: 0,
             waited: 0,
+            held: VecDeque::new(),
+            removed: (0, 0),
+            committing: 0,
             quiet: 0,
             asleep: None,
             is_over: false,
@@ -66,10 +77,13 @@ impl Inbox {
             self.bytes = buffers.take();
         }
         self.bytes.drain(..self.done);
-        self.done = 0;
+        self.forget_done();
         self.waited = self.bytes.len();
         let long_before = self.long.len();
         self.is_over = !self.queue.take(&mut self.bytes, &mut self.long);
+        if self.queue.is_in_file() {
+            self.queue.take_held(&mut self.held);
+        }
         let long = self.long.range(long_before..).map(|long| long.written().len());
         let found = self.bytes.len() - self.waited + long.sum::<usize>();
         let events = frame::events(&self.bytes[self.waited..]);
@@ -88,6 +102,9 @@ impl Inbox {
         }
         self.quiet = if self.bytes.is_empty() { self.quiet + 1 } else { 0 };
         self.give_back(buffers);
+        if !self.held.is_empty() {
+            return true;
+        }
         if self.quiet < QUIET || self.is_over {
             return !self.is_over;
         }
@@ -95,9 +112,34 @@ impl Inbox {
         self.asleep.is_some_and(|since| start.saturating_duration_since(since) < SETTLED)
     }
 
+    /// Calls `each` with the position of each ring in a file up to which records were passed on.
+    /// Call before a commit of these positions.
+    pub(crate) fn positions(&mut self, each: impl FnMut(u32, u64)) {
+        if !self.held.is_empty() {
+            let (of_bytes, of_held) = self.removed;
+            let passed_on = of_bytes + self.done as u64;
+            self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
+            Taken::positions(&self.held, self.committing, each);
+        }
+    }
+
+    /// Frees the bytes before the last [positions](Self::positions), which count now.
+    pub(crate) fn free(&mut self) {
+        if !self.held.is_empty() {
+            self.queue.free_held(&mut self.held, self.committing);
+            self.removed.1 += self.committing as u64;
+        }
+    }
+
+    /// Begins anew with the bytes after those that were passed on.
+    fn forget_done(&mut self) {
+        self.removed.0 += self.done as u64;
+        self.done = 0;
+    }
+
     fn give_back(&mut self, buffers: &mut Buffers) {
         self.bytes.clear();
-        self.done = 0;
+        self.forget_done();
         self.free_passed_on();
         // Keep at most the memory for all that a queue holds. It may be twice as large, since a
         // `Vec` doubles when it grows.
@@ -137,24 +179,25 @@ impl Inbox {
         self.done < self.waited
     }
 
-    /// Returns the next record and counts it as passed on.
+    /// Returns the next record, made whole by `whole`, and counts it as passed on.
     #[inline]
-    pub(crate) fn take_next(&mut self) -> Option<&[u8]> {
+    pub(crate) fn take_next<'a>(&'a mut self, whole: &'a mut Whole) -> Option<&'a [u8]> {
         let start = self.done;
         let (record, _) = frame::split(&self.bytes[start..])?;
         self.done += record.len();
-        if frame::is_reference(record) {
-            self.take_long()
+        let record = if frame::is_reference(record) {
+            self.take_long();
+            self.passed_on.as_ref()?.written()
         } else {
-            self.bytes.get(start..self.done)
-        }
+            self.bytes.get(start..self.done)?
+        };
+        Some(whole.of(record, self.queue.thread()))
     }
 
     #[cold]
-    fn take_long(&mut self) -> Option<&[u8]> {
+    fn take_long(&mut self) {
         self.free_passed_on();
-        let record = self.long.pop_front()?;
-        Some(self.passed_on.insert(record).written())
+        self.passed_on = self.long.pop_front();
     }
 
     fn free_passed_on(&mut self) {

@@ -69,6 +69,17 @@ impl Inboxes {
         &mut self.awake
     }
 
+    /// Calls `each` with the position of each ring in a file up to which records were passed on.
+    pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
+        self.awake.iter_mut().for_each(|inbox| inbox.positions(&mut each));
+    }
+
+    /// Frees the room of the records before the last [positions](Self::positions). Call after these
+    /// positions count.
+    pub(crate) fn free(&mut self) {
+        self.awake.iter_mut().for_each(Inbox::free);
+    }
+
     /// Stops reading queues that were empty for a while, and forgets queues whose threads have
     /// ended. Once a second frees memory that was not needed in the meantime. Returns whether this
     /// call freed memory.
@@ -129,6 +140,8 @@ fn wake(awake: &mut Vec<Inbox>, queue: &Arc<Queue>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::whole::Whole;
+    use crate::frame::{ThisThread, Wanted};
     use crate::queue::Sender;
 
     const RECORD: [u8; 24] =
@@ -149,7 +162,7 @@ mod tests {
         let (found, events) = inboxes.fill(queues, false);
         assert_eq!(found, events * RECORD.len());
         for inbox in inboxes.awake() {
-            while inbox.take_next().is_some() {}
+            while inbox.take_next(&mut Whole::new(Wanted::default())).is_some() {}
         }
         inboxes.settle(queues);
         found / RECORD.len()
@@ -159,7 +172,8 @@ mod tests {
     fn queues_without_records_are_not_looked_at() {
         let queues = Queues::new(4096);
         let mut inboxes = Inboxes::new(None);
-        let mut senders: Vec<_> = (0..100).map(|_| queues.new_queue()).collect();
+        let mut senders: Vec<_> =
+            (0..100).map(|_| queues.new_queue(ThisThread::default())).collect();
         for times in 1..4 {
             // Each call of a thread that has not logged for a while wakes the back end once.
             assert!(senders.iter_mut().all(|sender| push(&queues, sender)));
@@ -176,10 +190,10 @@ mod tests {
     fn queues_of_ended_threads_are_forgotten() {
         let queues = Queues::new(4096);
         let mut inboxes = Inboxes::new(None);
-        let mut kept = queues.new_queue();
+        let mut kept = queues.new_queue(ThisThread::default());
         push(&queues, &mut kept);
         for _ in 0..100 {
-            let mut sender = queues.new_queue();
+            let mut sender = queues.new_queue(ThisThread::default());
             push(&queues, &mut sender);
             queues.end(sender);
         }
@@ -192,7 +206,7 @@ mod tests {
     fn it_falls_asleep_only_if_nothing_is_left() {
         let queues = Queues::new(4096);
         let mut inboxes = Inboxes::new(None);
-        let mut sender = queues.new_queue();
+        let mut sender = queues.new_queue(ThisThread::default());
         assert!(push(&queues, &mut sender));
         assert_eq!(inboxes.fall_asleep(&queues), None, "a queue was woken");
         round(&queues, &mut inboxes);
@@ -210,7 +224,7 @@ mod tests {
     fn a_late_wake_up_hides_no_later_record() {
         let queues = Queues::new(4096);
         let mut inboxes = Inboxes::new(None);
-        let mut sender = queues.new_queue();
+        let mut sender = queues.new_queue(ThisThread::default());
         for rounds in 0..50 {
             push(&queues, &mut sender);
             assert_eq!(round(&queues, &mut inboxes), 1, "{rounds}");
@@ -227,7 +241,7 @@ mod tests {
     fn a_record_of_which_nobody_knows_is_found() {
         let queues = Queues::new(4096);
         let mut inboxes = Inboxes::new(None);
-        let mut sender = queues.new_queue();
+        let mut sender = queues.new_queue(ThisThread::default());
         assert!(sender.push(&RECORD));
         assert_eq!(round(&queues, &mut inboxes), 0);
         assert_eq!(inboxes.fill(&queues, true), (RECORD.len(), 1));

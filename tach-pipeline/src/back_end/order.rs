@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 use tach_core::UnixTime;
 
 use super::inbox::Inbox;
+use crate::frame::whole::Whole;
 use crate::queue::QueueId;
 
 /// The memory for merging, which the rounds share.
@@ -44,17 +45,23 @@ impl Next {
 }
 
 impl Merge {
+    /// Begins the round that began at `start`. Call [`records`](Self::records) next.
+    pub(crate) fn begin(&mut self, inboxes: &[Inbox], start: UnixTime) {
+        let next = (0..inboxes.len()).filter_map(|at| Next::of(inboxes, at, start)).map(Reverse);
+        self.next.clear();
+        self.next.extend(next);
+    }
+
     /// Calls `write` for the records that may be written in the round that began at `start`, each
-    /// with its time and its queue.
+    /// with its time and its queue, and made whole by `whole`. If `write` returns `true`, returns
+    /// `true` too, and a later call continues with the next record.
     pub(crate) fn records(
         &mut self,
         inboxes: &mut [Inbox],
         start: UnixTime,
-        mut write: impl FnMut(&[u8], UnixTime, QueueId),
-    ) {
-        let next = (0..inboxes.len()).filter_map(|at| Next::of(inboxes, at, start)).map(Reverse);
-        self.next.clear();
-        self.next.extend(next);
+        whole: &mut Whole,
+        mut write: impl FnMut(&[u8], UnixTime, QueueId) -> bool,
+    ) -> bool {
         while let Some(Reverse(mut next)) = self.next.pop() {
             let at = next.inbox;
             let queue = inboxes[at].queue_id();
@@ -63,8 +70,13 @@ impl Merge {
             loop {
                 // `take_next` counts the record as passed on. So if `write` panics, the record is
                 // not passed on a second time.
-                if let Some(record) = inboxes[at].take_next() {
-                    write(record, next.time, queue);
+                let mut is_over = false;
+                if let Some(record) = inboxes[at].take_next(whole) {
+                    is_over = write(record, next.time, queue);
+                }
+                if is_over {
+                    self.next.extend(Next::of(inboxes, at, start).map(Reverse));
+                    return true;
                 }
                 let Some(following) = Next::of(inboxes, at, start) else { break };
                 if self.next.peek().is_some_and(|Reverse(other)| *other < following) {
@@ -74,5 +86,6 @@ impl Merge {
                 next = following;
             }
         }
+        false
     }
 }

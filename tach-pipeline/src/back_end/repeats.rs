@@ -59,6 +59,15 @@ impl Repeats {
         })
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) const fn counted(&self) -> Option<Dropped> {
+        self.repeated
+    }
+
     pub(super) const fn are_counted(&self) -> bool {
         self.repeated.is_some()
     }

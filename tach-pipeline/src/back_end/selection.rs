@@ -9,6 +9,12 @@ use super::repeats::Repeats;
 use crate::filter::Filters;
 use crate::frame::Frame;
 use crate::report;
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+use crate::stats::Dropped;
 
 /// Why a record is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +91,18 @@ impl Selection {
             }
         }
         pass_on(&record, time, Selected::Written);
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns how often the last record was repeated, and from when to when, if that is not
+    /// written yet.
+    pub(crate) fn repeats(&self) -> Option<(u64, UnixTime, UnixTime)> {
+        let Dropped { count, from, to } = self.repeats.as_ref()?.counted()?;
+        Some((count, from, to))
     }
 
     /// Writes how often the last record was repeated, if `is_asked` or if the count is due.

@@ -1,6 +1,8 @@
 //! The back end's code for spans. Assembles spans from their records, collects their durations, and
 //! passes the spans to the flight recorder and to the sinks.
 
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod kept;
 #[cfg(feature = "otlp")]
 mod sent;
 #[cfg(not(feature = "otlp"))]
@@ -11,6 +13,12 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+pub(super) use self::kept::Kept;
 pub(crate) use self::sent::Sent;
 use super::cause::Cause;
 use crate::flight::Recorder;
@@ -22,6 +30,7 @@ use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::spans::span::{MOST_EVENTS, Span};
 use crate::spans::traces::{Round, Traces};
+use crate::survive::Store;
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
@@ -45,6 +54,22 @@ impl Spans {
             shared.spans.durations.is_some(),
         );
         Self { shared, traces, recorder, sent }
+    }
+
+    /// Keeps a list of what waits, for the pipeline's file.
+    pub(super) fn keep(&mut self, store: &Arc<Store>) {
+        #[cfg(all(
+            feature = "survive",
+            any(target_os = "linux", windows),
+            target_pointer_width = "64"
+        ))]
+        {
+            self.traces.keep();
+            self.sent.keep();
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.keep(store);
+        }
     }
 
     pub(super) fn begin_round(&mut self) {

@@ -170,7 +170,8 @@ impl Flush {
                     .filter(|&(sink, counts)| is_late(sink, counts))
                     .map(|(_, counts)| counts.shown())
                     .collect();
-                return Err(Error::timed_out(timeout, &late));
+                // The wait may have ended early, where only sinks were left that stall.
+                return Err(Error::timed_out(waited(start.elapsed(), timeout), &late));
             }
             let pause = if is_end { left.min(BETWEEN_LOOKS) } else { left };
             state = self.changed.wait(state, pause);
@@ -217,6 +218,16 @@ impl Flush {
     pub(crate) fn has_ended(&self) -> bool {
         self.state.lock().ended
     }
+}
+
+/// Returns the time of a wait, as an error names it: in whole milliseconds if it took one, at most
+/// `timeout`.
+pub(crate) fn waited(elapsed: Duration, timeout: Duration) -> Duration {
+    let named = match u64::try_from(elapsed.as_millis()) {
+        Ok(0) => elapsed,
+        milliseconds => Duration::from_millis(milliseconds.unwrap_or(u64::MAX)),
+    };
+    named.min(timeout)
 }
 
 #[cfg(test)]
@@ -273,7 +284,8 @@ mod tests {
         assert!(flush.wait(number, Why::ProcessEnds, short, &counts).is_err());
         assert!(start.elapsed() >= short);
         flush.passed_on(number);
-        assert!(flush.wait(number, Why::ProcessEnds, Duration::MAX, &counts).is_err());
+        let error = flush.wait(number, Why::ProcessEnds, Duration::MAX, &counts).unwrap_err();
+        assert!(!error.to_string().contains(&format!("{:?}", Duration::MAX)), "{error}");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::sync::{Arc, Weak};
 
 use super::Channel;
 use crate::frame::{Buffer, Scratch};
+#[cfg(feature = "tracing")]
+use crate::frame::{Callsite, Callsites, Code};
 use crate::queue::Sender;
 
 /// How many buffers a thread keeps for nested calls. A call is nested if a value logs while it is
@@ -19,6 +21,8 @@ thread_local! {
             spares: RefCell::new(Vec::new()),
             queues: RefCell::new(Vec::new()),
             is_silent: Cell::new(false),
+            #[cfg(feature = "tracing")]
+            callsites: RefCell::new(Callsites::new()),
         }
     };
 }
@@ -35,6 +39,8 @@ struct Local {
     /// Whether all records of the thread are dropped. `queues` is borrowed at the same time, so
     /// that a call has to read this flag only if it finds `queues` borrowed.
     is_silent: Cell<bool>,
+    #[cfg(feature = "tracing")]
+    callsites: RefCell<Callsites>,
 }
 
 /// The thread's queue in one channel. The queue ends when the thread ends.
@@ -65,11 +71,49 @@ fn address(channel: &Channel) -> usize {
 pub(crate) fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
     let mut scratch = take_scratch();
     write(&mut scratch);
-    let logged = LOCAL.try_with(|local| local.push(channel, scratch.record()));
+    let logged = LOCAL.try_with(|local| local.push(channel, &mut scratch));
     // If the thread is ending, its thread-local memory was dropped. Use the common queue then.
-    let is_pushed = logged.unwrap_or_else(|_| channel.push_common(scratch.record()));
+    let is_pushed = logged.unwrap_or_else(|_| channel.push_common(&mut scratch));
     give_back(scratch);
     is_pushed
+}
+
+/// Logs a record of these words. Returns whether the record was added to a queue.
+#[cfg(feature = "tracing")]
+#[expect(clippy::inline_always, reason = "the words are in registers")]
+#[inline(always)]
+pub(crate) fn log_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
+    let pushed = LOCAL.try_with(|local| local.push_words(channel, record));
+    // A copy, so that the words need no place in memory on the other way.
+    pushed.ok().flatten().unwrap_or_else(|| log_copy(channel, &{ *record }))
+}
+
+#[cfg(feature = "tracing")]
+#[cold]
+fn log_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
+    log(channel, |scratch| scratch.copy(record))
+}
+
+/// Returns the code of a callsite, or `None` if a record must contain its texts.
+#[cfg(feature = "tracing")]
+#[inline]
+pub(crate) fn code(callsite: Callsite) -> Option<Code> {
+    known_code(callsite).or_else(|| learned_code(callsite))
+}
+
+/// Returns the code of a callsite, if the thread knows it.
+#[cfg(feature = "tracing")]
+#[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+#[inline(always)]
+pub(crate) fn known_code(callsite: Callsite) -> Option<Code> {
+    let code = LOCAL.try_with(|local| local.callsites.try_borrow().ok()?.at_once(callsite));
+    code.ok().flatten()
+}
+
+#[cfg(feature = "tracing")]
+#[cold]
+fn learned_code(callsite: Callsite) -> Option<Code> {
+    LOCAL.try_with(|local| local.callsites.try_borrow_mut().ok()?.code(callsite)).ok().flatten()
 }
 
 /// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of
@@ -142,16 +186,28 @@ impl Local {
     /// Pushes a record that is logged while the queues are borrowed, unless the thread's records
     /// are dropped.
     #[cold]
-    fn push_borrowed(&self, channel: &Channel, record: &mut Buffer) -> bool {
-        !self.is_silent.get() && channel.push_nested(record)
+    fn push_borrowed(&self, channel: &Channel, scratch: &mut Scratch) -> bool {
+        !self.is_silent.get() && channel.push_nested(scratch)
+    }
+
+    /// Pushes a record of these words, unless the thread has no queue in the channel, or the queues
+    /// are borrowed.
+    #[cfg(feature = "tracing")]
+    #[expect(clippy::inline_always, reason = "the words are in registers")]
+    #[inline(always)]
+    fn push_words<const N: usize>(&self, channel: &Channel, record: &[u64; N]) -> Option<bool> {
+        let mut queues = self.queues.try_borrow_mut().ok()?;
+        let lent = queues.iter_mut().find(|lent| lent.address == address(channel))?;
+        Some(channel.push_words(lent.sender.as_mut()?, record))
     }
 
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn push(&self, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
+    fn push(&self, channel: &Arc<Channel>, scratch: &mut Scratch) -> bool {
         let Ok(mut queues) = self.queues.try_borrow_mut() else {
-            return self.push_borrowed(channel, record);
+            return self.push_borrowed(channel, scratch);
         };
+        let record = scratch.record();
         let known = queues.iter_mut().find(|lent| lent.address == address(channel));
         match known.and_then(|lent| lent.sender.as_mut()) {
             Some(sender) => channel.push(sender, record),
@@ -167,7 +223,7 @@ fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -
         return false;
     }
     queues.retain(|lent| lent.owner.strong_count() > 0);
-    let mut sender = channel.queues.new_queue();
+    let mut sender = channel.new_queue();
     let is_pushed = channel.push(&mut sender, record);
     // Most threads log to one pipeline only, so reserve memory for one queue.
     queues.reserve_exact(1);

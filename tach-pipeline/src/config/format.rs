@@ -41,10 +41,7 @@ pub(super) struct BunyanKeys {
     deny_unknown_fields,
     expecting = "a table with the keys of the format, such as `digits`"
 )]
-#[cfg_attr(
-    feature = "local-time",
-    expect(clippy::struct_excessive_bools, reason = "each is the name of a method")
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is the name of a method")]
 pub(super) struct LineKeys {
     #[serde(deserialize_with = "read::number")]
     digits: Option<usize>,
@@ -54,6 +51,7 @@ pub(super) struct LineKeys {
     local_time: bool,
     without_time: bool,
     without_level: bool,
+    without_target: bool,
     ids: Option<bool>,
     without_ids: bool,
     #[serde(deserialize_with = "read::number")]
@@ -219,6 +217,7 @@ impl LineKeys {
         let line = turn_on(line, self.local_time, Line::local_time);
         let line = turn_on(line, self.without_time, Line::without_time);
         let line = turn_on(line, self.without_level, Line::without_level);
+        let line = turn_on(line, self.without_target, Line::without_target);
         let line = match switch(self.ids, self.without_ids) {
             Some(true) => line.ids(),
             Some(false) => line.without_ids(),
@@ -262,8 +261,8 @@ mod tests {
         let cases = [
             ("digits = 3\ntarget_width = 20", Line::new().digits(3).target_width(20)),
             (
-                "without_time = true\nwithout_level = true",
-                Line::new().without_time().without_level(),
+                "without_time = true\nwithout_level = true\nwithout_target = true",
+                Line::new().without_time().without_level().without_target(),
             ),
             ("offset = '+01:00'", Line::new().offset("+01:00".parse().unwrap())),
             ("offset = 'Z'", Line::new().offset(Offset::UTC)),

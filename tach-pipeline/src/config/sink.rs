@@ -72,7 +72,7 @@ impl TryFrom<SinkKeys> for AnySink {
 
     fn try_from(keys: SinkKeys) -> Result<Self, Self::Error> {
         let sink = keys.to.sink(keys.format)?;
-        let sink = set(sink, keys.filter.as_deref(), Sink::filter);
+        let sink = set(sink, keys.filter, Sink::filter);
         let sink = set(sink, keys.stall_timeout, Sink::stall_timeout);
         Ok(Self(set(sink, keys.buffer_bytes, Sink::buffer_bytes)))
     }

@@ -48,6 +48,10 @@ impl fmt::Display for Cause {
     }
 }
 
+/// How many processes in a row may be killed while they write the file of one that has ended.
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+const TRIES: u64 = 16;
+
 pub(crate) struct Files {
     /// The path of the folder, with all links resolved.
     folder: PathBuf,
@@ -73,18 +77,18 @@ impl Files {
     /// If that fails. Then no dump could be written to the folder later.
     pub(super) fn probe(&self) -> io::Result<()> {
         let folder = open(&self.folder)?;
-        let mut name = self.name(UnixTime::now(), 0);
+        let mut name = self.name(UnixTime::now(), process::id().into(), 0);
         name.push(PARTIAL);
         let own = Entry::of(&folder.create_new(&name, &Access::at_most(FILE_MODE))?)?;
         folder.remove_own(&name, &own)
     }
 
     /// Returns the name of a file that is written at `time`.
-    fn name(&self, time: UnixTime, number: u64) -> OsString {
+    fn name(&self, time: UnixTime, process: u64, number: u64) -> OsString {
         // Windows forbids colons in names.
         let time = format!("{time:.6}").replace(':', "-");
         let (prefix, extension) = (prefix(), self.format.extension);
-        OsString::from(format!("{prefix}{time}-{}-{number}.{extension}", process::id()))
+        OsString::from(format!("{prefix}{time}-{process}-{number}.{extension}"))
     }
 
     /// Returns whether a file may be written now for a cause. If so, begins the next pause.
@@ -111,10 +115,33 @@ impl Files {
     ///
     /// If the folder can't be created, or the file can't be written.
     pub(crate) fn write(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
-        let folder = open(&self.folder)?;
         // ORDERING: Relaxed: each number is returned once, and publishes nothing.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let name = self.name(snapshot.time(), number);
+        self.write_as(snapshot, process::id().into(), number)
+    }
+
+    /// Writes the file of a process that has ended, and returns its path. A further call for the
+    /// same process replaces the file.
+    ///
+    /// # Errors
+    ///
+    /// See [`write`](Self::write).
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn write_of(&self, snapshot: &Snapshot, process: u64) -> io::Result<PathBuf> {
+        // A process that was killed while it wrote the file has left a partial one.
+        let tries = (0..TRIES).map(|number| self.write_as(snapshot, process, number));
+        let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+        let mut written = tries.skip_while(|written| written.as_ref().is_err_and(is_taken));
+        written.next().unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    fn write_as(&self, snapshot: &Snapshot, process: u64, number: u64) -> io::Result<PathBuf> {
+        let folder = open(&self.folder)?;
+        let name = self.name(snapshot.time(), process, number);
         let mut partial = name.clone();
         partial.push(PARTIAL);
         let file = folder.create_new(&partial, &Access::at_most(FILE_MODE))?;

@@ -286,6 +286,9 @@ impl<'a> Trace<'a> {
             if span.is_unfinished {
                 to_packet.annotation("tach.unfinished", Value::Bool(true));
             }
+            if span.is_incomplete() {
+                to_packet.annotation("tach.incomplete", Value::Bool(true));
+            }
             let mut name = Cow::Borrowed(start.name);
             let last = span.last_values();
             for (at, item) in span.items().enumerate() {
@@ -399,5 +402,43 @@ fn site<'a>(span: &Span<'a>) -> Site<'a> {
     match span.items().next() {
         Some(Part::Part(part)) => part.site(),
         _ => Site::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::flight::ring::Ring;
+    use crate::frame::{Scratch, Time, Writer};
+    use crate::ids::SpanContext;
+    use crate::level::Level;
+    use crate::spans::span::Dropped;
+
+    #[test]
+    fn a_span_that_may_lack_parts_has_a_mark() {
+        let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
+        let context = SpanContext { trace: 1, span: 1, is_sampled: true };
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        for (has_end, is_more) in [(true, false), (false, false), (true, true)] {
+            let mut ring = Ring::new(64 * 1024, Duration::MAX);
+            ring.span(&Span {
+                context,
+                start: UnixTime::EPOCH,
+                end: UnixTime::EPOCH,
+                is_unfinished: false,
+                records: scratch.written(),
+                has_values: false,
+                has_end,
+                is_on_one_thread: true,
+                dropped: Dropped { is_more, ..Dropped::default() },
+                redacted: &[],
+            });
+            let mut written = Vec::new();
+            write(&Snapshot::new(&ring, UnixTime::EPOCH, Arc::default()), &mut written).unwrap();
+            let is_marked = String::from_utf8_lossy(&written).contains("tach.incomplete");
+            assert_eq!(is_marked, !has_end || is_more, "{has_end}, {is_more}");
+        }
     }
 }

@@ -5,7 +5,6 @@ use core::mem;
 use core::panic::AssertUnwindSafe;
 use std::panic;
 use std::sync::{Arc, Weak};
-use std::thread;
 
 use tach_core::UnixTime;
 
@@ -15,21 +14,29 @@ use super::snapshot::Snapshot;
 use super::writing::Begun;
 use super::{Flight, FlightRecorder};
 use crate::channel::Progress;
+use crate::host;
 use crate::incident::{Incident, Reporter};
 use crate::spans::slow::Slow;
 use crate::spans::span::Span;
 
 pub(crate) struct Recorder {
-    flight: Arc<Flight>,
+    pub(super) flight: Arc<Flight>,
     progress: Arc<Progress>,
-    ring: Ring,
+    pub(super) ring: Ring,
     slow: Slow,
     /// Whether a span was slow in this round.
     was_slow: bool,
-    redacted: Arc<[String]>,
+    pub(super) redacted: Arc<[String]>,
     /// Upgrades as long as a thread writes a file and reports it.
     writing: Weak<()>,
-    reporter: Reporter,
+    pub(super) reporter: Reporter,
+    /// `None` if the items don't outlive the process.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) kept: Option<crate::survive::Recording>,
 }
 
 impl Recorder {
@@ -49,19 +56,29 @@ impl Recorder {
             redacted: redacted.into(),
             writing: Weak::new(),
             reporter,
+            #[cfg(all(
+                feature = "survive",
+                any(target_os = "linux", windows),
+                target_pointer_width = "64"
+            ))]
+            kept: None,
         }
     }
 
     /// Keeps the record of an event.
     #[inline]
     pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
-        self.ring.event(record, time);
+        if self.ring.event(record, time) {
+            self.keep_event(record.len());
+        }
     }
 
     /// Keeps a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         if !span.is_unfinished {
-            self.ring.span(span);
+            if self.ring.span(span) {
+                self.keep_span();
+            }
             self.was_slow |= self.slow.has(span);
         }
     }
@@ -95,7 +112,7 @@ impl Recorder {
         let Some(files) = &self.flight.files else { return };
         let begun = flight.writing.begin();
         self.writing = Arc::downgrade(&thread);
-        let started = thread::Builder::new().name("tach-flight".to_owned()).spawn(move || {
+        let started = host::spawn("tach-flight", move || {
             progress.waker.mark_thread();
             // A panic of the user's function must not end the process.
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| {

@@ -22,9 +22,9 @@ const LEAST_BLOCK_BYTES: usize = 4 * 1024;
 /// The records of events and spans.
 #[derive(Clone, Default)]
 pub(crate) struct Block {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// The spans, with the places of their records in the block.
-    spans: Vec<Kept>,
+    pub(super) spans: Vec<Kept>,
     /// The latest time of an item: when an event happened, or when a span ended.
     last: Option<UnixTime>,
 }
@@ -113,19 +113,23 @@ impl Ring {
         }
     }
 
-    /// Keeps the record of an event.
-    pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
-        if self.make_room(record.len()) {
+    /// Keeps the record of an event. Returns `false` if the record is too long.
+    pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) -> bool {
+        let has_room = self.make_room(record.len());
+        if has_room {
             self.current.add_event(record, time);
         }
+        has_room
     }
 
-    /// Keeps a span that has ended.
-    pub(crate) fn span(&mut self, span: &Span<'_>) {
-        if self.make_room(span.parts().map(<[u8]>::len).sum()) {
+    /// Keeps a span that has ended. Returns `false` if its records are too long.
+    pub(crate) fn span(&mut self, span: &Span<'_>) -> bool {
+        let has_room = self.make_room(span.parts().map(<[u8]>::len).sum());
+        if has_room {
             self.make_room_for_span();
             self.current.add_span(span);
         }
+        has_room
     }
 
     /// Forgets the blocks that are too old, and frees their memory.
@@ -150,6 +154,26 @@ impl Ring {
     /// Returns how much memory the ring may take.
     pub(super) fn most(&self) -> usize {
         self.most
+    }
+
+    /// Returns how long ago an item may have happened.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) const fn max_age(&self) -> Duration {
+        self.max_age
+    }
+
+    /// Returns the block that is being filled.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) const fn newest(&self) -> &Block {
+        &self.current
     }
 
     /// Returns the blocks, the oldest first.
@@ -314,7 +338,9 @@ mod tests {
         let mut ring = Ring::new(256 * 1024, Duration::MAX);
         let event = record(1, 100 - HEAD);
         let again = |ring: &mut Ring| {
-            (0..10_000).for_each(|number| ring.event(&event, UnixTime::from_nanos(number)));
+            for number in 0..10_000 {
+                ring.event(&event, UnixTime::from_nanos(number));
+            }
         };
         again(&mut ring);
         let allocated = allocation_counter::measure(|| again(&mut ring));

@@ -34,7 +34,7 @@ impl Snapshot {
     /// Adds a span. All added spans together may take as much memory as the ring. If they need
     /// more, the spans that were added first are forgotten.
     pub(crate) fn add(&mut self, span: &Span<'_>) {
-        self.waiting.span(span);
+        let _is_too_long = self.waiting.span(span);
     }
 
     /// Returns when the snapshot was made.
@@ -70,7 +70,7 @@ mod tests {
         let mut ring = Ring::new(MOST, Duration::MAX);
         let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
         let context = SpanContext { trace: 1, span: 1, is_sampled: true };
-        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, None).end();
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
         let mut span = Span {
             context,
             start: UnixTime::EPOCH,

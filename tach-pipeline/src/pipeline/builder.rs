@@ -8,6 +8,15 @@ mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "builder/no_spans.rs"]
 mod spans;
+#[cfg(not(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+)))]
+#[path = "builder/no_survival.rs"]
+mod survival;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod survival;
 
 use core::fmt;
 use core::mem;
@@ -20,6 +29,7 @@ use tach_core::Clock;
 use self::spans::{Files, SpanOptions};
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
+use crate::back_end::survival::Survival;
 use crate::channel::Channel;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -35,6 +45,7 @@ use crate::queue::{WhenFull, barrier};
 use crate::shared::{FLUSH_TIMEOUT, Shared, Urgent};
 use crate::sink::all::{Opened, Sinks};
 use crate::sink::{Patience, Sink};
+use crate::survive::Store;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -78,6 +89,7 @@ pub struct Builder {
     on_incident: Option<OnIncident>,
     record_bytes: usize,
     spans: SpanOptions,
+    survival: survival::Options,
 }
 
 impl Pipeline {
@@ -115,6 +127,7 @@ impl Builder {
             on_incident: None,
             record_bytes: RECORD_BYTES,
             spans: SpanOptions::default(),
+            survival: survival::Options::default(),
         }
     }
 
@@ -148,19 +161,22 @@ impl Builder {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn build(mut self) -> Result<Guard, Error> {
-        let Checked { levels, kept, opened, files } = self.checked()?;
+        let Checked { levels, kept, mut opened, files } = self.checked()?;
         let mut reporter = Reporter::new(self.on_incident.take());
         for error in &self.environment.faults {
             reporter.report(&Incident::Environment { error });
         }
         frame::set_up();
         barrier::set_up();
+        let survival = self.survival.open(&mut opened, &mut reporter)?;
+        let store = survival.as_ref().and_then(Survival::store);
         let filters =
             Filters::new(levels, kept, opened.levels().chain(self.spans.recorded()).collect());
-        let shared = self.shared(filters, &opened, files);
+        let shared = self.shared(filters, &opened, files, store);
         let takers = shared.filters.takers();
-        let sinks = Sinks::start(opened, takers, reporter.clone(), &shared.channel.progress)?;
-        self.start_back_end(&shared, sinks, reporter)?;
+        let progress = &shared.channel.progress;
+        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, store)?;
+        self.start_back_end(&shared, sinks, survival, reporter)?;
         exit::flush_at_exit(&shared, self.at_exit);
         self.spans.dump_on_panic(&shared);
         // Such a panic runs no functions of the exit.
@@ -195,17 +211,25 @@ impl Builder {
         };
         let sinks = mem::take(&mut self.sinks);
         let opened = Opened::new(sinks, patience, self.record_bytes, &mut faults);
+        let mut opened = opened;
+        self.survival.check(&mut opened, &mut faults);
         faults.into_result()?;
         let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Off));
         Ok(Checked { levels, kept, opened, files })
     }
 
     /// Creates the state that callers and the back end share.
-    fn shared(&mut self, filters: Filters, opened: &Opened, files: Option<Files>) -> Arc<Shared> {
-        let limits = self.rate_limit.map(Limits::new);
+    fn shared(
+        &mut self,
+        filters: Filters,
+        opened: &Opened,
+        files: Option<Files>,
+        store: Option<&Arc<Store>>,
+    ) -> Arc<Shared> {
+        let limits = self.rate_limit.map(|most| Limits::new(most).in_file(store));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
-        let channel = Channel::new(self.queue_bytes, self.when_full, opened.counts());
+        let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), store);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
         if let Some((level, timeout)) = self.flush_on {
             let least = level.to_level_filter();
@@ -221,13 +245,15 @@ impl Builder {
         &mut self,
         shared: &Arc<Shared>,
         sinks: Sinks,
+        survival: Option<Survival>,
         reporter: Reporter,
     ) -> Result<(), Error> {
         let records = self.backtrace.as_ref().map_or(0, |(_, records)| *records);
         let redacted = mem::take(&mut self.redacted);
         let selection = Selection::new(records, self.is_collapsing, redacted);
         let spans = self.spans.start(shared, &sinks, selection.redacted(), reporter);
-        let back_end = BackEnd::new(Arc::clone(shared), selection, spans, sinks, self.interval);
+        let shared = Arc::clone(shared);
+        let back_end = BackEnd::new(shared, selection, spans, sinks, survival, self.interval);
         host::spawn("tach-pipeline", || back_end.run()).map_err(Error::thread)?;
         Ok(())
     }
@@ -262,6 +288,7 @@ impl fmt::Debug for Builder {
             .field("flush_on", &self.flush_on)
             .field("record_bytes", &self.record_bytes)
             .field("spans", &self.spans)
+            .field("survival", &self.survival)
             .finish_non_exhaustive()
     }
 }

@@ -44,10 +44,18 @@ pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
 extern "C" fn flush_all() {
     let Some(all) = PIPELINES.load_full() else { return };
     let start = Instant::now();
+    let living = |pipeline: &Weak<Shared>, process: u32| {
+        pipeline.upgrade().filter(|_| process == process::id())
+    };
+    for AtExit { pipeline, process, .. } in all.iter() {
+        if let Some(pipeline) = living(pipeline, *process) {
+            pipeline.channel.exits();
+        }
+    }
     for AtExit { pipeline, process, timeout } in all.iter() {
         // All pipelines share the time, so stalled sinks delay the exit once.
         let left = timeout.saturating_sub(start.elapsed());
-        if let Some(pipeline) = pipeline.upgrade().filter(|_| *process == process::id()) {
+        if let Some(pipeline) = living(pipeline, *process) {
             if !pipeline.channel.is_given_up.is_on() && pipeline.flush_at_end(left).is_err() {
                 pipeline.channel.print_left();
             }

@@ -73,6 +73,10 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let shared = self.pipeline.shared();
         let _set_by_another_guard = shared.channel.leave_timeout.set(self.timeout);
+        // Where nothing is called at the exit, this is the end of the process.
+        if cfg!(not(unix)) {
+            shared.channel.exits();
+        }
         shared.leave(self.timeout);
     }
 }

@@ -59,6 +59,7 @@ fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<()> {
         for signal in signals.forever() {
             // Without a pipeline left, nothing is queued.
             if let Some(pipeline) = Weak::upgrade(&pipeline) {
+                pipeline.channel.exits();
                 if pipeline.flush_at_end(timeout).is_err() {
                     pipeline.channel.print_left();
                 }

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::frame;
+use crate::frame::{self, ThisThread};
 use crate::queue::pool::Pool;
 use crate::queue::{Queue, Queued, Sender};
+use crate::survive::Store;
 use crate::sync::{Length, Lock, Mirrored};
 
 /// The longest list of changes whose memory is kept.
@@ -33,13 +34,34 @@ impl Length for Changes {
 
 impl Queues {
     /// Creates the state for queues of `capacity` bytes.
+    #[cfg(test)]
     pub(crate) fn new(capacity: usize) -> Self {
-        let pool = Arc::new(Pool::new(capacity.min(frame::LONGEST)));
+        Self::in_file(capacity, None)
+    }
+
+    /// Creates the state for queues of `capacity` bytes, whose rings are in `store` if there is
+    /// one.
+    pub(crate) fn in_file(capacity: usize, store: Option<&Arc<Store>>) -> Self {
+        let pool = Arc::new(Pool::new(capacity.min(frame::LONGEST), store));
         Self { pool, changes: Mirrored::default(), all: Lock::default() }
     }
 
-    pub(crate) fn new_queue(&self) -> Sender {
-        let sender = Sender::new(&self.pool);
+    /// Notes in the file that the process ends by itself.
+    pub(crate) fn exits(&self) {
+        if let Some(store) = self.pool.store() {
+            store.exits();
+        }
+    }
+
+    /// Returns whether a new queue is in the file, if there is one. Returns `false` only if it
+    /// would be once the back end has read other queues.
+    pub(crate) fn has_ring(&self) -> bool {
+        self.pool.has_ring()
+    }
+
+    /// Creates the queue of a thread.
+    pub(crate) fn new_queue(&self, thread: ThisThread) -> Sender {
+        let sender = Sender::new(&self.pool, thread);
         self.changes.change(|changes| changes.new.push(Arc::clone(sender.queue())));
         let mut all = self.all.lock();
         if all.len() == all.capacity() {

@@ -1,7 +1,10 @@
 //! Rings for the queues of one pipeline. A thread that needs more room takes a ring, and the back
 //! end returns the ring after it was read.
 
-use super::ring::{Consumer, OVERHEAD, Producer, WORD, ring};
+use std::sync::Arc;
+
+use super::ring::{Consumer, OVERHEAD, Part, Producer, WORD, ring, ring_in};
+use crate::survive::{RingMemory, RingPart, Store};
 use crate::sync::Lock;
 
 /// The size of the first ring of a queue, so that the ring takes two pages. A thread that logs
@@ -12,6 +15,8 @@ const LARGE: usize = 32 * 1024 - OVERHEAD;
 /// The fewest rings of a full queue. A ring that is partly read takes no new records, and with
 /// fewer rings it would be too large a part of the queue.
 const FEWEST: usize = 4;
+/// The unit of the rings of a file.
+pub(super) const PAGE: usize = 4096;
 /// The pool does not free unused rings of a size if fewer bytes than this would be left.
 const KEPT: usize = 128 * 1024;
 
@@ -26,6 +31,8 @@ pub(super) struct Pool {
     pub(super) large: Rings,
     /// How many rings a queue may have.
     most: usize,
+    /// The file that has the rings, if they are to outlive the process.
+    store: Option<Arc<Store>>,
 }
 
 /// Rings of one size.
@@ -33,6 +40,7 @@ pub(super) struct Rings {
     /// The bytes of each ring.
     bytes: usize,
     unused: Lock<Unused>,
+    store: Option<Arc<Store>>,
 }
 
 #[derive(Default)]
@@ -43,11 +51,28 @@ struct Unused {
 }
 
 impl Pool {
-    /// Creates a pool for queues of `capacity` bytes.
-    pub(super) fn new(capacity: usize) -> Self {
+    /// Creates a pool for queues of `capacity` bytes, whose rings are in `store` if there is one.
+    pub(super) fn new(capacity: usize, store: Option<&Arc<Store>>) -> Self {
         let most = capacity.div_ceil(LARGE).max(FEWEST);
         let large = capacity.div_ceil(most).next_multiple_of(WORD);
-        Self { small: Rings::new(large.min(SMALL)), large: Rings::new(large), most }
+        let rings = |bytes| Rings::new(bytes, store);
+        Self {
+            small: rings(large.min(SMALL)),
+            large: rings(large),
+            most,
+            store: store.map(Arc::clone),
+        }
+    }
+
+    /// Returns the file that has the rings.
+    pub(super) const fn store(&self) -> Option<&Arc<Store>> {
+        self.store.as_ref()
+    }
+
+    /// Returns a ring for one record of `bytes` bytes, longer than all others, if rings are in a
+    /// file.
+    pub(super) fn long(&self, bytes: usize) -> Option<Ends> {
+        self.store.as_ref().map(|store| new(bytes, Some(store)))
     }
 
     /// Returns how many bytes a queue may hold.
@@ -55,10 +80,29 @@ impl Pool {
         self.most * self.large.bytes
     }
 
+    /// Returns whether a new queue's ring will be in the file, if there is one, or the file never
+    /// has room again.
+    pub(super) fn has_ring(&self) -> bool {
+        let Some(store) = &self.store else { return true };
+        !self.small.unused.lock().rings.is_empty() || store.has_ring(self.small.bytes + OVERHEAD)
+    }
+
     pub(super) fn give_back(&self, ends: Ends) {
+        if self.store.is_some() && !ends.producer.is_in_file() {
+            // The next ring may be in the file.
+            return;
+        }
+        let capacity = ends.producer.capacity();
         // If a queue is short, both sizes are equal. Then all rings count as large.
-        let is_large = ends.producer.capacity() == self.large.bytes;
-        if is_large { &self.large } else { &self.small }.unused.lock().rings.push(ends);
+        let rings = if is_for(self.large.bytes, capacity) {
+            &self.large
+        } else if is_for(self.small.bytes, capacity) {
+            &self.small
+        } else {
+            // A ring for a long record. Its part of the file is free for the next one.
+            return;
+        };
+        rings.unused.lock().rings.push(ends);
     }
 
     /// Frees the rings that nobody needed since the last call.
@@ -68,9 +112,38 @@ impl Pool {
     }
 }
 
+/// Returns whether a ring of `capacity` bytes is one of those for `bytes` bytes. In a file, a ring
+/// takes whole pages.
+fn is_for(bytes: usize, capacity: usize) -> bool {
+    (bytes..bytes + PAGE).contains(&capacity)
+}
+
+/// Creates a ring, in a file if that has room.
+fn new(bytes: usize, store: Option<&Arc<Store>>) -> Ends {
+    let (producer, consumer) = match store.and_then(|store| store.ring(bytes + OVERHEAD)) {
+        Some(RingMemory { memory, part }) => ring_in(Box::new(part), memory),
+        None => ring(bytes),
+    };
+    Ends { producer, consumer }
+}
+
+impl Part for RingPart {
+    fn number(&self) -> u32 {
+        Self::number(self)
+    }
+
+    fn file(&self) -> Arc<dyn Send + Sync> {
+        Self::file(self)
+    }
+
+    fn belongs_to(&self, queue: u64, place: u64, thread: (u64, &str)) {
+        Self::belongs_to(self, queue, place, thread);
+    }
+}
+
 impl Rings {
-    fn new(bytes: usize) -> Self {
-        Self { bytes, unused: Lock::default() }
+    fn new(bytes: usize, store: Option<&Arc<Store>>) -> Self {
+        Self { bytes, unused: Lock::default(), store: store.map(Arc::clone) }
     }
 
     /// Returns the bytes of each ring.
@@ -83,10 +156,7 @@ impl Rings {
         let ends = unused.rings.pop();
         unused.fewest = unused.fewest.min(unused.rings.len());
         drop(unused);
-        ends.unwrap_or_else(|| {
-            let (producer, consumer) = ring(self.bytes);
-            Ends { producer, consumer }
-        })
+        ends.unwrap_or_else(|| new(self.bytes, self.store.as_ref()))
     }
 
     fn trim(&self) {
@@ -121,7 +191,7 @@ mod tests {
     #[test]
     fn rings_have_the_capacity_between_them() {
         for capacity in [4096, 4104, 20_000, 256 * 1024, 100_000_000] {
-            let pool = Pool::new(capacity);
+            let pool = Pool::new(capacity, None);
             pool.give_back(pool.large.take());
             assert_eq!(pool.large.unused.lock().rings.len(), 1, "it is found again");
             let in_all = pool.large.bytes() * pool.most();
@@ -133,7 +203,7 @@ mod tests {
 
     #[test]
     fn rings_that_nobody_needed_are_freed() {
-        let pool = Pool::new(256 * 1024);
+        let pool = Pool::new(256 * 1024, None);
         for rings in [&pool.small, &pool.large] {
             let kept = KEPT / rings.bytes();
             let unused = || rings.unused.lock().rings.len();

@@ -5,14 +5,32 @@ mod words;
 
 use std::sync::Arc;
 
+pub(crate) use self::words::OVERHEAD;
+pub(super) use self::words::WORD;
 use self::words::Words;
-pub(super) use self::words::{OVERHEAD, WORD};
 // `cargo xtask loom` compiles this file and its folder alone.
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The memory that both ends share.
 struct Ring {
+    /// Before the words, so that it is dropped before they are unmapped.
+    part: Option<Box<dyn Part>>,
     words: Words,
+    /// After the words, so that the file is removed when no ring of it is mapped.
+    _file: Option<Arc<dyn Send + Sync>>,
+}
+
+/// The part of a file that the memory of a ring is.
+pub(super) trait Part: Send + Sync {
+    /// Returns the number of the part.
+    fn number(&self) -> u32;
+
+    /// Returns what removes the file when it is dropped.
+    fn file(&self) -> Arc<dyn Send + Sync>;
+
+    /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
+    /// thread.
+    fn belongs_to(&self, queue: u64, place: u64, thread: (u64, &str));
 }
 
 impl Ring {
@@ -46,19 +64,55 @@ pub(super) struct Consumer {
     read: usize,
     /// The index of the next word to read.
     at: usize,
+    /// Whether words that were read stay until they are [freed](Held::free).
+    holds: bool,
+}
+
+/// Words that were read and are not free yet.
+pub(super) struct Held {
+    ring: Arc<Ring>,
+    /// The count of words before their end.
+    end: usize,
 }
 
 /// Creates both ends of a queue for `capacity` bytes, rounded down to whole words.
 pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
-    let ring = Arc::new(Ring { words: Words::new(capacity / WORD) });
+    let ring = Arc::new(Ring { part: None, words: Words::new(capacity / WORD), _file: None });
     let free = ring.words.len();
-    let consumer = Consumer { ring: Arc::clone(&ring), read: 0, at: 0 };
+    let consumer = Consumer { ring: Arc::clone(&ring), read: 0, at: 0, holds: false };
     (Producer { ring, written: 0, at: 0, free }, consumer)
+}
+
+/// Creates both ends of a queue in a part of a file, where the words that were read stay until they
+/// are [freed](Held::free). Earlier records in the part must have been freed.
+#[cfg(not(all(test, loom)))]
+pub(super) fn ring_in(part: Box<dyn Part>, memory: memmap2::MmapRaw) -> (Producer, Consumer) {
+    let file = Some(part.file());
+    let ring = Arc::new(Ring { part: Some(part), words: Words::mapped(memory), _file: file });
+    let free = ring.words.len();
+    let written = ring.written().get();
+    ring.read().set(written);
+    let at = written % free;
+    let consumer = Consumer { ring: Arc::clone(&ring), read: written, at, holds: true };
+    (Producer { ring, written, at, free }, consumer)
 }
 
 impl Producer {
     pub(super) fn capacity(&self) -> usize {
         self.ring.words.len() * WORD
+    }
+
+    /// Returns whether the ring is in a file.
+    pub(super) fn is_in_file(&self) -> bool {
+        self.ring.part.is_some()
+    }
+
+    /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
+    /// thread.
+    pub(super) fn belongs_to(&self, queue: u64, place: u64, thread: (u64, &str)) {
+        if let Some(part) = &self.ring.part {
+            part.belongs_to(queue, place, thread);
+        }
     }
 
     /// Returns whether the reader has read all words.
@@ -74,8 +128,9 @@ impl Producer {
         if count > self.free && count > self.look() {
             return false;
         }
+        let (written, words) = self.ring.words.parts();
         let end = self.at + count;
-        self.at = match self.ring.words.get(self.at..end) {
+        self.at = match words.get(self.at..end) {
             Some(words) => {
                 // SAFETY: they are free: the reader has read them, and waits for `written`.
                 unsafe { words::write(words, bytes) };
@@ -85,7 +140,31 @@ impl Producer {
         };
         self.free -= count;
         self.written = self.written.wrapping_add(count);
-        self.ring.written().set(self.written);
+        Count(written).set(self.written);
+        true
+    }
+
+    /// Writes the words of a record if there is room for all of them, and returns whether there
+    /// was.
+    #[cfg(any(test, feature = "tracing"))]
+    #[expect(clippy::inline_always, reason = "the words are in registers")]
+    #[inline(always)]
+    pub(super) fn push_words<const N: usize>(&mut self, record: &[u64; N]) -> bool {
+        if N > self.free && N > self.look() {
+            return false;
+        }
+        let (written, words) = self.ring.words.parts();
+        if let Some(words) = words.get(self.at..self.at + N) {
+            for (word, value) in words.iter().zip(record) {
+                word.set(value.to_le_bytes());
+            }
+            self.at += N;
+        } else {
+            self.at = self.write_around(record.map(u64::to_le_bytes).as_flattened());
+        }
+        self.free -= N;
+        self.written = self.written.wrapping_add(N);
+        Count(written).set(self.written);
         true
     }
 
@@ -93,7 +172,8 @@ impl Producer {
     #[cold]
     fn look(&mut self) -> usize {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
-        self.free = self.ring.words.len() - waiting;
+        // In a forked child, the counts of a ring in a file are zero: see `survive::forks`.
+        self.free = self.ring.words.len().saturating_sub(waiting);
         self.free
     }
 
@@ -122,8 +202,20 @@ impl Consumer {
             return false;
         }
         self.copy_next(bytes);
-        self.advance(bytes.len());
+        let frees = !self.is_held();
+        self.advance(bytes.len(), frees);
         true
+    }
+
+    /// Returns whether words that were read are not free yet.
+    pub(super) fn is_held(&self) -> bool {
+        self.holds && self.ring.read().get() != self.read
+    }
+
+    /// Returns what frees the words that were read.
+    pub(super) fn held(&self) -> Option<Held> {
+        let held = || Held { ring: Arc::clone(&self.ring), end: self.read };
+        self.holds.then(held)
     }
 
     /// Copies all bytes of the ring to the end of `bytes`. They stay in the ring.
@@ -141,7 +233,7 @@ impl Consumer {
         words::read(&self.ring.words, second);
     }
 
-    /// Moves all bytes of the ring to the end of `bytes`.
+    /// Moves all bytes of the ring to the end of `bytes`. Frees them, unless the ring is in a file.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>) {
         let waiting = self.waiting();
         let end = &self.ring.words[self.at..];
@@ -150,11 +242,11 @@ impl Consumer {
         unsafe { words::append(&end[..at_end], bytes) };
         // SAFETY: as above.
         unsafe { words::append(&self.ring.words[..waiting / WORD - at_end], bytes) };
-        self.advance(waiting);
+        self.advance(waiting, !self.holds);
     }
 
-    /// Frees the next bytes for the producer.
-    fn advance(&mut self, bytes: usize) {
+    /// Skips the next bytes. If `frees`, the producer may overwrite them.
+    fn advance(&mut self, bytes: usize, frees: bool) {
         debug_assert_eq!(bytes % WORD, 0);
         let count = bytes / WORD;
         self.at += count;
@@ -162,7 +254,23 @@ impl Consumer {
             self.at -= self.ring.words.len();
         }
         self.read = self.read.wrapping_add(count);
-        self.ring.read().set(self.read);
+        if frees {
+            self.ring.read().set(self.read);
+        }
+    }
+}
+
+impl Held {
+    /// Returns the number of the ring's part of the file, and the count of words up to `rest` bytes
+    /// before the end.
+    pub(super) fn position(&self, rest: usize) -> Option<(u32, u64)> {
+        let part = self.ring.part.as_ref()?;
+        Some((part.number(), self.end.wrapping_sub(rest / WORD) as u64))
+    }
+
+    /// Frees the words up to `rest` bytes before the end.
+    pub(super) fn free(&self, rest: usize) {
+        self.ring.read().set(self.end.wrapping_sub(rest / WORD));
     }
 }
 
@@ -199,14 +307,16 @@ mod tests {
     #[derive(Debug, Clone, Copy)]
     enum Act {
         Push(usize),
+        PushWords,
         Read(usize),
         Take,
     }
 
     fn act() -> impl Strategy<Value = Act> {
-        (0_usize..12, 0..3).prop_map(|(words, act)| match act {
+        (0_usize..12, 0..4).prop_map(|(words, act)| match act {
             0 => Act::Push(words),
             1 => Act::Read(words),
+            2 => Act::PushWords,
             _ => Act::Take,
         })
     }
@@ -225,6 +335,13 @@ mod tests {
                         let bytes: Vec<u8> = next.by_ref().take(words * WORD).collect();
                         prop_assert_eq!(producer.push(&bytes), bytes.len() <= free);
                         expected.extend(bytes.into_iter().take_while(|_| words * WORD <= free));
+                    }
+                    Act::PushWords => {
+                        let record = [0; 3].map(|_: u64| u64::from(next.next().unwrap_or(0)));
+                        let is_there = size_of_val(&record) <= free;
+                        prop_assert_eq!(producer.push_words(&record), is_there);
+                        let bytes = record.map(u64::to_le_bytes).concat();
+                        expected.extend(bytes.into_iter().take_while(|_| is_there));
                     }
                     Act::Read(words) => {
                         let mut bytes = vec![0; words * WORD];

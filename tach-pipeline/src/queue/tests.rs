@@ -6,11 +6,11 @@ use tach_core::UnixTime;
 
 use super::*;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Scratch, Time, Writer};
+use crate::frame::{Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 
 fn pool(capacity: usize) -> Arc<Pool> {
-    Arc::new(Pool::new(capacity))
+    Arc::new(Pool::new(capacity, None))
 }
 
 /// Returns a record of about `length` bytes.
@@ -55,7 +55,7 @@ fn taken(queue: &Queue) -> Vec<Vec<u8>> {
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
-    let mut sender = Sender::new(&pool(4096));
+    let mut sender = Sender::new(&pool(4096), ThisThread::default());
     let mut longer = Buffer::of(vec![0; (frame::LONGEST + 1).next_multiple_of(frame::WORD)]);
     assert!(!sender.push(longer.written()) && !sender.push_beyond(&mut longer, true));
     for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
@@ -69,7 +69,7 @@ fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
 #[test]
 fn a_queue_grows_to_its_bound_and_shrinks_when_it_is_read() {
     let pool = pool(256 * 1024);
-    let mut sender = Sender::new(&pool);
+    let mut sender = Sender::new(&pool, ThisThread::default());
     let record = record(1, 100);
     for round in 0..3 {
         let is_small = sender.producer.capacity() == pool.small.bytes();
@@ -90,7 +90,7 @@ fn a_queue_grows_to_its_bound_and_shrinks_when_it_is_read() {
 #[test]
 fn a_quiet_thread_continues_in_a_small_ring() {
     let pool = pool(256 * 1024);
-    let mut sender = Sender::new(&pool);
+    let mut sender = Sender::new(&pool, ThisThread::default());
     let record = record(1, 100);
     let small = pool.small.bytes();
     while sender.producer.capacity() == small {
@@ -112,7 +112,7 @@ fn a_quiet_thread_continues_in_a_small_ring() {
 #[test]
 fn a_queue_that_ends_returns_its_memory_once_it_is_read() {
     let pool = pool(256 * 1024);
-    let mut sender = Sender::new(&pool);
+    let mut sender = Sender::new(&pool, ThisThread::default());
     let record = record(1, 100);
     let queue = Arc::clone(sender.queue());
     let count = 200;
@@ -131,7 +131,7 @@ fn a_queue_that_ends_returns_its_memory_once_it_is_read() {
 fn the_bytes_of_long_records_count() {
     let pool = pool(256 * 1024);
     for length in [12_000, 60_000, 100_000] {
-        let mut sender = Sender::new(&pool);
+        let mut sender = Sender::new(&pool, ThisThread::default());
         let long = record(1, length);
         let mut count = 0;
         while sender.push_beyond(&mut long.clone(), false) {
@@ -156,7 +156,7 @@ fn the_bytes_of_long_records_count() {
 
 #[test]
 fn the_oldest_make_room_for_a_long_record() {
-    let mut sender = Sender::new(&pool(64 * 1024));
+    let mut sender = Sender::new(&pool(64 * 1024), ThisThread::default());
     let short = record(1, 100);
     (0..200).for_each(|_| push(&mut sender, &short, WhenFull::DropOldest));
     let [first, second] = [2, 3].map(|number| record(number, 50_000));
@@ -171,7 +171,7 @@ fn the_oldest_make_room_for_a_long_record() {
 #[test]
 fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
     let pool = pool(4096);
-    let mut sender = Sender::new(&pool);
+    let mut sender = Sender::new(&pool, ThisThread::default());
     let (short, longer) = (record(1, 100), record(2, pool.bytes()));
     for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
         push(&mut sender, &longer, policy);
@@ -195,7 +195,7 @@ fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
 
 #[test]
 fn the_memory_of_long_records_is_used_again() {
-    let mut sender = Sender::new(&pool(64 * 1024));
+    let mut sender = Sender::new(&pool(64 * 1024), ThisThread::default());
     let mut record = record(1, 20_000);
     let first = record.written().as_ptr();
     assert!(sender.push_beyond(&mut record, false));
@@ -222,7 +222,7 @@ proptest! {
         acts in prop::collection::vec(prop_oneof![1 => Just(0), 9 => 8_usize..200, 1 => 200_usize..5000], 0..300),
     ) {
         let policy = if drops_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest };
-        let mut sender = Sender::new(&pool(4096));
+        let mut sender = Sender::new(&pool(4096), ThisThread::default());
         let mut pushed: VecDeque<Buffer> = VecDeque::new();
         let mut dropped = 0;
         for (number, length) in (0..).zip(acts.into_iter().chain([0])) {

@@ -61,14 +61,15 @@ impl NeverCloses {
 
 impl Spans {
     pub(crate) fn new(wanted: Wanted) -> Self {
+        // ORDERING: Relaxed: each number is given once, and publishes nothing.
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         Self {
-            // ORDERING: Relaxed: each number is given once, and publishes nothing.
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             sampling: Sampling::default(),
             sends_unfinished: false,
             callers: Callers::default(),
             otel: otel::Options::default(),
-            contexts: wanted.are_spans().then(Contexts::new),
+            contexts: wanted.are_spans().then(|| Contexts::new(id)),
             durations: None,
             flight: None,
             never_closes: NeverCloses::default(),

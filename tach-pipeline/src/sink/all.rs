@@ -1,150 +1,36 @@
 //! All sinks of a pipeline.
 
+mod layout;
+mod opened;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod signals;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod survival;
 
-use std::io;
 use std::sync::Arc;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
 
-use super::Sink;
-use super::batch::Batch;
-use super::formatter::Formatter;
+use self::layout::Layout;
+pub(crate) use self::opened::Opened;
+use self::opened::{OpenLane, OpenSink};
+use super::batch::BATCH;
 use super::output::Output;
 use super::stream::{Stream, Writers};
-use super::target::{Lane, Writer};
 use super::thread::Thread;
 use super::unreported::{Occasion, Unreported};
-use super::worker::{Patience, Worker};
+use super::worker::Worker;
 use crate::channel::Progress;
 use crate::error::Error;
-use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
-use crate::frame::{Frame, Wanted};
+use crate::frame::Frame;
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::queue::Loss;
 use crate::report;
-use crate::stats::{ByLevel, Counts, Items, SinkCounts};
-
-/// Sinks that are open.
-pub(crate) struct Opened(Vec<OpenSink>);
-
-struct OpenSink {
-    lanes: Vec<OpenLane>,
-    levels: Levels,
-    patience: Patience,
-    buffer_bytes: usize,
-    /// The sink's key, if the sink is from a configuration file.
-    place: Option<String>,
-}
-
-struct OpenLane {
-    writer: Box<dyn Writer>,
-    formatter: Formatter,
-    counts: Arc<SinkCounts>,
-}
-
-impl OpenSink {
-    /// Opens a sink, and returns the faults of its options, of which one may be that it can't be
-    /// opened.
-    fn new(mut sink: Sink, patience: Patience, most: usize) -> (Option<Self>, Faults) {
-        let mut faults = Faults::default();
-        sink.check(&mut faults);
-        let place = sink.place.take();
-        let (name, target) = (sink.to.0.name(), sink.to.0);
-        let levels =
-            faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
-        let lanes = faults.take(target.open(sink.format));
-        if let Some(place) = &place {
-            faults.at(place);
-        }
-        let Some((levels, lanes)) = levels.zip(lanes) else { return (None, faults) };
-        let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
-            counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
-            writer,
-            formatter: Formatter { content, is_colored: sink.is_colored, most },
-        });
-        let open = Self {
-            lanes: lanes.collect(),
-            levels: levels.only(sink.only),
-            patience: sink.stall_timeout.map_or(patience, Patience::Stalled),
-            buffer_bytes: sink.buffer_bytes,
-            place,
-        };
-        (Some(open), faults)
-    }
-}
-
-impl Opened {
-    /// Returns the parts of a record that some sink needs.
-    pub(crate) fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::default();
-        for lane in self.lanes() {
-            lane.formatter.content.add_to(&mut wanted);
-        }
-        wanted
-    }
-
-    /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the
-    /// default for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
-    pub(crate) fn new(
-        sinks: Vec<Sink>,
-        patience: Patience,
-        most: usize,
-        faults: &mut Faults,
-    ) -> Self {
-        let open = |sink| {
-            let (open, mut found) = OpenSink::new(sink, patience, most);
-            faults.append(&mut found);
-            open
-        };
-        let mut open: Vec<_> = sinks.into_iter().filter_map(open).collect();
-        refuse_shared_rotations(&mut open, faults);
-        Self(open)
-    }
-
-    /// Returns the filter of each lane, in the order of the [counts](Self::counts).
-    pub(crate) fn levels(&self) -> impl Iterator<Item = Levels> {
-        self.0.iter().flat_map(|sink| sink.lanes.iter().map(|_| sink.levels.clone()))
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        let sinks = self.lanes().map(|lane| Arc::clone(&lane.counts)).collect();
-        Counts { sinks, ..Counts::default() }
-    }
-
-    fn lanes(&self) -> impl Iterator<Item = &OpenLane> {
-        self.0.iter().flat_map(|sink| &sink.lanes)
-    }
-}
-
-/// Adds a fault for each file that two sinks write and at least one of them rotates. The other sink
-/// would go on writing to the old file, which may be compressed or deleted at any time.
-fn refuse_shared_rotations(sinks: &mut [OpenSink], faults: &mut Faults) {
-    let files = sinks.iter_mut().flat_map(|sink| {
-        let OpenSink { lanes, place, .. } = sink;
-        let place = place.as_deref();
-        lanes.iter_mut().filter_map(move |OpenLane { writer, counts, .. }| {
-            Some((place, &counts.name, &*writer.file()?))
-        })
-    });
-    let files: Vec<_> = files.collect();
-    for (at, (place, name, file)) in files.iter().enumerate() {
-        for (other_place, other, second) in &files[at + 1..] {
-            let call = || format!("Sink::rotate for {name} and {other}");
-            let wanted =
-                "these are one file, and a rotated file has one sink; give each sink its own file";
-            let mut found = Faults::default();
-            found.unless(!file.shares_rotation(second), call, wanted);
-            let places: Vec<_> = [*place, *other_place].into_iter().flatten().collect();
-            found.at(&places.join(" and "));
-            faults.append(&mut found);
-        }
-    }
-}
+use crate::stats::{ByLevel, Items, SinkCounts};
+use crate::survive::Store;
 
 /// The sinks at work.
 pub(crate) struct Sinks {
@@ -163,12 +49,8 @@ pub(crate) struct Sinks {
     unreported: Unreported,
     /// How many of these are starts of spans.
     dropped_spans: u64,
-}
-
-/// The sinks that share a format. The format writes each record once for all of them.
-struct Layout {
-    formatter: Formatter,
-    streams: Vec<Stream>,
+    /// How many records were ever reported as dropped by the queues.
+    reported_drops: u64,
 }
 
 impl Sinks {
@@ -183,10 +65,11 @@ impl Sinks {
         takers: Arc<Vec<Levels>>,
         reporter: Reporter,
         progress: &Arc<Progress>,
+        store: Option<&Arc<Store>>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
         let mut threads = Vec::new();
-        let is_alone = opened.0.len() == 1 && !opened.lanes().any(|lane| lane.writer.is_remote());
+        let is_alone = opened.is_alone();
         let mut index = 0;
         for OpenSink { lanes, levels, patience, buffer_bytes, .. } in opened.0 {
             let mut outputs = Vec::new();
@@ -194,6 +77,7 @@ impl Sinks {
             for OpenLane { writer, formatter, counts } in lanes {
                 let reporter = reporter.of_sink(&counts.name);
                 let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+                output.store = store.map(|store| (Arc::clone(store), index));
                 output.start();
                 outputs.push((output, index));
                 streams.push((formatter, counts, reporter));
@@ -210,6 +94,7 @@ impl Sinks {
                 let all = Levels::all(LevelFilter::Trace);
                 let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
                 let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
+                stream.is_kept = store.is_some();
                 stream.count_for(Arc::clone(&counts));
                 match (&mut stream.writers, here.take(), threads.last()) {
                     (writers, Some(output), _) => {
@@ -235,7 +120,13 @@ impl Sinks {
             by_level: ByLevel::default(),
             unreported: Unreported::default(),
             dropped_spans: 0,
+            reported_drops: 0,
         })
+    }
+
+    /// Returns whether the program has set filters for sinks since the last round began.
+    pub(crate) fn are_filters_new(&self, filters: &Filters) -> bool {
+        filters.new_takers(&self.takers).is_some()
     }
 
     /// Puts the filters in force that the program has set for sinks at run time. Call after the
@@ -273,6 +164,13 @@ impl Sinks {
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
     }
 
+    /// Returns whether events that are to outlive the process are enough for a write.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
+        streams.any(|stream| stream.batch.len() >= BATCH)
+    }
+
     /// Counts the records that a queue dropped.
     #[cold]
     pub(crate) fn queue_dropped(&mut self, loss: &Loss) {
@@ -288,6 +186,7 @@ impl Sinks {
     pub(crate) fn report_queue_drops(&mut self, occasion: Occasion, now: UnixTime) {
         let Some(dropped) = self.unreported.due(occasion, true) else { return };
         self.unreported.report();
+        self.reported_drops += dropped.count;
         let (items, count) = (Items::RECORDS.as_str(), dropped.count);
         let spans = core::mem::take(&mut self.dropped_spans);
         let bytes = report::queue_dropped(&dropped, spans, now);
@@ -388,93 +287,5 @@ impl Sinks {
             }
         }
         failure
-    }
-}
-
-impl Layout {
-    /// Returns the layout for a format. If there is none, adds a layout.
-    fn of(layouts: &mut Vec<Self>, formatter: Formatter) -> &mut Self {
-        let known = layouts.iter().position(|layout| layout.formatter.is_same(&formatter));
-        let at = known.unwrap_or(layouts.len());
-        if known.is_none() {
-            layouts.push(Self { formatter, streams: Vec::new() });
-        }
-        &mut layouts[at]
-    }
-
-    /// Returns the stream for a filter. If there is none, adds a stream.
-    fn stream(&mut self, levels: &Levels, reporter: &Reporter) -> &mut Stream {
-        let known = self.streams.iter().position(|stream| stream.levels.is_same(levels));
-        let at = known.unwrap_or(self.streams.len());
-        if known.is_none() {
-            let writers = Writers::Threads(Vec::new());
-            self.streams.push(Stream::new(levels.clone(), writers, reporter.clone()));
-        }
-        &mut self.streams[at]
-    }
-
-    /// Moves each sink to the stream with the sink's present filter.
-    fn refilter<'a>(&mut self, levels_of: impl Fn(&Arc<SinkCounts>) -> Option<&'a Levels>) {
-        let Self { formatter, streams } = &mut *self;
-        for stream in streams.iter_mut() {
-            stream.pass_on_all(formatter, Occasion::Round);
-        }
-        for at in 0..self.streams.len() {
-            let moved = self.streams[at].refilter(&levels_of);
-            for (worker, counts, levels) in moved {
-                let reporter = worker.reporter().clone();
-                let stream = self.stream(levels, &reporter);
-                stream.count_for(counts);
-                if let Writers::Threads(workers) = &mut stream.writers {
-                    workers.push(worker);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn record(&mut self, record: &Frame<'_>, time: UnixTime) {
-        let Self { formatter, streams } = self;
-        if !formatter.takes_events() {
-            return;
-        }
-        write(streams, formatter, (record.level, record.target), time, |batch| {
-            formatter.write(record, time, batch)
-        });
-    }
-}
-
-/// Calls `format` for the first stream whose filter accepts the level and the target, and copies
-/// the formatted record to the other streams that accept them.
-#[inline]
-fn write(
-    streams: &mut [Stream],
-    formatter: &Formatter,
-    (level, target): (Level, &str),
-    time: UnixTime,
-    format: impl Fn(&mut Batch) -> io::Result<()>,
-) {
-    let mut first = None;
-    for at in 0..streams.len() {
-        let (before, rest) = streams.split_at_mut(at);
-        let stream = &mut rest[0];
-        if !stream.levels.enabled(level, target) || !stream.make_room(formatter, time) {
-            continue;
-        }
-        match first {
-            Some(first) => {
-                let first: &Stream = &before[first];
-                stream.batch.add_last_of(&first.batch, time);
-            }
-            None => match format(&mut stream.batch) {
-                Ok(()) => {
-                    if stream.is_not_formatted {
-                        stream.formatted_again();
-                    }
-                    first = Some(at);
-                }
-                Err(error) => stream.not_formatted(&error, time),
-            },
-        }
     }
 }

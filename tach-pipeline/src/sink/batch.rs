@@ -37,6 +37,16 @@ impl Batch {
         Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: None }
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns a batch of events that happened about `time`.
+    pub(super) fn of(bytes: Vec<u8>, ends: Vec<usize>, time: UnixTime) -> Self {
+        Self { bytes, ends, times: Some((time, time)), ..Self::new() }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -44,6 +54,36 @@ impl Batch {
     /// Returns the number of bytes, including those that were written.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns all bytes, including those that were written.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns where each event ends.
+    pub(super) fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns how many bytes were written.
+    pub(super) const fn written(&self) -> usize {
+        self.written
     }
 
     /// Returns the number of bytes left to write.
@@ -108,6 +148,21 @@ impl Batch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
         self.ends.extend(other.ends.iter().map(|end| start + end));
+        self.happened(from, to);
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    #[cfg(feature = "otlp")]
+    /// Adds copies of the events of `other` that were not written.
+    pub(super) fn append_left(&mut self, other: &Self) {
+        let Some((from, to)) = other.times else { return };
+        let (start, written) = (self.bytes.len(), other.written);
+        self.bytes.extend_from_slice(&other.bytes[written..]);
+        self.ends.extend(other.ends[other.done..].iter().map(|end| start + end - written));
         self.happened(from, to);
     }
 

@@ -1,5 +1,8 @@
 //! A file that is appended to, rotated, and opened again if it was moved or deleted.
 
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod survival;
+
 use core::mem;
 use core::time::Duration;
 use std::ffi::OsStr;
@@ -76,9 +79,10 @@ pub(super) struct LogFile {
     place: Option<Place>,
     file: File,
     options: Options,
-    /// The file's length in bytes and the time of its last write. Both are kept up to date only if
-    /// the file is rotated. What other processes write to it counts at the next check of the path.
+    /// The file's length in bytes. What other processes write to it counts at the next check of the
+    /// path.
     length: u64,
+    /// The time of the last write, kept up to date only if the file is rotated.
     written: UnixTime,
     tidying: Tidying,
     /// The identity, the mode and the owner of the file, read when the file was opened.
@@ -173,8 +177,8 @@ impl LogFile {
             self.sync()?;
         }
         let count = self.file.write(bytes)?;
+        self.length += count as u64;
         if self.rotation().is_some() {
-            self.length += count as u64;
             self.written = UnixTime::now();
         }
         // If only a part was written, the caller writes the rest next. Sync after that.
@@ -209,9 +213,10 @@ impl LogFile {
     /// Returns whether `self` and `other` are the same file, and at least one of them rotates it.
     pub(super) fn shares_rotation(&self, other: &Self) -> bool {
         let is_rotated = self.rotation().is_some() || other.rotation().is_some();
-        // Only on Unix can the identities of files be compared. Elsewhere compare the paths.
+        // Where files have no identity, compare the paths.
+        let is_known = self.entry.id().is_some() && other.entry.id().is_some();
         let is_other =
-            || self.entry.is_other(&other.entry) || !cfg!(unix) && self.place != other.place;
+            || self.entry.is_other(&other.entry) || !is_known && self.place != other.place;
         is_rotated && !is_other()
     }
 

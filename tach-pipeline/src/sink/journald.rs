@@ -53,9 +53,15 @@ impl Journald {
         Self { path: path.into(), socket: None }
     }
 
+    /// # Errors
+    ///
+    /// If nobody receives at the path, with the path.
     fn connect(&self) -> io::Result<UnixDatagram> {
         let socket = UnixDatagram::unbound()?;
-        socket.connect(&self.path)?;
+        let at_path = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+        };
+        socket.connect(&self.path).map_err(at_path)?;
         Ok(socket)
     }
 }
@@ -148,6 +154,13 @@ mod tests {
         assert_eq!(sink.write(b"there").unwrap(), 5);
         assert_eq!(journal.recv(&mut [0; 100]).unwrap(), 5);
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn an_error_names_the_socket_that_nobody_serves() {
+        let error = Journald::at("/no/such/socket").write(b"MESSAGE=x\n\n").unwrap_err();
+        assert!(error.to_string().starts_with("/no/such/socket: "), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     /// To run this test, start `systemd-journald tach` by hand as root, then run the test with

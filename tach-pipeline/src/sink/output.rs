@@ -1,6 +1,15 @@
 //! A sink's writer, which may fail.
 
 mod failure;
+#[cfg(not(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+)))]
+#[path = "output/not_kept.rs"]
+mod kept;
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod kept;
 #[cfg(feature = "otlp")]
 mod remote;
 #[cfg(not(feature = "otlp"))]
@@ -21,6 +30,7 @@ use super::batch::{BATCH, Batch};
 use super::target::Writer;
 use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, SinkCounts};
+use crate::survive::Store;
 
 /// The pause before the next try after the writer returned `WouldBlock`.
 const BLOCKED: Duration = Duration::from_millis(1);
@@ -43,6 +53,17 @@ pub(super) struct Output {
     rotations: u64,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
+    /// The file that has the events until they are written, if they are to outlive the process, and
+    /// the sink's number in it.
+    pub(super) store: Option<(Arc<Store>, usize)>,
+    /// The changes of the events set aside that the file has.
+    #[cfg(all(
+        feature = "otlp",
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    aside_kept: u64,
 }
 
 impl Output {
@@ -62,6 +83,14 @@ impl Output {
             rotations: 0,
             counts,
             reporter,
+            store: None,
+            #[cfg(all(
+                feature = "otlp",
+                feature = "survive",
+                any(target_os = "linux", windows),
+                target_pointer_width = "64"
+            ))]
+            aside_kept: 0,
         }
     }
 
@@ -135,12 +164,14 @@ impl Output {
         if self.writer.is_remote() {
             return self.send(batch);
         }
+        self.keep(batch);
         let mut has_failed = false;
         while batch.left() > 0 {
             self.follow(batch);
             if self.is_lost {
                 self.reopen_now(batch).map_err(|error| self.failed(&error, batch.left()))?;
             }
+            self.begin_write(batch);
             let next = batch.next(self.writer.most_bytes());
             match attempt(|| self.writer.write(next)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch.left())),
@@ -148,6 +179,7 @@ impl Output {
                 Ok(count) => {
                     let (length, count) = (next.len(), count.min(next.len()));
                     self.wrote(count, batch);
+                    self.keep_written(batch);
                     // A partial write does not end a failure: a full disk may have had room for
                     // only a part.
                     if count == length {
@@ -158,6 +190,7 @@ impl Output {
             }
         }
         batch.clear();
+        self.wrote_all();
         if self.is_over() || has_failed {
             self.recovered(Task::Write);
         }

@@ -21,6 +21,8 @@ pub(super) struct Stream {
     pub(super) batch: Batch,
     /// Records that were dropped before they reached the batch, and not reported yet.
     unreported: Unreported,
+    /// Whether the events are to outlive the process.
+    pub(super) is_kept: bool,
     /// Whether the format failed at the last record.
     pub(super) is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
@@ -47,6 +49,7 @@ impl Stream {
             levels,
             batch: Batch::new(),
             unreported: Unreported::default(),
+            is_kept: false,
             is_not_formatted: false,
             added: 0,
             writers,
@@ -97,7 +100,11 @@ impl Stream {
     pub(super) fn make_room(&mut self, formatter: &Formatter, time: UnixTime) -> bool {
         self.added += 1;
         if self.batch.len() >= BATCH {
-            self.pass_on(formatter);
+            // The back end writes events that are to outlive the process, after it has committed
+            // them.
+            if !self.is_kept {
+                self.pass_on(formatter);
+            }
             if self.batch.len() >= self.buffer_bytes() {
                 self.drop_one(time);
                 return false;
@@ -146,10 +153,26 @@ impl Stream {
         Dropped::add(self.unreported.dropped(), time);
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns how many events were dropped that were not reported, for each sink.
+    pub(super) fn unreported(&self) -> u64 {
+        let of_all = self.unreported.count() * self.counts.len() as u64;
+        match &self.writers {
+            Writers::Here(..) => of_all,
+            Writers::Threads(workers) => {
+                of_all + workers.iter().map(Worker::unreported).sum::<u64>()
+            }
+        }
+    }
+
     /// If records were dropped for all sinks of the stream, adds a record that states their number.
     /// Before the end, a second after the last such record.
     #[inline]
-    fn report_dropped(&mut self, formatter: &Formatter, occasion: Occasion) {
+    pub(super) fn report_dropped(&mut self, formatter: &Formatter, occasion: Occasion) {
         if !self.unreported.is_empty() && formatter.takes_events() {
             self.report_dropped_if_due(formatter, occasion);
         }
@@ -212,6 +235,7 @@ impl Stream {
                 worker.report_dropped(occasion, formatter, &self.levels);
             }
         }
+        workers.iter_mut().for_each(Worker::pass_own_on);
         if self.batch.is_empty() {
             return;
         }
@@ -241,7 +265,7 @@ impl Stream {
 
     /// Raises `taken` by the records that came. Call before any of them is counted as written or
     /// dropped by a sink's writer.
-    fn count(&mut self) {
+    pub(super) fn count(&mut self) {
         if self.levels.take_panic() {
             self.report_panic();
         }

@@ -101,7 +101,7 @@ pub(super) struct Link {
 }
 
 pub(super) struct State {
-    lanes: Vec<Handover>,
+    pub(super) lanes: Vec<Handover>,
     /// The number of the last flush that was requested.
     flush: u64,
     /// How many times the back end has requested that the file is opened again.
@@ -112,8 +112,8 @@ pub(super) struct State {
 }
 
 /// The part of a lane that the back end and the thread share.
-struct Handover {
-    pending: Batch,
+pub(super) struct Handover {
+    pub(super) pending: Batch,
     /// Events that the thread gave up, and that the back end has not taken yet.
     dropped: Option<Dropped>,
 }
@@ -131,7 +131,7 @@ impl Link {
         Self { state: Lock::new(state), changed: Changed::default(), buffer_bytes }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 
@@ -144,7 +144,7 @@ impl Link {
         self.changed.wait(state, timeout)
     }
 
-    fn notify(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn notify(&self, mut state: MutexGuard<'_, State>) {
         if mem::take(&mut state.waits) {
             drop(state);
             self.changed.notify();
@@ -174,6 +174,16 @@ impl Link {
         if !state.has_room(lane, self.buffer_bytes) {
             drop(self.wait(state, timeout));
         }
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns how many events in a lane the thread gave up since the last take.
+    pub(super) fn dropped(&self, lane: usize) -> u64 {
+        self.lock().lanes[lane].dropped.map_or(0, |dropped| dropped.count)
     }
 
     /// Takes the number of events in a lane that the thread gave up since the last call.
@@ -290,6 +300,7 @@ impl ServedLane {
         let delay = self.gathering.left(waiting.pending.len());
         if self.batch.is_empty() && (is_asked || delay.is_zero()) {
             mem::swap(&mut self.batch, &mut waiting.pending);
+            self.output.took();
             self.gathering.end();
         }
         if is_asked {
@@ -338,6 +349,7 @@ impl ServedLane {
             return before.and(if is_done { Ok(()) } else { Err(self.output.waits()) });
         }
         mem::swap(&mut self.batch, &mut state.lanes[at].pending);
+        self.output.took();
         link.notify(state);
         before.and(self.output.write_now(&mut self.batch))?;
         self.output.flush(&self.batch)
@@ -428,5 +440,27 @@ mod tests {
             Worker::new((link, 0), patience, progress, Arc::clone(&counts), Reporter::default());
         worker.offer_and_wait(&one);
         assert_eq!((counts.dropped.get(), counts.is_stalled.get()), (1, true));
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    #[test]
+    fn recovered_events_without_room_are_counted() {
+        let counts = Arc::new(SinkCounts::default());
+        let link = Arc::new(Link::new(1, 10));
+        let progress = Arc::new(Progress::new(Counts::default()));
+        let patience = Patience::Stalled(Duration::ZERO);
+        let (to, reporter) = ((Arc::clone(&link), 0), Reporter::default());
+        let mut worker = Worker::new(to, patience, progress, Arc::clone(&counts), reporter);
+        worker.add_own(&batch(10));
+        worker.pass_own_on();
+        assert_eq!((counts.dropped.get(), link.lock().lanes[0].pending.len()), (0, 10));
+        assert!(link.add(0, &batch(65 * 1024 * 1024), 64 * 1024 * 1024));
+        worker.add_own(&batch(10));
+        worker.pass_own_on();
+        assert_eq!((counts.dropped.get(), worker.unreported()), (1, 1));
     }
 }

@@ -48,6 +48,16 @@ impl Unreported {
         self.dropped.is_none()
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns how many events there are.
+    pub(super) fn count(&self) -> u64 {
+        self.dropped.map_or(0, |dropped| dropped.count)
+    }
+
     /// Returns the place where dropped events are added.
     pub(super) fn dropped(&mut self) -> &mut Option<Dropped> {
         &mut self.dropped

@@ -57,6 +57,8 @@ pub(super) struct Worker {
     lane: usize,
     patience: Patience,
     progress: Arc<Progress>,
+    /// Events for this sink alone, which come before others.
+    own: Batch,
     /// Whether the sink was found to stall, and no events could be added since.
     is_stalled: bool,
     /// Records that were dropped for the sink and not reported yet.
@@ -80,6 +82,7 @@ impl Worker {
             lane,
             patience,
             progress,
+            own: Batch::new(),
             is_stalled: false,
             unreported: Unreported::default(),
             written: 0,
@@ -96,18 +99,131 @@ impl Worker {
         &self.reporter
     }
 
+    /// Adds events for this sink alone.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn add_own(&mut self, events: &Batch) {
+        self.own.append(events);
+    }
+
+    /// Takes the events for this sink alone.
+    pub(super) fn take_own(&mut self) -> Batch {
+        mem::replace(&mut self.own, Batch::new())
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns how many events were dropped that were not reported.
+    pub(super) fn unreported(&self) -> u64 {
+        self.unreported.count() + self.link.dropped(self.lane)
+    }
+
+    /// Returns whether the sink has these counts.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn is_of(&self, counts: &Arc<SinkCounts>) -> bool {
+        Arc::ptr_eq(&self.counts, counts)
+    }
+
+    /// Adds the events for this sink alone, of which a process that has ended had written none.
+    /// Drops them if more than [`AT_END`] waits.
+    pub(super) fn pass_own_on(&mut self) {
+        let own = self.take_own();
+        if !own.is_empty() && !self.link.add(self.lane, &own, AT_END) {
+            self.drop_all(&own, !self.counts.is_failing.get());
+        }
+    }
+
+    /// Waits until there is room for the events. If the sink fails, or is waited for in vain, drops
+    /// the events and returns `false`.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn makes_room(&mut self, batch: &Batch) -> bool {
+        self.wait_for(batch, |worker| {
+            let more = if worker.is_served_at_end() { AT_END } else { 0 };
+            let has_room = worker.link.has_room(worker.lane, more);
+            if has_room {
+                worker.works_again();
+            }
+            has_room
+        })
+    }
+
+    /// Waits until there is room, or the sink fails or stalls. Returns `false` if the wait would
+    /// cost records of the queues.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn waits_for_room(&mut self) -> bool {
+        let mut progress = self.counts.bytes.get();
+        let mut since = Instant::now();
+        while !(self.is_stalled || self.counts.is_failing.get() || self.link.has_room(self.lane, 0))
+        {
+            let now = self.counts.bytes.get();
+            if now != progress {
+                (progress, since) = (now, Instant::now());
+            }
+            let (stall_timeout, look) = self.patience.now(&self.progress);
+            let left = stall_timeout.saturating_sub(since.elapsed());
+            if stall_timeout.is_zero() {
+                return false;
+            }
+            if left.is_zero() {
+                self.counts.is_stalled.set(true);
+                self.stalls();
+            } else {
+                self.link.wait_for_room(self.lane, left.min(look));
+            }
+        }
+        true
+    }
+
+    /// Returns the thread's state and the lane.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn link(&self) -> (&Arc<Link>, usize) {
+        (&self.link, self.lane)
+    }
+
+    /// At the end, sinks without room get the rest of the queues nevertheless, so that no other
+    /// sink waits for them.
+    fn is_served_at_end(&self) -> bool {
+        !self.is_stalled && self.progress.flush.is_end_awaited()
+    }
+
+    /// Notes that a sink that stalled has room.
+    fn works_again(&mut self) {
+        if mem::take(&mut self.is_stalled) {
+            let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
+            self.reporter.report(&Incident::Recovered { sink, items, task });
+        }
+    }
+
     /// Adds the events if there is room, and returns whether there is.
     pub(super) fn offer(&mut self, batch: &Batch) -> bool {
-        // At the end, sinks without room get the rest of the queues nevertheless, so that no other
-        // sink waits for them.
-        let is_end = !self.is_stalled && self.progress.flush.is_end_awaited();
-        if is_end && !self.link.has_room(self.lane, 0) {
+        if self.is_served_at_end() && !self.link.has_room(self.lane, 0) {
             return self.link.add(self.lane, batch, AT_END);
         }
         let has_room = self.link.add(self.lane, batch, 0);
-        if has_room && mem::take(&mut self.is_stalled) {
-            let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
-            self.reporter.report(&Incident::Recovered { sink, items, task });
+        if has_room {
+            self.works_again();
         }
         has_room
     }
@@ -168,9 +284,15 @@ impl Worker {
     /// in vain, drops the events.
     #[cold]
     pub(super) fn offer_and_wait(&mut self, batch: &Batch) {
+        self.wait_for(batch, |worker| worker.offer(batch));
+    }
+
+    /// Waits until `has_room` returns `true`. If the sink fails, or is waited for in vain, drops
+    /// the events and returns `false`.
+    fn wait_for(&mut self, batch: &Batch, mut has_room: impl FnMut(&mut Self) -> bool) -> bool {
         let mut progress = self.counts.bytes.get();
         let mut since = Instant::now();
-        while !self.offer(batch) {
+        while !has_room(self) {
             let now = self.counts.bytes.get();
             if now != progress {
                 (progress, since) = (now, Instant::now());
@@ -184,17 +306,26 @@ impl Worker {
                 if !is_failing && since.elapsed() >= BRIEF {
                     self.counts.is_stalled.set(true);
                 }
-                return self.drop_all(batch, !is_failing);
+                self.drop_all(batch, !is_failing);
+                return false;
             }
             self.link.wait_for_room(self.lane, left.min(look));
         }
+        true
     }
 
     fn drop_all(&mut self, batch: &Batch, stalls: bool) {
         self.counts.dropped.add(batch.events_left() as u64);
         batch.drop_into(self.unreported.dropped());
         self.written = self.counts.written.get();
-        if stalls && !mem::replace(&mut self.is_stalled, true) {
+        if stalls {
+            self.stalls();
+        }
+    }
+
+    /// Notes that the sink stalls.
+    fn stalls(&mut self) {
+        if !mem::replace(&mut self.is_stalled, true) {
             let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
             self.reporter.report(&Incident::Stalled { sink, items });
         }

@@ -43,6 +43,16 @@ impl Kept {
         }
     }
 
+    /// Returns the span's id.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) const fn id(&self) -> u64 {
+        self.context.span
+    }
+
     /// Returns the span with its records. `buffer` must be the buffer that contains them.
     pub(crate) fn span<'a>(&self, buffer: &'a [u8], redacted: &'a [String]) -> Span<'a> {
         Span {

@@ -1,5 +1,7 @@
 //! Open spans, until they end.
 
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod kept;
 mod line;
 mod span;
 #[cfg(all(test, feature = "otlp"))]
@@ -26,7 +28,8 @@ const KEPT: usize = 4 * 1024;
 
 /// The spans whose start was taken and that were not passed on yet.
 pub(super) struct Spans {
-    open: HashMap<u64, Open, RandomState>,
+    /// In boxes, since up to half of a map's places are empty.
+    open: HashMap<u64, Box<Open>, RandomState>,
     /// Spans that ended in this round. The next round may still take records of these spans from
     /// the queues of other threads.
     ending: Vec<Ending>,
@@ -47,6 +50,8 @@ pub(super) struct Spans {
     /// Whether spans that are not sampled are kept until their end, because their durations are
     /// collected.
     takes_unsampled: bool,
+    /// The spans that have changed since the pipeline's file was written. `None` without a file.
+    changed: Option<Vec<u64>>,
 }
 
 /// A record, the time when it happened, and its queue. The queue is `None` for an event.
@@ -74,6 +79,7 @@ impl Spans {
             redacted,
             bounds: Bounds::new(most_events),
             takes_unsampled,
+            changed: None,
         }
     }
 
@@ -127,6 +133,7 @@ impl Spans {
         let mut due = mem::take(&mut self.due);
         for Ending { span, end, queue } in due.drain(..) {
             let Some(open) = self.open.remove(&span) else { continue };
+            self.changes(span);
             finished(&open.span(end, queue, &self.redacted, false));
             self.give_back(open.records);
         }
@@ -149,18 +156,30 @@ impl Spans {
     /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
     /// Call after more was dropped of spans than their remains say.
     pub(super) fn suspect_loss(&mut self) {
-        self.open.values_mut().for_each(|open| open.dropped.is_more = true);
+        let Self { open, changed, .. } = self;
+        for (span, open) in open {
+            let was_more = mem::replace(&mut open.dropped.is_more, true);
+            if let Some(changed) = changed.as_mut().filter(|_| !was_more) {
+                changed.push(*span);
+            }
+        }
         self.lost_ends.suspect();
     }
 
     /// Continues the search for spans whose end was dropped, and ends those that were found, at the
     /// time of their last record. `contexts` no longer contains the ids of these spans.
     pub(super) fn end_lost(&mut self, contexts: &Contexts) {
-        let Self { open, lost_ends, ending, .. } = self;
+        let Self { open, lost_ends, ending, changed, .. } = self;
         if lost_ends.is_looking() {
             let lost = lost_ends.end_round(open.keys().copied(), || contexts.spans());
             let lost = lost.into_iter().filter_map(|span| {
-                Some(Ending { span, end: open.get(&span)?.last_time(), queue: None })
+                let open = open.get_mut(&span)?;
+                let end = open.last_time();
+                open.ended = Some((end, None));
+                if let Some(changed) = changed {
+                    changed.push(span);
+                }
+                Some(Ending { span, end, queue: None })
             });
             ending.extend(lost);
         }
@@ -188,8 +207,12 @@ impl Spans {
         wall: UnixTime,
         mut passed_on: impl FnMut(&Span<'_>),
     ) {
-        for open in self.open.values_mut() {
+        let Self { open, changed, .. } = self;
+        for (span, open) in open {
             if !mem::replace(&mut open.is_passed_on, true) {
+                if let Some(changed) = changed {
+                    changed.push(*span);
+                }
                 let end = open.line.unix_time(time, wall);
                 passed_on(&open.span(end, None, &self.redacted, true));
             }
@@ -214,6 +237,14 @@ impl Spans {
         }
     }
 
+    /// Notes that a span has changed.
+    #[inline]
+    fn changes(&mut self, span: u64) {
+        if let Some(changed) = self.changed.as_mut().filter(|it| it.last() != Some(&span)) {
+            changed.push(span);
+        }
+    }
+
     fn give_back(&mut self, mut records: Vec<u8>) {
         records.clear();
         self.buffers.give_back(records, KEPT);
@@ -228,6 +259,7 @@ impl Spans {
         }
         let (record, lost) = &bounded(record);
         let Some(part) = SpanPart::read(record) else { return true };
+        self.changes(part.context.span);
         if let What::Start(start) = &part.what {
             let taken = self.take_start(&part, start, record, time, queue);
             return taken.map(|open| open.dropped.bytes += lost).is_some();
@@ -243,6 +275,7 @@ impl Spans {
             }
             What::End => {
                 let end = open.line.unix_time(part.time, time);
+                open.ended = Some((end, Some(queue)));
                 self.ending.push(Ending { span, end, queue: Some(queue) });
             }
             What::Lost(lost) => open.dropped.add(lost),
@@ -271,7 +304,8 @@ impl Spans {
             // The first start, with the time and the fields of the span, was dropped.
             Entry::Vacant(_) if start.is_again => None,
             Entry::Vacant(place) => {
-                let open = place.insert(Open::new(part.context, line, queue, self.buffers.take()));
+                let open = Open::new(part.context, line, queue, self.buffers.take());
+                let open = place.insert(Box::new(open));
                 open.uncounted(record, line.start);
                 Some(open)
             }
@@ -290,6 +324,7 @@ impl Spans {
     fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
         let Some(open) = self.open.get_mut(&span) else { return false };
         open.event(record, time, self.bounds);
+        self.changes(span);
         true
     }
 }

@@ -88,6 +88,13 @@ impl LastValues<'_> {
 }
 
 impl<'a> Span<'a> {
+    /// Returns whether parts may be missing that no count states. An unfinished span has no end
+    /// that could be missing.
+    #[cfg(any(feature = "otlp", feature = "perfetto"))]
+    pub(crate) const fn is_incomplete(&self) -> bool {
+        !self.has_end && !self.is_unfinished || self.dropped.is_more
+    }
+
     /// Returns the span's start.
     pub(crate) fn begin(&self) -> Option<Start<'a>> {
         match SpanPart::read(frame::split(self.records)?.0)?.what {

@@ -8,6 +8,12 @@ use super::timed::Timed;
 use crate::durations::Collected;
 use crate::frame::{Frame, Time};
 use crate::queue::QueueId;
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+use crate::spans::standing::Change;
 use crate::stats::{Count, Stats};
 use crate::trace::Contexts;
 
@@ -95,6 +101,36 @@ impl Traces {
     /// Call after more was dropped of spans than their remains say.
     pub(crate) fn suspect_loss(&mut self) {
         self.spans.suspect_loss();
+    }
+
+    /// Keeps a list of the changes of spans that were not passed on.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(crate) fn keep(&mut self) {
+        self.spans.keep();
+    }
+
+    /// Calls `each` with what has changed since the last call.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(crate) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
+        self.spans.take_changes(each);
+    }
+
+    /// Calls `each` with all that waits to be passed on.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(crate) fn each_waiting(&self, each: &mut dyn FnMut(&Change<'_>)) {
+        self.spans.each_waiting(each);
     }
 
     /// Returns whether a record waits for the next round.
@@ -192,7 +228,7 @@ mod tests {
         fn with(slow: Option<Slow>) -> Self {
             Self {
                 traces: Traces::new(&[], 128, true),
-                contexts: Contexts::new(),
+                contexts: Contexts::new(0),
                 durations: Collected::new(Durations::new(), UnixTime::EPOCH),
                 spanless: Count::default(),
                 slow,
@@ -220,8 +256,7 @@ mod tests {
             let (mut scratch, at) = (Scratch::new(), Time::Ticks(at));
             if kind == RecordKind::Start {
                 let level = Level::INFO;
-                let mut to =
-                    Writer::begin_span(&mut scratch, at, level, "app", "name", context, None);
+                let mut to = Writer::begin_span(&mut scratch, at, level, "app", "name", context, 0);
                 if span % 2 == 0 {
                     to.unsampled();
                 }

@@ -8,8 +8,8 @@ thread_local! {
     static IS_HELD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A signal handler or an allocator may log while the thread that it interrupts holds the lock. Then
-/// it gets the lock at once or not at all.
+/// A signal handler or an allocator may log while the thread that it interrupts holds the lock.
+/// Then it gets the lock at once or not at all.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLock<T>(RwLock<T>);
 

@@ -5,6 +5,12 @@ use tach_core::{Instant, UnixTime};
 use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+use crate::spans::standing::Change;
 use crate::spans::tail::Tail;
 use crate::spans::tail::waiting::WaitingTraces;
 use crate::stats::Counts;
@@ -36,9 +42,69 @@ impl Sent {
         }
     }
 
+    /// Passes on a span of a process that has ended. A trace that its process had not decided about
+    /// is kept.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    #[expect(
+        clippy::unused_self,
+        reason = "a build without sinks of spans has no way to pass it on"
+    )]
+    pub(super) fn recovered(&self, span: &Span<'_>, sinks: &mut Sinks) {
+        sinks.span(span);
+    }
+
     pub(super) fn end_round(&mut self, counts: &Counts, sinks: &mut Sinks) {
         if let Some(tail) = &mut self.tail {
             tail.end_round(Instant::now(), &counts.early, |span| sinks.span(span));
+        }
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn keep(&mut self) {
+        if let Some(tail) = &mut self.tail {
+            tail.keep();
+        }
+    }
+
+    /// Returns whether a span waits for the decision about its trace.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn has(&self, span: u64) -> bool {
+        self.tail.as_ref().is_some_and(|tail| tail.has(span))
+    }
+
+    /// Calls `each` with the changes of what waits since the last call.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
+        if let Some(tail) = &mut self.tail {
+            tail.take_changes(each);
+        }
+    }
+
+    /// Calls `each` with all spans that wait.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn each_waiting(&self, each: &mut dyn FnMut(&Change<'_>)) {
+        if let Some(tail) = &self.tail {
+            tail.each_waiting(each);
         }
     }
 

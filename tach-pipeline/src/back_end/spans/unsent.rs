@@ -6,6 +6,12 @@ use tach_core::UnixTime;
 use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+use crate::spans::standing::Change;
 use crate::stats::Counts;
 
 pub(crate) struct Sent;
@@ -14,6 +20,43 @@ impl Sent {
     pub(super) fn begin_round(&mut self) {}
 
     pub(super) fn span(&mut self, _: &Span<'_>, _: &mut Sinks) {}
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn recovered(&self, _: &Span<'_>, _: &mut Sinks) {}
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn keep(&mut self) {}
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn has(&self, _: u64) -> bool {
+        false
+    }
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn take_changes(&mut self, _: &mut dyn FnMut(&Change<'_>)) {}
+
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    pub(super) fn each_waiting(&self, _: &mut dyn FnMut(&Change<'_>)) {}
 
     pub(super) fn end_round(&mut self, _: &Counts, _: &mut Sinks) {}
 

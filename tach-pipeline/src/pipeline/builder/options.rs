@@ -14,7 +14,8 @@ use crate::queue::WhenFull;
 
 impl Builder {
     /// Sets the filter, by default `info`: levels by the beginning of the target, as in
-    /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns.
+    /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns, and of
+    /// tracing-subscriber's `EnvFilter`, without spans and fields.
     ///
     /// It applies to records, events and spans at the call. A [`Sink::filter`](crate::Sink::filter)
     /// narrows it for one sink.
@@ -25,9 +26,12 @@ impl Builder {
     /// use tach_pipeline::Pipeline;
     ///
     /// let builder = Pipeline::builder().filter("warn,app=info,app::db=debug");
+    /// // The records of this program, and warnings of its libraries:
+    /// let own = concat!("warn,", env!("CARGO_CRATE_NAME"), "=debug");
+    /// let builder = Pipeline::builder().filter(own);
     /// ```
-    pub fn filter(mut self, directives: &str) -> Self {
-        directives.clone_into(&mut self.filter);
+    pub fn filter(mut self, directives: impl Into<String>) -> Self {
+        self.filter = directives.into();
         self.filter_from_env = None;
         self
     }
@@ -152,8 +156,8 @@ impl Builder {
     ///
     /// let builder = Pipeline::builder().filter("info").backtrace("app=debug", 100);
     /// ```
-    pub fn backtrace(mut self, directives: &str, records: usize) -> Self {
-        self.backtrace = Some((directives.to_owned(), records));
+    pub fn backtrace(mut self, directives: impl Into<String>, records: usize) -> Self {
+        self.backtrace = Some((directives.into(), records));
         self
     }
 

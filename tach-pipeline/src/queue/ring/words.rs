@@ -30,6 +30,19 @@ impl Words {
         Self(Memory::new(COUNTS + count))
     }
 
+    /// Returns the words in mapped memory, which holds the counts of an earlier use.
+    #[cfg(not(all(test, loom)))]
+    pub(super) fn mapped(memory: memmap2::MmapRaw) -> Self {
+        Self(Memory::Mapped(memory))
+    }
+
+    /// Returns the count of words written, and the words.
+    #[inline]
+    pub(super) fn parts(&self) -> (&AtomicU64, &[Word]) {
+        let (counts, words) = self.0.words().split_at(COUNTS);
+        (&counts[0].0, words)
+    }
+
     /// Returns the count of words written.
     #[inline]
     pub(super) fn written(&self) -> &AtomicU64 {
@@ -61,7 +74,7 @@ impl Word {
     }
 
     #[inline]
-    fn set(&self, bytes: [u8; WORD]) {
+    pub(super) fn set(&self, bytes: [u8; WORD]) {
         // ORDERING: Relaxed: a `Count` publishes or frees the word.
         self.0.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
     }

@@ -6,7 +6,8 @@ use std::io;
 use tach_core::UnixTime;
 use tach_otlp::Temporality;
 
-use super::{Layout, Sinks, write};
+use super::Sinks;
+use super::layout::{Layout, write};
 use crate::durations::Collected;
 use crate::filter::OWN_TARGET;
 use crate::level::Level;

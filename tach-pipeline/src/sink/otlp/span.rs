@@ -165,8 +165,7 @@ impl<'a> Own<'a> {
         if span.is_unfinished {
             attributes.add_own(to, *taken, UNFINISHED, Value::Bool(true));
         }
-        // An unfinished span has no end that could be missing.
-        if !span.has_end && !span.is_unfinished || dropped.is_more {
+        if span.is_incomplete() {
             attributes.add_own(to, *taken, INCOMPLETE, Value::Bool(true));
         }
         if dropped.bytes > 0 {

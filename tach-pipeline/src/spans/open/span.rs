@@ -63,6 +63,9 @@ pub(super) struct Open {
     has_values: bool,
     pub(super) events: u32,
     pub(super) dropped: Dropped,
+    /// When the span ended, if it did, and the queue of the thread that ended it, if the record of
+    /// the end was not dropped.
+    pub(super) ended: Option<(UnixTime, Option<QueueId>)>,
     /// Whether the span was already passed on as unfinished.
     pub(super) is_passed_on: bool,
 }
@@ -79,6 +82,7 @@ impl Open {
             has_values: false,
             events: 0,
             dropped: Dropped::default(),
+            ended: None,
             is_passed_on: false,
         }
     }

@@ -34,7 +34,6 @@ impl Machine {
     }
 
     fn start(&mut self, span: u64, parent: u64, at: Time, wall_ns: u64) {
-        let parent = (parent != 0).then_some(context(parent));
         let context = context(span);
         let mut scratch = Scratch::new();
         let level = Level::INFO;
@@ -199,7 +198,7 @@ fn a_span_with_a_long_start_has_its_parent_its_status_and_its_events() {
     let text = "x".repeat(MOST_BYTES);
     let mut scratch = Scratch::new();
     let mut to =
-        Writer::begin_span(&mut scratch, unix(10), Level::INFO, "app", "name", context(1), None);
+        Writer::begin_span(&mut scratch, unix(10), Level::INFO, "app", "name", context(1), 0);
     to.field(MaybeStatic::Static("body"), Value::Str(&text));
     to.end();
     machine.spans.part(scratch.written(), UnixTime::from_nanos(10), QueueId(1));
@@ -351,8 +350,8 @@ fn a_span_that_is_not_sampled_after_all_is_forgotten() {
 /// The interruption lasts longer than any search.
 #[test]
 fn a_span_is_removed_long_after_its_end_was_dropped() {
-    let (mut machine, contexts) = (Machine::new(), Contexts::new());
-    contexts.insert(Key(1), context(1), Started::default());
+    let (mut machine, contexts) = (Machine::new(), Contexts::new(0));
+    contexts.insert(Key::of_layer(1), None, &context(1), Started::default());
     machine.start(1, 0, unix(10), 10);
     machine.spans.suspect_loss();
     let mut rounds = |count: u32| {
@@ -363,7 +362,7 @@ fn a_span_is_removed_long_after_its_end_was_dropped() {
         machine.finished.clone()
     };
     assert_eq!(rounds(100), []);
-    contexts.remove(contexts.closing(Key(1)).unwrap());
+    contexts.remove(contexts.find(Key::of_layer(1)).unwrap().closing());
     assert_eq!(rounds(100), [], "nobody looks");
     contexts.lose_end();
     assert_eq!(rounds(100), [(1, 10, 10, 0)], "nothing is known of it after its start");
@@ -414,7 +413,7 @@ fn a_second_start_begins_no_span() {
         }
         let (mut scratch, level) = (Scratch::new(), Level::INFO);
         let mut to =
-            Writer::begin_span(&mut scratch, unix(15), level, "app", "name", context(1), None);
+            Writer::begin_span(&mut scratch, unix(15), level, "app", "name", context(1), 0);
         to.again();
         to.end();
         machine.spans.part(scratch.written(), UnixTime::from_nanos(15), QueueId(1));
@@ -452,7 +451,7 @@ fn a_span_whose_end_was_dropped_is_dumped_without_its_end() {
     machine.spans.suspect_loss();
     while machine.spans.ending.is_empty() {
         machine.end_round();
-        machine.spans.end_lost(&Contexts::new());
+        machine.spans.end_lost(&Contexts::new(0));
     }
     let mut dumped = Vec::new();
     machine.spans.waiting(UnixTime::from_nanos(30), &mut |span| {

@@ -5,6 +5,9 @@
 //! before comes in the next round at the latest. So the decision is made at the end of the next
 //! round.
 
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod kept;
+
 use core::mem;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -12,6 +15,12 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::RandomState;
 use tach_core::Instant;
 
+#[cfg(all(
+    feature = "survive",
+    any(target_os = "linux", windows),
+    target_pointer_width = "64"
+))]
+use self::kept::Changes;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 use crate::spans::tail::Tail;
@@ -52,6 +61,13 @@ pub(crate) struct WaitingTraces {
     unused: Vec<(Vec<Kept>, Vec<u8>)>,
     bytes: usize,
     next: u64,
+    /// `None` if the spans are in no file.
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    changes: Option<Changes>,
 }
 
 /// A trace of which spans have ended.
@@ -85,6 +101,12 @@ impl WaitingTraces {
             unused: Vec::new(),
             bytes: 0,
             next: 0,
+            #[cfg(all(
+                feature = "survive",
+                any(target_os = "linux", windows),
+                target_pointer_width = "64"
+            ))]
+            changes: None,
         }
     }
 
@@ -115,6 +137,14 @@ impl WaitingTraces {
             self.ended.push(id);
         }
         self.bytes += trace.push(span);
+        #[cfg(all(
+            feature = "survive",
+            any(target_os = "linux", windows),
+            target_pointer_width = "64"
+        ))]
+        if let Some(changes) = &mut self.changes {
+            changes.came(id, span.context.span, trace.spans.len() - 1);
+        }
     }
 
     /// Decides which traces are kept, of the traces that are complete or too old. If the waiting
@@ -215,6 +245,14 @@ impl WaitingTraces {
         let Known::Waiting(mut trace) = decided else { return };
         self.undecided -= 1;
         self.bytes -= trace.bytes();
+        #[cfg(all(
+            feature = "survive",
+            any(target_os = "linux", windows),
+            target_pointer_width = "64"
+        ))]
+        if let Some(changes) = &mut self.changes {
+            trace.spans.iter().for_each(|span| changes.leaves(span.id()));
+        }
         if is_kept {
             self.kept.push_back((now, id));
             if self.kept.len() > self.most_known() {
@@ -295,7 +333,6 @@ mod tests {
             let context = |span| SpanContext { trace, span, is_sampled: true };
             let mut scratch = Scratch::new();
             let start = UnixTime::from_nanos(1_000);
-            let parent = (parent != 0).then(|| context(parent));
             let (at, level) = (Time::Unix(start), Level::INFO);
             Writer::begin_span(&mut scratch, at, level, "app", "name", context(span), parent).end();
             let span = Span {
@@ -374,13 +411,16 @@ mod tests {
         let mut machine = Machine::new(Tail::ratio(0.0).max_bytes(10_000));
         machine.span(1, 11, 10, SLOW);
         let bytes = machine.waiting.bytes;
-        let room = 10_000 / bytes;
-        for trace in 2..=1 + room as u128 {
-            assert_eq!(machine.round(), []);
+        // Other tests may take the numbers of texts: then a span has a copy, and a few bytes more.
+        let decided = (2..100).find_map(|trace| {
+            let decided = machine.round();
+            assert!(machine.waiting.bytes <= 10_000);
             machine.span(trace, 11, 10, FAST);
-        }
-        assert_eq!(machine.round(), [(1, 11)]);
-        assert_eq!((machine.waiting.bytes, machine.early.get()), (bytes * room, 1));
+            Some(decided).filter(|decided| !decided.is_empty())
+        });
+        assert_eq!(decided.as_deref(), Some(&[(1, 11)][..]));
+        assert_eq!(machine.early.get(), 1);
+        assert!(machine.waiting.bytes > 10_000 - 2 * bytes);
         // Traces that no longer wait are removed from `order`, so they take no memory there.
         for trace in 1_000..2_000 {
             machine.span(trace, 1, 0, FAST);

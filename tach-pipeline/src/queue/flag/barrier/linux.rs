@@ -1,9 +1,10 @@
 //! The barrier on Linux: the system call `membarrier`.
 
 use std::sync::Once;
-use std::thread;
 
 use rustix::thread::{MembarrierCommand, membarrier};
+
+use crate::host;
 
 static ASK: Once = Once::new();
 
@@ -18,7 +19,7 @@ pub(crate) fn set_up() {
         let ask = || {
             let _refused = membarrier(MembarrierCommand::RegisterPrivateExpedited);
         };
-        let _no_thread = thread::Builder::new().name("tach-barrier".to_owned()).spawn(ask);
+        let _no_thread = host::spawn("tach-barrier", ask);
     });
 }
 

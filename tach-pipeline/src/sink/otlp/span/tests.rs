@@ -15,7 +15,7 @@ const AT: Time = Time::Unix(UnixTime::EPOCH);
 
 /// Returns the record of a span's start.
 fn start(scratch: &mut Scratch) -> Vec<u8> {
-    Writer::begin_span(scratch, AT, Level::INFO, "app", "name", CONTEXT, None).end();
+    Writer::begin_span(scratch, AT, Level::INFO, "app", "name", CONTEXT, 0).end();
     scratch.written().to_owned()
 }
 

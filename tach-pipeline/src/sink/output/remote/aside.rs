@@ -26,6 +26,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(in crate::sink) struct Aside {
     parts: VecDeque<Part>,
+    /// How often `parts` has changed.
+    pub(in crate::sink) changes: u64,
     /// How often the receiver has accepted a request.
     accepted: u64,
     /// The count of accepted requests when the round began.
@@ -94,6 +96,18 @@ impl Part {
 }
 
 impl Aside {
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    /// Returns copies of all events.
+    pub(in crate::sink) fn left(&self) -> Batch {
+        let mut all = Batch::new();
+        self.parts.iter().for_each(|part| all.append_left(&part.batch));
+        all
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -148,6 +162,7 @@ impl Aside {
 
     /// Adds a part that failed.
     pub(super) fn add(&mut self, part: Part) {
+        self.changes += 1;
         self.parts.push_back(Part { is_tried: true, failed_at: self.accepted, ..part });
     }
 
@@ -173,6 +188,7 @@ impl Aside {
     }
 
     fn add_untried(&mut self, part: Part) {
+        self.changes += 1;
         self.parts.push_back(Part { is_tried: false, failed_at: self.accepted, ..part });
     }
 
@@ -223,6 +239,7 @@ impl Aside {
     fn take_if(&mut self, is_taken: impl Fn(&Self, &Part) -> bool) -> Option<Part> {
         let now = Instant::now();
         let at = self.parts.iter().position(|part| part.next <= now && is_taken(self, part))?;
+        self.changes += 1;
         self.parts.remove(at)
     }
 

@@ -1,0 +1,70 @@
+//! Keeps the spans that wait in the pipeline's file, and passes on those of a process that has
+//! ended.
+
+use std::sync::Arc;
+
+use super::Spans;
+use crate::sink::all::Sinks;
+use crate::spans::standing::Change;
+use crate::survive::{Progress, RecordingLeft, SpanLeft, Store, WaitingSpans};
+
+/// The spans that wait, in the file.
+pub(in crate::back_end) struct Kept(WaitingSpans);
+
+impl Kept {
+    pub(in crate::back_end) fn new(store: &Arc<Store>) -> Self {
+        Self(WaitingSpans::new(store))
+    }
+
+    /// Adds what has changed since the last call to what the next commit names.
+    pub(in crate::back_end) fn add(&mut self, spans: &mut Spans, progress: &mut Progress) {
+        let Self(waiting) = self;
+        let Spans { traces, sent, recorder, .. } = spans;
+        let has_room = waiting.add(|each| {
+            sent.take_changes(each);
+            traces.take_changes(&mut |change| {
+                // A span that is passed on may wait for the decision about its trace.
+                if !matches!(*change, Change::Gone(span) if sent.has(span)) {
+                    each(change);
+                }
+            });
+        });
+        if !has_room {
+            waiting.begin(|each| {
+                sent.each_waiting(each);
+                traces.each_waiting(each);
+            });
+        }
+        progress.spans = waiting.waits();
+        if let Some(recorder) = recorder {
+            progress.recorded = recorder.kept();
+        }
+    }
+
+    /// Notes that the commit counts.
+    pub(in crate::back_end) fn committed(&mut self, spans: &mut Spans) {
+        self.0.committed();
+        if let Some(recorder) = &mut spans.recorder {
+            recorder.committed();
+        }
+    }
+}
+
+impl Spans {
+    /// Writes a file with what the flight recorder of a process that has ended had kept.
+    pub(in crate::back_end) fn recorded_by(&mut self, recording: &RecordingLeft) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.recovered(recording);
+        }
+    }
+
+    /// Passes on a span of a process that has ended.
+    pub(in crate::back_end) fn recovered(
+        &self,
+        span: &SpanLeft,
+        redacted: &[String],
+        sinks: &mut Sinks,
+    ) {
+        self.sent.recovered(&span.span(redacted), sinks);
+    }
+}

@@ -1,0 +1,37 @@
+//! What a call does whose queue is full.
+
+/// How a call proceeds if its thread's queue is full.
+///
+/// [`Stats::dropped`](crate::Stats::dropped) counts the records that are dropped. A span whose
+/// start is dropped is lost, and `Stats::dropped_spans` counts it. A span that is sent says what it
+/// lacks: a full queue counts the attributes, events and links that it drops of a span. It keeps
+/// the end and the parent of a span. If these counts and records need more than 64 KiB, all spans
+/// that are open then get the attribute `tach.incomplete`. A span whose end is lost ends at the
+/// time of its last known record.
+///
+/// # Examples
+///
+/// ```
+/// use tach_pipeline::{Pipeline, WhenFull};
+///
+/// let builder = Pipeline::builder().when_full(WhenFull::DropNewest);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "config",
+    derive(serde::Deserialize),
+    serde(rename_all = "snake_case", expecting = "the name of a policy")
+)]
+#[non_exhaustive]
+pub enum WhenFull {
+    /// Waits until there is room. A single sink that stalls therefore stalls the program, and one
+    /// of several for as long as [`Sink::stall_timeout`](crate::Sink::stall_timeout) allows. Only a
+    /// record too long for [any queue](crate::Builder::queue_bytes) is lost. A sink that logs never
+    /// waits for its own pipeline, and at most a second for another one.
+    #[default]
+    Block,
+    /// Drops the call's record.
+    DropNewest,
+    /// Drops the oldest records of the thread.
+    DropOldest,
+}

@@ -1,0 +1,62 @@
+//! Events that outlive the process until they are written.
+
+use super::Output;
+use crate::sink::batch::Batch;
+use crate::survive::Target;
+
+impl Output {
+    /// Notes that the events were taken from the batch to which the back end adds.
+    pub(in crate::sink) fn took(&self) {
+        if let Some((store, lane)) = &self.store {
+            store.took(*lane);
+        }
+    }
+
+    /// Copies the events into the store. The back end has copied all but its own reports.
+    pub(super) fn keep(&self, batch: &Batch) {
+        if let Some((store, lane)) = &self.store {
+            store.commit_events(*lane, batch.bytes(), batch.ends());
+        }
+    }
+
+    /// Notes where the next write begins.
+    pub(super) fn begin_write(&mut self, batch: &Batch) {
+        let Self { store, writer, .. } = self;
+        if let Some((store, lane)) = store {
+            let end = batch.written() + batch.next(writer.most_bytes()).len();
+            let target = writer.file().map(|file| file.known_target()).unwrap_or_default();
+            store.begins_write(*lane, [batch.written(), end], target);
+        }
+    }
+
+    /// Notes that nothing is being written. A regular file needs no note: the next process compares
+    /// its bytes. Nor does an empty batch: a note of a spool says that those with lower numbers
+    /// were written, and such a spool may be gathering events.
+    pub(super) fn keep_written(&mut self, batch: &Batch) {
+        let Self { store, writer, .. } = self;
+        if let Some((store, lane)) = store.as_ref().filter(|_| batch.left() > 0) {
+            if !writer.file().is_some_and(|file| file.is_regular()) {
+                store.begins_write(*lane, [batch.written(); 2], Target::default());
+            }
+        }
+    }
+
+    /// Copies the events that were set aside into the store, if they have changed.
+    #[cfg(feature = "otlp")]
+    pub(super) fn keep_aside(&mut self) {
+        let Self { store, aside, aside_kept, .. } = self;
+        if let Some((store, lane)) = store.as_ref().filter(|_| *aside_kept != aside.changes) {
+            let left = aside.left();
+            if store.set_aside(*lane, left.bytes(), left.ends()) {
+                *aside_kept = aside.changes;
+            }
+        }
+    }
+
+    /// Notes that all events were written.
+    pub(super) fn wrote_all(&self) {
+        if let Some((store, lane)) = &self.store {
+            store.done(*lane);
+        }
+    }
+}

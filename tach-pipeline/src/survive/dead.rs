@@ -1,0 +1,353 @@
+//! The files of processes that have ended.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tach_core::UnixTime;
+use tach_files::PrivateFolder;
+
+use super::at::{read_at, write_all_at};
+use super::image::{Image, Lane, Left, Unreadable, Write};
+use super::layout::{MOST_BYTES, head, lane, write};
+use super::own::{self, Own, Use};
+use super::recovery;
+use super::settle::{Receiver, settle};
+use super::spans;
+use super::store::{Named, hash};
+
+/// The file of a process that has ended, which no other process uses.
+pub(super) struct Dead {
+    folder: Arc<PrivateFolder>,
+    name: OsString,
+    pub(super) id: u64,
+    file: File,
+    started: UnixTime,
+    /// After the file, so that it is dropped later.
+    _own: Own,
+}
+
+/// A file that stays as it is, and why.
+#[derive(Debug)]
+pub(crate) struct Skipped {
+    pub(crate) name: OsString,
+    pub(crate) why: io::Error,
+}
+
+/// A sink of the pipeline that takes over.
+pub(crate) struct Receiving<'a> {
+    pub(crate) named: Named,
+    /// The regular file, if it is one.
+    pub(crate) file: Option<&'a mut dyn Receiver>,
+}
+
+/// What was found in a folder.
+#[derive(Default)]
+pub(super) struct Found {
+    /// In the order in which their pipelines were built.
+    pub(super) dead: Vec<Dead>,
+    pub(super) skipped: Vec<Skipped>,
+    /// How many files wait for one that was skipped.
+    pub(super) waiting: usize,
+}
+
+/// Finds the files of processes that have ended, and finishes their last writes. Removes the files
+/// that are of no use any more.
+///
+/// # Errors
+///
+/// If the folder can't be read.
+pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io::Result<Found> {
+    let mut found = Found::default();
+    // Files that another process uses.
+    let mut others = Vec::new();
+    let mut is_read = false;
+    for name in folder.names()? {
+        let Some(id) = own::id_of(&name) else { continue };
+        let own = match own::add_soon(id) {
+            Ok(own) => own,
+            // The other pipeline passes its records on, or its process lives.
+            Err(Use::Pipeline) => continue,
+            Err(by) => {
+                is_read = true;
+                found.skipped.push(Skipped { name, why: by.error() });
+                continue;
+            }
+        };
+        match Dead::open(folder, name.clone(), id, own) {
+            Ok(Ok(dead)) => found.dead.push(dead),
+            Ok(Err(own)) => others.push((name, own)),
+            // A file that was removed meanwhile is of no use to anybody.
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => found.skipped.push(Skipped { name, why }),
+        }
+    }
+    found.dead.sort_by_key(|dead| dead.started);
+    // A process ends one lock after another. So another file may still be locked that says which
+    // records of these were passed on.
+    for (name, _own) in others {
+        let claimed = folder.read(&name).and_then(|file| read(&file));
+        let claimed = claimed.ok().and_then(|bytes| {
+            // A pipeline that has passed all on claims nothing any more.
+            let image = Image::read(&bytes).ok().filter(|image| image.taken() != u64::MAX)?;
+            Some(image.takes().0)
+        });
+        found.dead.retain(|dead| Some(dead.id) != claimed);
+    }
+    if is_read {
+        // The file may say what was passed on of the others.
+        found.waiting = found.dead.len();
+        found.dead.clear();
+        return Ok(found);
+    }
+    let dead = core::mem::take(&mut found.dead);
+    for one in &dead {
+        if let Err(why) = one.settle(to) {
+            found.skipped.push(Skipped { name: one.name.clone(), why });
+            // The other files wait: one of them may say what was passed on of another one.
+            found.waiting = dead.len() - 1;
+            return Ok(found);
+        }
+    }
+    pass_claims(&dead)?;
+    for one in dead {
+        match one.is_of_use() {
+            Ok(true) => found.dead.push(one),
+            Ok(false) => {
+                if let Err(why) = one.remove() {
+                    found.skipped.push(Skipped { name: one.name.clone(), why });
+                }
+            }
+            Err(why) => found.skipped.push(Skipped { name: one.name.clone(), why }),
+        }
+    }
+    Ok(found)
+}
+
+/// Writes into each file how many of its records a process has passed on that ended meanwhile.
+///
+/// # Errors
+///
+/// If that can't be written.
+fn pass_claims(dead: &[Dead]) -> io::Result<()> {
+    for one in dead {
+        let bytes = read(&one.file)?;
+        let (of, taken) = image(&bytes)?.takes();
+        if let Some(other) = dead.iter().find(|other| other.id == of) {
+            other.note_taken(taken)?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes in the file of a process how many of its records another process has passed on, if the
+/// file is there.
+///
+/// # Errors
+///
+/// If a process uses the file, or it can't be written.
+pub(super) fn note_claim(folder: &Arc<PrivateFolder>, (of, taken): (u64, u64)) -> io::Result<()> {
+    for name in folder.names()?.into_iter().filter(|name| own::id_of(name) == Some(of)) {
+        let own = own::add(of, Use::Reader).map_err(Use::error);
+        let noted = own.and_then(|own| match Dead::open(folder, name.clone(), of, own)? {
+            Ok(dead) => dead.note_taken(taken),
+            Err(_) => Err(io::Error::new(io::ErrorKind::WouldBlock, "it is in use")),
+        });
+        match noted {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                let name = Path::new(&name).display();
+                let why = format!("{name} has to note what was passed on: {why}");
+                return Err(io::Error::other(why));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Dead {
+    /// Opens a file, or returns `own` if a process uses it. Removes a file that its process had
+    /// only just created.
+    fn open(
+        folder: &Arc<PrivateFolder>,
+        name: OsString,
+        id: u64,
+        own: Own,
+    ) -> io::Result<Result<Self, Own>> {
+        let Some(file) = folder.open(&name)? else { return Ok(Err(own)) };
+        let bytes = read(&file)?;
+        let started = match Image::read(&bytes) {
+            // A damaged spool would keep the files of all others waiting.
+            Ok(image) if image.id() == id && image.lanes().is_some() => image.started(),
+            Ok(_) => return Err(damaged()),
+            Err(Unreadable::Empty) => {
+                folder.remove(&name)?;
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            Err(why) => return Err(why.into()),
+        };
+        Ok(Ok(Self { folder: Arc::clone(folder), name, id, file, started, _own: own }))
+    }
+
+    /// Calls `f` with the file's contents.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    pub(super) fn with_image<R>(&self, f: impl FnOnce(&Image<'_>) -> R) -> io::Result<R> {
+        let bytes = read(&self.file)?;
+        image(&bytes).map(|image| f(&image))
+    }
+
+    /// Writes the events that the process was writing to files.
+    fn settle(&self, to: &mut [Receiving<'_>]) -> io::Result<()> {
+        let bytes = read(&self.file)?;
+        let image = image(&bytes)?;
+        if image.is_settled() {
+            return Ok(());
+        }
+        let lanes = image.lanes().ok_or_else(damaged)?;
+        let names: Vec<_> = to.iter().map(|to| &to.named).collect();
+        let counterparts = counterparts(&lanes, &names);
+        let mut unsettled = 0;
+        let files = lanes.iter().zip(counterparts).filter(|(lane, _)| lane.is_file);
+        for (lane, counterpart) in files {
+            let to = counterpart.and_then(|at| to[at].file.as_deref_mut());
+            if let Some(to) = to {
+                self.settle_lane(lane, image.next_write(lane.number), to)?;
+            } else {
+                let left = lane.spools.iter().map(|it| it.left().1.len() as u64);
+                unsettled += left.sum::<u64>();
+            }
+        }
+        self.store(head::UNSETTLED, unsettled)?;
+        self.store(head::SETTLED, 1)
+    }
+
+    fn settle_lane(&self, lane: &Lane<'_>, next: usize, to: &mut dyn Receiver) -> io::Result<()> {
+        let mut next = next;
+        for spool in &lane.spools {
+            settle(spool, to, |write| {
+                self.begin_write(lane.number, next, spool.number, write)?;
+                next = 1 - next;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn begin_write(&self, lane: usize, next: usize, spool: u64, write: Write) -> io::Result<()> {
+        let base = lane::of(lane);
+        for (at, word) in [
+            (write::SPOOL, spool),
+            (write::FROM, write.from as u64),
+            (write::END, write.end as u64),
+            (write::DEVICE, write.to.device),
+            (write::FILE, write.to.file),
+            (write::LENGTH, write.to.length),
+        ] {
+            self.store(base + lane::WRITES + next * write::BYTES + at, word)?;
+        }
+        self.store(base + lane::WRITE, next as u64)
+    }
+
+    /// Returns whether the file has records or news.
+    fn is_of_use(&self) -> io::Result<bool> {
+        self.with_image(|image| {
+            let Left { records, cut } = image.left();
+            let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
+            let items = records.len() + recovery::events_of(image) + spans::most(image);
+            // One more is the report of the records.
+            let are_left = taken <= items && (items > 0 || cut > 0);
+            let are_lost = taken == 0 && image.all_lost() > 0;
+            are_left || are_lost
+        })
+    }
+
+    /// Notes how many items were passed on.
+    ///
+    /// # Errors
+    ///
+    /// If that can't be written.
+    pub(super) fn note_taken(&self, taken: u64) -> io::Result<()> {
+        let bytes = read(&self.file)?;
+        let before = image(&bytes)?.taken();
+        if taken > before { self.store(head::TAKEN, taken) } else { Ok(()) }
+    }
+
+    fn store(&self, at: usize, word: u64) -> io::Result<()> {
+        let stored = write_all_at(&self.file, &word.to_ne_bytes(), at as u64);
+        #[cfg(all(test, unix))]
+        super::deaths::stored(&self.folder.path().join(&self.name));
+        stored
+    }
+
+    /// Removes the file. Call after all of its records were passed on.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        let removed = self.folder.remove(&self.name);
+        #[cfg(all(test, unix))]
+        super::deaths::stored(&self.folder.path().join(&self.name));
+        removed
+    }
+
+    pub(super) fn name(&self) -> &OsString {
+        &self.name
+    }
+}
+
+/// Returns for each sink of a process the sink that is its counterpart: the one of that name. A
+/// file's may also be the next file that has none of these names.
+pub(super) fn counterparts(lanes: &[Lane<'_>], to: &[&Named]) -> Vec<Option<usize>> {
+    let mut is_free = vec![true; to.len()];
+    let mut take = |fits: &dyn Fn(&Named) -> bool| {
+        let mut all = to.iter().zip(&is_free);
+        let at = all.position(|(named, is_free)| *is_free && fits(named))?;
+        is_free[at] = false;
+        Some(at)
+    };
+    let mut found: Vec<_> = lanes
+        .iter()
+        .map(|lane| take(&|it| it.is_file == lane.is_file && hash(&it.name) == lane.hash))
+        .collect();
+    for (_, found) in lanes.iter().zip(&mut found).filter(|(lane, _)| lane.is_file) {
+        *found = found.or_else(|| take(&|it| it.is_file));
+    }
+    found
+}
+
+/// # Errors
+///
+/// If the bytes are damaged.
+fn image(bytes: &[u8]) -> io::Result<Image<'_>> {
+    Image::read(bytes).map_err(|_| damaged())
+}
+
+fn damaged() -> io::Error {
+    Unreadable::Damaged.into()
+}
+
+/// Reads a file up to the length that a store may have.
+pub(super) fn read(file: &File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(length.min(MOST_BYTES)).unwrap_or(0));
+    let mut at = 0;
+    let mut part = vec![0; 64 * 1024];
+    while at < MOST_BYTES + 1 {
+        match read_at(file, &mut part, at) {
+            Ok(0) => break,
+            Ok(count) => {
+                bytes.extend_from_slice(&part[..count]);
+                at += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,335 @@
+use core::time::Duration;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::{env, fs, process, thread};
+
+use proptest::prelude::*;
+use tach_core::Instant;
+use tach_files::PrivateFolder;
+
+use super::*;
+use crate::channel::Channel;
+use crate::channel::wake::Sleep;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{Foreign, Frame, Scratch, ThisThread, Time, Writer};
+use crate::level::Level;
+use crate::queue::WhenFull;
+use crate::queue::all::Queues;
+use crate::stats::Counts;
+use crate::survive::store::{Events, Named, Progress, Store};
+
+pub(in crate::survive) const RECORDS: usize = 300;
+pub(in crate::survive) const EVENTS: &[u8] = b"one\ntwo\n";
+
+fn store(name: &str) -> (Arc<Store>, std::path::PathBuf) {
+    let path = env::temp_dir().join(format!("tach-pipeline-image-{}-{name}", process::id()));
+    let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+    let named = Named { name: "app.log".to_owned(), is_file: true };
+    (Store::new(&folder, &[named], true).unwrap(), path)
+}
+
+fn events<'a>(bytes: &'a [u8], ends: &'a [usize]) -> Events<'a> {
+    Events { lane: 0, bytes, ends }
+}
+
+/// Returns the contents of the only file in a folder.
+fn contents(path: &std::path::Path) -> Vec<u8> {
+    let mut files = fs::read_dir(path).unwrap();
+    fs::read(files.next().unwrap().unwrap().path()).unwrap()
+}
+
+/// How many spans of the image are open, and how many have ended and are recorded.
+#[cfg(feature = "tracing")]
+pub(in crate::survive) const SPANS: u64 = 20;
+
+/// Adds spans that are open, and items of a flight recorder. Some spans are gone again.
+#[cfg(feature = "tracing")]
+fn progress(store: &Arc<Store>) -> Progress {
+    use crate::flight::Kept;
+    use crate::ids::SpanContext;
+    use crate::spans::standing::{Change, End, Standing};
+    use crate::survive::store::{Recording, WaitingSpans};
+
+    let start = |span: u64| {
+        let (mut scratch, time) = (Scratch::new(), Time::Ticks(Instant::now()));
+        let context = SpanContext { trace: 1, span, is_sampled: true };
+        let level = Level::of(log::Level::Info);
+        let parent = span / 2;
+        let mut to = Writer::begin_span(&mut scratch, time, level, "app", "name", context, parent);
+        to.field(MaybeStatic::Static("number"), tach_log::Value::U64(span));
+        to.end();
+        scratch.written().to_owned()
+    };
+    let end = End { time: UnixTime::now(), is_recorded: true, is_on_one_thread: true };
+    let ended = Standing { end: Some(end), ..Standing::default() };
+    let (mut waiting, mut recording) =
+        (WaitingSpans::new(store), Recording::new(store, 64 * 1024, Duration::from_secs(30)));
+    let add = |each: &mut dyn FnMut(&Change<'_>)| {
+        for span in 1..=SPANS + 5 {
+            each(&Change::Waits(span, Standing::default(), &start(span)));
+        }
+        (1..=5).for_each(|span| each(&Change::Gone(span)));
+        each(&Change::Early(&start(100)));
+    };
+    if !waiting.add(add) {
+        waiting.begin(add);
+    }
+    for span in 201..=200 + SPANS {
+        recording.add(&Kept::Span(ended, &start(span)), |each| {
+            (201..=span).for_each(|span| each(&Kept::Span(ended, &start(span))));
+        });
+    }
+    Progress { spans: waiting.waits(), recorded: recording.recorded(), ..Progress::default() }
+}
+
+#[cfg(not(feature = "tracing"))]
+fn progress(_: &Arc<Store>) -> Progress {
+    Progress::default()
+}
+
+/// Returns the message of the record with a number. Some are long.
+pub(in crate::survive) fn message(number: usize) -> String {
+    let length = match number % 50 {
+        3 => 50_000,
+        odd => 10 + 90 * (odd % 2),
+    };
+    format!("{number} {}", "m".repeat(length))
+}
+
+/// Returns a file with the records of two threads, with their messages.
+pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
+    static IMAGE: OnceLock<(Vec<u8>, HashSet<String>)> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let (store, path) = store("records");
+        let queues = Queues::in_file(1024 * 1024, Some(&store));
+        let mut senders =
+            [queues.new_queue(ThisThread::default()), queues.new_queue(ThisThread::default())];
+        let mut scratch = Scratch::new();
+        for number in 0..RECORDS {
+            let time = Time::Ticks(Instant::now());
+            let target = MaybeStatic::Borrowed("app");
+            let mut writer = Writer::begin(&mut scratch, time, Level::of(log::Level::Info), target);
+            writer.printed_message(format_args!("{}", message(number)));
+            writer.field(MaybeStatic::Borrowed("key"), tach_log::Value::U64(number as u64));
+            writer.end();
+            let sender = &mut senders[number % 2];
+            let record = scratch.record();
+            assert!(sender.push(record.written()) || sender.push_beyond(record, true));
+        }
+        store.commit(&progress(&store), &[events(EVENTS, &[4, 8])]);
+        let bytes = contents(&path);
+        fs::remove_dir_all(path).unwrap();
+        drop((senders, queues));
+        (bytes, (0..RECORDS).map(message).collect())
+    })
+}
+
+/// Reads everything in a file. Returns the messages, in their order.
+fn read(bytes: &[u8]) -> Vec<String> {
+    let Ok(image) = Image::read(bytes) else { return Vec::new() };
+    let _read = (image.lanes(), image.program(), image.takes(), image.dropped());
+    let _spans = crate::survive::recovery::contents(&image, 0);
+    for number in 0..8192 {
+        let _none = (image.text(number), image.place(number));
+    }
+    let events = image.left().records.into_iter().filter_map(|(_, record, thread)| {
+        match frame::foreign(&record, &image, 17, &thread) {
+            Foreign::Event(event) => Some(Frame::read(&event)?.message.to_owned()),
+            Foreign::Part(_) | Foreign::Invalid => None,
+        }
+    });
+    events.collect()
+}
+
+#[test]
+fn all_records_are_there_in_their_order() {
+    let (bytes, _) = image();
+    let expected: Vec<_> = (0..RECORDS).map(message).collect();
+    assert_eq!(read(bytes), expected);
+    let image = Image::read(bytes).unwrap();
+    let left = image.left();
+    assert_eq!(left.cut, 0);
+    let Foreign::Event(event) = frame::foreign(&left.records[5].1, &image, 17, &left.records[5].2)
+    else {
+        panic!()
+    };
+    let event = Frame::read(&event).unwrap();
+    let fields: Vec<_> =
+        event.fields.parts().map(|(key, value)| format!("{key}={value:?}")).collect();
+    assert_eq!(fields, ["recovered_pid=Some(U64(17))", "key=Some(U64(5))"]);
+    let lanes = image.lanes().unwrap();
+    let [Lane { is_file: true, spools, .. }] = &lanes[..] else { panic!() };
+    let [spool] = &spools[..] else { panic!() };
+    assert_eq!((spool.bytes, &spool.ends[..]), (EVENTS, &[4, 8][..]));
+    assert!(spool.write.is_none());
+}
+
+/// Ticks convert to the time that the process would have printed.
+#[test]
+fn ticks_convert_within_a_microsecond() {
+    let (store, path) = store("ticks");
+    let mut instants = vec![Instant::now()];
+    for _ in 0..5 {
+        thread::sleep(Duration::from_millis(30));
+        store.line();
+        instants.push(Instant::now());
+    }
+    let bytes = contents(&path);
+    let image = Image::read(&bytes).unwrap();
+    for instant in instants {
+        let (expected, found) = (instant.unix_time(), image.time(instant.as_ticks()));
+        let off = expected.as_nanos().abs_diff(found.as_nanos());
+        assert!(off <= 1_000, "{expected} {found}");
+    }
+    fs::remove_dir_all(path).unwrap();
+}
+
+#[test]
+fn positions_that_count_are_left_out() {
+    let (store, path) = store("positions");
+    let queues = Queues::in_file(64 * 1024, Some(&store));
+    let mut sender = queues.new_queue(ThisThread::default());
+    let record = |sender: &mut crate::queue::Sender| {
+        let mut scratch = Scratch::new();
+        let time = Time::Unix(UnixTime::from_nanos(1));
+        Writer::begin(&mut scratch, time, Level::of(log::Level::Info), MaybeStatic::Borrowed("a"))
+            .end();
+        assert!(sender.push(scratch.written()));
+        scratch.written().len() / WORD
+    };
+    let words = record(&mut sender) as u64;
+    record(&mut sender);
+    let left = || Image::read(&contents(&path)).unwrap().left().records.len();
+    assert_eq!(left(), 2);
+    let progress = Progress { positions: vec![words], ..Progress::default() };
+    assert!(store.commit(&progress, &[events(&[], &[])]));
+    assert_eq!(left(), 1);
+    let progress = Progress { positions: vec![2 * words], ..Progress::default() };
+    assert!(store.commit(&progress, &[events(&[], &[])]));
+    assert_eq!(left(), 0);
+    fs::remove_dir_all(path).unwrap();
+}
+
+/// Rings that are given back are used again, also for other long records.
+#[test]
+fn a_file_has_a_number_of_rings_at_once() {
+    let (store, path) = store("rings");
+    let first = store.ring(200 * PAGE).unwrap();
+    let number = first.part.number();
+    drop(first);
+    let again = store.ring(150 * PAGE).unwrap();
+    assert_eq!((again.part.number(), again.memory.len()), (number, 200 * PAGE));
+    let mut rings: Vec<_> = (1..RINGS).map(|_| store.ring(PAGE).unwrap()).collect();
+    assert!(!store.has_ring(PAGE) && !store.has_ring(200 * PAGE));
+    assert!(store.ring(PAGE).is_none());
+    assert_eq!(Image::read(&contents(&path)).unwrap().outside(), 1);
+    rings.pop();
+    assert!(store.has_ring(PAGE) && !store.has_ring(200 * PAGE));
+    assert!(store.ring(PAGE).is_some());
+    fs::remove_dir_all(path).unwrap();
+}
+
+/// A thread that begins while others have all rings waits until the back end frees one. A thread
+/// that drops records does not wait.
+#[test]
+fn a_new_thread_waits_for_a_ring() {
+    const SMALLEST: usize = 2 * PAGE;
+    let (store, path) = store("waits");
+    let outside = || Image::read(&contents(&path)).unwrap().outside();
+    let channel = |policy| Channel::in_file(64 * 1024, policy, Counts::default(), Some(&store));
+    let (blocks, drops) = (channel(WhenFull::Block), channel(WhenFull::DropNewest));
+    let mut rings = Vec::new();
+    while store.has_ring(SMALLEST) {
+        rings.push(store.ring(SMALLEST).unwrap());
+    }
+    assert!(rings.len() > RINGS / 2);
+    // This thread is the back end. It frees a ring when it is woken, or when nobody has waited.
+    let _sleep = Sleep::new(&blocks.progress.waker, Duration::from_secs(1));
+    let back_end = thread::current();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _queue = blocks.new_queue();
+            back_end.unpark();
+        });
+        thread::park();
+        rings.pop();
+    });
+    assert_eq!(outside(), 0);
+    while store.has_ring(SMALLEST) {
+        rings.push(store.ring(SMALLEST).unwrap());
+    }
+    let _queue = drops.new_queue();
+    assert_eq!(outside(), 1);
+    fs::remove_dir_all(path).unwrap();
+}
+
+/// What is lost with the process counts until the receiver takes it, or the file has room.
+#[cfg(feature = "otlp")]
+#[test]
+fn events_set_aside_without_room_are_counted() {
+    let (store, path) = store("aside");
+    let lost = || Image::read(&contents(&path)).unwrap().lost();
+    let long = vec![b'x'; usize::try_from(MOST_BYTES).unwrap()];
+    assert!(!store.set_aside(0, &long, &[10, 20, long.len()]));
+    assert_eq!(lost(), 3);
+    // Any other commit leaves it.
+    assert!(store.commit(&Progress::default(), &[events(EVENTS, &[4, 8])]));
+    assert_eq!(lost(), 3);
+    assert!(store.set_aside(0, EVENTS, &[4, 8]));
+    assert_eq!(lost(), 0);
+    fs::remove_dir_all(path).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_truncated_file_has_no_other_records(length in 0..image().0.len()) {
+        let (bytes, messages) = image();
+        for message in read(&bytes[..length]) {
+            prop_assert!(messages.contains(&message));
+        }
+    }
+
+    /// Words of the head, the tables and the entries, and of the records, have any values.
+    #[test]
+    fn a_scrambled_file_makes_nothing_panic(
+        words in prop::collection::vec((any::<prop::sample::Index>(), any::<u64>(), 0..4), 1..40),
+    ) {
+        let mut bytes = image().0.clone();
+        for (at, value, kind) in words {
+            let value = match kind {
+                0 => value,
+                1 => value % 4096,
+                2 => u64::MAX - value % 8,
+                _ => value % 64 * 4096,
+            };
+            // One in four anywhere, the others where the numbers are.
+            let room = if kind == 0 { bytes.len() } else { text::AT };
+            let at = at.index(room / WORD) * WORD;
+            if at >= 2 * WORD {
+                bytes[at..at + WORD].copy_from_slice(&value.to_ne_bytes());
+            }
+        }
+        // The checksum would refuse most of these files, and hide what comes after it.
+        for right in [false, true] {
+            if right {
+                repair(&mut bytes);
+            }
+            read(&bytes);
+        }
+    }
+}
+
+/// Makes the checksums of the tables right.
+pub(in crate::survive) fn repair(bytes: &mut [u8]) {
+    for number in 0..2 {
+        let at = table::AT + number * table::BYTES;
+        let image = Image { bytes, table: at };
+        let rings = image.size(at + table::RINGS).min(RINGS);
+        let lanes = image.size(at + table::LANES).min(LANES);
+        let sum = image.sum(rings, lanes);
+        bytes[at..at + WORD].copy_from_slice(&sum.to_ne_bytes());
+    }
+}

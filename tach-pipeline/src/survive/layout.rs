@@ -1,0 +1,268 @@
+//! Where things are in the file. All numbers are words of 64 bits in the order of the machine.
+//!
+//! ```text
+//! head | lines of the clock | sinks | 2 tables | rings | texts | places | callsites | heap
+//!     | rings, spools and spans that wait...
+//! ```
+//!
+//! A [`Table`](table) says up to where each ring was written to the sink, and what is about to be
+//! written. One word of the head says which of the two tables counts. So all of it changes with one
+//! store.
+
+use crate::queue::OVERHEAD;
+
+/// The first word. A file of a machine with another byte order has another one.
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
+/// Changes with every change of this layout, of the records and of their tags. The upper half is
+/// the room for the counts of a ring, which differs between processors.
+pub(super) const VERSION: u64 = 3 | (OVERHEAD as u64) << u32::BITS;
+
+/// The unit in which parts of the file are reserved.
+pub(super) const PAGE: usize = 4096;
+/// How many rings a file may have.
+pub(super) const RINGS: usize = 1024;
+/// How many static texts and places may be in the file: as many as have numbers.
+pub(super) const TEXTS: usize = crate::frame::texts::MOST;
+pub(super) const PLACES: usize = crate::frame::places::MOST;
+/// The bytes of these texts.
+pub(super) const HEAP: usize = 192 * 1024;
+/// How many callsites may be in the file: as many as have numbers.
+pub(super) const CALLSITES: usize = 4096;
+/// The longest file. The rings of further threads are not in the file.
+pub(super) const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Bytes of the head.
+pub(super) mod head {
+    pub(crate) const MAGIC: usize = 0;
+    pub(crate) const VERSION: usize = 8;
+    pub(crate) const ID: usize = 16;
+    pub(crate) const PROCESS: usize = 24;
+    /// The Unix time in ns at which the pipeline was built.
+    pub(crate) const STARTED: usize = 32;
+    /// Which table counts.
+    pub(crate) const CURRENT: usize = 40;
+    /// How many entries of rings are valid.
+    pub(crate) const RINGS: usize = 48;
+    /// How many records the queues have dropped.
+    pub(crate) const DROPPED: usize = 56;
+    /// How many rings found no room in the file.
+    pub(crate) const OUTSIDE: usize = 64;
+    /// How many lines of the clock were ever stored.
+    pub(crate) const LINES: usize = 72;
+    /// How many events of sinks are lost that no later pipeline has.
+    pub(crate) const UNSETTLED: usize = 80;
+    /// How many of the records a later process has taken over.
+    pub(crate) const TAKEN: usize = 88;
+    /// How many records were over the rate limit.
+    pub(crate) const REFUSED: usize = 248;
+    /// Whether the process has said that it ends.
+    pub(crate) const EXITS: usize = 256;
+    /// How many ns ago an item of the flight recorder may have happened.
+    pub(crate) const RECORDED_AGE: usize = 264;
+    /// Whether a later process has written what the spool holds.
+    pub(crate) const SETTLED: usize = 96;
+    /// The boot of the machine.
+    pub(crate) const BOOT: usize = 104;
+    /// The length of the program's name, and the name.
+    pub(crate) const NAME_LENGTH: usize = 120;
+    pub(crate) const NAME: usize = 128;
+    pub(crate) const MOST_NAME: usize = 120;
+}
+
+/// How many sinks a pipeline may have. A collector that takes logs, spans and durations is three.
+pub(crate) const LANES: usize = 16;
+/// The spools of a sink: the batch that is written, the one that gathers, and the events that the
+/// receiver did not take.
+pub(super) const SPOOLS: usize = 3;
+/// Which spool has the events that the receiver did not take.
+pub(super) const ASIDE: usize = 2;
+
+/// Words of a sink.
+pub(super) mod lane {
+    pub(crate) const AT: usize = super::PAGE;
+    pub(crate) const BYTES: usize = 256;
+    pub(crate) const IS_FILE: usize = 0;
+    /// A number for the whole name.
+    pub(crate) const HASH: usize = 8;
+    pub(crate) const NAME_LENGTH: usize = 16;
+    /// Which of the two writes counts.
+    pub(crate) const WRITE: usize = 24;
+    /// Two writes.
+    pub(crate) const WRITES: usize = 32;
+    /// The beginning of the name.
+    pub(crate) const NAME: usize = WRITES + 2 * super::write::BYTES;
+    pub(crate) const MOST_NAME: usize = BYTES - NAME;
+
+    /// Returns where the words of a sink are.
+    pub(crate) const fn of(number: usize) -> usize {
+        AT + number * BYTES
+    }
+}
+
+/// Words of a write of a sink.
+pub(super) mod write {
+    pub(crate) const BYTES: usize = 48;
+    /// The spool's number. Spools with lower numbers were written.
+    pub(crate) const SPOOL: usize = 0;
+    /// How many bytes of the spool were written before.
+    pub(crate) const FROM: usize = 8;
+    /// Where the bytes end that are being written. If it is the beginning, nothing is.
+    pub(crate) const END: usize = 16;
+    /// The file, if the sink is one.
+    pub(crate) const DEVICE: usize = 24;
+    pub(crate) const FILE: usize = 32;
+    /// A lower bound of the file's length before the write.
+    pub(crate) const LENGTH: usize = 40;
+}
+
+/// A line of the clock: two instants in ticks with their Unix times in ns.
+pub(super) mod line {
+    pub(crate) const AT: usize = 512;
+    pub(crate) const COUNT: usize = 64;
+    pub(crate) const BYTES: usize = 32;
+}
+
+/// Words of a spool in a table.
+pub(super) mod spool {
+    pub(crate) const WORDS: usize = 5;
+    pub(crate) const BYTES: usize = 8 * WORDS;
+    /// Changes when the spool begins anew. Has all bits for events that the receiver did not take.
+    pub(crate) const NUMBER: usize = 0;
+    /// Where the spool is in the file, its capacity, its bytes and its events.
+    pub(crate) const START: usize = 8;
+    pub(crate) const CAPACITY: usize = 16;
+    pub(crate) const LENGTH: usize = 24;
+    pub(crate) const EVENTS: usize = 32;
+}
+
+/// Words of a table.
+pub(super) mod table {
+    pub(crate) const AT: usize = super::lane::AT + super::PAGE;
+    pub(crate) const BYTES: usize = (POSITIONS + 8 * super::RINGS).next_multiple_of(64);
+    pub(crate) const CHECK: usize = 0;
+    /// How many positions follow, and how many sinks.
+    pub(crate) const RINGS: usize = 8;
+    pub(crate) const LANES: usize = 16;
+    /// How many dropped records the log says by itself.
+    pub(crate) const REPORTED: usize = 24;
+    /// How often the last record was repeated, and from when to when.
+    pub(crate) const REPEATS: usize = 32;
+    pub(crate) const REPEATS_FROM: usize = 40;
+    pub(crate) const REPEATS_TO: usize = 48;
+    /// The file of a dead process that is being taken over, and how many of its records were.
+    pub(crate) const TAKES: usize = 56;
+    pub(crate) const TAKEN: usize = 64;
+    /// How many records over the rate limit the log says by itself.
+    pub(crate) const REFUSED: usize = 72;
+    /// How many events sinks have dropped of which the log does not know.
+    pub(crate) const SINKS_DROPPED: usize = 80;
+    /// Events that wait for a sink that fails, and for which the spool had no room.
+    pub(crate) const WAITING: usize = 88;
+    /// The part with the spans that wait: its number, where it is in the file, its capacity, how
+    /// many of its bytes count, and where in it the records are whose span is not known yet.
+    pub(crate) const SPANS_NUMBER: usize = 96;
+    pub(crate) const SPANS_START: usize = 104;
+    pub(crate) const SPANS_CAPACITY: usize = 112;
+    pub(crate) const SPANS_LENGTH: usize = 120;
+    pub(crate) const SPANS_EARLY: usize = 128;
+    /// How many spans found no room there.
+    pub(crate) const SPANS_OUTSIDE: usize = 136;
+    /// The part with the items of the flight recorder: its number, where it is in the file, its
+    /// capacity, and how many of all bytes ever written were written before the first and the last
+    /// item that counts.
+    pub(crate) const RECORDED_NUMBER: usize = 144;
+    pub(crate) const RECORDED_START: usize = 152;
+    pub(crate) const RECORDED_CAPACITY: usize = 160;
+    pub(crate) const RECORDED_FIRST: usize = 168;
+    pub(crate) const RECORDED_END: usize = 176;
+    /// The end of the words before those of the spools.
+    pub(crate) const WORDS_END: usize = 184;
+    /// The positions of the rings: how many of their words were written to the sink.
+    pub(crate) const POSITIONS: usize =
+        SPOOLS_AT + super::LANES * super::SPOOLS * super::spool::BYTES;
+    const SPOOLS_AT: usize = 256;
+
+    /// Returns where the words of a sink's spool are.
+    pub(crate) const fn spool(lane: usize, spool: usize) -> usize {
+        SPOOLS_AT + (lane * super::SPOOLS + spool) * super::spool::BYTES
+    }
+}
+
+/// An entry of the spans that wait: its length in the lower half of a word and its kind in the
+/// upper one, and the span's id. They are followed by the words of a state and by records, in
+/// entries of spans, or by a record whose span is not known yet.
+#[cfg(feature = "tracing")]
+pub(super) mod waiting {
+    pub(crate) const HEAD: usize = 16;
+    /// The state of a span, and the records that follow those of its entries before.
+    pub(crate) const SPAN: u64 = 1;
+    /// The span waits no more.
+    pub(crate) const GONE: u64 = 2;
+    pub(crate) const EARLY: u64 = 3;
+}
+
+/// An entry of the flight recorder: its length in the lower half of a word and its kind in the
+/// upper one. It is followed by the record of an event, or by the words of a span's state and its
+/// records. It may begin at the end of the part and go on at the beginning.
+#[cfg(feature = "tracing")]
+pub(super) mod recording {
+    pub(crate) const EVENT: u64 = 1;
+    pub(crate) const SPAN: u64 = 2;
+}
+
+/// Words of a ring's entry.
+pub(super) mod ring {
+    pub(crate) const AT: usize = super::table::AT + 2 * super::table::BYTES;
+    pub(crate) const BYTES: usize = NAME + MOST_NAME;
+    pub(crate) const START: usize = 0;
+    pub(crate) const LENGTH: usize = 8;
+    /// The queue that the ring belongs to, and the ring's place among the queue's rings.
+    pub(crate) const QUEUE: usize = 16;
+    pub(crate) const PLACE: usize = 24;
+    /// The queue's thread: its number, the length of its name, and the name.
+    pub(crate) const THREAD: usize = 32;
+    pub(crate) const NAME_LENGTH: usize = 40;
+    pub(crate) const NAME: usize = 48;
+    pub(crate) const MOST_NAME: usize = 48;
+}
+
+/// The entry of a text: where it begins in the heap in the lower half, and its length plus one in
+/// the upper half. Zero if the text is not in the file.
+pub(super) mod text {
+    pub(crate) const AT: usize = super::ring::AT + super::RINGS * super::ring::BYTES;
+    pub(crate) const BYTES: usize = 8;
+}
+
+/// The entry of a place: entries of the file and the module, and the line plus one.
+pub(super) mod place {
+    pub(crate) const AT: usize = super::text::AT + super::TEXTS * super::text::BYTES;
+    pub(crate) const BYTES: usize = 24;
+    pub(crate) const MODULE: usize = 8;
+    pub(crate) const LINE: usize = 16;
+}
+
+/// The entry of a callsite: like that of a text, whose bytes are the lengths of the target, the
+/// name, the file and the module, and the line, all with 32 bits, and then these texts.
+pub(super) mod callsite {
+    pub(crate) const AT: usize = super::place::AT + super::PLACES * super::place::BYTES;
+    pub(crate) const BYTES: usize = 8;
+}
+
+pub(super) const HEAP_AT: usize = callsite::AT + CALLSITES * callsite::BYTES;
+/// Where the parts begin that are reserved while the process runs.
+pub(super) const FIXED: usize = (HEAP_AT + HEAP).next_multiple_of(PAGE);
+
+const _: () = assert!(line::AT + line::COUNT * line::BYTES <= lane::AT);
+const _: () = assert!(lane::of(LANES) <= table::AT);
+const _: () = assert!(head::NAME + head::MOST_NAME <= head::REFUSED);
+const _: () = assert!(head::RECORDED_AGE + 8 <= line::AT);
+
+/// Continues a checksum with one more word. Finds damage, not malice.
+pub(super) const fn check(sum: u64, word: u64) -> u64 {
+    (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+}
+
+/// Returns the entry of a text.
+pub(super) const fn entry(at: usize, length: usize) -> u64 {
+    (length as u64 + 1) << u32::BITS | at as u64
+}

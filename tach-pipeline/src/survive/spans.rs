@@ -1,0 +1,227 @@
+//! Assembles the spans of a process that were open at its death, or had ended and were not passed
+//! on.
+
+use core::time::Duration;
+use std::collections::HashSet;
+
+use tach_core::UnixTime;
+use tach_log::Value;
+#[cfg(feature = "otlp")]
+use tach_otlp::adapter::SpanLimits;
+
+use super::image::Image;
+#[cfg(feature = "otlp")]
+use crate::filter::Levels;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{self, Fields, Foreign, Scratch, Time, Writer};
+#[cfg(feature = "otlp")]
+use crate::sink::write_span;
+pub(crate) use crate::spans::recovered::OwnSpan as SpanLeft;
+use crate::spans::recovered::Recovered;
+use crate::spans::span::Item;
+
+/// Returns how many items the spans and the recording of a file are at most, besides the spans in
+/// the queues.
+pub(super) fn most(image: &Image<'_>) -> usize {
+    image.waiting().spans.len() + usize::from(image.has_recorder())
+}
+
+/// What a flight recorder had kept.
+#[derive(Clone, Default)]
+pub(crate) struct Recording {
+    pub(crate) process: u64,
+    /// Copies of the records of events, each with the time of the event.
+    pub(crate) events: Vec<(UnixTime, Vec<u8>)>,
+    /// Spans that had ended, and spans that were open, without their events.
+    pub(crate) spans: Vec<SpanLeft>,
+    /// The last moment of the process, and how long before it an item may have happened.
+    pub(crate) last: UnixTime,
+    pub(crate) age: Duration,
+}
+
+impl Recording {
+    /// Reads the items, without those that were written before the byte `from` of all. Takes the
+    /// bytes of copies from `room`, and adds the number of damaged parts to `cut`.
+    pub(super) fn new(image: &Image<'_>, from: u64, room: &mut usize, cut: &mut u64) -> Self {
+        let mut recording = Self {
+            process: image.process(),
+            last: image.last_line(),
+            age: image.recorded_age(),
+            ..Self::default()
+        };
+        if image.exits() {
+            return recording;
+        }
+        let recorded = image.recorded(from);
+        *cut += u64::from(recorded.is_damaged);
+        let mut spans = Recovered::new();
+        for (standing, bytes) in recorded.items() {
+            let copies = frame::split_all(bytes).filter_map(|record| {
+                let copy = copy(record, image, room);
+                *cut += u64::from(copy.is_none());
+                copy
+            });
+            match standing {
+                Some(standing) => spans.span(standing, &copies.collect::<Vec<_>>()),
+                None => recording.events.extend(copies.map(|copy| (time(&copy), copy))),
+            }
+        }
+        recording.spans = spans.finish(None);
+        for (time, _) in &recording.events {
+            recording.last = recording.last.max(*time);
+        }
+        recording
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.spans.is_empty()
+    }
+
+    /// Returns how many events and spans it has.
+    pub(super) fn len(&self) -> u64 {
+        (self.events.len() + self.spans.len()) as u64
+    }
+
+    /// Adds the events and the spans that the recorder had not got yet, or that were open.
+    pub(super) fn with(mut self, events: &[Vec<u8>], spans: &[SpanLeft]) -> Self {
+        let id = |span: &SpanLeft| span.span(&[]).context.span;
+        let known: HashSet<_> = self.spans.iter().map(id).collect();
+        self.spans.extend(spans.iter().filter(|span| !known.contains(&id(span))).cloned());
+        self.events.extend(events.iter().map(|copy| (time(copy), copy.clone())));
+        let ends = self.spans.iter().map(|span| span.span(&[]).end);
+        let last = ends.chain(self.events.iter().map(|(time, _)| *time)).max();
+        self.last = self.last.max(last.unwrap_or(self.last));
+        self.events.sort_by_key(|(time, _)| *time);
+        self.spans.sort_by_key(|span| span.span(&[]).end);
+        self
+    }
+
+    /// Returns a record for each event and each span that is not too old, and its time, in the
+    /// order of the times.
+    pub(super) fn shown(&self) -> Vec<(UnixTime, Vec<u8>)> {
+        let since = self.last.checked_sub(self.age).unwrap_or(UnixTime::EPOCH);
+        let events = self.events.iter().filter(|(time, _)| *time >= since).cloned();
+        let spans = self.spans.iter().filter(|span| span.span(&[]).end >= since);
+        let spans = spans.filter_map(|span| event(span).map(|(record, time)| (time, record)));
+        let mut all: Vec<_> = events.chain(spans).collect();
+        all.sort_by_key(|(time, _)| *time);
+        all
+    }
+}
+
+fn time(record: &[u8]) -> UnixTime {
+    frame::time(record).map_or(UnixTime::EPOCH, Time::unix_time)
+}
+
+/// Copies a record of the process, unless that takes more than `room` bytes, or it is damaged.
+fn copy(record: &[u8], image: &Image<'_>, room: &mut usize) -> Option<Vec<u8>> {
+    match frame::foreign(record, image, image.process(), &(0, String::new())) {
+        Foreign::Event(copy) | Foreign::Part(copy) if copy.len() <= *room => {
+            *room -= copy.len();
+            Some(copy)
+        }
+        _ => None,
+    }
+}
+
+/// The spans of a process, until all of their records were added.
+pub(super) struct Assembly {
+    spans: Recovered,
+    /// How many parts of the file are damaged.
+    pub(super) cut: u64,
+    last: UnixTime,
+}
+
+impl Assembly {
+    /// Begins with the spans that the file has besides the queues. Takes the bytes of copies from
+    /// `room`.
+    pub(super) fn new(image: &Image<'_>, room: &mut usize) -> Self {
+        let mut assembly = Self { spans: Recovered::new(), cut: 0, last: image.last_line() };
+        let waiting = image.waiting();
+        assembly.cut += u64::from(waiting.is_damaged);
+        for span in waiting.spans {
+            let records = span.records.iter().flat_map(|part| frame::split_all(part));
+            let copies: Vec<_> =
+                records.filter_map(|record| assembly.copy(record, image, room)).collect();
+            assembly.spans.span(&span.standing, &copies);
+        }
+        for record in waiting.early {
+            if let Some(copy) = assembly.copy(record, image, room) {
+                assembly.spans.record(&copy, 0);
+            }
+        }
+        assembly
+    }
+
+    fn copy(&mut self, record: &[u8], image: &Image<'_>, room: &mut usize) -> Option<Vec<u8>> {
+        let copy = copy(record, image, room);
+        self.cut += u64::from(copy.is_none());
+        copy.inspect(|copy| self.happened(copy))
+    }
+
+    /// Adds the copy of an event or of a part of a span, which a thread with this number has
+    /// recorded.
+    pub(super) fn record(&mut self, record: &[u8], thread: u64) {
+        self.happened(record);
+        self.spans.record(record, thread);
+    }
+
+    fn happened(&mut self, record: &[u8]) {
+        self.last = self.last.max(frame::time(record).map_or(self.last, Time::unix_time));
+    }
+
+    /// Returns the spans, in the order of their starts.
+    pub(super) fn finish(self, exits: bool) -> Vec<SpanLeft> {
+        self.spans.finish((!exits).then_some(self.last))
+    }
+}
+
+/// Returns a span as a `ScopeSpans` of OTLP, as a field of `ResourceSpans`.
+#[cfg(feature = "otlp")]
+pub(super) fn otlp(span: &SpanLeft, levels: &Levels) -> Option<Vec<u8>> {
+    let span = span.span(&[]);
+    let mut encoded = Vec::new();
+    write_span(&mut encoded, &span, &span.begin()?, &SpanLimits::default(), levels);
+    Some(encoded)
+}
+
+/// Returns a record that shows a span, and its time.
+pub(super) fn event(span: &SpanLeft) -> Option<(Vec<u8>, UnixTime)> {
+    let span = span.span(&[]);
+    let start = span.begin()?;
+    let mut scratch = Scratch::new();
+    let target = MaybeStatic::Borrowed(start.target);
+    let mut record = Writer::begin(&mut scratch, Time::Unix(span.start), start.level, target);
+    record.printed_message(format_args!("span {}", start.name));
+    let last = span.last_values();
+    let mut events = 0;
+    for (at, item) in span.items().enumerate() {
+        match item {
+            Item::Event(..) => events += 1,
+            Item::Part(part) => {
+                let fields = part.span_fields().into_iter().flat_map(Fields::parts);
+                for (key, value) in fields {
+                    if let Some(value) = value.filter(|_| !last.is_recorded_again(at, key)) {
+                        record.copied_field(key, value);
+                    }
+                }
+            }
+        }
+    }
+    let context = span.context;
+    let mut printed = |key, value: &dyn core::fmt::Display| {
+        record.printed_field(MaybeStatic::Static(key), format_args!("{value}"));
+    };
+    printed("trace_id", &format_args!("{:032x}", context.trace));
+    printed("span_id", &format_args!("{:016x}", context.span));
+    if span.parent() != 0 {
+        printed("parent_id", &format_args!("{:016x}", span.parent()));
+    }
+    printed("end", &format_args!("{:.6}", span.end));
+    record.field(MaybeStatic::Static("events"), Value::U64(events));
+    if span.is_unfinished {
+        record.field(MaybeStatic::Static("unfinished"), Value::Bool(true));
+    }
+    record.end();
+    Some((scratch.written().to_owned(), span.start))
+}

@@ -1,0 +1,266 @@
+//! The file of a living pipeline.
+
+mod commits;
+mod kept;
+#[cfg(feature = "tracing")]
+mod recording;
+mod rings;
+#[cfg(feature = "tracing")]
+mod waiting;
+
+use core::hash::{BuildHasher as _, Hasher as _};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::RandomState;
+use std::io;
+use std::sync::Arc;
+
+use tach_core::{Instant, UnixTime};
+use tach_files::PrivateFolder;
+use tach_log::adapter::beginning;
+
+use self::commits::Commits;
+#[cfg(feature = "tracing")]
+pub(crate) use self::commits::Recorded;
+pub(crate) use self::commits::{Events, Progress, Target};
+#[cfg(feature = "tracing")]
+pub(crate) use self::recording::Recording;
+use self::rings::Room;
+pub(crate) use self::rings::{RingMemory, RingPart};
+#[cfg(feature = "tracing")]
+pub(crate) use self::waiting::WaitingSpans;
+use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, check, head, lane, line};
+use super::mapping::Mapping;
+use super::own::{self, Own, Use};
+use super::texts;
+use crate::host::program;
+use crate::sync::Lock;
+
+/// The most attempts to create a file that no other process takes for one of a dead process.
+const TRIES: usize = 8;
+/// The shortest time between two lines of the clock.
+const BETWEEN_LINES: Duration = Duration::from_millis(50);
+
+/// A mapped file with the rings of a pipeline, and with what a later process needs to pass on the
+/// records in them.
+pub(crate) struct Store {
+    file: File,
+    fixed: Mapping,
+    room: Lock<Room>,
+    /// How many bytes of the heap are used.
+    heap: Lock<usize>,
+    queues: AtomicU64,
+    commits: Lock<Commits>,
+    /// After the mappings and the file, so that it is dropped later.
+    end: End,
+}
+
+/// The end of a file.
+struct End {
+    name: OsString,
+    folder: Arc<PrivateFolder>,
+    /// Whether the file is to be removed when it is mapped no more.
+    is_due: AtomicBool,
+    /// After the file is closed, and removed.
+    _own: Own,
+}
+
+/// A file that was just created.
+struct Created {
+    id: u64,
+    name: OsString,
+    file: File,
+    /// After the file, so that it is dropped later.
+    own: Own,
+}
+
+/// A sink of the pipeline.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    /// The name by which messages call the sink.
+    pub(crate) name: String,
+    /// Whether the sink is a regular file.
+    pub(crate) is_file: bool,
+}
+
+impl Store {
+    /// Creates the file.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, or the file system has no locks.
+    pub(super) fn new(
+        folder: &Arc<PrivateFolder>,
+        lanes: &[Named],
+        is_alone: bool,
+    ) -> io::Result<Arc<Self>> {
+        let created = create(folder)?;
+        let name = created.name.clone();
+        let made = Self::in_file(folder, created, lanes, is_alone);
+        if made.is_err() {
+            let _already_an_error = folder.remove(&name);
+        }
+        made
+    }
+
+    fn in_file(
+        folder: &Arc<PrivateFolder>,
+        created: Created,
+        lanes: &[Named],
+        is_alone: bool,
+    ) -> io::Result<Arc<Self>> {
+        // The first one is dropped last.
+        let Created { own, id, name, file } = created;
+        tach_files::reserve(&file, 0, FIXED as u64)?;
+        let fixed = Mapping::new(&file, 0, FIXED)?;
+        let program = program::name();
+        let program = beginning(program, head::MOST_NAME).as_bytes();
+        for (at, value) in [
+            (head::VERSION, VERSION),
+            (head::ID, id),
+            (head::PROCESS, std::process::id().into()),
+            (head::STARTED, UnixTime::now().as_nanos()),
+            (head::NAME_LENGTH, program.len() as u64),
+        ] {
+            fixed.set(at, value);
+        }
+        fixed.copy(head::NAME, program);
+        fixed.copy(head::BOOT, &boot());
+        for (number, Named { name, is_file }) in lanes.iter().enumerate().take(LANES) {
+            let (at, short) = (lane::of(number), beginning(name, lane::MOST_NAME));
+            fixed.set(at + lane::IS_FILE, u64::from(*is_file));
+            fixed.set(at + lane::HASH, hash(name));
+            fixed.set(at + lane::NAME_LENGTH, short.len() as u64);
+            fixed.copy(at + lane::NAME, short.as_bytes());
+        }
+        let store = Arc::new(Self {
+            file,
+            fixed,
+            room: Lock::new(Room::new(FIXED as u64)),
+            heap: Lock::new(0),
+            queues: AtomicU64::new(0),
+            commits: Lock::new(Commits::new()),
+            end: End {
+                name,
+                folder: Arc::clone(folder),
+                is_due: AtomicBool::new(false),
+                _own: own,
+            },
+        });
+        store.line();
+        // A pipeline's only sink has no thread, and one batch.
+        let spools = if is_alone { 1 } else { ASIDE };
+        let mut commits = store.commits.lock();
+        for _ in lanes.iter().take(LANES) {
+            commits.add(&store, spools)?;
+        }
+        commits.publish(&store);
+        drop(commits);
+        // Before this word is stored, the file is empty for others.
+        store.fixed.publish(head::MAGIC, MAGIC);
+        if !texts::register(&store) {
+            return Err(io::Error::other("the program's static texts need more than 192 KiB"));
+        }
+        Ok(store)
+    }
+
+    /// Removes the file. Call after everything was written. Some systems remove no file that is
+    /// mapped: then the file is removed after the last thread that has logged has ended, or by the
+    /// next start.
+    pub(crate) fn remove(&self) {
+        self.fixed.set(head::SETTLED, 1);
+        self.fixed.publish(head::TAKEN, u64::MAX);
+        let is_due = self.end.folder.remove(&self.end.name).is_err();
+        // ORDERING: Relaxed: the last reference to the store is dropped later, and publishes it.
+        self.end.is_due.store(is_due, Ordering::Relaxed);
+    }
+
+    /// Returns a number for a queue.
+    pub(crate) fn new_queue(&self) -> u64 {
+        // ORDERING: Relaxed: only the number counts.
+        self.queues.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that the process ends by itself. What is open then is not sent, as without a file.
+    pub(crate) fn exits(&self) {
+        self.fixed.publish(head::EXITS, 1);
+    }
+
+    /// Counts a record that was over the rate limit.
+    pub(crate) fn refused(&self) {
+        self.fixed.add(head::REFUSED, 1);
+    }
+
+    /// Counts a record that a queue has dropped.
+    pub(crate) fn dropped(&self) {
+        self.fixed.add(head::DROPPED, 1);
+    }
+
+    /// Stores the present line of the clock, if the last one is old.
+    pub(crate) fn line(&self) {
+        let mut commits = self.commits.lock();
+        let now = Instant::now();
+        let is_old = |last: Instant| now.saturating_duration_since(last) >= BETWEEN_LINES;
+        if !commits.last_line.is_none_or(is_old) {
+            return;
+        }
+        let Some(later) = now.checked_add(Duration::from_secs(1)) else { return };
+        commits.last_line = Some(now);
+        let Ok(at) = usize::try_from(commits.lines % line::COUNT as u64) else { return };
+        let at = line::AT + at * line::BYTES;
+        for (word, value) in [
+            now.as_ticks(),
+            now.unix_time().as_nanos(),
+            later.as_ticks(),
+            later.unix_time().as_nanos(),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            self.fixed.set(at + 8 * word, value);
+        }
+        commits.lines += 1;
+        self.fixed.publish(head::LINES, commits.lines);
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if *self.is_due.get_mut() {
+            let _found_at_the_next_start = self.folder.remove(&self.name);
+        }
+    }
+}
+
+/// Creates a file with a lock.
+fn create(folder: &PrivateFolder) -> io::Result<Created> {
+    for _ in 0..TRIES {
+        let id = RandomState::new().build_hasher().finish();
+        let Ok(own) = own::add(id, Use::Pipeline) else { continue };
+        let name = own::name(std::process::id(), id);
+        // Another process may take the lock of an empty file, and remove the file.
+        if let Some(file) = folder.create(&name)? {
+            return Ok(Created { id, name, file, own });
+        }
+    }
+    Err(io::Error::other("other processes remove each file at once"))
+}
+
+/// Returns a number for a sink's name, which may be too long for the file.
+pub(super) fn hash(name: &str) -> u64 {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    name.as_bytes().chunks(8).map(word).fold(name.len() as u64, check)
+}
+
+/// Returns the kernel's number of this boot, or zeros where it has none.
+fn boot() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes()
+}

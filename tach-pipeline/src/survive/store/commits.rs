@@ -1,0 +1,463 @@
+//! What counts: which records were passed on, and which events the sinks have yet to write.
+//!
+//! Each sink has two spools, as its thread has two batches: one that it writes, and one to which
+//! the back end adds. They change places when the thread [takes](Store::took) the events. A
+//! pipeline's only sink uses the first spool alone. A third one has the events that a collector did
+//! not take, while it takes others.
+
+use std::io;
+
+use tach_core::{Instant, UnixTime};
+
+use super::super::layout::{ASIDE, LANES, PAGE, SPOOLS, check, head, lane, spool, table, write};
+use super::super::mapping::Mapping;
+use super::Store;
+
+/// The room for events at first. A batch is written when it has 64 KiB.
+pub(super) const SPOOL: usize = 96 * 1024;
+const END: usize = size_of::<u32>();
+
+/// The state that a table holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// For each ring, how many of its words were passed on.
+    pub(crate) positions: Vec<u64>,
+    pub(crate) reported: u64,
+    /// How often the last record was repeated, and from when to when.
+    pub(crate) repeats: Option<(u64, UnixTime, UnixTime)>,
+    /// The file that is being taken over, and how many of its records were passed on.
+    pub(crate) takes: (u64, u64),
+    /// How many records over the rate limit were reported.
+    pub(crate) refused: u64,
+    /// How many events sinks have dropped that were not reported.
+    pub(crate) sinks_dropped: u64,
+    /// How many events wait in memory alone.
+    pub(crate) waiting: u64,
+    pub(crate) spans: Waits,
+    pub(crate) recorded: Recorded,
+}
+
+/// The part of the file with the items of the flight recorder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// The number of the part. Zero if there is none.
+    pub(crate) number: u64,
+    pub(crate) start: u64,
+    pub(crate) capacity: usize,
+    /// How many bytes were written before the first item that counts, and before the last one's
+    /// end.
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+}
+
+/// The part of the file with the spans that wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// The number of the part. Zero if there is none.
+    pub(crate) number: u64,
+    pub(crate) start: u64,
+    pub(crate) capacity: usize,
+    /// How many of its bytes count.
+    pub(crate) length: usize,
+    /// Where the records begin whose span is not known yet.
+    pub(crate) early: usize,
+    /// How many spans found no room.
+    pub(crate) outside: u64,
+}
+
+/// The place of what a sink is about to write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) device: u64,
+    pub(crate) file: u64,
+    /// A lower bound of the file's length.
+    pub(crate) length: u64,
+}
+
+/// All events that the back end has added for a sink, and the sink's thread has not taken.
+pub(crate) struct Events<'a> {
+    /// The sink's number.
+    pub(crate) lane: usize,
+    pub(crate) bytes: &'a [u8],
+    /// Where each event ends.
+    pub(crate) ends: &'a [usize],
+}
+
+pub(super) struct Commits {
+    lanes: Vec<Lane>,
+    /// What the table that counts holds.
+    progress: Progress,
+    current: usize,
+    /// Whether spools have events that no table counts.
+    is_open: bool,
+    /// Parts of the file that the table which counts may name, and the next one does not.
+    retired: Vec<Area>,
+    pub(super) last_line: Option<Instant>,
+    pub(super) lines: u64,
+}
+
+/// The spools of a sink.
+struct Lane {
+    spools: Vec<Spool>,
+    /// Events that the receiver did not take.
+    aside: Option<Spool>,
+    /// The spool that the back end adds to.
+    adding: usize,
+    /// The spool that is written.
+    writing: usize,
+    /// The number of the next spool that begins anew. Lower numbers are written first.
+    next: u64,
+    /// Which of the two writes counts.
+    write: usize,
+    target: Target,
+    /// The number of the spool whose write was noted last.
+    noted: u64,
+    /// Whether a commit failed since the spools were last empty.
+    is_behind: bool,
+    /// How many events a commit had no room for.
+    waiting: u64,
+    /// How many of the events that the receiver did not take had no room.
+    aside_outside: u64,
+}
+
+/// The copy of a batch.
+struct Spool {
+    memory: Mapping,
+    area: Area,
+    number: u64,
+    bytes: usize,
+    events: usize,
+}
+
+/// A part of the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Area {
+    pub(super) start: u64,
+    pub(super) length: usize,
+}
+
+impl Commits {
+    pub(super) const fn new() -> Self {
+        Self {
+            lanes: Vec::new(),
+            progress: Progress {
+                positions: Vec::new(),
+                reported: 0,
+                repeats: None,
+                takes: (0, 0),
+                refused: 0,
+                sinks_dropped: 0,
+                waiting: 0,
+                spans: Waits { number: 0, start: 0, capacity: 0, length: 0, early: 0, outside: 0 },
+                recorded: Recorded { number: 0, start: 0, capacity: 0, first: 0, end: 0 },
+            },
+            current: 0,
+            is_open: false,
+            retired: Vec::new(),
+            last_line: None,
+            lines: 0,
+        }
+    }
+
+    /// Writes the table that does not count, and makes it count.
+    pub(super) fn publish(&mut self, store: &Store) {
+        let Self { lanes, progress, current, .. } = self;
+        let to = &store.fixed;
+        let next = 1 - *current;
+        let base = table::AT + next * table::BYTES;
+        let (repeats, from, to_time) = progress
+            .repeats
+            .map_or((0, 0, 0), |(count, from, to)| (count, from.as_nanos(), to.as_nanos()));
+        let outside: u64 = lanes.iter().map(|lane| lane.aside_outside).sum();
+        let words = [
+            (table::RINGS, progress.positions.len() as u64),
+            (table::LANES, lanes.len() as u64),
+            (table::REPORTED, progress.reported),
+            (table::REPEATS, repeats),
+            (table::REPEATS_FROM, from),
+            (table::REPEATS_TO, to_time),
+            (table::TAKES, progress.takes.0),
+            (table::TAKEN, progress.takes.1),
+            (table::REFUSED, progress.refused),
+            (table::SINKS_DROPPED, progress.sinks_dropped),
+            (table::WAITING, progress.waiting.saturating_add(outside)),
+            (table::SPANS_NUMBER, progress.spans.number),
+            (table::SPANS_START, progress.spans.start),
+            (table::SPANS_CAPACITY, progress.spans.capacity as u64),
+            (table::SPANS_LENGTH, progress.spans.length as u64),
+            (table::SPANS_EARLY, progress.spans.early as u64),
+            (table::SPANS_OUTSIDE, progress.spans.outside),
+            (table::RECORDED_NUMBER, progress.recorded.number),
+            (table::RECORDED_START, progress.recorded.start),
+            (table::RECORDED_CAPACITY, progress.recorded.capacity as u64),
+            (table::RECORDED_FIRST, progress.recorded.first),
+            (table::RECORDED_END, progress.recorded.end),
+        ];
+        let spools = lanes.iter().enumerate().flat_map(|(at, lane)| {
+            // The checksum covers the words of a spool that is not there.
+            (0..SPOOLS).flat_map(move |spool| {
+                let aside = lane.aside.as_ref().filter(|_| spool == ASIDE);
+                let it = lane.spools.get(spool).or(aside);
+                it.map_or_else(Spool::none, Spool::words)
+                    .map(|(word, value)| (table::spool(at, spool) + word, value))
+            })
+        });
+        let positions = progress.positions.iter().enumerate();
+        let positions = positions.map(|(at, position)| (table::POSITIONS + 8 * at, *position));
+        let mut sum = 0;
+        for (at, word) in words.into_iter().chain(spools).chain(positions) {
+            to.set(base + at, word);
+            sum = check(sum, word);
+        }
+        to.set(base + table::CHECK, sum);
+        to.publish(head::CURRENT, next as u64);
+        *current = next;
+        self.is_open = false;
+        store.room.lock().areas.append(&mut self.retired);
+    }
+
+    /// Adds the spools of a sink, which are written at once.
+    ///
+    /// # Errors
+    ///
+    /// If the file has no room.
+    pub(super) fn add(&mut self, store: &Store, spools: usize) -> io::Result<()> {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let mut lane = Lane {
+            spools: Vec::new(),
+            aside: None,
+            adding: 0,
+            writing: 0,
+            next: 1,
+            write: 0,
+            target: Target::default(),
+            noted: 0,
+            is_behind: false,
+            waiting: 0,
+            aside_outside: 0,
+        };
+        for _ in 0..spools {
+            let area = store.room.lock().area(&store.file, SPOOL).ok_or_else(full)?;
+            let memory = Mapping::new(&store.file, area.start, area.length)?;
+            let number = lane.take_number();
+            lane.spools.push(Spool { memory, area, number, bytes: 0, events: 0 });
+        }
+        lane.adding = spools - 1;
+        self.lanes.push(lane);
+        Ok(())
+    }
+}
+
+impl Lane {
+    fn take_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Writes the write that does not count, and makes it count.
+    fn write(&mut self, number: usize, to: &Mapping, [from, end]: [usize; 2]) {
+        let next = 1 - self.write;
+        let base = lane::of(number);
+        let Target { device, file, length } = self.target;
+        self.noted = self.spools[self.writing].number;
+        for (at, word) in [
+            (write::SPOOL, self.noted),
+            (write::FROM, from as u64),
+            (write::END, end as u64),
+            (write::DEVICE, device),
+            (write::FILE, file),
+            (write::LENGTH, length),
+        ] {
+            to.set(base + lane::WRITES + next * write::BYTES + at, word);
+        }
+        to.publish(base + lane::WRITE, next as u64);
+        self.write = next;
+    }
+}
+
+impl Spool {
+    /// Returns the words of a table.
+    fn words(&self) -> [(usize, u64); spool::WORDS] {
+        [
+            (spool::NUMBER, self.number),
+            (spool::START, self.area.start),
+            (spool::CAPACITY, self.area.length as u64),
+            (spool::LENGTH, self.bytes as u64),
+            (spool::EVENTS, self.events as u64),
+        ]
+    }
+
+    /// Returns the words of a spool that is not there.
+    fn none() -> [(usize, u64); spool::WORDS] {
+        core::array::from_fn(|at| (8 * at, 0))
+    }
+
+    /// Copies the events that are not in the spool yet. Returns whether there was room.
+    fn copy(
+        &mut self,
+        store: &Store,
+        bytes: &[u8],
+        ends: &[usize],
+        retired: &mut Vec<Area>,
+    ) -> bool {
+        let needed = bytes.len() + END * ends.len();
+        if needed > self.area.length && !self.grow(store, needed, retired) {
+            return false;
+        }
+        self.memory.copy(self.bytes, bytes.get(self.bytes..).unwrap_or_default());
+        for (at, end) in ends.iter().enumerate().skip(self.events) {
+            let end = u32::try_from(*end).unwrap_or(u32::MAX);
+            self.memory.copy(self.area.length - END * (at + 1), &end.to_le_bytes());
+        }
+        (self.bytes, self.events) = (bytes.len(), ends.len());
+        true
+    }
+
+    /// Moves the spool to a larger part of the file.
+    fn grow(&mut self, store: &Store, needed: usize, retired: &mut Vec<Area>) -> bool {
+        let length = (needed + needed / 2).next_multiple_of(PAGE);
+        let Some(area) = store.room.lock().area(&store.file, length) else { return false };
+        let Ok(memory) = Mapping::new(&store.file, area.start, area.length) else { return false };
+        // The part before holds the events until a table names the new part. All events are copied
+        // again, since their ends lie elsewhere.
+        retired.push(self.area);
+        *self = Self { memory, area, bytes: 0, events: 0, ..*self };
+        true
+    }
+}
+
+impl Store {
+    /// Makes `progress` count, and the events of all sinks with it, all at once. The events of a
+    /// sink contain those of the last commit, unless the sink's thread has taken them since.
+    /// Returns whether there was room. If not, nothing has changed.
+    pub(crate) fn commit(&self, progress: &Progress, all: &[Events<'_>]) -> bool {
+        let mut commits = self.commits.lock();
+        let Commits { lanes, is_open, retired, .. } = &mut *commits;
+        let mut before = Vec::with_capacity(all.len());
+        let mut has_room = true;
+        for Events { lane, bytes, ends } in all {
+            let Some(lane) = lanes.get_mut(*lane) else { continue };
+            let spool = &mut lane.spools[lane.adding];
+            let (had, is_longer) = ((spool.bytes, spool.events), bytes.len() > spool.bytes);
+            if is_longer && has_room {
+                has_room = spool.copy(self, bytes, ends, retired);
+            }
+            before.push((had, is_longer, ends.len()));
+        }
+        if !has_room {
+            // A part of the events would come twice: their records still wait in the rings.
+            for (Events { lane, .. }, (had, is_longer, events)) in all.iter().zip(before) {
+                let Some(lane) = lanes.get_mut(*lane).filter(|_| is_longer) else { continue };
+                let spool = &mut lane.spools[lane.adding];
+                if spool.bytes > had.0 {
+                    (spool.bytes, spool.events) = had;
+                }
+                lane.is_behind = true;
+                lane.waiting = events.saturating_sub(spool.events) as u64;
+            }
+            return false;
+        }
+        *is_open |= before.iter().any(|(_, is_longer, _)| *is_longer);
+        if *is_open || commits.progress != *progress {
+            commits.progress.clone_from(progress);
+            commits.publish(self);
+        }
+        true
+    }
+
+    /// Makes `progress` count, although the file has no room for all events of a commit. The events
+    /// that are not in the file are lost if the process ends before they are written.
+    pub(crate) fn commit_without(&self, progress: &Progress) {
+        let mut commits = self.commits.lock();
+        let waiting = commits.lanes.iter().map(|lane| lane.waiting).sum();
+        commits.progress = Progress { waiting, ..progress.clone() };
+        commits.publish(self);
+    }
+
+    /// Makes the items of the flight recorder count no more that were written before `first`.
+    #[cfg(feature = "tracing")]
+    pub(super) fn forget_recorded(&self, first: u64) {
+        let mut commits = self.commits.lock();
+        let recorded = &mut commits.progress.recorded;
+        (recorded.first, recorded.end) = (first, recorded.end.max(first));
+        commits.publish(self);
+    }
+
+    /// Makes the events of a sink count that are about to be written, with the progress of the last
+    /// commit.
+    pub(crate) fn commit_events(&self, lane: usize, bytes: &[u8], ends: &[usize]) {
+        let mut commits = self.commits.lock();
+        let Commits { lanes, retired, .. } = &mut *commits;
+        let Some(lane) = lanes.get_mut(lane) else { return };
+        let spool = &mut lane.spools[lane.writing];
+        if spool.bytes < bytes.len() && !lane.is_behind {
+            lane.is_behind = !spool.copy(self, bytes, ends, retired);
+            if !lane.is_behind {
+                commits.publish(self);
+            }
+        }
+    }
+
+    /// Notes that a sink's thread has taken the events that were added, to write them. It has
+    /// written all events that it had taken before.
+    pub(crate) fn took(&self, lane: usize) {
+        if let Some(lane) = self.commits.lock().lanes.get_mut(lane) {
+            lane.writing = lane.adding;
+            lane.adding = (lane.adding + 1) % lane.spools.len();
+            // The number of a spool that was never used is lower than that of the events before.
+            lane.spools[lane.adding].number = lane.take_number();
+        }
+    }
+
+    /// Notes that the bytes `range` of the events are about to be written. The file has these
+    /// events or, if it had no room, a first part of them.
+    pub(crate) fn begins_write(&self, lane: usize, range: [usize; 2], target: Target) {
+        if let Some(it) = self.commits.lock().lanes.get_mut(lane) {
+            it.target = target;
+            it.write(lane, &self.fixed, range);
+        }
+    }
+
+    /// Replaces the events that the receiver did not take. Returns whether there was room.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize]) -> bool {
+        let mut commits = self.commits.lock();
+        let Commits { lanes, retired, .. } = &mut *commits;
+        let Some(lane) = lanes.get_mut(lane) else { return true };
+        retired.extend(lane.aside.take().map(|before| before.area));
+        let length = (bytes.len() + END * ends.len()).next_multiple_of(PAGE);
+        let mut has_room = true;
+        if !bytes.is_empty() {
+            let area = self.room.lock().area(&self.file, length);
+            let memory = area.and_then(|it| Mapping::new(&self.file, it.start, it.length).ok());
+            if let Some((area, memory)) = area.zip(memory) {
+                let mut aside = Spool { memory, area, number: u64::MAX, bytes: 0, events: 0 };
+                has_room = aside.copy(self, bytes, ends, retired);
+                lane.aside = Some(aside);
+            } else {
+                has_room = false;
+            }
+        }
+        lane.aside_outside = if has_room { 0 } else { ends.len() as u64 };
+        commits.publish(self);
+        has_room
+    }
+
+    /// Notes that all events were written that a sink's thread has taken.
+    pub(crate) fn done(&self, lane: usize) {
+        let mut commits = self.commits.lock();
+        let Some(it) = commits.lanes.get_mut(lane) else { return };
+        let Spool { number, bytes: written, .. } = it.spools[it.writing];
+        // A spool without a write and without events is new, and may have a higher number than the
+        // one that gathers events.
+        if written > 0 || it.noted == number {
+            it.write(lane, &self.fixed, [written; 2]);
+            let number = it.take_number();
+            let spool = &mut it.spools[it.writing];
+            (spool.number, spool.bytes, spool.events) = (number, 0, 0);
+        }
+        (it.is_behind, it.waiting) = (false, 0);
+    }
+}
+
+const _: () = assert!(ASIDE + 1 == SPOOLS && LANES > 0);

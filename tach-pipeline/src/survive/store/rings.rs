@@ -1,0 +1,171 @@
+//! The memory of rings.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use memmap2::MmapRaw;
+use tach_log::adapter::beginning;
+
+use super::super::forks::Private;
+use super::super::layout::{MOST_BYTES, PAGE, RINGS, head, ring};
+use super::super::mapping::Mapping;
+use super::Store;
+use super::commits::Area;
+
+/// Rings that are longer are for single records.
+const LONG: usize = 32 * 1024;
+
+/// The parts of the file behind its fixed part.
+pub(super) struct Room {
+    end: u64,
+    /// The number of entries of rings.
+    rings: u32,
+    /// Rings that no queue and no pool has.
+    free: Vec<Free>,
+    /// Parts that held events, and hold none now.
+    pub(super) areas: Vec<Area>,
+}
+
+#[derive(Clone, Copy)]
+struct Free {
+    number: u32,
+    start: u64,
+    length: usize,
+}
+
+/// The memory of a ring.
+pub(crate) struct RingMemory {
+    pub(crate) memory: MmapRaw,
+    pub(crate) part: RingPart,
+}
+
+/// The part of the file that belongs to a ring. Returns it when the ring is dropped.
+pub(crate) struct RingPart {
+    store: Arc<Store>,
+    free: Free,
+    _private: Private,
+}
+
+impl Room {
+    pub(super) const fn new(end: u64) -> Self {
+        Self { end, rings: 0, free: Vec::new(), areas: Vec::new() }
+    }
+
+    /// Returns a part for at least `length` bytes of events.
+    pub(super) fn area(&mut self, file: &File, length: usize) -> Option<Area> {
+        let fits = |area: &Area| (length..=4 * length).contains(&area.length);
+        if let Some(at) = self.areas.iter().position(fits) {
+            return Some(self.areas.swap_remove(at));
+        }
+        Some(Area { start: self.reserve(file, length)?, length })
+    }
+
+    /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
+    /// for a long record. Such records have any lengths, and each would need a new ring.
+    fn unused(&self, length: usize) -> Option<usize> {
+        let fits =
+            |most: usize| self.free.iter().position(|free| (length..=most).contains(&free.length));
+        fits(length).or_else(|| if length > LONG { fits(2 * length) } else { None })
+    }
+
+    fn reserve(&mut self, file: &File, length: usize) -> Option<u64> {
+        let (start, end) = (self.end, self.end + length as u64);
+        if end > MOST_BYTES {
+            return None;
+        }
+        tach_files::reserve(file, start, length as u64).ok()?;
+        self.end = end;
+        Some(start)
+    }
+}
+
+impl Store {
+    /// Returns memory for a ring of at least `length` bytes, in whole pages. Returns `None` if the
+    /// file has no room: such a ring does not outlive the process.
+    pub(crate) fn ring(self: &Arc<Self>, length: usize) -> Option<RingMemory> {
+        let length = length.next_multiple_of(PAGE);
+        let made = self.take(length).and_then(|free| {
+            let mapped = Mapping::new(&self.file, free.start, free.length);
+            let Ok(mapped) = mapped else {
+                self.room.lock().free.push(free);
+                return None;
+            };
+            let (private, memory) = mapped.into_parts();
+            let part = RingPart { store: Arc::clone(self), free, _private: private };
+            Some(RingMemory { memory, part })
+        });
+        if made.is_none() {
+            self.fixed.add(head::OUTSIDE, 1);
+        }
+        made
+    }
+
+    /// Returns whether a ring of that length has room, or will never have: if rings that are in use
+    /// take all entries, one of them may be free soon.
+    pub(crate) fn has_ring(&self, length: usize) -> bool {
+        let room = self.room.lock();
+        let has_entry = usize::try_from(room.rings).is_ok_and(|rings| rings < RINGS);
+        has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
+    }
+
+    /// Returns a part of the file for at least `length` bytes, in whole pages.
+    #[cfg(feature = "tracing")]
+    pub(super) fn area(&self, length: usize) -> Option<Area> {
+        self.room.lock().area(&self.file, length)
+    }
+
+    /// Frees a part that no table names.
+    #[cfg(feature = "tracing")]
+    pub(super) fn give_back(&self, area: Area) {
+        self.room.lock().areas.push(area);
+    }
+
+    fn take(&self, length: usize) -> Option<Free> {
+        let mut room = self.room.lock();
+        if let Some(at) = room.unused(length) {
+            return Some(room.free.swap_remove(at));
+        }
+        let number = room.rings;
+        if usize::try_from(number).ok()? >= RINGS {
+            return None;
+        }
+        let start = room.reserve(&self.file, length)?;
+        room.rings += 1;
+        let at = ring::AT + usize::try_from(number).ok()? * ring::BYTES;
+        self.fixed.set(at + ring::START, start);
+        self.fixed.set(at + ring::LENGTH, length as u64);
+        self.fixed.publish(head::RINGS, room.rings.into());
+        Some(Free { number, start, length })
+    }
+}
+
+impl RingPart {
+    /// Returns the ring's number in tables.
+    pub(crate) const fn number(&self) -> u32 {
+        self.free.number
+    }
+
+    /// Returns the file's store, which removes the file when it is dropped.
+    pub(crate) fn file(&self) -> Arc<Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// Notes that the ring belongs to a queue from now on, at a place among the queue's rings.
+    pub(crate) fn belongs_to(&self, queue: u64, place: u64, (thread, name): (u64, &str)) {
+        let at = ring::AT + usize::try_from(self.free.number).unwrap_or(0) * ring::BYTES;
+        let fixed = &self.store.fixed;
+        let name = beginning(name, ring::MOST_NAME);
+        fixed.set(at + ring::QUEUE, queue);
+        fixed.set(at + ring::THREAD, thread);
+        fixed.set(at + ring::NAME_LENGTH, name.len() as u64);
+        fixed.copy(at + ring::NAME, name.as_bytes());
+        // The next record's count follows, so that a reader sees both.
+        self.store.fixed.publish(at + ring::PLACE, place);
+    }
+}
+
+impl Drop for RingPart {
+    fn drop(&mut self) {
+        self.store.room.lock().free.push(self.free);
+    }
+}

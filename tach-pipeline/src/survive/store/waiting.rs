@@ -1,0 +1,199 @@
+//! The spans that were not passed on yet, in a part of the file: open ones, and those that have
+//! ended and wait.
+//!
+//! Entries are only appended, so that a table that counts names a beginning of the part that stays
+//! as it is. When the part is full, a new one begins with all that waits. The old one is free after
+//! the commit that names the new one.
+
+use core::time::Duration;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::RandomState;
+
+use super::super::layout::waiting;
+use super::super::mapping::Mapping;
+use super::Store;
+use super::commits::{Area, Waits};
+use crate::spans::standing::{Change, Standing};
+
+/// The shortest part. In tests some spans fill it.
+const LEAST: usize = if cfg!(test) { 4 * 1024 } else { 128 * 1024 };
+/// The longest part. Further spans are not in the file.
+const MOST: usize = 8 * 1024 * 1024;
+/// How long a part that is nearly full after it began is not replaced.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(crate) struct WaitingSpans {
+    store: Arc<Store>,
+    /// `None` until the first span waits.
+    part: Option<Part>,
+    /// What a table names.
+    waits: Waits,
+    /// The spans of which the part has entries: their state, and the bytes of their records.
+    known: HashMap<u64, (Standing, usize), RandomState>,
+    /// The spans for which there is no room.
+    outside: HashSet<u64, RandomState>,
+    /// The parts that the table which counts may name.
+    before: Vec<Part>,
+    spare: Option<Part>,
+    /// When no part may begin before.
+    pause: Option<Instant>,
+}
+
+struct Part {
+    memory: Mapping,
+    area: Area,
+}
+
+impl WaitingSpans {
+    pub(crate) fn new(store: &Arc<Store>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            part: None,
+            waits: Waits::default(),
+            known: HashMap::default(),
+            outside: HashSet::default(),
+            before: Vec::new(),
+            spare: None,
+            pause: None,
+        }
+    }
+
+    /// Adds the changes that `each` passes. They count after a commit with [`waits`](Self::waits).
+    /// Returns whether there was room. If not, call [`begin`](Self::begin).
+    pub(crate) fn add(&mut self, each: impl FnOnce(&mut dyn FnMut(&Change<'_>))) -> bool {
+        let (mut has_room, mut early) = (true, None);
+        each(&mut |change| {
+            if matches!(change, Change::Early(_)) {
+                early.get_or_insert(self.waits.length);
+            }
+            has_room &= self.change(change);
+        });
+        self.waits.early = early.unwrap_or(self.waits.length);
+        self.waits.outside = self.outside.len() as u64;
+        has_room
+    }
+
+    /// Begins a new part with all that waits, which `each` passes, unless the last part began a
+    /// short while ago and was nearly full at once.
+    pub(crate) fn begin(&mut self, each: impl Fn(&mut dyn FnMut(&Change<'_>))) {
+        let now = Instant::now();
+        if self.pause.is_some_and(|until| now < until) {
+            return;
+        }
+        let mut needed = 0;
+        each(&mut |change| needed += length(change, 0) + waiting::HEAD);
+        // Few lengths, so that a part that was given back fits the next time.
+        let least = needed.clamp(LEAST, MOST).next_power_of_two();
+        let wanted = needed.saturating_mul(2).clamp(LEAST, MOST).next_power_of_two();
+        let part = self.unused(wanted).or_else(|| self.unused(least));
+        let is_short = part.as_ref().is_none_or(|part| part.area.length < 2 * needed);
+        self.pause = is_short.then(|| now + PAUSE);
+        let Some(part) = part else { return };
+        let Waits { number, .. } = self.waits;
+        let Area { start, length: capacity } = part.area;
+        self.waits = Waits { number: number + 1, start, capacity, ..Waits::default() };
+        self.before.extend(self.part.replace(part));
+        self.known.clear();
+        self.outside.clear();
+        self.add(each);
+    }
+
+    /// Returns what the next commit names.
+    pub(crate) const fn waits(&self) -> Waits {
+        self.waits
+    }
+
+    /// Notes that the last [`waits`](Self::waits) count.
+    pub(crate) fn committed(&mut self) {
+        for part in self.before.drain(..) {
+            if let Some(Part { area, .. }) = self.spare.replace(part) {
+                self.store.give_back(area);
+            }
+        }
+    }
+
+    /// Adds an entry. Returns `false` if there is no room.
+    fn change(&mut self, change: &Change<'_>) -> bool {
+        match *change {
+            Change::Waits(span, standing, records) => {
+                let (before, from) = self.known.get(&span).copied().unwrap_or_default();
+                if from == records.len() && before == standing {
+                    return true;
+                }
+                let words = standing.words();
+                let has_room = self.has_room(length(change, from));
+                if has_room {
+                    self.append(waiting::SPAN, span, &words, &records[from..]);
+                    self.known.insert(span, (standing, records.len()));
+                    if !self.outside.is_empty() {
+                        self.outside.remove(&span);
+                    }
+                } else {
+                    self.outside.insert(span);
+                }
+                has_room
+            }
+            Change::Gone(span) => {
+                if !self.outside.is_empty() {
+                    self.outside.remove(&span);
+                }
+                if self.known.remove(&span).is_some() {
+                    // Each span that is known has kept room for this.
+                    self.append(waiting::GONE, span, &[], &[]);
+                }
+                true
+            }
+            Change::Early(record) => {
+                let has_room = self.has_room(length(change, 0));
+                if has_room {
+                    self.append(waiting::EARLY, 0, &[], record);
+                }
+                has_room
+            }
+        }
+    }
+
+    /// Returns whether there is room for an entry, and for the entries that say that a span is
+    /// gone.
+    fn has_room(&self, bytes: usize) -> bool {
+        let kept = waiting::HEAD * (self.known.len() + 1);
+        self.waits.length + bytes + kept <= self.waits.capacity
+    }
+
+    fn append(&mut self, kind: u64, span: u64, words: &[u64], bytes: &[u8]) {
+        let Some(Part { memory, .. }) = &self.part else { return };
+        let at = self.waits.length;
+        let length = waiting::HEAD + size_of_val(words) + bytes.len();
+        for (number, word) in
+            [length as u64 | kind << u32::BITS, span].iter().chain(words).enumerate()
+        {
+            memory.set(at + 8 * number, *word);
+        }
+        if !bytes.is_empty() {
+            memory.copy(at + length - bytes.len(), bytes);
+        }
+        self.waits.length += length;
+    }
+
+    /// Returns a part of at least `length` bytes that no table names.
+    fn unused(&mut self, length: usize) -> Option<Part> {
+        let spare = self.spare.take_if(|it| (length..=4 * length).contains(&it.area.length));
+        spare.or_else(|| {
+            let area = self.store.area(length)?;
+            let memory = Mapping::new(&self.store.file, area.start, area.length).ok()?;
+            Some(Part { memory, area })
+        })
+    }
+}
+
+/// Returns the length of the entry of a change, of whose records the part has the first bytes.
+const fn length(change: &Change<'_>, from: usize) -> usize {
+    match change {
+        Change::Waits(_, _, records) => waiting::HEAD + 8 * Standing::WORDS + records.len() - from,
+        Change::Gone(_) => waiting::HEAD,
+        Change::Early(record) => waiting::HEAD + record.len(),
+    }
+}

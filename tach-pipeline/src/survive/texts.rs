@@ -1,0 +1,74 @@
+//! Static texts and places, which each file of a living pipeline contains before a record of it
+//! names their numbers.
+
+use std::sync::{Arc, Weak};
+
+use super::Kept;
+use super::store::Store;
+use crate::frame::places::{self, StaticPlace};
+use crate::frame::texts;
+use crate::sync::Lock;
+
+static STORES: Lock<Vec<Weak<Store>>> = Lock::new(Vec::new());
+
+/// Adds a store, and writes the texts that have numbers already. Returns `false` if the store has
+/// no room for them.
+pub(super) fn register(store: &Arc<Store>) -> bool {
+    let mut stores = STORES.lock();
+    stores.retain(|store| store.strong_count() > 0);
+    stores.push(Arc::downgrade(store));
+    // A number that a thread learns from here on is written by that thread, which waits for no
+    // lock. The numbers that threads know already were there before.
+    drop(stores);
+    let mut has_room = true;
+    let mut keep = |kept: &dyn Fn() -> Option<bool>| loop {
+        match kept() {
+            // Another thread writes a text.
+            None => std::thread::yield_now(),
+            Some(is_kept) => {
+                has_room &= is_kept;
+                return;
+            }
+        }
+    };
+    texts::each(|number, text| keep(&|| store.keep_text(number, text)));
+    places::each(|number, place| keep(&|| store.keep_place(number, place)));
+    #[cfg(feature = "tracing")]
+    crate::frame::each_callsite(|number, callsite| {
+        keep(&|| store.keep_callsite(number, callsite));
+    });
+    has_room
+}
+
+/// Writes a text to all files, before a record has its number.
+pub(crate) fn keep_text(number: u32, text: &str) -> Kept {
+    keep(|store| store.keep_text(number, text))
+}
+
+/// Writes a place to all files, before a record has its number.
+pub(crate) fn keep_place(number: u32, place: StaticPlace) -> Kept {
+    keep(|store| store.keep_place(number, place))
+}
+
+/// Writes a callsite to all files, before a record has its number.
+#[cfg(feature = "tracing")]
+pub(crate) fn keep_callsite(
+    number: u32,
+    callsite: &'static tracing_core::Metadata<'static>,
+) -> Kept {
+    keep(|store| store.keep_callsite(number, callsite))
+}
+
+fn keep(keep: impl Fn(&Store) -> Option<bool>) -> Kept {
+    // In a forked child, the thread that holds the lock may not exist.
+    let Some(stores) = STORES.try_lock() else { return Kept::Busy };
+    let mut kept = Kept::Yes;
+    for store in stores.iter().filter_map(Weak::upgrade) {
+        match keep(&store) {
+            Some(true) => {}
+            Some(false) => kept = Kept::Full,
+            None => return Kept::Busy,
+        }
+    }
+    kept
+}
