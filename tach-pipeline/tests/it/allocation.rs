@@ -105,3 +105,25 @@ fn spans_do_not_either() {
         assert_eq!(steady(&pipeline, log), 0);
     });
 }
+
+/// opentelemetry keeps the span of a context behind an `Arc`. A span that is sampled is an object
+/// there, and the context has a value by which the pipeline knows the span.
+#[cfg(all(feature = "otlp", feature = "opentelemetry"))]
+#[test]
+fn a_boundary_span_allocates_for_its_context_alone() {
+    use tach_pipeline::{Otlp, Sampling, Sink};
+
+    for (ratio, allocations) in [(0.0, 1), (1.0, 5)] {
+        let sink = Sink::otlp(
+            Otlp::new()
+                .endpoint(&test_support::receiver::serve().0)
+                .signals([tach_pipeline::Signal::Traces]),
+        );
+        let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096);
+        let pipeline = pipeline.sampling(Sampling::ratio(ratio)).build().unwrap();
+        tracing::subscriber::with_default(pipeline.subscriber(), || {
+            let log = || drop(tracing::info_span!("request", otel.kind = "server").entered());
+            assert_eq!(steady(&pipeline, log), allocations * CALLS as u64, "{ratio}");
+        });
+    }
+}

@@ -14,6 +14,12 @@ assert_implements!(
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::Survivor, tach_pipeline::Survivors,
+);
+
 #[cfg(feature = "syslog")]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]

@@ -17,7 +17,8 @@ fn log(logger: &Pipeline, level: Level, message: &str) {
     log::Log::log(logger, &record);
 }
 
-/// Returns the error with which a text of TOML is refused, without the lines of the text in the middle.
+/// Returns the error with which a text of TOML is refused, without the lines of the text in the
+/// middle.
 #[track_caller]
 fn refused(text: &str) -> String {
     let error = toml::from_str::<Config>(text).unwrap_err().to_string();

@@ -221,10 +221,14 @@ fn panics_in_a_sink() {
 
 /// Aborts a process that hangs.
 pub(crate) fn end_unless_done() {
-    thread::spawn(|| {
+    // std ends a process if a signal's handler asks for the name of a thread that std is starting.
+    let (starts, started) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        starts.send(()).unwrap();
         thread::sleep(LONG);
         process::abort();
     });
+    started.recv().unwrap();
 }
 
 /// Runs a child, and returns its output and the messages in its file.

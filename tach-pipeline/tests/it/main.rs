@@ -34,6 +34,8 @@ mod order;
 mod otlp;
 #[cfg(feature = "tracing")]
 mod own_subscriber;
+#[cfg(all(feature = "serde", feature = "slog", feature = "tracing"))]
+mod presets;
 #[cfg(unix)]
 mod privileged;
 #[cfg(all(feature = "otlp", feature = "tracing"))]

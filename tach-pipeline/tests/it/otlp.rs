@@ -1,6 +1,7 @@
 //! OpenTelemetry collectors as sinks: what they receive, and what happens if they fail.
 
 mod aside;
+mod callsites;
 #[cfg(feature = "opentelemetry")]
 mod contexts;
 mod durations;
@@ -15,6 +16,8 @@ mod last_exit;
 mod limits;
 mod long_texts;
 mod metadata;
+mod moved;
+mod never_left;
 mod one_sink;
 mod parents;
 mod propagation;

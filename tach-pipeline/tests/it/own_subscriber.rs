@@ -1,4 +1,5 @@
-//! What the pipeline's own subscriber does beyond a registry's layer. The other tests run over both.
+//! What the pipeline's own subscriber does beyond a registry's layer. The other tests run over
+//! both.
 
 use std::thread;
 

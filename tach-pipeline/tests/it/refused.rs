@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use tach_pipeline::{Builder, Pipeline, Rotation, Sink};
@@ -146,6 +147,20 @@ fn a_file_that_is_rotated_has_one_sink() {
         assert_built(quiet().sink(Sink::file(&path)).sink(Sink::file(&second)));
     }
     assert_built(quiet().sink(daily(&path)).sink(daily(&other)));
+}
+
+#[test]
+fn an_error_of_io_has_the_kind_of_the_system_s() {
+    let of = |builder: Builder| io::Error::from(builder.build().unwrap_err());
+    let folder = Folder::new("refused-io");
+    let of_folder = of(quiet().sink(Sink::file(folder.path(""))));
+    assert_eq!(of_folder.kind(), io::ErrorKind::IsADirectory, "{of_folder}");
+    assert!(of_folder.get_ref().unwrap().is::<tach_pipeline::Error>());
+    // A file's error beside an option's says more.
+    let of_both = of(quiet().filter("app=loud").sink(Sink::file(folder.path(""))));
+    assert_eq!(of_both.kind(), io::ErrorKind::IsADirectory, "{of_both}");
+    let of_filter = of(quiet().filter(format!("{}=loud", "app")));
+    assert_eq!(of_filter.kind(), io::ErrorKind::InvalidInput, "{of_filter}");
 }
 
 #[test]

@@ -71,6 +71,11 @@ fn log() {
         info!("r#type" = 1, user.name = "u");
     }
     drop(outer);
+    let _span = info_span!("step", message = "a text", n = 1).entered();
+    let _within = info_span!("part", n = 2, message = ?Some("x")).entered();
+    info!(n = 3, message = "two words");
+    info!(n = 4, message = %"shown", b = 1);
+    info!(message = 5);
 }
 
 fn theirs(build: impl FnOnce(SubscriberBuilder, Captured) -> Box<dyn FnOnce(fn())>) -> String {
@@ -114,6 +119,16 @@ fn the_compact_format_has_the_same_lines() {
         assert_eq!(ours, theirs);
     }
     assert_eq!(ours, theirs);
+}
+
+#[test]
+fn both_leave_the_target_out() {
+    let theirs = theirs(|builder, to| {
+        let builder = builder.without_time().with_target(false);
+        let subscriber = builder.with_writer(move || to.clone()).finish();
+        Box::new(|log| subscriber::with_default(subscriber, log))
+    });
+    assert_eq!(ours(Line::tracing().without_time().without_target()), theirs);
 }
 
 #[test]

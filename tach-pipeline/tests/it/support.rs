@@ -23,8 +23,8 @@ use tracing_subscriber::registry;
 /// Long enough for any machine: no test fails by being slow.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Returns a subscriber of tracing with the pipeline alone: the pipeline's own, or with the variable
-/// `TACH_ROAD=layer` a registry with the pipeline as its layer. Both must do the same.
+/// Returns a subscriber of tracing with the pipeline alone: the pipeline's own, or with the
+/// variable `TACH_ROAD=layer` a registry with the pipeline as its layer. Both must do the same.
 #[cfg(feature = "tracing")]
 pub(crate) fn subscriber(pipeline: &Pipeline) -> Dispatch {
     match env::var("TACH_ROAD").as_deref() {
@@ -32,6 +32,12 @@ pub(crate) fn subscriber(pipeline: &Pipeline) -> Dispatch {
         Ok(road) => panic!("TACH_ROAD={road}: unknown"),
         Err(_) => Dispatch::new(pipeline.subscriber()),
     }
+}
+
+/// Returns whether that subscriber is the pipeline's own.
+#[cfg(all(feature = "tracing", unix))]
+pub(crate) fn is_own_road() -> bool {
+    env::var_os("TACH_ROAD").is_none()
 }
 
 /// Calls `f` with that subscriber as the thread's.

@@ -1,5 +1,7 @@
 //! syslog, sent to sockets of this test.
 
+#[cfg(target_os = "linux")]
+use core::net::Ipv4Addr;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process;
@@ -241,8 +243,9 @@ fn the_options_of_a_format_within_messages_are_asked_for() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_message_that_a_host_refuses_is_sent_again() {
-    // At another address than other tests have, which could get the port while it is free.
-    let daemon = UdpSocket::bind("127.77.0.1:0").unwrap();
+    // At an address of this process alone: another test could get the port while it is free.
+    let [.., high, middle, low] = process::id().to_be_bytes();
+    let daemon = UdpSocket::bind((Ipv4Addr::new(127, high | 0x40, middle, low), 0)).unwrap();
     let address = daemon.local_addr().unwrap();
     let pipeline = pipeline(Sink::syslog(Syslog::udp(&address.to_string()).rfc3164()));
     info(&pipeline, "before");

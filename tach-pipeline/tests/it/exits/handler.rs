@@ -29,10 +29,17 @@ pub(super) fn logs(pipeline: &Pipeline) {
     tracing::dispatcher::set_global_default(crate::support::subscriber(pipeline)).unwrap();
     #[cfg(feature = "tracing")]
     let _span = tracing::info_span!("span", a = 1).entered();
-    let handler = || {
+    #[cfg(feature = "tracing")]
+    let is_own_road = crate::support::is_own_road();
+    let handler = move || {
+        // A registry allocates.
+        #[cfg(feature = "tracing")]
+        let _span = is_own_road.then(|| tracing::info_span!("handler").entered());
         info(PIPELINE.get().unwrap(), "from the handler");
         HANDLED.fetch_add(1, Ordering::SeqCst);
     };
+    // The span's callsite, and the thread's memory for spans.
+    handler();
     // The buffers of this thread, also for a call within a call: a handler must not allocate.
     info(pipeline, &Talks(pipeline).to_string());
     log(pipeline, &Talks(pipeline));

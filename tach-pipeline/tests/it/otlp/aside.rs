@@ -82,8 +82,9 @@ fn halves_that_fail_later_are_not_lost() {
     let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs]).max_delay(SHORT);
     let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
     let pipeline = builder.sink(Sink::otlp(otlp)).build().unwrap();
-    for number in 0..200 {
-        info(&pipeline, if number == 100 { "poison" } else { "good" });
+    // So many that some part is too long, also on a busy machine that sends them in several.
+    for number in 0..1_000 {
+        info(&pipeline, if number == 500 { "poison" } else { "good" });
     }
     wait_until(|| {
         info(&pipeline, "good");

@@ -1,7 +1,9 @@
 //! Spans whose ends the queue had no room for.
 
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::SeqCst;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::{io, thread};
 
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -21,9 +23,9 @@ fn drop_newest(builder: Builder) -> Builder {
     builder.when_full(WhenFull::DropNewest).queue_bytes(4096)
 }
 
-/// Returns a pipeline with a small queue, whose back end waits while the lock is held.
-fn gated(with: impl FnOnce(Builder) -> Builder) -> (Arc<Mutex<()>>, Requests, Guard) {
-    let gate = Arc::new(Mutex::new(()));
+/// Returns a pipeline with a small queue, whose back end waits while the gate is closed.
+fn gated(with: impl FnOnce(Builder) -> Builder) -> (Arc<Gate>, Requests, Guard) {
+    let gate = Arc::new(Gate::default());
     let clock = Gated(Arc::clone(&gate));
     let (requests, pipeline) = pipeline(|builder| with(drop_newest(builder)).with_clock(clock));
     (gate, requests, pipeline)
@@ -35,12 +37,16 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
     let (gate, requests, pipeline) = gated(|builder| builder);
     run(&pipeline, || {
         let open = tracing::info_span!("open");
-        let closed = gate.lock().unwrap();
+        let closed = gate.close(&pipeline);
         let span = tracing::info_span!("ended");
         // More events than the queue has room for.
         open.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
-        // These starts find no room, and the ends take the room that is left.
-        (0..100).for_each(|_| drop(tracing::info_span!("short")));
+        // Starts are shorter, and take the room that is left. These spans stay open.
+        (0..100).for_each(|_| core::mem::forget(tracing::info_span!("fills")));
+        // These starts find no room. They are longer also if the callsite of the others has had no
+        // number, because another thread was taking one.
+        let filler = "x".repeat(1024);
+        (0..100).for_each(|_| drop(tracing::info_span!("late", filler)));
         drop(span);
         drop(closed);
         for _ in 0..5 {
@@ -61,7 +67,7 @@ fn what_a_full_queue_drops_is_counted_in_its_span() {
         let fills = tracing::info_span!("fills", filler = tracing::field::Empty);
         let lacks = tracing::info_span!("lacks", late = tracing::field::Empty);
         pipeline.flush(LONG).unwrap();
-        let closed = gate.lock().unwrap();
+        let closed = gate.close(&pipeline);
         fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
         for number in 0..100 {
             fills.record("filler", number);
@@ -105,7 +111,7 @@ fn a_span_whose_end_is_not_known_says_so() {
                 }
             }
             assert_eq!(pipeline.stats().dropped(), 0);
-            let closed = gate.lock().unwrap();
+            let closed = gate.close(&pipeline);
             let lost_at = UnixTime::now();
             drop(spans);
             drop(closed);
@@ -134,7 +140,7 @@ fn an_unfinished_span_may_be_incomplete_too() {
             let [one, other] =
                 ["one", "other"].map(|name| tracing::info_span!("span", otel.name = name));
             pipeline.flush(LONG).unwrap();
-            let closed = gate.lock().unwrap();
+            let closed = gate.close(&pipeline);
             // The counts of two spans in turn need a record each.
             for _ in 0..if loses { 2_000 } else { 1 } {
                 one.in_scope(|| tracing::info!("event"));
@@ -162,7 +168,7 @@ fn a_lost_span_does_not_start_when_its_parent_is_set() {
     });
     dispatcher::with_default(&subscriber(&pipeline), || {
         let fills = tracing::info_span!("fills");
-        let closed = gate.lock().unwrap();
+        let closed = gate.close(&pipeline);
         fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
         // The first of these starts take the room that is left, if there is any.
         let mut spans: Vec<_> = (0..100).map(|_| tracing::info_span!("lost")).collect();
@@ -192,7 +198,7 @@ fn a_loss_that_is_read_in_the_last_round_marks_the_span() {
         let [ends, one, other] =
             ["ends", "one", "other"].map(|name| tracing::info_span!("span", otel.name = name));
         pipeline.flush(LONG).unwrap();
-        let (closed, waits) = (gate.lock().unwrap(), held.lock().unwrap());
+        let (closed, waits) = (gate.close(&pipeline), held.lock().unwrap());
         tracing::info!("held");
         drop(ends);
         drop(closed);
@@ -240,13 +246,39 @@ fn has(span: &Span, key: &str) -> bool {
     span.attributes.iter().any(|attribute| attribute.key == key)
 }
 
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<()>,
+    is_reached: AtomicBool,
+}
+
+impl Gate {
+    /// Returns once the back end waits: the round that it was in could make room in the queue.
+    fn close(&self, pipeline: &Guard) -> MutexGuard<'_, ()> {
+        self.is_reached.store(false, SeqCst);
+        let closed = self.closed.lock().unwrap();
+        while !self.is_reached.load(SeqCst) {
+            // It wakes the back end.
+            let _late = pipeline.flush(Duration::from_millis(1));
+        }
+        closed
+    }
+
+    fn pass(&self) {
+        if self.closed.try_lock().is_err() {
+            self.is_reached.store(true, SeqCst);
+            drop(self.closed.lock());
+        }
+    }
+}
+
 /// A clock at which the back end waits.
-struct Gated(Arc<Mutex<()>>);
+struct Gated(Arc<Gate>);
 
 impl Clock for Gated {
     fn monotonic_now(&self) -> Instant {
         if thread::current().name() == Some("tach-pipeline") {
-            drop(self.0.lock());
+            self.0.pass();
         }
         SystemClock.monotonic_now()
     }

@@ -1,6 +1,8 @@
 //! Which spans are sent by the decision at the head.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::thread;
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_pipeline::{Builder, Pipeline, Sampling, Signal, SpanExt as _, TraceContext};
@@ -134,4 +136,59 @@ fn the_remote_parent_decides_about_sampling() {
         let own: Vec<_> = keys.filter(|key| !key.contains('.')).collect();
         assert_eq!((own, span.events.len()), (attributes, 1));
     }
+}
+
+/// No sink takes events, so nothing but the ids is kept of the children.
+#[test]
+fn a_child_of_a_span_that_is_not_sampled_can_do_what_others_can() {
+    let spans = spans_of(
+        |builder| builder.sampling(Sampling::ratio(0.0)),
+        || {
+            let root = tracing::info_span!("root").entered();
+            let [first, moved] = [tracing::info_span!("first"), tracing::info_span!("moved")];
+            let inner = moved.in_scope(|| tracing::info_span!("inner"));
+            let header = |span: &tracing::Span| span.trace_context().unwrap().to_string();
+            let headers = [&root, &first, &moved, &inner].map(header);
+            let parts: Vec<Vec<_>> = headers.iter().map(|it| it.split('-').collect()).collect();
+            for (at, part) in parts.iter().enumerate() {
+                assert_eq!((part[1], part[3]), (parts[0][1], "00"), "{headers:?}");
+                assert!(parts[..at].iter().all(|other| other[2] != part[2]), "{headers:?}");
+            }
+            assert_eq!([&root, &first, &moved, &inner].map(header), headers, "they stay");
+            inner.in_scope(|| {
+                let current = tracing::Span::current();
+                assert_eq!(current.id(), inner.id());
+                assert_eq!(current.metadata().map(tracing::Metadata::name), Some("inner"));
+            });
+            // It is open as long as its child.
+            let id = moved.id();
+            assert!(moved.set_remote_parent(&parent()));
+            drop(moved);
+            let sent = tracing::info_span!(parent: id, "sent");
+            assert!(sent.trace_context().unwrap().is_sampled());
+            drop((root, first, inner));
+        },
+    );
+    let mut names: Vec<_> = spans.keys().map(|name| &**name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["moved", "sent"]);
+    assert!(spans.values().all(|span| trace_id(span) == TRACE));
+}
+
+/// It starts when it is sampled, so what was before counts as little as in its duration.
+#[test]
+fn a_span_that_is_sampled_after_it_was_left_ends_when_it_closes() {
+    const OPEN: Duration = Duration::from_millis(20);
+    let spans = spans_of(
+        |builder| builder.sampling(Sampling::ratio(0.0)),
+        || {
+            let span = tracing::info_span!("left");
+            span.in_scope(|| {});
+            assert!(span.set_remote_parent(&parent()));
+            thread::sleep(OPEN);
+        },
+    );
+    let span = &spans["left"];
+    let duration = span.end_time_unix_nano - span.start_time_unix_nano;
+    assert!(u128::from(duration) >= OPEN.as_nanos() * 9 / 10, "{duration}");
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Status, TraceContextExt as _, Tracer as _};
-use tach_pipeline::{Builder, OpenTelemetrySpanExt as _, Sampling, Tail};
+use tach_pipeline::{Builder, OpenTelemetrySpanExt as _, Sampling, Tail, TraceContext};
 use tracing::subscriber::with_default;
 use tracing::{Span, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -14,7 +14,7 @@ use super::super::propagation::{LOCAL, REMOTE, TRACE, TRACEPARENT};
 use super::super::received::{self, names, span_id, spans_in, trace_id};
 use super::super::tail::eager;
 use super::super::{pipeline, run, spans, spans_of};
-use super::{Sdk, current, extracted, headers, ids, ids_of_data, request, tenant};
+use super::{Sdk, current, extracted, headers, ids, ids_of, ids_of_data, request, tenant};
 use crate::support::LONG;
 
 #[test]
@@ -187,6 +187,44 @@ fn a_child_by_the_context_of_an_open_span_is_in_its_trace() {
         let (root, child) = (&spans["root"], &spans["child"]);
         assert_eq!(ids(child), (trace_id(root), span_id(&child.span_id), span_id(&root.span_id)));
         assert_eq!(child.flags, LOCAL);
+    }
+}
+
+/// Whether the context is one of a span that is sampled or not, its span is around the child.
+#[test]
+fn the_span_of_an_attached_context_comes_before_a_parent_in_scope() {
+    let remote = TraceContext::from_headers(TRACEPARENT, "").unwrap();
+    for (ratio, is_sampled) in [(0.0, false), (1.0, true)] {
+        let mut parent = (0, 0);
+        let spans = spans_of(
+            |builder| builder.sampling(Sampling::ratio(ratio)),
+            || {
+                let root = tracing::info_span!("root", otel.kind = "server");
+                let context = root.context();
+                parent = ids_of(context.span().span_context());
+                let dispatch = dispatcher::get_default(Clone::clone);
+                let child = || {
+                    dispatcher::with_default(&dispatch, || {
+                        let _attached = context.attach();
+                        let child = || tracing::info_span!("child", otel.kind = "client");
+                        let child = remote.in_scope(child).context();
+                        let (trace, _) = ids_of(child.span().span_context());
+                        assert_eq!(trace, parent.0, "{ratio}");
+                        assert_eq!(child.span().span_context().is_sampled(), is_sampled);
+                    });
+                };
+                thread::scope(|scope| scope.spawn(child).join().unwrap());
+                // The control: without a context, the remote span is the parent.
+                let other = remote.in_scope(|| tracing::info_span!("other", otel.kind = "server"));
+                assert_eq!(ids_of(other.context().span().span_context()).0, TRACE);
+            },
+        );
+        assert_eq!(trace_id(&spans["other"]), TRACE);
+        if is_sampled {
+            assert_eq!((trace_id(&spans["child"]), ids(&spans["child"]).2), parent);
+        } else {
+            assert_eq!(spans.len(), 1, "{spans:?}");
+        }
     }
 }
 

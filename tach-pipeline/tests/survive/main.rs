@@ -1,0 +1,27 @@
+//! Processes that are killed while they log, and the pipelines that pass on their records.
+//!
+//! `TACH_KILLS=10000 cargo test --release -p tach-pipeline --features survive,tracing --test
+//! survive` kills more often than CI does.
+
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod child;
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod kills;
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+mod receivers;
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+mod scene;
+#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod spans;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod unix;
+
+fn main() {
+    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    match std::env::args().nth(1).filter(|_| std::env::var_os(scene::FOLDER).is_some()) {
+        Some(role) => child::run(&role),
+        None => kills::run(),
+    }
+}
