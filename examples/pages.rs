@@ -5,7 +5,7 @@
 struct Readme;
 
 #[cfg(doctest)]
-#[doc = include_str!("../docs/guide.md")]
+#[doc = include_str!("../tach-pipeline/docs/guide.md")]
 struct Guide;
 
 #[cfg(doctest)]
@@ -15,3 +15,7 @@ struct Security;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/migrating.md")]
 struct Migrating;
+
+#[cfg(doctest)]
+#[doc = include_str!("../tach-pipeline/docs/moving.md")]
+struct Moving;

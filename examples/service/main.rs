@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The last one is a second instance: its `/relay/work/50` asks the first one for `/work/50`, and
-//! announces the time that is left. `curl -H "request-timeout: 0.06" 127.0.0.1:3001/relay/left` shows
-//! it.
+//! announces the time that is left. `curl -H "request-timeout: 0.06" 127.0.0.1:3001/relay/left`
+//! shows it.
 //!
 //! It prints logs on standard error. If `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans and logs go
 //! there by OTLP, configured by the standard `OTEL_*` variables: from tach's pipeline or, with
@@ -24,6 +24,7 @@ mod telemetry;
 
 use core::error::Error;
 use core::future::{IntoFuture as _, pending};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use tach_tower::{BudgetLayer, Settings};
@@ -31,7 +32,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use crate::options::Options;
+use crate::options::{Options, USAGE};
 use crate::relay::Upstream;
 use crate::telemetry::Telemetry;
 
@@ -39,11 +40,13 @@ type Failure = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let options = match Options::from_args() {
-        Ok(options) => options,
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            let _closed = writeln!(io::stdout(), "{USAGE}");
+            return ExitCode::SUCCESS;
+        }
         Err(problem) => {
-            eprintln!(
-                "service: {problem}\nusage: service [--demo] [--sdk] [--listen ADDRESS:PORT] [--upstream ADDRESS:PORT]"
-            );
+            eprintln!("service: {problem}\n{USAGE}");
             return ExitCode::from(2);
         }
     };

@@ -2,6 +2,14 @@
 
 use std::env;
 
+pub(crate) const USAGE: &str = "\
+usage: service [--demo] [--sdk] [--listen ADDRESS:PORT] [--upstream ADDRESS:PORT]
+
+  --demo      drives itself, prints a summary and stops
+  --sdk       passes spans through OpenTelemetry's SDK
+  --listen    serves here, by default at 127.0.0.1:3000
+  --upstream  asks this instance for the work of /relay";
+
 #[derive(Debug)]
 pub(crate) struct Options {
     /// Whether to drive the service, print a summary and stop.
@@ -14,11 +22,17 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) fn from_args() -> Result<Self, String> {
+    /// Returns `None` if the usage is asked for.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is not an option, or an option has no value.
+    pub(crate) fn from_args() -> Result<Option<Self>, String> {
         let (mut demo, mut sdk, mut listen, mut upstream) = (false, false, None, None);
         let mut arguments = env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
+                "--help" | "-h" => return Ok(None),
                 "--demo" => demo = true,
                 "--sdk" => sdk = true,
                 "--listen" => {
@@ -35,6 +49,7 @@ impl Options {
         }
         // The demo works with any free port.
         let default = if demo { "127.0.0.1:0" } else { "127.0.0.1:3000" };
-        Ok(Self { demo, listen: listen.unwrap_or_else(|| default.to_owned()), sdk, upstream })
+        let listen = listen.unwrap_or_else(|| default.to_owned());
+        Ok(Some(Self { demo, listen, sdk, upstream }))
     }
 }

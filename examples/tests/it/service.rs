@@ -4,11 +4,11 @@
 use std::io::{BufReader, Read as _, Write as _};
 #[cfg(unix)]
 use std::net::TcpStream;
-#[cfg(unix)]
-use std::process::Child;
 use std::process::Command;
 
 use crate::example;
+#[cfg(unix)]
+use crate::interrupt;
 
 fn service() -> Command {
     let mut command = example("service");
@@ -100,6 +100,18 @@ fn get(address: &str, path: &str, budget: &str) -> String {
 }
 
 #[test]
+fn the_usage_is_printed_if_it_is_asked_for() {
+    for option in ["--help", "-h"] {
+        let output = service().arg(option).output().unwrap();
+        let usage = String::from_utf8(output.stdout).unwrap();
+        let names_all = ["--demo", "--sdk", "--listen", "--upstream"]
+            .iter()
+            .all(|option| usage.contains(&format!("\n  {option}")));
+        assert!(output.status.success() && names_all && output.stderr.is_empty(), "{usage}");
+    }
+}
+
+#[test]
 fn a_wrong_option_is_named() {
     let output = service().arg("--dmeo").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -173,10 +185,4 @@ fn read_address(stderr: &mut impl std::io::BufRead) -> String {
     stderr.read_line(&mut line).unwrap();
     let (_, address) = line.trim().split_once("listening on http://").expect(&line);
     address.to_owned()
-}
-
-#[cfg(unix)]
-fn interrupt(child: &Child, signal: &str) {
-    let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
-    assert!(killed.unwrap().success());
 }

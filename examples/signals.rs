@@ -1,0 +1,40 @@
+//! A service that SIGTERM ends: everything is written first, and the process ends by the signal.
+//!
+//! ```text
+//! cargo run --example signals &
+//! kill $!
+//! ```
+//!
+//! A service that handles signals itself, for example by tokio's `signal`, returns from `main`
+//! instead: the guard does the same.
+
+use core::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    #[cfg(unix)]
+    serve()?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn serve() -> Result<(), tach_pipeline::Error> {
+    use core::time::Duration;
+    use std::thread;
+
+    use tach_pipeline::{Pipeline, Sink};
+
+    // The long interval shows what a signal would lose: by default it is 5 ms. After the first
+    // record the pipeline's thread naps for so long.
+    let builder = Pipeline::builder().sink(Sink::stdout()).flush_interval(Duration::from_secs(1));
+    let pipeline = builder.init()?;
+    pipeline.flush_on_signals(Duration::from_secs(5))?;
+    for number in 1..=50 {
+        log::info!(number; "served");
+        thread::sleep(Duration::from_millis(1));
+    }
+    eprintln!("waits for a signal");
+    // Stands for `axum::serve(listener, app).await`, which never returns.
+    loop {
+        thread::park();
+    }
+}
