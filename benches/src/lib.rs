@@ -15,6 +15,7 @@ use std::time::Instant;
 
 pub use crate::subjects::enforced;
 pub use crate::thread_time::thread_time;
+pub use crate::timers::timers;
 
 /// Returns every group.
 #[must_use]

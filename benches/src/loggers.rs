@@ -1,8 +1,10 @@
 //! Loggers that write the same event to a file, each with a number, a float and a text.
 
+mod emit;
+mod of_log;
 mod quill;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, process};
@@ -43,6 +45,18 @@ pub fn named(name: &str) -> &'static Subject {
     })
 }
 
+/// The first argument of a process that measures one thing, and of one that measures it quickly.
+const MEASURE: [&str; 2] = ["measure", "measure-quickly"];
+
+/// Returns what this process is to measure, if another one started it for that: the subject, the
+/// thing, and whether quickly.
+#[must_use]
+pub fn to_measure(arguments: &[String]) -> Option<(&'static Subject, &str, bool)> {
+    let [how, subject, what] = arguments else { return None };
+    let quick = MEASURE.iter().position(|known| known == how)? == 1;
+    Some((named(subject), what, quick))
+}
+
 /// Measures one thing in a process of its own, since a process has one global subscriber of
 /// `tracing`.
 ///
@@ -50,10 +64,11 @@ pub fn named(name: &str) -> &'static Subject {
 ///
 /// If the process fails.
 #[must_use]
-pub fn in_a_process(name: &str, what: &str) -> String {
+pub fn in_a_process(name: &str, what: &str, quick: bool) -> String {
     let this = env::current_exe().expect("this program");
-    let child = Command::new(this).args([name, what]).stderr(Stdio::inherit()).output();
-    let child = child.expect("it starts again");
+    let mut child = Command::new(this);
+    child.args([MEASURE[usize::from(quick)], name, what]).stderr(Stdio::inherit());
+    let child = child.output().expect("it starts again");
     assert!(child.status.success(), "{name}, {what}: {}", child.status);
     String::from_utf8_lossy(&child.stdout).trim().to_owned()
 }
@@ -69,8 +84,30 @@ static SUBJECTS: &[Subject] = &[
     Subject { name: "slog-json behind slog-async", open: slog_async },
     Subject { name: "spdlog-rs, asynchronous, text", open: spdlog },
     Subject { name: "tracing JSON through tracing-appender", open: tracing_appender },
+    Subject { name: "fast_log, text", open: of_log::fast_log },
+    Subject { name: "ftlog, text", open: of_log::ftlog },
+    Subject { name: "log4rs, synchronous, JSON", open: of_log::log4rs },
+    Subject { name: "logforth, asynchronous, JSON", open: of_log::logforth },
+    Subject { name: "emit to emit_file, JSON", open: emit::open },
     Subject { name: QUILL, open: quill::open },
 ];
+
+/// Loggers that a program may be killed with, each at its default for what it loses.
+#[cfg(feature = "survive")]
+pub static KILLED: &[Subject] = &[
+    Subject { name: "tach log, survive, text", open: tach_survives },
+    Subject { name: "tach log, text", open: |path| tach_log(path, Line::new()) },
+    Subject { name: "spdlog-rs, asynchronous, flush_on every level, text", open: spdlog_flushes },
+    Subject { name: "spdlog-rs, asynchronous, text", open: spdlog },
+    Subject { name: "tracing text through tracing-appender", open: tracing_text },
+    Subject { name: "slog-json behind slog-async", open: slog_unbuffered },
+];
+
+#[cfg(feature = "survive")]
+fn tach_survives(path: &Path) -> Opened {
+    let folder = path.with_extension("survivors");
+    of_log(Pipeline::builder().sink(Sink::file(path)).survive(folder).build().expect("a file"))
+}
 
 const QUILL: &str = "quill (C++), text";
 
@@ -150,17 +187,38 @@ fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {
     }
 }
 
-fn tracing_appender(path: &Path) -> Opened {
+#[cfg(feature = "survive")]
+fn tracing_text(path: &Path) -> Opened {
+    let (writer, guard) = non_blocking(path);
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).finish();
+    tracing_to(subscriber.into(), || drop(guard))
+}
+
+fn non_blocking(
+    path: &Path,
+) -> (tracing_appender::non_blocking::NonBlocking, tracing_appender::non_blocking::WorkerGuard) {
     let file = File::create(path).expect("a file");
-    let (writer, guard) =
-        tracing_appender::non_blocking::NonBlockingBuilder::default().lossy(false).finish(file);
+    tracing_appender::non_blocking::NonBlockingBuilder::default().lossy(false).finish(file)
+}
+
+fn tracing_appender(path: &Path) -> Opened {
+    let (writer, guard) = non_blocking(path);
     let subscriber = tracing_subscriber::fmt().json().with_writer(writer).finish();
     tracing_to(subscriber.into(), || drop(guard))
 }
 
+#[cfg(feature = "survive")]
+fn slog_unbuffered(path: &Path) -> Opened {
+    // Unlike `BufWriter`, which slog-json is measured with, so that a line is written at once.
+    slog_behind(slog_json::Json::default(File::create(path).expect("a file")))
+}
+
 fn slog_async(path: &Path) -> Opened {
-    let drain =
-        slog_json::Json::default(std::io::BufWriter::new(File::create(path).expect("a file")));
+    let file = std::io::BufWriter::new(File::create(path).expect("a file"));
+    slog_behind(slog_json::Json::default(file))
+}
+
+fn slog_behind(drain: slog_json::Json<impl std::io::Write + Send + 'static>) -> Opened {
     let (drain, guard) = slog_async::Async::new(drain.fuse())
         .overflow_strategy(slog_async::OverflowStrategy::Block)
         .chan_size(8192)
@@ -169,6 +227,15 @@ fn slog_async(path: &Path) -> Opened {
 }
 
 fn spdlog(path: &Path) -> Opened {
+    spdlog_with(path, spdlog::LevelFilter::Off)
+}
+
+#[cfg(feature = "survive")]
+fn spdlog_flushes(path: &Path) -> Opened {
+    spdlog_with(path, spdlog::LevelFilter::All)
+}
+
+fn spdlog_with(path: &Path, flushes: spdlog::LevelFilter) -> Opened {
     use std::sync::Arc;
 
     use spdlog::sink::{AsyncPoolSink, FileSink};
@@ -177,7 +244,9 @@ fn spdlog(path: &Path) -> Opened {
     let file = FileSink::builder().path(path).build_arc().expect("a file");
     let pool = Arc::new(ThreadPool::builder().build().expect("a thread"));
     let sink = AsyncPoolSink::builder().sink(file).thread_pool(pool).build_arc().expect("a sink");
-    let logger = Arc::new(spdlog::Logger::builder().sink(sink).build().expect("a logger"));
+    let mut logger = spdlog::Logger::builder();
+    logger.sink(sink).flush_level_filter(flushes);
+    let logger = Arc::new(logger.build().expect("a logger"));
     let (kept, other) = (Arc::clone(&logger), Arc::clone(&logger));
     Opened {
         message: Box::new(move |text| info!(logger: other, "{text}")),
@@ -195,4 +264,23 @@ fn spdlog(path: &Path) -> Opened {
 #[must_use]
 pub fn path() -> PathBuf {
     env::temp_dir().join(format!("tach-benches-pipeline-{}.log", process::id()))
+}
+
+/// Returns the files of a log: the path, or the files that a logger has named after it.
+#[must_use]
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    if path.exists() {
+        return vec![path.to_owned()];
+    }
+    let stem = path.with_extension("");
+    let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let all = folder.into_iter().flatten().flatten().map(|entry| entry.path());
+    all.filter(|file| file.to_string_lossy().starts_with(&*stem.to_string_lossy())).collect()
+}
+
+/// Removes the files of a log.
+pub fn remove(path: &Path) {
+    for file in files(path) {
+        fs::remove_file(file).ok();
+    }
 }

@@ -88,6 +88,37 @@ fn events() -> Group {
     }
 }
 
+/// Appends a time to a text.
+type Print = Box<dyn Fn(&mut String)>;
+
+/// Returns the timers, each with its name, for measurements of single calls.
+///
+/// # Panics
+///
+/// If the pattern of [`Strftime`] is not valid.
+#[must_use]
+pub fn timers() -> Vec<(&'static str, Print)> {
+    fn print(timer: impl FormatTime + 'static) -> Print {
+        Box::new(move |text| {
+            let _ = timer.format_time(&mut Writer::new(text));
+        })
+    }
+    let pattern = "a good pattern";
+    vec![
+        ("nothing", Box::new(|_| {})),
+        ("tracing-subscriber SystemTime", print(SystemTime)),
+        ("tracing-subscriber ChronoUtc", print(ChronoUtc::rfc_3339())),
+        ("tracing-subscriber ChronoLocal", print(ChronoLocal::rfc_3339())),
+        ("tracing-subscriber Uptime", print(time::Uptime::default())),
+        ("tach Utc", print(Utc)),
+        ("tach Utc, increasing", print(Utc.with_clock(&INCREASING))),
+        ("tach UnixNanos", print(UnixNanos)),
+        ("tach Strftime", print(Strftime::utc(RFC3339).expect(pattern))),
+        ("tach Local", print(Local)),
+        ("tach Uptime", print(Uptime)),
+    ]
+}
+
 fn format_into_string(timer: &impl FormatTime, iterations: u64) {
     let mut text = String::with_capacity(64);
     for _ in 0..iterations {

@@ -1,8 +1,8 @@
-//! The cost of an instant of some age: `cargo xtask bench ages`, which takes eleven minutes, or a
-//! minute with `--quick`.
+//! The cost of an instant of some age: `cargo xtask bench ages [--quick]`, which takes eleven
+//! minutes, or a minute.
 //!
-//! Two processes run at the same time. One converts an instant every millisecond, so its timeline has
-//! a record for every four seconds. The other sleeps, so its timeline has few records.
+//! Two processes run at the same time. One converts an instant every millisecond, so its timeline
+//! has a record for every four seconds. The other sleeps, so its timeline has few records.
 #![expect(clippy::print_stdout, reason = "hands its figures to its parent")]
 
 use core::hint::black_box;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use bench_tables::{Report, Table, column};
+use bench_tables::{Arguments, Report, Table, column};
 use tach_core::{Instant, MonotonicInstant, UnixTime};
 
 /// The argument that makes this program measure, followed by `converts` or `sleeps` and the ages in
@@ -32,7 +32,7 @@ fn main() {
         measure_ages(*way == CONVERTS, &ages);
         return;
     }
-    let most_s = if words.contains(&"--quick") { 60 } else { 600 };
+    let most_s = if Arguments::read(&[]).quick { 60 } else { 600 };
     let ages_s: Vec<String> =
         AGES_S.iter().filter(|&&age| age <= most_s).map(u64::to_string).collect();
     let program = env::current_exe().expect("this program has a path");

@@ -1,9 +1,9 @@
 //! Budgets beside the timeouts of tower and tower-http: the cost that a layer adds to a request.
 //!
-//! `cargo xtask bench budgets`: nanoseconds. All layers take turns within a round; the table has
-//! the medians of the rounds, and their ratios to tower's `Timeout`. `cargo xtask bench
-//! budget-instructions`: instructions, by callgrind, which runs this program with the name of a
-//! layer, a number of calls and a number of polls.
+//! `cargo xtask bench budgets [--quick]`: nanoseconds. All layers take turns within a round; the
+//! table has the medians of the rounds, and their ratios to tower's `Timeout`. `cargo xtask bench
+//! budget-instructions [--quick]`: instructions, by callgrind, which runs this program with
+//! `measure`, the name of a layer, a number of calls and a number of polls.
 
 use core::convert::Infallible;
 use core::future::Future;
@@ -15,7 +15,7 @@ use std::env;
 use std::process::Command;
 use std::time::Instant;
 
-use bench_tables::{Report, Table, column};
+use bench_tables::{Arguments, Report, Table, column};
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use tach_tower::{BudgetLayer, Settings, Syntax};
 use tower::timeout::TimeoutLayer;
@@ -26,7 +26,11 @@ const TOTAL: Duration = Duration::from_secs(30);
 /// The waits of a request that its budget ends, and its time.
 const NEVER: u32 = u32::MAX;
 const SHORT: Duration = Duration::from_millis(1);
+/// The first argument of a process that callgrind watches.
+const MEASURE: &str = "measure";
+const INSTRUCTIONS: &str = "--instructions";
 const ROUNDS: usize = 1_001;
+const FEW_ROUNDS: usize = 51;
 /// So few that their requests stay in the cache.
 const CALLS: usize = 256;
 
@@ -136,28 +140,32 @@ fn median(values: &mut [f64]) -> f64 {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    if let [name, calls, waits] = &arguments[..] {
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    if let [MEASURE, name, calls, waits] = words[..] {
         let (calls, waits) = (calls.parse().expect("a count"), waits.parse().expect("a count"));
         run(name, waits, calls).await;
         return;
     }
     let mut report = Report::new();
-    if arguments.iter().any(|argument| argument == "--instructions") {
+    if words.first() == Some(&INSTRUCTIONS) {
+        // Instructions are the same in each round, so nothing is shortened.
+        let _quick = Arguments::of(&arguments[1..], &[]);
         report.table(of_instructions());
     } else {
-        report.table(of_time().await);
+        let quick = Arguments::read(&[]).quick;
+        report.table(of_time(if quick { FEW_ROUNDS } else { ROUNDS }).await);
     }
     report.end();
 }
 
 /// Returns the time that each layer adds.
-async fn of_time() -> Table {
+async fn of_time(count: usize) -> Table {
     let columns =
         WAITS.map(|(_, title)| [column(title, "ns", 1), column(&format!("ratio, {title}"), "", 2)]);
     let mut cells = vec![Vec::new(); NAMES.len()];
     for (waits, _) in WAITS {
         let mut rounds = vec![Vec::new(); NAMES.len()];
-        for _ in 0..ROUNDS {
+        for _ in 0..count {
             for (values, name) in rounds.iter_mut().zip(NAMES) {
                 values.push(run(name, waits, CALLS).await);
             }
@@ -199,7 +207,8 @@ fn instructions(name: &str, waits: u32) -> f64 {
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
         valgrind.arg(env::current_exe().expect("this program has a path"));
-        let output = valgrind.args([name, &calls.to_string(), &waits.to_string()]).output();
+        let output =
+            valgrind.args([MEASURE, name, &calls.to_string(), &waits.to_string()]).output();
         let report = output.expect("valgrind is installed").stderr;
         let report = String::from_utf8_lossy(&report);
         let count = report.lines().find_map(|line| line.split_once("Collected : "));

@@ -8,7 +8,7 @@
 //! with several sinks of one format, each with its own file.
 //!
 //! ```sh
-//! cargo xtask bench pipeline [PART OF A NAME]
+//! cargo xtask bench pipeline [--quick] [PART...]
 //! ```
 //!
 //! If `TACH_QUILL` names the library of `benches/quill`, quill is among them.
@@ -21,27 +21,37 @@ use std::path::PathBuf;
 use std::time::Instant;
 use std::{env, fs, thread};
 
-use bench_tables::{Report, Table, column, figures};
+use bench_tables::{Arguments, Report, Table, column, figures};
 use benches::loggers::{self, Opened, Subject, in_a_process, path};
 
-const BURSTS: usize = 3_000;
-const FLOOD: u64 = 300_000;
-const THROUGHPUT: usize = 1_000_000;
+/// How often a thing is measured.
+#[derive(Debug, Clone, Copy)]
+struct Counts {
+    bursts: usize,
+    flood: u64,
+    throughput: usize,
+    of_a_length: usize,
+}
+
+const WHOLE: Counts =
+    Counts { bursts: 3_000, flood: 300_000, throughput: 1_000_000, of_a_length: 500 };
+const QUICK: Counts = Counts { bursts: 300, flood: 30_000, throughput: 100_000, of_a_length: 50 };
 /// The bytes of messages.
 const LENGTHS: [usize; 4] = [100, 1_000, 8_000, 100_000];
-const OF_A_LENGTH: usize = 500;
 const SINKS: [&str; 3] = ["sinks-1", "sinks-4", "sinks-8"];
 /// The logger that several sinks are measured with.
 const OF_SINKS: &str = "tach log, JSON";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    if let [subject, what] = &arguments[..] {
-        println!("{}", measured(loggers::named(subject), what));
+    if let Some((subject, what, quick)) = loggers::to_measure(&arguments) {
+        println!("{}", measured(subject, what, if quick { QUICK } else { WHOLE }));
         return;
     }
-    let wanted = arguments.first().map_or("", String::as_str);
-    let subjects = || loggers::subjects().filter(|subject| subject.name.contains(wanted));
+    let names: Vec<_> = loggers::subjects().map(|subject| subject.name).collect();
+    let arguments = Arguments::read(&names);
+    let in_a_process = |name: &str, what: &str| in_a_process(name, what, arguments.quick);
+    let subjects = || loggers::subjects().filter(|subject| arguments.wants(subject.name));
     let mut report = Report::new();
     let columns = [
         column("bursts p50 / p99 / p99.9", "ns", 0),
@@ -76,7 +86,7 @@ fn main() {
         table.row(name, cells);
     }
     report.table(table);
-    if OF_SINKS.contains(wanted) {
+    if arguments.wants(OF_SINKS) {
         let mut table = Table::new("several sinks", [column("to 1 / 4 / 8 sinks", "M/s", 2)]);
         let of_sinks = |what| figures(&in_a_process(OF_SINKS, what));
         table.row(OF_SINKS, [SINKS.map(of_sinks).concat()]);
@@ -86,40 +96,44 @@ fn main() {
 }
 
 /// Measures one thing. `what` is a number of threads, or the name of a measurement.
-fn measured(subject: &Subject, what: &str) -> String {
+fn measured(subject: &Subject, what: &str, counts: Counts) -> String {
     match what {
-        "bursts" => bursts(subject, 1),
+        "bursts" => bursts(subject, 1, counts.bursts),
         "flooded" => {
             let flood =
-                |log: &dyn Fn(u64)| (0..FLOOD).map(|number| timed(|| log(number))).collect();
+                |log: &dyn Fn(u64)| (0..counts.flood).map(|number| timed(|| log(number))).collect();
             let times: Vec<u64> = with(subject, |log| flood(log));
             quantile(&times, 0.5).to_string()
         }
-        _ if what.starts_with("bursts-") => bursts(subject, number(&what["bursts-".len()..])),
+        _ if what.starts_with("bursts-") => {
+            bursts(subject, number(&what["bursts-".len()..]), counts.bursts)
+        }
         _ if what.starts_with("message-") => {
             let text = "x".repeat(number(&what["message-".len()..]));
             let path = path();
             let Opened { log, message, close } = (subject.open)(&path);
-            let pairs = (0..OF_A_LENGTH).flat_map(|_| {
+            let pairs = (0..counts.of_a_length).flat_map(|_| {
                 thread::sleep(Duration::from_millis(1));
                 [timed(|| message(&text)), timed(|| message(&text))]
             });
             let times: Vec<u64> = pairs.collect();
             drop((log, message));
             close();
-            fs::remove_file(path).ok();
+            loggers::remove(&path);
             quantile(&times, 0.5).to_string()
         }
         _ if what.starts_with("sinks-") => {
             let sinks = number(&what["sinks-".len()..]);
             let paths: Vec<_> =
                 (0..sinks).map(|at| path().with_extension(at.to_string())).collect();
-            format!("{:.2}", throughput(OF_SINKS, &paths, 1, || loggers::with_sinks(&paths)))
+            let open = || loggers::with_sinks(&paths);
+            format!("{:.2}", throughput(OF_SINKS, &paths, 1, counts.throughput, open))
         }
         threads => {
             let path = path();
             let open = || (subject.open)(&path);
-            let rate = throughput(subject.name, slice::from_ref(&path), number(threads), open);
+            let (paths, events) = (slice::from_ref(&path), counts.throughput);
+            let rate = throughput(subject.name, paths, number(threads), events, open);
             format!("{rate:.2}")
         }
     }
@@ -130,12 +144,12 @@ fn number(text: &str) -> usize {
 }
 
 /// Logs 20 events every millisecond in each thread.
-fn bursts(subject: &Subject, threads: usize) -> String {
+fn bursts(subject: &Subject, threads: usize, bursts: usize) -> String {
     let of_one = |log: &(dyn Fn(u64) + Send + Sync)| {
         // The first record of a thread sets up its buffers.
         log(0);
-        let mut times = Vec::with_capacity(BURSTS * 20);
-        for _ in 0..BURSTS {
+        let mut times = Vec::with_capacity(bursts * 20);
+        for _ in 0..bursts {
             thread::sleep(Duration::from_millis(1));
             (0..20).for_each(|number| times.push(timed(|| log(number))));
         }
@@ -158,33 +172,39 @@ fn with<R>(subject: &Subject, f: impl FnOnce(&(dyn Fn(u64) + Send + Sync)) -> R)
     let result = f(&log);
     drop((log, message));
     close();
-    fs::remove_file(path).ok();
+    loggers::remove(&path);
     result
 }
 
 /// Measures millions of events a second, until the last one is in all files.
-fn throughput(name: &str, paths: &[PathBuf], threads: usize, open: impl FnOnce() -> Opened) -> f64 {
+fn throughput(
+    name: &str,
+    paths: &[PathBuf],
+    threads: usize,
+    events: usize,
+    open: impl FnOnce() -> Opened,
+) -> f64 {
     let Opened { log, message, close } = open();
     (0..1_000).for_each(&log);
     let start = Instant::now();
     thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| (0..(THROUGHPUT / threads) as u64).for_each(&log));
+            scope.spawn(|| (0..(events / threads) as u64).for_each(&log));
         }
     });
     drop((log, message));
     close();
     let took = start.elapsed();
     for path in paths {
-        let read = fs::read(path);
-        let lines = read.map_or(0, |bytes| bytes.split(|&byte| byte == b'\n').count() - 1);
-        if lines > 0 && lines < THROUGHPUT {
-            eprintln!("{name} lost {} lines", THROUGHPUT - lines);
+        let read = loggers::files(path).into_iter().filter_map(|file| fs::read(file).ok());
+        let lines: usize = read.map(|it| it.split(|&byte| byte == b'\n').count() - 1).sum();
+        if lines > 0 && lines < events {
+            eprintln!("{name} lost {} lines", events - lines);
         }
-        fs::remove_file(path).ok();
+        loggers::remove(path);
     }
     #[expect(clippy::cast_precision_loss, reason = "a million is exact")]
-    let events = THROUGHPUT as f64;
+    let events = events as f64;
     events / took.as_secs_f64() / 1e6
 }
 

@@ -1,5 +1,5 @@
-//! Tables of ratios: `cargo xtask bench clocks`. With a word: the groups whose names contain it,
-//! also with several threads at once. With `--quick`: fewer rounds.
+//! Tables of ratios: `cargo xtask bench clocks [--quick] [PART...]`. With a part: the groups whose
+//! names contain it, also with several threads at once.
 //!
 //! All clocks of a group run in turn, round after round, so that a change of the machine's speed
 //! affects all of them. The best round of each counts.
@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use bench_tables::{Report, Table, column};
+use bench_tables::{Arguments, Report, Table, column};
 use benches::{Group, Subject, enforced, groups, thread_time};
 
 /// The argument that makes this program print only the group with enforced order.
@@ -21,26 +21,29 @@ const ENFORCED: &str = "enforced";
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let quick = arguments.iter().any(|argument| argument == "--quick");
-    let (rounds, iterations) = if quick { (30, 20_000) } else { (200, 50_000) };
-    if arguments.iter().any(|argument| argument == ENFORCED) {
+    let counts = |quick: bool| if quick { (30, 20_000) } else { (200, 50_000) };
+    if let Some((ENFORCED, options)) = arguments.split_first().map(|(word, rest)| (&**word, rest)) {
+        let (rounds, iterations) = counts(!options.is_empty());
         let table = of_group(&enforced(), rounds, iterations);
         println!("{}", serde_json::to_string(&table).expect("a table is JSON"));
         return;
     }
+    let names: Vec<_> = groups().iter().map(|group| group.name).collect();
+    let arguments = Arguments::read(&names);
+    let (rounds, iterations) = counts(arguments.quick);
     println!("best of {rounds} rounds of {iterations} calls, all clocks in turn\n");
     let mut report = Report::new();
-    if let Some(word) = arguments.iter().find(|argument| !argument.starts_with("--")) {
-        for group in groups().iter().filter(|group| group.name.contains(word)) {
-            report.table(of_group(group, rounds, iterations));
-            report.table(of_threads(group, rounds, iterations));
-        }
-    } else {
+    if arguments.wants_all() {
         for group in groups() {
             report.table(of_group(&group, rounds, iterations));
         }
-        report.table(of_enforced(&arguments));
+        report.table(of_enforced(arguments.quick));
         report.table(of_threads(&groups()[0], rounds, iterations));
+    } else {
+        for group in groups().iter().filter(|group| arguments.wants(group.name)) {
+            report.table(of_group(group, rounds, iterations));
+            report.table(of_threads(group, rounds, iterations));
+        }
     }
     report.end();
 }
@@ -66,10 +69,10 @@ fn of_group(group: &Group, rounds: u32, iterations: u64) -> Table {
 
 /// Returns the group with enforced order from another process: order is enforced for a whole
 /// process.
-fn of_enforced(arguments: &[String]) -> Table {
+fn of_enforced(quick: bool) -> Table {
     let program = env::current_exe().expect("this program has a path");
     let mut child = Command::new(program);
-    let child = child.arg(ENFORCED).args(arguments).env("TACH_ORDER", "enforced");
+    let child = child.arg(ENFORCED).args(quick.then_some("--quick")).env("TACH_ORDER", "enforced");
     let output = child.output().expect("this program starts again");
     serde_json::from_slice(&output.stdout).expect("a table")
 }

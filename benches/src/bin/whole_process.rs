@@ -6,17 +6,18 @@
 //! count towards the CPU time, also the one that logs.
 //!
 //! ```sh
-//! cargo xtask bench whole-process [ROUNDS]
+//! cargo xtask bench whole-process [--quick] [PART...]
 //! ```
 
 #![expect(clippy::print_stdout, reason = "hands a figure to its parent")]
 
 use core::time::Duration;
+use std::path::Path;
 use std::sync::Barrier;
 use std::time::Instant;
 use std::{env, fs, thread};
 
-use bench_tables::{Column, Report, Table, column};
+use bench_tables::{Arguments, Column, Report, Table, column};
 use benches::loggers::{self, Opened, Subject, in_a_process, path};
 
 /// The numbers of records that one thread logs a second.
@@ -24,37 +25,45 @@ const RATES: [&str; 5] = ["10", "100", "1000", "10000", "100000"];
 const OTHERS: [&str; 6] =
     ["idle", "after threads", "of a thread", "of a busy thread", "ended", "latency"];
 /// Parts of the loggers' names.
-const COMPARED: [&str; 7] = [
+const COMPARED: [&str; 12] = [
     "nothing, slog",
     "tach log, JSON",
     "tach tracing, JSON",
     "spdlog-rs, asynchronous, text",
     "tracing JSON through tracing-appender",
     "slog-json behind slog-async",
+    "fast_log",
+    "ftlog",
+    "log4rs",
+    "logforth",
+    "emit",
     "quill",
 ];
 /// How long the CPU time of a rate is measured.
 const WHILE: Duration = Duration::from_secs(3);
+const ROUNDS: u32 = 3;
 const THREADS: u32 = 1_000;
 const MANY_THREADS: u32 = 4_000;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let whats: Vec<_> = RATES.iter().chain(&OTHERS).collect();
-    if let [subject, what] = &arguments[..] {
-        println!("{:.3}", measured(loggers::named(subject), what));
+    if let Some((subject, what, _)) = loggers::to_measure(&arguments) {
+        println!("{:.3}", measured(subject, what));
         return;
     }
-    let rounds = arguments.first().map_or(3, |rounds| rounds.parse().expect("a number of rounds"));
     let names: Vec<_> = loggers::subjects().map(|subject| subject.name).collect();
-    let compared: Vec<_> =
-        COMPARED.iter().filter_map(|part| names.iter().find(|name| name.contains(part))).collect();
+    let all = COMPARED.iter().filter_map(|part| names.iter().find(|name| name.contains(part)));
+    let mut compared: Vec<&str> = all.copied().collect();
+    let arguments = Arguments::read(&compared);
+    compared.retain(|name| arguments.wants(name));
+    let rounds = if arguments.quick { 1 } else { ROUNDS };
     let mut results = vec![vec![Vec::new(); whats.len()]; compared.len()];
     for _ in 0..rounds {
         for (at, what) in whats.iter().enumerate() {
             let of_all: Vec<_> = thread::scope(|scope| {
-                let start = |&name| scope.spawn(move || in_a_process(name, what));
-                let all: Vec<_> = compared.iter().copied().map(start).collect();
+                let start = |&name| scope.spawn(move || in_a_process(name, what, false));
+                let all: Vec<_> = compared.iter().map(start).collect();
                 all.into_iter().map(|one| one.join().expect("a result")).collect()
             });
             for (result, results) in of_all.iter().zip(&mut results) {
@@ -124,7 +133,7 @@ fn measured(subject: &Subject, what: &str) -> f64 {
             thread::sleep(Duration::from_secs(4));
             resident_kib() - before
         }
-        "latency" => latency(&*log, || fs::metadata(&path).map_or(0, |file| file.len())),
+        "latency" => latency(&*log, &path),
         rate => {
             // The first records set up buffers.
             log(0);
@@ -134,7 +143,7 @@ fn measured(subject: &Subject, what: &str) -> f64 {
     };
     drop((log, message));
     close();
-    fs::remove_file(path).ok();
+    loggers::remove(&path);
     result
 }
 
@@ -182,8 +191,13 @@ fn of_a_thread(records: u64, log: &(dyn Fn(u64) + Send + Sync)) -> f64 {
 
 /// Returns the time from a call to its record in the file, in milliseconds: the 99th percentile of
 /// records that come seldom. Returns infinity if a record is not there after a second.
-fn latency(log: &(dyn Fn(u64) + Send + Sync), length: impl Fn() -> u64) -> f64 {
+fn latency(log: &(dyn Fn(u64) + Send + Sync), path: &Path) -> f64 {
     const LONGEST: Duration = Duration::from_secs(1);
+    log(0);
+    // A logger that names its file itself creates it by the first record.
+    thread::sleep(LONGEST);
+    let file = loggers::files(path).pop();
+    let length = || file.as_ref().and_then(|it| fs::metadata(it).ok()).map_or(0, |file| file.len());
     let mut times = Vec::new();
     for number in 0..200_u64 {
         thread::sleep(Duration::from_micros(5_000 + 173 * (number % 50)));

@@ -1,10 +1,14 @@
 //! The tables of the benchmarks. A benchmark prints them as Markdown, `cargo xtask bench` keeps
 //! them as JSON, and BENCHMARKS.md has them from there.
 
+mod arguments;
+
 use core::fmt;
 use std::{env, fs};
 
 use serde::{Deserialize, Serialize};
+
+pub use self::arguments::Arguments;
 
 /// The environment variable that names the file for a benchmark's tables.
 pub const FILE: &str = "TACH_BENCH_TABLES";

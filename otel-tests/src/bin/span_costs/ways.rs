@@ -1,0 +1,116 @@
+//! The ways of spans to a collector.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use fastrace_opentelemetry::OpenTelemetryReporter;
+use opentelemetry::InstrumentationScope;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+use tach_pipeline::{
+    Builder, Durations, FlightRecorder, Otlp, Pipeline, Sampling, Signal, Sink, Tail,
+};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// The names. `tach` is the pipeline as the subscriber, as `init` installs it, and `tach, a layer`
+/// is the pipeline as a layer of a `Registry`.
+pub(crate) const WAYS: [&str; 13] = [
+    "registry",
+    "tach",
+    "tach, a layer",
+    "tach, tail",
+    "tach, recorder",
+    "tach, unsampled",
+    "tach, durations",
+    "tach, unsampled, durations",
+    "tracing-opentelemetry",
+    "leanest",
+    "default, unsampled",
+    "fastrace",
+    "fastrace, unsampled",
+];
+
+/// The time after which the tail keeps a trace as slow: longer than any here.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Ends the telemetry of a way.
+pub(crate) type End = Box<dyn FnOnce()>;
+
+/// Installs a way.
+pub(crate) fn install(way: &str, endpoint: &str) -> End {
+    match way {
+        "tach, a layer" => {
+            let pipeline = pipeline(endpoint).build().unwrap();
+            tracing_subscriber::registry().with(pipeline.clone()).init();
+            Box::new(move || pipeline.flush(Duration::from_secs(60)).unwrap())
+        }
+        "tach"
+        | "tach, tail"
+        | "tach, recorder"
+        | "tach, unsampled"
+        | "tach, durations"
+        | "tach, unsampled, durations" => {
+            let builder = pipeline(endpoint);
+            let builder = match way {
+                // No span is slow, and all are kept: the tail's whole work.
+                "tach, tail" => builder.tail(Tail::ratio(1.0).slower_than(SLOW)),
+                "tach, recorder" => builder.flight_recorder(FlightRecorder::new()),
+                "tach, unsampled" => builder.sampling(Sampling::ratio(0.0)),
+                "tach, durations" => builder.durations(Durations::new()),
+                "tach, unsampled, durations" => {
+                    builder.durations(Durations::new()).sampling(Sampling::ratio(0.0))
+                }
+                _ => builder,
+            };
+            let guard = builder.init().unwrap();
+            Box::new(move || guard.flush(Duration::from_secs(60)).unwrap())
+        }
+        "fastrace" | "fastrace, unsampled" => {
+            let scope = InstrumentationScope::builder("bench").build();
+            let resource = Cow::Owned(Resource::builder().build());
+            let reporter = OpenTelemetryReporter::new(exporter(endpoint), resource, scope);
+            fastrace::set_reporter(reporter, fastrace::collector::Config::default());
+            Box::new(fastrace::flush)
+        }
+        "registry" => {
+            tracing_subscriber::registry().with(tracing_subscriber::layer::Identity::new()).init();
+            Box::new(|| {})
+        }
+        _ => {
+            let builder = SdkTracerProvider::builder().with_batch_exporter(exporter(endpoint));
+            let builder = match way {
+                "default, unsampled" => builder.with_sampler(Sampler::AlwaysOff),
+                _ => builder,
+            };
+            let provider = builder.build();
+            let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("bench"));
+            let layer = if way == "leanest" {
+                layer
+                    .with_location(false)
+                    .with_threads(false)
+                    .with_tracked_inactivity(false)
+                    .with_target(false)
+                    .with_context_activation(false)
+            } else {
+                layer
+            };
+            tracing_subscriber::registry().with(layer).init();
+            Box::new(move || {
+                let _lost = provider.shutdown();
+            })
+        }
+    }
+}
+
+fn pipeline(endpoint: &str) -> Builder {
+    let otlp = Otlp::new().endpoint(endpoint);
+    Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces])))
+}
+
+fn exporter(endpoint: &str) -> SpanExporter {
+    let builder = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
+    builder.with_endpoint(format!("{endpoint}/v1/traces")).build().unwrap()
+}
