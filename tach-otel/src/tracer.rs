@@ -39,7 +39,7 @@ impl<T: Tracer, C: Clock + Clone> Tracer for Clocked<T, C> {
     {
         let start = Start::now(self, parent_cx);
         let builder = SpanBuilder::from_name(name).with_start_time(start.time);
-        ClockedSpan::new(self, start, false, || self.inner.build_with_context(builder, parent_cx))
+        ClockedSpan::new(self, start, false, builder, parent_cx)
     }
 
     fn build_with_context(&self, builder: SpanBuilder, parent_cx: &Context) -> Self::Span {

@@ -129,8 +129,8 @@ impl Exporter {
     }
 
     /// Ends the [pause](Self::pause) of a signal, as an accepted request does. Call it if the items
-    /// of the last request are known to be the reason of the rejection, so that other items need not
-    /// wait.
+    /// of the last request are known to be the reason of the rejection, so that other items need
+    /// not wait.
     ///
     /// # Examples
     ///

@@ -134,8 +134,8 @@ impl BodyAlarm {
         Self { end, timer: None }
     }
 
-    /// Returns `Ready(false)` at the end of the budget, `Ready(true)` after a pause of `idle`, which
-    /// begins now if `is_new`.
+    /// Returns `Ready(false)` at the end of the budget, `Ready(true)` after a pause of `idle`,
+    /// which begins now if `is_new`.
     pub(crate) fn poll_end(
         &mut self,
         budget: &Budget,

@@ -151,8 +151,8 @@ impl<'a> Entered<'a> {
         Self(outer)
     }
 
-    /// Returns whether the outer budget ends the future at `end` or before. `end` is by the clock of
-    /// the future's `own` budget.
+    /// Returns whether the outer budget ends the future at `end` or before. `end` is by the clock
+    /// of the future's `own` budget.
     ///
     /// The outer future must be polled by the same task. Otherwise, as in a `block_on` inside a
     /// handler, it can't be polled when its budget ends.

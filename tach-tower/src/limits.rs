@@ -21,8 +21,8 @@ pub(crate) struct Limits {
 }
 
 impl Settings {
-    /// Starts the budget of a request. `asked` is the time that its headers allow, `outer` the budget
-    /// that it came with.
+    /// Starts the budget of a request. `asked` is the time that its headers allow, `outer` the
+    /// budget that it came with.
     #[inline]
     pub(crate) fn start(
         &self,
@@ -108,8 +108,8 @@ impl Settings {
                 .all(|header| header.write(left, headers, self.clock))
     }
 
-    /// Returns the time for a response with its body, whose head is ready after `elapsed`; `None` if
-    /// nothing limits the body.
+    /// Returns the time for a response with its body, whose head is ready after `elapsed`; `None`
+    /// if nothing limits the body.
     #[inline]
     pub(crate) fn of_body(
         &self,

@@ -10,9 +10,9 @@ use crate::shared::Shared;
 ///
 /// Each request has one outcome: [`answered`](Self::answered), [`exhausted`](Self::exhausted),
 /// [`refused`](Self::refused), [`abandoned`](Self::abandoned) or [an ended
-/// body](Self::ended_bodies). Their sum is the number of requests that are over. If something limits
-/// the response's body, a request is over when the body is. Otherwise, and with a client of reqwest,
-/// a request is over when the head of its response is there.
+/// body](Self::ended_bodies). Their sum is the number of requests that are over. If something
+/// limits the response's body, a request is over when the body is. Otherwise, and with a client of
+/// reqwest, a request is over when the head of its response is there.
 ///
 /// # Examples
 ///

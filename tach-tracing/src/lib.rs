@@ -14,16 +14,18 @@
 //! tracing_subscriber::fmt().with_timer(tach_tracing::Uptime).init();
 //! ```
 //!
-//! | timer | prints | replaces tracing-subscriber's |
-//! |---|---|---|
-//! | [`Utc`](const@Utc) | `2026-11-21T09:30:00.123456Z` | `SystemTime`, `ChronoUtc`, `UtcTime` |
-//! | [`FixedOffset::new`] | `2026-11-21T10:30:00.123456+01:00` | `OffsetTime` |
-//! | `Local` (feature `jiff`) | the same, in the system's zone | `ChronoLocal`, `LocalTime` |
-//! | [`Uptime`](const@Uptime) | `   0.000042000s` | `Uptime` |
-//! | [`UnixMillis`](const@UnixMillis), [`UnixNanos`](const@UnixNanos) | `1795268926884` | |
-//! | `Strftime` (feature `jiff`) | a pattern | timers with a format of their own |
+//! | timer | prints |
+//! |---|---|
+//! | [`Utc`](const@Utc) | `2026-11-21T09:30:00.123456Z` |
+//! | [`FixedOffset::new`] | `2026-11-21T10:30:00.123456+01:00` |
+//! | [`Local`](const@Local) (feature `jiff`) | the same, in the system's zone |
+//! | [`Uptime`](const@Uptime) | `   0.000042000s` |
+//! | [`UnixMillis`](const@UnixMillis), [`UnixNanos`](const@UnixNanos) | `1795268926884` |
+//! | [`Strftime`] (feature `jiff`) | a pattern |
 //!
-//! [`digits`](Timer::digits) sets the digits of a second: `Utc.digits(3)`.
+//! [`digits`](Timer::digits) sets the digits of a second: `Utc.digits(3)`. [Moving a service
+//! over](https://docs.rs/tach-pipeline/latest/tach_pipeline/_moving/#tracing-subscriber) says which
+//! of them replaces which timer of tracing-subscriber, and how `fmt` itself may be replaced.
 //!
 //! # Layers
 //!
@@ -71,7 +73,7 @@
 //! - tracing-subscriber's JSON format writes the text of every timer as a JSON string, so a timer
 //!   can't write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)).
 //!   tach-log's `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
-//! - `Local` prints UTC if the system's zone can't be found.
+//! - [`Local`](const@Local) prints UTC if the system's zone can't be found.
 //!
 //! # The time that a timer prints
 //!
@@ -83,11 +85,18 @@
 //! # Features
 //!
 //! - `env-filter`: [`init`] reads `RUST_LOG` as `EnvFilter` does.
-//! - `jiff`: `Local` and `Strftime`, with time zones from [jiff](https://docs.rs/jiff).
-//! - `tree`: `Tree`, which makes any timer one of
+//! - `jiff`: [`Local`](const@Local) and [`Strftime`], with time zones from [jiff](https://docs.rs/jiff).
+//! - `tree`: [`Tree`], which makes any timer one of
 //!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(feature = "jiff", feature = "tree")),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "the front page names items of features, and CI checks its links with all of them"
+    )
+)]
 
 #[cfg(feature = "jiff")]
 mod error;

@@ -71,20 +71,52 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             Start::now(tracer, parent)
         };
         builder.start_time.get_or_insert(start.time);
-        Self::new(tracer, start, has_events, || tracer.inner.build_with_context(builder, parent))
+        Self::new(tracer, start, has_events, builder, parent)
     }
 
     #[inline]
-    pub(crate) fn new<T>(
+    pub(crate) fn new<T: Tracer<Span = S>>(
         tracer: &Clocked<T, C>,
         start: Start,
         is_seen: bool,
-        make: impl FnOnce() -> S,
+        builder: SpanBuilder,
+        parent: &Context,
+    ) -> Self {
+        if start.at_ns > start.elapsed_ns {
+            return Self::ahead(tracer, start, is_seen, builder, parent);
+        }
+        Self::build(tracer, start, is_seen, builder, parent)
+    }
+
+    /// Creates a span that starts ahead of the clock, and notes it for its children.
+    ///
+    /// Apart from [`build`](Self::build): a span of 300 bytes that anything borrows before it is
+    /// returned is copied once more.
+    #[cold]
+    fn ahead<T: Tracer<Span = S>>(
+        tracer: &Clocked<T, C>,
+        start: Start,
+        is_seen: bool,
+        builder: SpanBuilder,
+        parent: &Context,
+    ) -> Self {
+        let span = Self::build(tracer, start, is_seen, builder, parent);
+        tracer.lines.ahead.note(span.inner.span_context(), start.at_ns, start.elapsed_ns);
+        span
+    }
+
+    #[inline]
+    fn build<T: Tracer<Span = S>>(
+        tracer: &Clocked<T, C>,
+        start: Start,
+        is_seen: bool,
+        builder: SpanBuilder,
+        parent: &Context,
     ) -> Self {
         let (clock, lines) = (tracer.clock.clone(), tracer.lines);
-        // After all that may panic, so that the wrapped span of 300 bytes is created in its place.
-        let span = Self {
-            inner: make(),
+        // After all that may panic, so that the wrapped span is created in its place.
+        Self {
+            inner: tracer.inner.build_with_context(builder, parent),
             clock,
             lines,
             line: start.line,
@@ -95,11 +127,7 @@ impl<S: Span, C: Clock + Clone> ClockedSpan<S, C> {
             is_seen: AtomicBool::new(is_seen),
             is_start_given: start.is_given,
             has_ended: false,
-        };
-        if start.at_ns > start.elapsed_ns {
-            lines.ahead.note(span.inner.span_context(), start.at_ns, start.elapsed_ns);
         }
-        span
     }
 }
 

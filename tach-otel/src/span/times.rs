@@ -33,7 +33,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         self.line.ns_at(self.lines.elapsed_ns(&self.clock, instant))
     }
 
-    /// Returns the span's time for `given`, or `None` if `given` is kept. `instant` is an early read.
+    /// Returns the span's time for `given`, or `None` if `given` is kept. `instant` is an early
+    /// read.
     #[inline]
     pub(super) fn moved(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
         if given::is_just_before(given, system_time(self.line_ns(instant))) {

@@ -177,8 +177,8 @@ async fn an_end_by_another_clock_is_not_left_to_the_outer_layer() {
     assert_eq!(client.stats().exhausted(), 1);
 }
 
-/// Returns the answer of a server's layer around another one. The inner request arrives when `waited`
-/// has passed, and the inner service never answers.
+/// Returns the answer of a server's layer around another one. The inner request arrives when
+/// `waited` has passed, and the inner service never answers.
 async fn message_of_layers(outer: Settings, inner: Settings, waited: Duration) -> String {
     let clock: &ManualClock = Box::leak(Box::default());
     let message = |exhausted: &Exhausted| Response::new(exhausted.to_string().into());

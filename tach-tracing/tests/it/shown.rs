@@ -58,7 +58,12 @@ fn the_timers_of_readme_guide_and_migration_page_compile() -> Result<(), Box<dyn
     };
     let _ = fmt().with_env_filter(EnvFilter::new("info")).with_timer(Utc);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let pages = ["README.md", "tach-tracing/README.md", "docs/guide.md", "docs/migrating.md"];
+    let pages = [
+        "README.md",
+        "tach-tracing/README.md",
+        "tach-pipeline/docs/guide.md",
+        "tach-pipeline/docs/moving.md",
+    ];
     for page in pages.map(|page| root.join(page)) {
         // A published package has no other pages.
         let Ok(text) = fs::read_to_string(&page) else { continue };

@@ -1,12 +1,11 @@
 //! Requests and streams over three hops under load, and how long they outlive their budgets.
 //!
-//! `cargo xtask bench load [SECONDS [CLIENTS]]`. Beside them the same runtime sleeps by tokio: how
-//! late those sleeps end is the machine's share.
+//! `cargo xtask bench load [--quick]`: 20 s, or 2. Beside them the same runtime sleeps by tokio:
+//! how late those sleeps end is the machine's share.
 
-use std::env;
 use std::time::Duration;
 
-use bench_tables::{Report, Table, column};
+use bench_tables::{Arguments, Report, Table, column};
 use tach_core::MonotonicInstant;
 use tach_tower::{Budget, scope};
 use tokio::task::JoinSet;
@@ -16,21 +15,22 @@ use tower_tests::chain::Chain;
 use tower_tests::front;
 use tower_tests::journal::Journal;
 
+const CLIENTS: u64 = 64;
+
 fn main() {
-    let mut arguments = env::args().skip(1).map(|argument| argument.parse().expect("a number"));
-    let (seconds, clients) = (arguments.next().unwrap_or(20), arguments.next().unwrap_or(64));
+    let seconds = if Arguments::read(&[]).quick { 2 } else { 20 };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(run(Duration::from_secs(seconds), clients));
+    runtime.block_on(run(Duration::from_secs(seconds)));
 }
 
-async fn run(time: Duration, clients: u64) {
+async fn run(time: Duration) {
     let journal = Journal::default();
     let (last, last_stats) = Chain::new("last", None, &journal).serve().await;
     let (middle, middle_stats) = Chain::new("middle", Some(last), &journal).serve().await;
     let (address, front_stats) = front::serve(middle, &journal).await;
     let start = MonotonicInstant::now();
     let mut tasks = JoinSet::new();
-    for client in 0..clients {
+    for client in 0..CLIENTS {
         tasks.spawn(async move {
             let service = front::client();
             let (mut late, mut late_sleeps, mut answered) = (Vec::new(), Vec::new(), 0_u64);
