@@ -9,6 +9,7 @@ mod recording;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod spans;
 
+use core::any::type_name;
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -17,8 +18,9 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::{self, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{env, process, thread};
+use std::{env, thread};
 
 use log::{Level, Log as _, Record};
 
@@ -49,6 +51,23 @@ pub(super) fn stored(path: &Path) {
 /// Returns the path of an open file.
 pub(super) fn path(file: &File) -> PathBuf {
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap()
+}
+
+/// Returns whether the process runs this test alone. Otherwise, runs it in such a process, and
+/// asserts that it passes: here, all texts of the other tests would be stored into each file, and
+/// each of these stores would be one more moment to die.
+fn is_alone<F: Fn()>(_test: F) -> bool {
+    const CHILD: &str = "TACH_DEATHS_ALONE";
+    if env::var_os(CHILD).is_some() {
+        return true;
+    }
+    let (_, name) = type_name::<F>().split_once("::").unwrap();
+    let mut child = Command::new(env::current_exe().unwrap());
+    let output = child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+    false
 }
 
 /// A folder with a log, and the folder of the pipelines' files in it. It disappears with the value.
@@ -290,6 +309,9 @@ fn deaths_of_a_process() -> Vec<Snapshot> {
 
 #[test]
 fn a_process_dies_after_each_of_its_stores() {
+    if !is_alone(a_process_dies_after_each_of_its_stores) {
+        return;
+    }
     let deaths = deaths_of_a_process();
     // A control: several commits, and the stores before the first one.
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
@@ -308,6 +330,9 @@ fn a_process_dies_after_each_of_its_stores() {
 /// take minutes: `TACH_KILLS=100` does it.
 #[test]
 fn a_recovery_dies_after_each_of_its_stores() {
+    if !is_alone(a_recovery_dies_after_each_of_its_stores) {
+        return;
+    }
     let every = if env::var_os("TACH_KILLS").is_some() { 1 } else { 41 };
     let deaths = deaths_of_a_process();
     let mut count = 0;

@@ -17,7 +17,7 @@ use test_support::receiver;
 use tracing::field::Empty;
 
 use self::Op::{End, Event, Flush, Start, Values};
-use super::{Counts, Scene, Snapshot};
+use super::{Counts, Scene, Snapshot, is_alone};
 use crate::survive::image::Image;
 use crate::{FlightFormat, FlightRecorder, Guard, Pipeline, Sink, Tail};
 
@@ -227,6 +227,9 @@ fn die(tail: Option<Tail>) {
 /// The file of the flight recorder has all that was logged.
 #[test]
 fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
+    if !is_alone(a_process_dies_with_a_flight_recorder_after_each_of_its_stores) {
+        return;
+    }
     let (scene, counts) = (Scene::new(), Counts::default());
     let deaths = scene.deaths(&counts, || {
         let (pipeline, returned) = (Collector::recorder(&scene), Arc::clone(&counts.returned));
@@ -261,10 +264,16 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
 
 #[test]
 fn a_process_dies_with_spans_after_each_of_its_stores() {
+    if !is_alone(a_process_dies_with_spans_after_each_of_its_stores) {
+        return;
+    }
     die(None);
 }
 
 #[test]
 fn a_process_dies_with_a_tail_after_each_of_its_stores() {
+    if !is_alone(a_process_dies_with_a_tail_after_each_of_its_stores) {
+        return;
+    }
     die(Some(Tail::ratio(1.0)));
 }
