@@ -61,6 +61,8 @@ pub(crate) use self::buffer::Buffer;
 pub(crate) use self::callsites::each_callsite;
 #[cfg(feature = "tracing")]
 pub(crate) use self::callsites::{given_name, place_of};
+#[cfg(all(test, feature = "tracing"))]
+pub(crate) use self::numbers::tests::unless_busy;
 #[cfg(all(
     feature = "survive",
     any(target_os = "linux", windows),

@@ -13,7 +13,7 @@ use super::numbers::{Interner, Numbered, Numbers};
 use super::scratch::code;
 use super::texts::MaybeStatic;
 use super::write::site::Place;
-use crate::survive::{self, Kept};
+use crate::survive;
 
 /// How many callsites of the process can have numbers. The table takes 64 KiB. The records of
 /// further callsites contain their texts, or the texts' numbers.
@@ -110,7 +110,9 @@ impl Callsites {
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
-    CALLSITES.get_or_init(|| Numbers::new(MOST));
+    CALLSITES.get_or_init(|| {
+        Numbers::new(MOST, |number, Callsite(metadata)| survive::keep_callsite(number, metadata))
+    });
 }
 
 /// Calls `f` with each callsite and its number.
@@ -181,10 +183,6 @@ impl Numbered for Callsite {
         self == other
     }
 
-    fn keep(self, number: u32) -> Kept {
-        survive::keep_callsite(number, self.0)
-    }
-
     fn mark(self) -> u32 {
         if is_at_boundary(self.0) { AT_BOUNDARY } else { 0 }
     }
@@ -196,6 +194,7 @@ mod tests {
     use tracing_subscriber::registry;
 
     use super::*;
+    use crate::frame::unless_busy;
 
     #[test]
     fn a_code_knows_whether_its_spans_are_at_a_boundary() {
@@ -207,8 +206,8 @@ mod tests {
         let mut callsites = Callsites::new();
         for (metadata, expected) in [(inner, false), (boundary, true)] {
             let callsite = Callsite(metadata);
-            for code in [callsites.code(callsite), callsites.at_once(callsite)] {
-                let code = code.unwrap();
+            let learned = unless_busy(|| callsites.code(callsite));
+            for code in [learned, callsites.at_once(callsite).unwrap()] {
                 assert_eq!(code.is_at_boundary(), expected);
                 assert_eq!(is_at_boundary(metadata), expected);
                 // The number, and a record that has it, are as if there were no mark.

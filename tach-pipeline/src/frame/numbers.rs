@@ -27,10 +27,6 @@ pub(crate) trait Numbered: Copy + Eq + Hash + 'static {
     /// Returns whether two values have the same addresses and are therefore equal.
     fn is(self, other: Self) -> bool;
 
-    /// Writes the value to the files of pipelines that survive the process. Call before a record
-    /// has the value's number.
-    fn keep(self, number: u32) -> Kept;
-
     /// Returns bits that a thread adds to the number that it remembers. No number has them.
     fn mark(self) -> u32 {
         0
@@ -44,7 +40,12 @@ pub(crate) struct Numbers<T> {
     /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
     /// that holds it may not exist.
     taking: Mutex<()>,
+    keep: Keep<T>,
 }
+
+/// Writes a value to the files of pipelines that survive the process, before a record has its
+/// number.
+type Keep<T> = fn(u32, T) -> Kept;
 
 /// Why a value has no number.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,10 +57,10 @@ pub(super) enum Unnumbered {
 }
 
 impl<T: Numbered> Numbers<T> {
-    /// Returns a table for `most` values.
-    pub(super) fn new(most: usize) -> Self {
+    /// Returns a table for `most` values, whose numbers `keep` gets.
+    pub(super) fn new(most: usize, keep: Keep<T>) -> Self {
         let entries = (0..most).map(|_| OnceLock::new()).collect();
-        Self { entries, taking: Mutex::new(()) }
+        Self { entries, taking: Mutex::new(()), keep }
     }
 
     #[inline]
@@ -101,7 +102,7 @@ impl<T: Numbered> Numbers<T> {
             }
             if there == Some(&value) {
                 let number = u32::try_from(at).map_err(|_| Unnumbered::Full)?;
-                return match value.keep(number) {
+                return match (self.keep)(number, value) {
                     Kept::Yes => Ok(number),
                     Kept::Full => Err(Unnumbered::Full),
                     Kept::Busy => Err(Unnumbered::Busy),
@@ -235,4 +236,4 @@ impl<T: Numbered> Interner<T> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

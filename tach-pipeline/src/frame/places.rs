@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::numbers::{Numbered, Numbers};
-use crate::survive::{self, Kept};
+use crate::survive;
 
 /// How many places of the process can have numbers. The table takes 48 KiB. The records of further
 /// places contain the numbers of the file and the module.
@@ -21,7 +21,7 @@ pub(crate) struct StaticPlace {
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
-    PLACES.get_or_init(|| Numbers::new(MOST));
+    PLACES.get_or_init(|| Numbers::new(MOST, survive::keep_place));
 }
 
 /// Returns the place with a number.
@@ -50,9 +50,5 @@ impl Numbered for StaticPlace {
     #[inline]
     fn is(self, other: Self) -> bool {
         self.line == other.line && self.file.is(other.file) && self.module.is(other.module)
-    }
-
-    fn keep(self, number: u32) -> Kept {
-        survive::keep_place(number, self)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::numbers::{Numbered, Numbers};
-use crate::survive::{self, Kept};
+use crate::survive;
 
 /// How many texts of the process can have numbers. The table takes 96 KiB. Further texts are
 /// copied.
@@ -22,7 +22,7 @@ pub(crate) enum MaybeStatic<'a> {
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
-    TEXTS.get_or_init(|| Numbers::new(MOST));
+    TEXTS.get_or_init(|| Numbers::new(MOST, survive::keep_text));
 }
 
 /// Returns the text with a number.
@@ -52,9 +52,5 @@ impl Numbered for &'static str {
     #[inline]
     fn is(self, other: Self) -> bool {
         self.as_ptr() == other.as_ptr() && self.len() == other.len()
-    }
-
-    fn keep(self, number: u32) -> Kept {
-        survive::keep_text(number, self)
     }
 }

@@ -1,3 +1,4 @@
+use core::time::Duration;
 use std::collections::{HashMap, HashSet};
 use std::sync::Barrier;
 use std::thread;
@@ -7,6 +8,21 @@ use crate::frame::places::StaticPlace;
 
 const TEXTS_BITS: u32 = <&str as Numbered>::MOST_BITS;
 
+/// Returns a table whose numbers no file keeps: those of other tests have the process' tables.
+fn table<T: Numbered>(most: usize) -> Numbers<T> {
+    Numbers::new(most, |_, _| Kept::Yes)
+}
+
+/// Calls `f` until it returns a value: another test may be taking a number just then.
+#[cfg(feature = "tracing")]
+pub(crate) fn unless_busy<T>(mut f: impl FnMut() -> Option<T>) -> T {
+    let mut calls = (0..10_000).map(|call| {
+        thread::sleep(Duration::from_millis(call.min(1)));
+        f()
+    });
+    calls.find_map(|value| value).expect("numbers are taken at every moment")
+}
+
 /// Returns a text. Each call returns a different address.
 pub(super) fn leaked(number: usize) -> &'static str {
     format!("text {number}").leak()
@@ -14,7 +30,7 @@ pub(super) fn leaked(number: usize) -> &'static str {
 
 #[test]
 fn a_text_has_one_number_wherever_it_is() {
-    let texts = Numbers::new(64);
+    let texts = table(64);
     let mut found = HashMap::new();
     for round in 0..3 {
         for number in 0..8 {
@@ -31,7 +47,7 @@ fn a_text_has_one_number_wherever_it_is() {
 
 #[test]
 fn a_text_is_not_taken_for_its_beginning() {
-    let texts = Numbers::new(64);
+    let texts = table(64);
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6], text, &text[..6]] {
@@ -45,7 +61,7 @@ fn a_text_is_not_taken_for_its_beginning() {
 /// that spreads, the probability that half the entries stay empty is below 10^-9.
 #[test]
 fn texts_beyond_those_that_have_room_have_no_number() {
-    let texts = Numbers::new(64);
+    let texts = table(64);
     let all: Vec<_> = (0..200).map(leaked).collect();
     let given: Vec<_> = all.iter().map(|&text| texts.number(text)).collect();
     let numbered = given.iter().filter(|given| given.is_ok()).count();
@@ -70,7 +86,7 @@ fn texts_beyond_those_that_have_room_have_no_number() {
 /// Texts with the same address have the same entries.
 #[test]
 fn two_texts_for_one_entry_do_not_enlarge_the_table() {
-    let texts = Numbers::new(64);
+    let texts = table(64);
     let mut interner = Interner::new();
     let text = leaked(1234);
     for text in [text, &text[..6]] {
@@ -87,7 +103,7 @@ fn two_texts_for_one_entry_do_not_enlarge_the_table() {
 /// An entry and its neighbor hold two texts. Further texts are copied, and the two texts stay.
 #[test]
 fn what_a_thread_knows_stays() {
-    let texts = Numbers::new(4096);
+    let texts = table(4096);
     let mut interner = Interner::new();
     let all: Vec<_> = (0..1000).map(leaked).collect();
     let given: Vec<_> = all.iter().map(|&text| interner.number(&texts, text)).collect();
@@ -101,7 +117,7 @@ fn what_a_thread_knows_stays() {
 
 #[test]
 fn nobody_waits_while_an_entry_is_taken() {
-    let texts = Numbers::new(64);
+    let texts = table(64);
     let mut interner = Interner::new();
     let text = leaked(1);
     let held = texts.taking.lock().unwrap();
@@ -117,7 +133,7 @@ fn nobody_waits_while_an_entry_is_taken() {
 fn threads_give_the_same_numbers() {
     const TEXTS: usize = 400;
     for _ in 0..20 {
-        let texts = Numbers::new(2048);
+        let texts = table(2048);
         let start = Barrier::new(4);
         let number_all = |first: usize| {
             let all: Vec<_> = (first..first + TEXTS).map(|it| leaked(it % TEXTS)).collect();
@@ -147,7 +163,7 @@ fn threads_give_the_same_numbers() {
 /// Two places differ if any of their parts does, also if they have the same address.
 #[test]
 fn places_have_numbers_of_their_own() {
-    let numbers = Numbers::new(64);
+    let numbers = table(64);
     let mut interner = Interner::new();
     let (file, module) = (leaked(1), leaked(2));
     let place = StaticPlace { file, module, line: 7 };
