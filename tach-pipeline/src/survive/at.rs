@@ -3,11 +3,27 @@
 use std::fs::File;
 use std::io;
 
+/// Returns the length of the part that was read, which is less at the end of the file.
+///
+/// # Errors
+///
+/// If the file can't be read.
 pub(super) fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileExt::read_at(file, to, at);
-    #[cfg(windows)]
-    return std::os::windows::fs::FileExt::seek_read(file, to, at);
+    let mut done = 0;
+    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        let at = at + done as u64;
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(file, rest, at);
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(file, rest, at);
+        match read {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
 }
 
 /// # Errors

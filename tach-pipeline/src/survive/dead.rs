@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(super) struct Dead {
     pub(super) id: u64,
     file: File,
     started: UnixTime,
+    /// Which file the process was passing on, and how many of its items it had.
+    takes: (u64, u64),
     /// After the file, so that it is dropped later.
     _own: Own,
 }
@@ -133,8 +135,7 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
 /// If that can't be written.
 fn pass_claims(dead: &[Dead]) -> io::Result<()> {
     for one in dead {
-        let bytes = read(&one.file)?;
-        let (of, taken) = image(&bytes)?.takes();
+        let (of, taken) = one.takes;
         if let Some(other) = dead.iter().find(|other| other.id == of) {
             other.note_taken(taken)?;
         }
@@ -178,9 +179,11 @@ impl Dead {
     ) -> io::Result<Result<Self, Own>> {
         let Some(file) = folder.open(&name)? else { return Ok(Err(own)) };
         let bytes = read(&file)?;
-        let started = match Image::read(&bytes) {
+        let (started, takes) = match Image::read(&bytes) {
             // A damaged spool would keep the files of all others waiting.
-            Ok(image) if image.id() == id && image.lanes().is_some() => image.started(),
+            Ok(image) if image.id() == id && image.lanes().is_some() => {
+                (image.started(), image.takes())
+            }
             Ok(_) => return Err(damaged()),
             Err(Unreadable::Empty) => {
                 folder.remove(&name)?;
@@ -188,7 +191,7 @@ impl Dead {
             }
             Err(why) => return Err(why.into()),
         };
-        Ok(Ok(Self { folder: Arc::clone(folder), name, id, file, started, _own: own }))
+        Ok(Ok(Self { folder: Arc::clone(folder), name, id, file, started, takes, _own: own }))
     }
 
     /// Calls `f` with the file's contents.
@@ -256,13 +259,16 @@ impl Dead {
     /// Returns whether the file has records or news.
     fn is_of_use(&self) -> io::Result<bool> {
         self.with_image(|image| {
+            let others = recovery::events_of(image) + spans::most(image);
+            if image.taken() == 0 {
+                // The records need not be counted, which takes as long as to pass them on.
+                return others > 0 || image.has_left() || image.all_lost() > 0;
+            }
             let Left { records, cut } = image.left();
             let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
-            let items = records.len() + recovery::events_of(image) + spans::most(image);
+            let items = records.len() + others;
             // One more is the report of the records.
-            let are_left = taken <= items && (items > 0 || cut > 0);
-            let are_lost = taken == 0 && image.all_lost() > 0;
-            are_left || are_lost
+            taken <= items && (items > 0 || cut > 0)
         })
     }
 
@@ -272,9 +278,9 @@ impl Dead {
     ///
     /// If that can't be written.
     pub(super) fn note_taken(&self, taken: u64) -> io::Result<()> {
-        let bytes = read(&self.file)?;
-        let before = image(&bytes)?.taken();
-        if taken > before { self.store(head::TAKEN, taken) } else { Ok(()) }
+        let mut before = [0; size_of::<u64>()];
+        read_at(&self.file, &mut before, head::TAKEN as u64)?;
+        if taken > u64::from_ne_bytes(before) { self.store(head::TAKEN, taken) } else { Ok(()) }
     }
 
     fn store(&self, at: usize, word: u64) -> io::Result<()> {
@@ -333,21 +339,10 @@ fn damaged() -> io::Error {
 }
 
 /// Reads a file up to the length that a store may have.
-pub(super) fn read(file: &File) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
-    let mut bytes = Vec::with_capacity(usize::try_from(length.min(MOST_BYTES)).unwrap_or(0));
-    let mut at = 0;
-    let mut part = vec![0; 64 * 1024];
-    while at < MOST_BYTES + 1 {
-        match read_at(file, &mut part, at) {
-            Ok(0) => break,
-            Ok(count) => {
-                bytes.extend_from_slice(&part[..count]);
-                at += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+pub(super) fn read(mut file: &File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len().min(MOST_BYTES);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    file.rewind()?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

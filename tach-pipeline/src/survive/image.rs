@@ -290,8 +290,8 @@ impl<'a> Image<'a> {
         last.map_or(UnixTime::EPOCH, |[_, at, ..]| UnixTime::from_nanos(at))
     }
 
-    /// Returns how many records and spans are known to be lost, other than damaged ones. A scrambled file has
-    /// any numbers.
+    /// Returns how many records and spans are known to be lost, other than damaged ones. A
+    /// scrambled file has any numbers.
     pub(super) fn all_lost(&self) -> u64 {
         // What is open at an exit is not sent.
         let spans = if self.exits() { 0 } else { self.spans_outside() };
@@ -413,7 +413,7 @@ impl<'a> Image<'a> {
         for at in 0..self.size(head::RINGS).min(RINGS) {
             let entry = ring::AT + at * ring::BYTES;
             let order = (self.word(entry + ring::QUEUE), self.word(entry + ring::PLACE));
-            match self.words_left(at, entry) {
+            match self.words_left(at, entry).map(|words| words.concat()) {
                 Some(words) if words.is_empty() => {}
                 Some(words) if words.len() <= room => {
                     room -= words.len();
@@ -447,8 +447,18 @@ impl<'a> Image<'a> {
         left
     }
 
-    /// Returns the bytes of a ring that were not passed on, or `None` if the ring is damaged.
-    fn words_left(&self, at: usize, entry: usize) -> Option<Vec<u8>> {
+    /// Returns whether any ring is damaged or has bytes that were not passed on, so that something
+    /// is [left](Self::left).
+    pub(super) fn has_left(&self) -> bool {
+        (0..self.size(head::RINGS).min(RINGS)).any(|at| {
+            let words = self.words_left(at, ring::AT + at * ring::BYTES);
+            words.is_none_or(|words| words.iter().any(|part| !part.is_empty()))
+        })
+    }
+
+    /// Returns the two parts of the bytes of a ring that were not passed on, or `None` if the ring
+    /// is damaged.
+    fn words_left(&self, at: usize, entry: usize) -> Option<[&'a [u8]; 2]> {
         let (start, length) = (self.size(entry + ring::START), self.size(entry + ring::LENGTH));
         let bytes = self.bytes.get(start..start.checked_add(length)?)?;
         let is_right = start >= FIXED && start % PAGE == 0 && length % PAGE == 0;
@@ -463,7 +473,7 @@ impl<'a> Image<'a> {
         let waiting = usize::try_from(waiting).ok()? * WORD;
         let (begin, end) = words.split_at(first);
         let at_end = waiting.min(end.len());
-        Some([&end[..at_end], &begin[..waiting - at_end]].concat())
+        Some([&end[..at_end], &begin[..waiting - at_end]])
     }
 
     /// Returns how many words of a ring were passed on.

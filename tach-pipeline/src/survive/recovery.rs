@@ -135,15 +135,16 @@ impl Recovery {
             self.unread = at;
             let Some(dead) = self.waiting.remove(at) else { continue };
             let name = dead.name().clone();
-            let reading = Reading::new(dead, &self.lanes).map_err(|why| Skipped { name, why })?;
+            let skipped = |why| Skipped { name: name.clone(), why };
+            if dead.with_image(events_of).map_err(skipped)? == 0 {
+                self.waiting.insert(at, dead);
+                continue;
+            }
+            let reading = Reading::new(dead, &self.lanes).map_err(skipped)?;
             let is_event =
                 |item: &Item| !matches!(item, Item::Record(_) | Item::Span(_) | Item::Recording(_));
             let first = reading.items.iter().take_while(|item| is_event(item)).count();
-            if reading.items.iter().any(|item| matches!(item, Item::Events(_))) {
-                self.current = Some(Reading { pause: Some((first, at)), ..reading });
-            } else {
-                self.waiting.insert(at, reading.dead);
-            }
+            self.current = Some(Reading { pause: Some((first, at)), ..reading });
         }
         if self.current.is_none() {
             let Some(dead) = self.waiting.pop_front() else { return Ok(None) };

@@ -41,7 +41,7 @@ impl Snapshot<'_> {
     /// Reads the part before the rings, with tables that belong together.
     pub(super) fn beginning(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; FIXED];
-        let length = self.part(0, &mut bytes)?;
+        let length = read_at(self.0, &mut bytes, 0)?;
         bytes.truncate(length);
         self.right_tables(&mut bytes)?;
         Ok(bytes)
@@ -55,7 +55,7 @@ impl Snapshot<'_> {
                 return Ok(());
             }
             let Some(tables) = bytes.get_mut(..ring::AT) else { return Ok(()) };
-            self.part(0, tables)?;
+            read_at(self.0, tables, 0)?;
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Snapshot<'_> {
             // The file may have grown.
             if start >= FIXED && end as u64 <= MOST_BYTES {
                 bytes.resize(bytes.len().max(end), 0);
-                self.part(start as u64, &mut bytes[start..end])?;
+                read_at(self.0, &mut bytes[start..end], start as u64)?;
             }
         }
         // Rings that were added since lie beyond the bytes, or were read before they had records.
@@ -132,24 +132,10 @@ impl Snapshot<'_> {
         let of_ring = |at| {
             let start = word(beginning, ring::AT + at * ring::BYTES + ring::START);
             let mut count = [0; WORD];
-            self.part(start.saturating_add(OVERHEAD as u64 / 2), &mut count)?;
+            read_at(self.0, &mut count, start.saturating_add(OVERHEAD as u64 / 2))?;
             Ok(u64::from_ne_bytes(count))
         };
         (0..rings).map(of_ring).collect()
-    }
-
-    /// Reads a part of the file. Returns its length, which is less at the end of the file.
-    fn part(&self, start: u64, to: &mut [u8]) -> io::Result<usize> {
-        let mut length = 0;
-        while length < to.len() {
-            match read_at(self.0, &mut to[length..], start + length as u64) {
-                Ok(0) => break,
-                Ok(count) => length += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(length)
     }
 }
 
