@@ -10,7 +10,7 @@ use crate::ids::SpanContext;
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Kept {
-    context: SpanContext,
+    pub(super) context: SpanContext,
     start: UnixTime,
     end: UnixTime,
     is_unfinished: bool,
@@ -41,16 +41,6 @@ impl Kept {
             is_on_one_thread: span.is_on_one_thread,
             dropped: span.dropped,
         }
-    }
-
-    /// Returns the span's id.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
-    pub(super) const fn id(&self) -> u64 {
-        self.context.span
     }
 
     /// Returns the span with its records. `buffer` must be the buffer that contains them.

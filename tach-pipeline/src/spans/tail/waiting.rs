@@ -251,7 +251,7 @@ impl WaitingTraces {
             target_pointer_width = "64"
         ))]
         if let Some(changes) = &mut self.changes {
-            trace.spans.iter().for_each(|span| changes.leaves(span.id()));
+            trace.spans.iter().for_each(|span| changes.leaves(span.context.span));
         }
         if is_kept {
             self.kept.push_back((now, id));

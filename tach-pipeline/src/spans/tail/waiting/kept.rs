@@ -68,6 +68,6 @@ impl WaitingTraces {
 impl Trace {
     fn change(&self, span: &Kept) -> Change<'_> {
         let whole = span.span(&self.records, &[]);
-        Change::Waits(span.id(), Standing::of_ended(&whole), whole.records)
+        Change::Waits(span.context.span, Standing::of_ended(&whole), whole.records)
     }
 }
