@@ -87,8 +87,9 @@ impl Reason {
     ///   be set: a JavaScript host without `performance`. tach keeps the ticks from going back.
     /// - `os-clock-regressed`: The OS's monotonic clock was the source and went back: in another
     ///   time namespace, for example.
-    /// - `os-clock-slowed`: Reading the OS clock took four times as long as before, and more than
-    ///   600 ns, as it does when the kernel no longer keeps its time with the counter.
+    /// - `os-clock-slowed`: Reading the OS clock took four times as long as before, more than 600
+    ///   ns, and much longer than reading the counter, as it does when the kernel no longer keeps
+    ///   its time with the counter.
     /// - `counter-near-end`: The counter was so high at the first read that it could pass its
     ///   greatest value while the process runs.
     ///

@@ -19,6 +19,11 @@ const STEPPING_READ_NS: u64 = 16;
 /// If a counter has not moved while the OS clock advanced by this much, it has stopped. A counter
 /// of 1 MHz makes ten ticks in this time.
 const STOPPED_NS: u64 = 10_000;
+/// How many reads of the counter are timed. An interruption slows one of them.
+const COUNTER_READS: u32 = 4;
+/// A bracket is two to four times as long as a read of the counter if user space reads the OS
+/// clock, at any speed of the CPU. With a system call it is at least ten times as long.
+const SLOWER_THAN_COUNTER: u64 = 6;
 
 impl Timeline {
     /// Looks at the OS clock if that is due at `tick`, which was just read, and checks that the
@@ -83,7 +88,10 @@ impl Timeline {
             // A slow counter may not move within a bracket either, so `counter_stands` watches it
             // for longer.
             answers.about(CounterFailure::Stopped)?;
-        } else if record.is_slow(&sample) && record.is_slow(&Sample::take(clocks, best_width)) {
+        } else if record.is_slow(&sample)
+            && is_slower_than_counter(&sample, clocks)
+            && record.is_slow(&Sample::take(clocks, best_width))
+        {
             answers.about(CounterFailure::Untrusted)?;
         }
         Ok(sample)
@@ -204,6 +212,17 @@ fn is_behind(record: &Record, tick: u64, floor: u64) -> bool {
 /// steps, it is two steps.
 fn spin_ns(clocks: &dyn ClockPair) -> u64 {
     SPIN_NS.max(2 * clocks.resolution_ns())
+}
+
+/// Returns whether reading the OS clock took much longer than reading the counter does. Otherwise
+/// the CPU is slow, and not the clock.
+fn is_slower_than_counter(sample: &Sample, clocks: &dyn ClockPair) -> bool {
+    let read = |_| {
+        let before = clocks.ticks();
+        clocks.ticks().saturating_sub(before)
+    };
+    let fastest = (0..COUNTER_READS).map(read).min().unwrap_or(0);
+    sample.width_ticks / SLOWER_THAN_COUNTER > fastest
 }
 
 /// Returns whether the counter stands still while the OS clock advances.

@@ -483,6 +483,8 @@ struct Twice<'a> {
     timeline: &'a Timeline,
     /// Whether reading the OS clock takes as long as a system call.
     is_slow: Cell<bool>,
+    /// Whether every read takes long, as on a CPU that the host slows down.
+    is_throttled: Cell<bool>,
     second_jump_ns: Cell<i64>,
     failures: RefCell<Vec<CounterFailure>>,
     /// The ticks of the questions about a jump.
@@ -496,6 +498,7 @@ impl<'a> Twice<'a> {
             machine: Machine { interrupted_one_in: 0, ..Machine::new(5) },
             timeline,
             is_slow: Cell::new(false),
+            is_throttled: Cell::new(false),
             second_jump_ns: Cell::new(2_000_000_000),
             failures: RefCell::default(),
             jumps: RefCell::default(),
@@ -510,12 +513,18 @@ impl<'a> Twice<'a> {
 
 impl ClockPair for Twice<'_> {
     fn ticks(&self) -> u64 {
+        if self.is_throttled.get() {
+            self.machine.pass_ns(300);
+        }
         self.machine.ticks()
     }
 
     fn os_ns(&self) -> u64 {
         if self.is_slow.get() {
             self.machine.pass_ns(10_000);
+        }
+        if self.is_throttled.get() {
+            self.machine.pass_ns(500);
         }
         // The clock jumps again as soon as its first jump is in a record.
         if self.timeline.newest().is_some_and(|record| record.counts.forward_steps == 1) {
@@ -544,6 +553,23 @@ impl Witness for Twice<'_> {
         self.jumps.borrow_mut().push(since);
         self.jumps.borrow().len() == 1
     }
+}
+
+#[test]
+fn a_cpu_that_is_slow_is_no_slow_clock() {
+    let timeline = Timeline::new();
+    let clocks = Twice::new(&timeline);
+    clocks.is_throttled.set(true);
+    for _ in 0..10 {
+        clocks.machine.pass_ns(NS_PER_S);
+        timeline.sync(&clocks);
+    }
+    assert_eq!(clocks.failures.take(), []);
+    // A control: there, too, a clock that is slow by itself is noticed.
+    clocks.second_jump_ns.set(0);
+    clocks.is_slow.set(true);
+    timeline.sync(&clocks);
+    assert_eq!(clocks.failures.take()[0], CounterFailure::Untrusted);
 }
 
 #[test]
