@@ -10,6 +10,7 @@ mod linux {
     use core::time::Duration;
     use std::env;
     use std::fs;
+    use std::panic::{self, AssertUnwindSafe};
     use std::process::Command;
     use std::thread;
     use std::time::{Instant as StdInstant, SystemTime};
@@ -121,8 +122,10 @@ mod linux {
                 inversions
             };
             let readers = [scope.spawn(read), scope.spawn(read)];
-            work();
+            // The readers end also if `work` fails.
+            let worked = panic::catch_unwind(AssertUnwindSafe(work));
             done.store(true, Ordering::Relaxed);
+            worked.unwrap_or_else(|failure| panic::resume_unwind(failure));
             readers.into_iter().map(|reader| reader.join().expect("a reader ends")).sum()
         })
     }
