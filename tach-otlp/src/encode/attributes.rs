@@ -5,7 +5,7 @@ use tach_log::Value;
 use super::limits::AttributeLimits;
 use super::protobuf::{message, number};
 use super::taken::Taken;
-use super::value::{key_texts, key_value};
+use super::value::{cut, key_texts, key_value, short_text};
 
 /// Appends attributes up to a limit, and counts further attributes as dropped.
 #[derive(Debug)]
@@ -27,6 +27,13 @@ impl Attributes {
     /// Appends an attribute, unless there is no room.
     pub fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         let longest = self.limits.length;
+        if let Value::Str(text) = value {
+            if self.count < self.limits.count && short_text(to, self.field, key, cut(text, longest))
+            {
+                self.count += 1;
+                return;
+            }
+        }
         self.add_by(to, |to| key_value(to, key, value, longest));
     }
 
@@ -83,6 +90,29 @@ impl Attributes {
     pub fn end(self, to: &mut Vec<u8>, field: u32) {
         if self.dropped > 0 {
             number(to, field, self.dropped.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths around those that take one byte.
+    #[test]
+    fn a_text_is_the_same_in_a_short_and_in_a_long_message() {
+        for (of_key, of_text) in (0..140).flat_map(|key| [0, 1, 100, 140].map(|text| (key, text))) {
+            let (key, text) = ("k".repeat(of_key), "t".repeat(of_text));
+            for field in [1, 15, 16] {
+                let mut attributes = Attributes::new(field, AttributeLimits::default());
+                let (mut to, mut expected) = (Vec::new(), Vec::new());
+                attributes.add(&mut to, &key, Value::Str(&text));
+                message(&mut expected, field, |to| {
+                    key_value(to, &key, Value::Str(&text), usize::MAX);
+                });
+                assert_eq!(to, expected, "{of_key} and {of_text} bytes in field {field}");
+                assert_eq!(attributes.count(), 1);
+            }
         }
     }
 }

@@ -10,9 +10,22 @@ const FIXED_32: u32 = 5;
 
 /// The most bytes of a varint.
 const LONGEST_VARINT: usize = 10;
+/// The most bytes before a message.
+pub(super) const HEAD: usize = 2 * LONGEST_VARINT;
 
+/// The fields below this number have a tag of one byte.
+const LONG_TAGS: u32 = 16;
+
+#[inline]
 fn tag(to: &mut Vec<u8>, field: u32, wire_type: u32) {
     varint(to, u64::from(field << 3 | wire_type));
+}
+
+/// Returns the tag of a field of bytes, a text or a message, if it is one byte.
+#[inline]
+pub(super) const fn short_tag(field: u32) -> Option<u8> {
+    let [tag, ..] = (field << 3 | LENGTH_DELIMITED).to_le_bytes();
+    if field < LONG_TAGS { Some(tag) } else { None }
 }
 
 /// Appends a number in groups of seven bits.
@@ -21,8 +34,18 @@ pub fn varint(to: &mut Vec<u8>, value: u64) {
     match u8::try_from(value) {
         // Most numbers are shorter than eight bits.
         Ok(byte @ ..0x80) => to.push(byte),
-        _ => to.extend(groups(value)),
+        _ => long_varint(to, value),
     }
+}
+
+fn long_varint(to: &mut Vec<u8>, value: u64) {
+    let mut bytes = [0; LONGEST_VARINT];
+    let mut length = 0;
+    for (byte, group) in bytes.iter_mut().zip(groups(value)) {
+        *byte = group;
+        length += 1;
+    }
+    to.extend_from_slice(&bytes[..length]);
 }
 
 /// Returns the bytes of a number: groups of seven bits, the lowest first, all but the last with the
@@ -80,6 +103,7 @@ pub enum Field<'a> {
 }
 
 /// Appends a field of an integer, a boolean or an enumeration.
+#[inline]
 pub fn number(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, VARINT);
     varint(to, value);
@@ -99,25 +123,39 @@ pub fn integer(value: Value<'_>) -> Option<u64> {
 }
 
 /// Appends a field of 64 bits.
+#[inline]
 pub fn fixed_64(to: &mut Vec<u8>, field: u32, value: u64) {
     tag(to, field, FIXED_64);
     to.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field of 32 bits.
+#[inline]
 pub fn fixed_32(to: &mut Vec<u8>, field: u32, value: u32) {
     tag(to, field, FIXED_32);
     to.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Appends a field of bytes or text.
+#[inline]
 pub fn bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
+    if let (Some(tag), Ok(length @ ..0x80)) = (short_tag(field), u8::try_from(value.len())) {
+        to.extend_from_slice(&[tag, length]);
+        to.extend_from_slice(value);
+    } else {
+        long_bytes(to, field, value);
+    }
+}
+
+#[cold]
+fn long_bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
     tag(to, field, LENGTH_DELIMITED);
     varint(to, value.len() as u64);
     to.extend_from_slice(value);
 }
 
 /// Appends a field whose message `write` appends.
+#[inline]
 pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     tag(to, field, LENGTH_DELIMITED);
     // Reserve one byte for the length, since most messages are shorter than 128 bytes. For a longer
@@ -128,17 +166,36 @@ pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)
     let length = to.len() - start - 1;
     match u8::try_from(length) {
         Ok(byte @ ..0x80) => to[start] = byte,
-        _ => insert_length(to, start, length as u64),
+        _ => insert_length(to, start, 1, length as u64),
     }
     result
 }
 
-/// Writes the length of a message that does not fit in the one byte reserved for it.
-fn insert_length(to: &mut Vec<u8>, start: usize, length: u64) {
-    let more = groups(length).count() - 1;
-    let end = to.len();
-    to.resize(end + more, 0);
-    to.copy_within(start + 1..end, start + 1 + more);
+/// Like [`message`], for a message of about `most` bytes, which need not be moved then.
+pub(super) fn message_of(
+    to: &mut Vec<u8>,
+    field: u32,
+    most: usize,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
+    tag(to, field, LENGTH_DELIMITED);
+    let start = to.len();
+    let room = groups(most as u64).count();
+    to.resize(start + room, 0);
+    write(to);
+    let length = to.len() - start - room;
+    insert_length(to, start, room, length as u64);
+}
+
+/// Writes the length of the message at the end of `to`. `room` bytes are reserved for it.
+fn insert_length(to: &mut Vec<u8>, start: usize, room: usize, length: u64) {
+    let needed = groups(length).count();
+    if needed != room {
+        let end = to.len();
+        to.resize(end + needed.saturating_sub(room), 0);
+        to.copy_within(start + room..end, start + needed);
+        to.truncate(end + needed - room);
+    }
     to[start..].iter_mut().zip(groups(length)).for_each(|(byte, group)| *byte = group);
 }
 
@@ -181,6 +238,14 @@ mod tests {
         let Field::Bytes(inner) = value else { panic!("{value:?}") };
         assert_eq!((field, rest), (4, &[][..]));
         assert_eq!(split_field(inner), Some((1, Field::Bytes(&[b'x'; 200]), &[][..])));
+        // The length may need more or fewer bytes than were reserved for it.
+        for most in [0, 200, 20_000] {
+            let mut about = Vec::new();
+            message_of(&mut about, 4, most, |to| bytes(to, 1, &[b'x'; 200]));
+            let mut exact = Vec::new();
+            message(&mut exact, 4, |to| bytes(to, 1, &[b'x'; 200]));
+            assert_eq!(about, exact, "{most}");
+        }
         for end in 0..to.len() {
             // The reader does not panic, wherever the message is cut off.
             let mut rest = &to[..end];

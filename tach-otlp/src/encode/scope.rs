@@ -2,7 +2,7 @@
 //! signals (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto`, `trace.proto`
 //! and `metrics.proto`).
 
-use super::protobuf::{Field, bytes, message, split_field};
+use super::protobuf::{Field, HEAD, bytes, message, message_of, split_field};
 
 /// The numbers of the messages' fields.
 mod field {
@@ -37,9 +37,13 @@ pub fn in_scope<R>(to: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>
 /// Appends a `ResourceLogs`, `ResourceSpans` or `ResourceMetrics` with the items. `resource` is its
 /// field for the resource, encoded.
 pub(crate) fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
-    let mut of_resource = resource.to_owned();
-    merge(&mut of_resource, items);
-    bytes(to, field::OF_RESOURCE, &of_resource);
+    // Merged, the items are shorter.
+    let most = resource.len() + items.len();
+    to.reserve(HEAD + most);
+    message_of(to, field::OF_RESOURCE, most, |to| {
+        to.extend_from_slice(resource);
+        merge(to, items);
+    });
 }
 
 /// Appends items to `to`. Consecutive items of one scope become one message.

@@ -38,11 +38,12 @@ impl Taken {
     }
 
     /// Returns whether a field has the key, which is the key of an encoder's attribute.
+    #[inline]
     #[must_use]
     pub fn has(self, key: &str) -> bool {
-        let bit = bit(key);
-        debug_assert_ne!(bit, 0, "{key} is missing in KEYS");
-        self.0 & bit != 0
+        debug_assert_ne!(bit(key), 0, "{key} is missing in KEYS");
+        // Most records take none.
+        self.0 != 0 && self.0 & bit(key) != 0
     }
 }
 

@@ -4,7 +4,7 @@
 use tach_log::Value;
 use tach_log::adapter::{self, nested};
 
-use super::protobuf::{bytes, fixed_64, integer, message, number};
+use super::protobuf::{bytes, fixed_64, integer, message, number, short_tag};
 
 /// The numbers of the messages' fields.
 pub(super) mod field {
@@ -29,6 +29,26 @@ pub fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) 
     message(to, field::VALUE, |to| any_value(to, value, longest));
 }
 
+/// Appends a `KeyValue` with a text as a field, if the message is as short as most are. Returns
+/// whether it did.
+#[inline]
+pub(super) fn short_text(to: &mut Vec<u8>, of: u32, key: &str, text: &str) -> bool {
+    const HEADS: usize = 6;
+    const KEY: u8 = short_tag(field::KEY).unwrap();
+    const VALUE: u8 = short_tag(field::VALUE).unwrap();
+    const STRING: u8 = short_tag(field::STRING).unwrap();
+    let (of_key, of_text) = (key.len(), text.len());
+    let length = HEADS + of_key + of_text;
+    let lengths = [length, of_key, 2 + of_text, of_text].map(|length| length.to_le_bytes()[0]);
+    let [all, of_key, of_value, of_text] = lengths;
+    let Some(tag) = short_tag(of).filter(|_| length < 0x80) else { return false };
+    to.extend_from_slice(&[tag, all, KEY, of_key]);
+    to.extend_from_slice(key.as_bytes());
+    to.extend_from_slice(&[VALUE, of_value, STRING, of_text]);
+    to.extend_from_slice(text.as_bytes());
+    true
+}
+
 /// Appends the fields of a `KeyValue` with a list of texts, each of `longest` characters at most.
 pub(super) fn key_texts<'a>(
     to: &mut Vec<u8>,
@@ -47,6 +67,7 @@ pub(super) fn key_texts<'a>(
 }
 
 /// Returns the first `longest` characters of a text.
+#[inline]
 pub(super) fn cut(text: &str, longest: usize) -> &str {
     if text.len() <= longest {
         return text;
