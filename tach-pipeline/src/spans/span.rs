@@ -137,12 +137,17 @@ impl<'a> Span<'a> {
         self.records().filter_map(move |record| {
             #[cfg(test)]
             READ.set(READ.get() + 1);
-            if frame::is_of_span(record) && !frame::is_part(record, RecordKind::Added) {
+            if is_own_part(record) {
                 return SpanPart::read(record).map(|part| Item::Part(part.redacted(redacted)));
             }
             let time = frame::time(record)?.unix_time();
             Some(Item::Event(Frame::read(record)?.redacted(redacted), time))
         })
+    }
+
+    /// Returns the items that are no events.
+    pub(crate) fn own_parts(&self) -> impl Iterator<Item = SpanPart<'a>> + use<'a> {
+        self.records().filter(|record| is_own_part(record)).filter_map(SpanPart::read)
     }
 
     /// Returns the records except for events that sinks of events take too. Events that were added
@@ -168,4 +173,9 @@ impl<'a> Span<'a> {
     pub(super) fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         frame::split_all(self.records)
     }
+}
+
+/// Returns whether a record is a part of the span itself, and no event.
+fn is_own_part(record: &[u8]) -> bool {
+    frame::is_of_span(record) && !frame::is_part(record, RecordKind::Added)
 }

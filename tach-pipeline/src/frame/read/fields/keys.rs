@@ -24,6 +24,10 @@ pub(super) fn may_repeat(bytes: &[u8]) -> bool {
     let mut seen = 0_u64;
     while let Some((word, after)) = rest.split_first_chunk() {
         let part = Part(u64::from_le_bytes(*word));
+        // The place and the thread follow the fields.
+        if part.tag() > Tag::Span as u64 {
+            return false;
+        }
         let code = part.code();
         let bits = 1 << (code & 63) | 1 << (code >> 6 & 63);
         if seen & bits == bits || code & NUMBER == 0 {

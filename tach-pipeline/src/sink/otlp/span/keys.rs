@@ -5,7 +5,7 @@ use tach_otlp::adapter::Taken;
 
 use super::texts;
 use crate::frame::{Fields, Frame};
-use crate::spans::span::{Item, Span};
+use crate::spans::span::Span;
 
 /// Returns the keys of an event's own fields.
 pub(super) fn own_keys<'a>(event: &Frame<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -14,10 +14,7 @@ pub(super) fn own_keys<'a>(event: &Frame<'a>) -> impl Iterator<Item = &'a str> +
 
 /// Returns the fields of a span, without those of its links.
 fn fields<'a>(span: &Span<'a>) -> impl Iterator<Item = (&'a str, Option<Value<'a>>)> + use<'a> {
-    span.items().flat_map(|item| {
-        let fields = if let Item::Part(part) = &item { part.span_fields() } else { None };
-        fields.map(Fields::parts).into_iter().flatten()
-    })
+    span.own_parts().flat_map(|part| part.span_fields().map(Fields::parts).into_iter().flatten())
 }
 
 /// Returns whether a span has a field with the key.
