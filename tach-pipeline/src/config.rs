@@ -208,7 +208,15 @@ impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         serde_path_to_error::deserialize(from).map(Self).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.into_inner());
-            at(&path, &error.to_string()).map_or(error, D::Error::custom)
+            let message = error.to_string();
+            let with_path = at(&path, &message);
+            let hint = needs(&message, FEATURES);
+            if with_path.is_none() && hint.is_none() {
+                return error;
+            }
+            let message = with_path.unwrap_or(message);
+            let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+            D::Error::custom(format!("{}{hint}", message.trim_end()))
         })
     }
 }
@@ -223,9 +231,43 @@ fn at(path: &str, message: &str) -> Option<String> {
     (path != "." && !has(path) && !has(table)).then(|| format!("{path}: {}", message.trim_end()))
 }
 
+/// The keys that exist with a feature alone, the feature, and whether this build has it.
+const FEATURES: &[(&str, &str, bool)] = &[
+    ("gzip", "gzip", cfg!(feature = "gzip")),
+    ("journald", "journald", cfg!(feature = "journald")),
+    ("local_time", "local-time", cfg!(feature = "local-time")),
+    ("otlp", "otlp", cfg!(feature = "otlp")),
+    ("survive", "survive", cfg!(feature = "survive")),
+    ("syslog", "syslog", cfg!(feature = "syslog")),
+];
+
+/// Returns which feature the unknown key of a message needs.
+fn needs(message: &str, features: &[(&str, &str, bool)]) -> Option<String> {
+    let is_unknown = |key: &str| {
+        ["field", "variant"].iter().any(|kind| message.contains(&format!("unknown {kind} `{key}`")))
+    };
+    let missing = features.iter().find(|(key, _, is_on)| !is_on && is_unknown(key));
+    missing
+        .map(|(key, feature, _)| format!("`{key}` needs the feature `{feature}` of tach-pipeline"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::at;
+    use super::{at, needs};
+
+    #[test]
+    fn a_key_of_a_feature_names_the_feature() {
+        let features = [("gzip", "gzip", true), ("local_time", "local-time", false)];
+        let hint = |message: &str| needs(message, &features);
+        for kind in ["field", "variant"] {
+            assert_eq!(
+                hint(&format!("sinks[0]: unknown {kind} `local_time`, expected `digits`")).unwrap(),
+                "`local_time` needs the feature `local-time` of tach-pipeline"
+            );
+        }
+        assert_eq!(hint("unknown field `gzip`, expected `local_time`"), None);
+        assert_eq!(hint("unknown field `time`, expected `local_time`"), None);
+    }
 
     #[test]
     fn a_message_has_the_path_once() {
