@@ -21,10 +21,11 @@ impl Kept {
         let Self(waiting) = self;
         let Spans { traces, sent, recorder, .. } = spans;
         let has_room = waiting.add(|each| {
-            sent.take_changes(each);
+            let mut came = sent.take_changes(each).peekable();
             traces.take_changes(&mut |change| {
-                // A span that is passed on may wait for the decision about its trace.
-                if !matches!(*change, Change::Gone(span) if sent.has(span)) {
+                // A span that is passed on may wait for the decision about its trace. It is noted
+                // at the same moment in both lists, so they have the same order.
+                if !matches!(change, Change::Gone(gone) if came.next_if_eq(gone).is_some()) {
                     each(change);
                 }
             });
