@@ -124,7 +124,8 @@ pub enum Incident<'a> {
         error: &'a io::Error,
     },
     /// A process has ended without an exit, and the flight recorder wrote what that process had
-    /// recorded, from the folder of `Builder::survive`.
+    /// recorded, from the folder of `Builder::survive`. A thread of its own reports that, so the
+    /// function may take long. No flush waits for it.
     #[non_exhaustive]
     RecordingRecovered {
         /// The number of the process.

@@ -388,7 +388,11 @@ mod shared;
 mod sink;
 #[cfg(feature = "tracing")]
 #[cfg_attr(
-    not(any(feature = "otlp", feature = "perfetto")),
+    not(any(
+        feature = "otlp",
+        feature = "perfetto",
+        all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64")
+    )),
     expect(dead_code, reason = "the formats of spans read the rest, and none is on")
 )]
 mod spans;

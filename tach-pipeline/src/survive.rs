@@ -42,9 +42,13 @@ use tach_files::PrivateFolder;
 
 pub(crate) use self::dead::{Receiving, Skipped};
 pub(crate) use self::layout::LANES;
-pub(crate) use self::recovery::{Doubtful, Events as Unwritten, Next, Recovery, Report};
+pub(crate) use self::recovery::{
+    Doubtful, Events as Unwritten, Next, RecordingFile, Recovery, Report,
+};
 pub(crate) use self::settle::{Receiver, Written, part_of};
-pub(crate) use self::spans::{Recording as RecordingLeft, SpanLeft};
+#[cfg(feature = "tracing")]
+pub(crate) use self::spans::Recording as RecordingLeft;
+pub(crate) use self::spans::SpanLeft;
 pub(crate) use self::store::{Events, Named, Progress, RingMemory, RingPart, Store, Target};
 #[cfg(feature = "tracing")]
 pub(crate) use self::store::{Recorded, Recording, WaitingSpans};

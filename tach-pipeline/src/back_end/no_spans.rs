@@ -15,7 +15,7 @@ use crate::survive::Store;
     any(target_os = "linux", windows),
     target_pointer_width = "64"
 ))]
-use crate::survive::{Progress, RecordingLeft, SpanLeft};
+use crate::survive::{Progress, RecordingFile, SpanLeft};
 
 pub(crate) struct Spans;
 
@@ -42,7 +42,9 @@ impl Spans {
         any(target_os = "linux", windows),
         target_pointer_width = "64"
     ))]
-    pub(super) fn recorded_by(&mut self, _: &RecordingLeft) {}
+    pub(super) fn recorded_by(&self, files: Vec<RecordingFile>) -> Vec<RecordingFile> {
+        files
+    }
 
     #[cfg(all(
         feature = "survive",

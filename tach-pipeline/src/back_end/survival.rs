@@ -125,7 +125,14 @@ impl Survival {
         sinks.begin_round(&shared.filters);
         loop {
             match self.recovery.next() {
-                Ok(None) => return,
+                Ok(None) => {
+                    for unwanted in spans.recorded_by(self.recovery.take_recordings()) {
+                        if let Err(skipped) = unwanted.remove() {
+                            stays(sinks, &skipped);
+                        }
+                    }
+                    return;
+                }
                 Ok(Some(Next::Report(report))) => {
                     let now = shared.now();
                     if let Some(record) = Frame::read(&report::recovered(&report, now)) {
@@ -162,7 +169,6 @@ impl Survival {
                     });
                 }
                 Ok(Some(Next::Span(span))) => spans.recovered(&span, selection.redacted(), sinks),
-                Ok(Some(Next::Recording(recording))) => spans.recorded_by(&recording),
                 Ok(Some(Next::End)) => {
                     if !self.write(selection, spans, sinks) {
                         return;

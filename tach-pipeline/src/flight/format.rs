@@ -29,6 +29,17 @@ pub(super) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
     + RefUnwindSafe;
 
 impl FlightFormat {
+    /// Returns a format of a test.
+    #[cfg(test)]
+    pub(crate) fn of<F>(write: F) -> Self
+    where
+        F: Fn(&mut dyn io::Write) -> io::Result<()>,
+        F: Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
+    {
+        let write = Arc::new(move |_: &Snapshot, to: &mut dyn io::Write| write(to));
+        Self { extension: "otlp", write, ignored: Vec::new() }
+    }
+
     /// Writes a dump.
     ///
     /// # Errors

@@ -1,14 +1,19 @@
 //! The recorder's items in the file of a pipeline, and those of a process that has ended.
 
+use core::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
+use std::{io, panic};
 
-use super::Recorder;
 use super::ring::{Block, Ring};
 use super::snapshot::Snapshot;
+use super::writing::Begun;
+use super::{Flight, Recorder};
 use crate::frame;
-use crate::incident::Incident;
+use crate::host;
+use crate::incident::{Incident, Reporter};
 use crate::spans::standing::Standing;
-use crate::survive::{Recorded, Recording, RecordingLeft, Store};
+use crate::survive::{Recorded, Recording, RecordingFile, RecordingLeft, Skipped, Store};
 
 /// An item that a file has.
 pub(crate) enum Kept<'a> {
@@ -79,28 +84,80 @@ impl Recorder {
         self.kept.as_mut().into_iter().for_each(Recording::committed);
     }
 
-    /// Writes what the recorder of a process that has ended had kept, if this one writes files.
-    pub(crate) fn recovered(&mut self, left: &RecordingLeft) {
-        let Some(files) = &self.flight.files else { return };
-        let mut ring = Ring::new(usize::MAX, left.age);
-        for (time, event) in &left.events {
-            ring.event(event, *time);
+    /// Writes what the recorders of processes that have ended had kept, on a new thread, since the
+    /// back end must read the queues meanwhile. Returns the files if this recorder writes none.
+    pub(crate) fn recovered(&self, files: Vec<RecordingFile>) -> Vec<RecordingFile> {
+        if self.flight.files.is_none() || files.is_empty() {
+            return files;
         }
-        for span in left.spans.iter().map(|span| span.span(&[])).filter(|it| !it.is_unfinished) {
-            ring.span(&span);
-        }
-        let mut snapshot = Snapshot::new(&ring, left.last, Arc::clone(&self.redacted));
-        for span in left.spans.iter().map(|span| span.span(&[])).filter(|it| it.is_unfinished) {
-            snapshot.add(&span);
-        }
-        let process = left.process;
-        match files.write_of(&snapshot, process) {
-            Ok(path) => {
-                self.reporter.report(&Incident::RecordingRecovered { process, path: &path });
+        let names: Vec<_> = files.iter().map(|file| file.name().clone()).collect();
+        let begun: Vec<_> = files.iter().map(|_| self.flight.writing.begin()).collect();
+        let (flight, progress) = (Arc::clone(&self.flight), Arc::clone(&self.progress));
+        let (redacted, reporter) = (Arc::clone(&self.redacted), self.reporter.clone());
+        let started = host::spawn("tach-flight", move || {
+            progress.waker.mark_thread();
+            for (file, begun) in files.into_iter().zip(begun) {
+                write_of(&flight, &file, begun, &redacted, &mut reporter.clone());
             }
-            Err(error) => {
-                self.reporter.report(&Incident::RecordingNotRecovered { process, error: &error });
+        });
+        if let Err(error) = started {
+            for name in &names {
+                let file = Path::new(name);
+                self.reporter.clone().report(&Incident::NotRecovered { file, error: &error });
             }
         }
+        Vec::new()
     }
+}
+
+/// Writes what the recorder of a process that has ended had kept, and then removes the process's
+/// file. If this process is killed before, the next one writes the same.
+fn write_of(
+    flight: &Flight,
+    file: &RecordingFile,
+    begun: Begun,
+    redacted: &Arc<[String]>,
+    reporter: &mut Reporter,
+) {
+    let Some(files) = &flight.files else { return };
+    let left = match file.read() {
+        Ok(left) => left,
+        Err(error) => {
+            let file = Path::new(file.name());
+            reporter.report(&Incident::NotRecovered { file, error: &error });
+            return;
+        }
+    };
+    let process = file.process;
+    let written = panic::catch_unwind(AssertUnwindSafe(|| {
+        files.write_of(&snapshot(&left, Arc::clone(redacted)), process)
+    }));
+    let written = written.unwrap_or_else(|_| Err(io::Error::other("the format panicked")));
+    drop(left);
+    let removed = file.remove();
+    // A flush waits for the message on stderr, but not for the user's function.
+    let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
+    match written {
+        Ok(path) => reporter.report(&Incident::RecordingRecovered { process, path: &path }),
+        Err(error) => reporter.report(&Incident::RecordingNotRecovered { process, error: &error }),
+    };
+    if let Err(Skipped { name, why }) = removed {
+        reporter.report(&Incident::NotRecovered { file: Path::new(&name), error: &why });
+    }
+    drop(begun);
+}
+
+fn snapshot(left: &RecordingLeft, redacted: Arc<[String]>) -> Snapshot {
+    let mut ring = Ring::new(usize::MAX, left.age);
+    for (time, event) in &left.events {
+        ring.event(event, *time);
+    }
+    for span in left.spans.iter().map(|span| span.span(&[])).filter(|it| !it.is_unfinished) {
+        ring.span(&span);
+    }
+    let mut snapshot = Snapshot::new(&ring, left.last, redacted);
+    for span in left.spans.iter().map(|span| span.span(&[])).filter(|it| it.is_unfinished) {
+        snapshot.add(&span);
+    }
+    snapshot
 }

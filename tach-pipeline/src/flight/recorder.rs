@@ -21,7 +21,7 @@ use crate::spans::span::Span;
 
 pub(crate) struct Recorder {
     pub(super) flight: Arc<Flight>,
-    progress: Arc<Progress>,
+    pub(super) progress: Arc<Progress>,
     pub(super) ring: Ring,
     slow: Slow,
     /// Whether a span was slow in this round.

@@ -52,6 +52,8 @@ pub(super) struct Spans {
     takes_unsampled: bool,
     /// The spans that have changed since the pipeline's file was written. `None` without a file.
     changed: Option<Vec<u64>>,
+    /// The spans that were removed since then. Empty without a file.
+    gone: Vec<u64>,
 }
 
 /// A record, the time when it happened, and its queue. The queue is `None` for an event.
@@ -80,6 +82,7 @@ impl Spans {
             bounds: Bounds::new(most_events),
             takes_unsampled,
             changed: None,
+            gone: Vec::new(),
         }
     }
 
@@ -132,8 +135,7 @@ impl Spans {
         self.retried = retried;
         let mut due = mem::take(&mut self.due);
         for Ending { span, end, queue } in due.drain(..) {
-            let Some(open) = self.open.remove(&span) else { continue };
-            self.changes(span);
+            let Some(open) = self.remove(span) else { continue };
             finished(&open.span(end, queue, &self.redacted, false));
             self.give_back(open.records);
         }
@@ -157,10 +159,9 @@ impl Spans {
     /// Call after more was dropped of spans than their remains say.
     pub(super) fn suspect_loss(&mut self) {
         let Self { open, changed, .. } = self;
-        for (span, open) in open {
-            let was_more = mem::replace(&mut open.dropped.is_more, true);
-            if let Some(changed) = changed.as_mut().filter(|_| !was_more) {
-                changed.push(*span);
+        for open in open.values_mut() {
+            if !mem::replace(&mut open.dropped.is_more, true) {
+                open.changes(changed);
             }
         }
         self.lost_ends.suspect();
@@ -176,9 +177,7 @@ impl Spans {
                 let open = open.get_mut(&span)?;
                 let end = open.last_time();
                 open.ended = Some((end, None));
-                if let Some(changed) = changed {
-                    changed.push(span);
-                }
+                open.changes(changed);
                 Some(Ending { span, end, queue: None })
             });
             ending.extend(lost);
@@ -208,11 +207,9 @@ impl Spans {
         mut passed_on: impl FnMut(&Span<'_>),
     ) {
         let Self { open, changed, .. } = self;
-        for (span, open) in open {
+        for open in open.values_mut() {
             if !mem::replace(&mut open.is_passed_on, true) {
-                if let Some(changed) = changed {
-                    changed.push(*span);
-                }
+                open.changes(changed);
                 let end = open.line.unix_time(time, wall);
                 passed_on(&open.span(end, None, &self.redacted, true));
             }
@@ -237,12 +234,13 @@ impl Spans {
         }
     }
 
-    /// Notes that a span has changed.
-    #[inline]
-    fn changes(&mut self, span: u64) {
-        if let Some(changed) = self.changed.as_mut().filter(|it| it.last() != Some(&span)) {
-            changed.push(span);
+    /// Removes a span, and returns it if it was there.
+    fn remove(&mut self, span: u64) -> Option<Box<Open>> {
+        let open = self.open.remove(&span)?;
+        if self.changed.is_some() {
+            self.gone.push(span);
         }
+        Some(open)
     }
 
     fn give_back(&mut self, mut records: Vec<u8>) {
@@ -259,17 +257,17 @@ impl Spans {
         }
         let (record, lost) = &bounded(record);
         let Some(part) = SpanPart::read(record) else { return true };
-        self.changes(part.context.span);
         if let What::Start(start) = &part.what {
             let taken = self.take_start(&part, start, record, time, queue);
             return taken.map(|open| open.dropped.bytes += lost).is_some();
         }
         let span = part.context.span;
         let Some(open) = self.open.get_mut(&span) else { return false };
+        open.changes(&mut self.changed);
         match part.what {
             What::Discard if self.takes_unsampled => open.context.is_sampled = false,
             What::Discard => {
-                if let Some(open) = self.open.remove(&span) {
+                if let Some(open) = self.remove(span) {
                     self.give_back(open.records);
                 }
             }
@@ -306,6 +304,7 @@ impl Spans {
             Entry::Vacant(place) => {
                 let open = Open::new(part.context, line, queue, self.buffers.take());
                 let open = place.insert(Box::new(open));
+                open.changes(&mut self.changed);
                 open.uncounted(record, line.start);
                 Some(open)
             }
@@ -313,6 +312,7 @@ impl Spans {
             // parent became known.
             Entry::Occupied(known) => {
                 let open = known.into_mut();
+                open.changes(&mut self.changed);
                 open.context = part.context;
                 open.uncounted(record, open.line.start);
                 Some(open)
@@ -324,7 +324,7 @@ impl Spans {
     fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
         let Some(open) = self.open.get_mut(&span) else { return false };
         open.event(record, time, self.bounds);
-        self.changes(span);
+        open.changes(&mut self.changed);
         true
     }
 }

@@ -4,6 +4,8 @@
 //! is killed there. The next process, which begins with the copy, may die after each of its stores
 //! too.
 
+#[cfg(all(feature = "otlp", feature = "tracing"))]
+mod dumps;
 #[cfg(feature = "tracing")]
 mod recording;
 #[cfg(all(feature = "otlp", feature = "tracing"))]

@@ -47,10 +47,6 @@ impl Recording {
         0
     }
 
-    pub(super) fn with(self, _: &[Vec<u8>], _: &[SpanLeft]) -> Self {
-        self
-    }
-
     pub(super) fn shown(&self) -> Vec<(UnixTime, Vec<u8>)> {
         Vec::new()
     }

@@ -2,6 +2,7 @@
 
 use core::mem;
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io;
 
 use tach_core::UnixTime;
@@ -29,12 +30,16 @@ pub(crate) struct Recovery {
     /// The sinks of the pipeline.
     lanes: Vec<Named>,
     current: Option<Reading>,
+    /// The files of which all but the recordings was passed on.
+    recordings: Vec<RecordingFile>,
 }
 
 /// A file that is being passed on.
 struct Reading {
     dead: Dead,
     items: Vec<Item>,
+    /// The process whose flight recorder had kept something.
+    recorded: Option<u64>,
     /// Where to stop for now, and the file's place among those that wait.
     pause: Option<(usize, usize)>,
     /// How many items were passed on.
@@ -49,8 +54,16 @@ enum Item {
     Record(Vec<u8>),
     /// `None` after it was passed on.
     Span(Option<SpanLeft>),
-    /// `None` after it was passed on.
-    Recording(Option<Recording>),
+}
+
+/// The file of a process that has ended, of which nothing is left but what its flight recorder had
+/// kept.
+pub(crate) struct RecordingFile {
+    dead: Dead,
+    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "a recorder reads it"))]
+    pub(crate) process: u64,
+    /// How many items were passed on.
+    taken: u64,
 }
 
 /// What a log says about a process before its records.
@@ -110,7 +123,6 @@ pub(crate) enum Next {
     Events(Events),
     Record(Vec<u8>, UnixTime),
     Span(SpanLeft),
-    Recording(Recording),
     /// All items of a file were passed on, or all before its records. They must count before the
     /// file is [left](Recovery::end).
     End,
@@ -118,11 +130,12 @@ pub(crate) enum Next {
 
 impl Recovery {
     pub(super) fn new(dead: Vec<Dead>, lanes: Vec<Named>) -> Self {
-        Self { unread: dead.len(), waiting: dead.into(), lanes, current: None }
+        let (unread, recordings) = (dead.len(), Vec::new());
+        Self { unread, waiting: dead.into(), lanes, current: None, recordings }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.current.is_none()
+        self.waiting.is_empty() && self.current.is_none() && self.recordings.is_empty()
     }
 
     /// Returns the next item. Returns `None` if nothing is left.
@@ -141,8 +154,7 @@ impl Recovery {
                 continue;
             }
             let reading = Reading::new(dead, &self.lanes).map_err(skipped)?;
-            let is_event =
-                |item: &Item| !matches!(item, Item::Record(_) | Item::Span(_) | Item::Recording(_));
+            let is_event = |item: &Item| !matches!(item, Item::Record(_) | Item::Span(_));
             let first = reading.items.iter().take_while(|item| is_event(item)).count();
             self.current = Some(Reading { pause: Some((first, at)), ..reading });
         }
@@ -160,22 +172,34 @@ impl Recovery {
         self.current.as_ref().map_or((0, 0), |it| (it.dead.id, it.taken as u64))
     }
 
-    /// Removes a file after its last item counts, or keeps it for its records.
+    /// Removes a file after its last item counts, or keeps it for its records or its recording.
     ///
     /// # Errors
     ///
     /// If that fails.
     pub(crate) fn end(&mut self) -> Result<(), Skipped> {
-        let Some(Reading { dead, taken, pause, .. }) = self.current.take() else { return Ok(()) };
-        if let Some((_, at)) = pause {
-            let noted = dead.note_taken(taken as u64);
-            let name = dead.name().clone();
-            self.waiting.insert(at, dead);
-            return noted.map_err(|why| Skipped { name, why });
-        }
-        // If the name stays, the file says that it has nothing left.
-        let removed = dead.note_taken(taken as u64).and_then(|()| dead.remove());
-        removed.map_err(|why| Skipped { name: dead.name().clone(), why })
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let Reading { dead, taken, pause, recorded, .. } = current;
+        let taken = taken as u64;
+        let name = dead.name().clone();
+        let ended = dead.note_taken(taken);
+        let ended = match (pause, recorded) {
+            (Some((_, at)), _) => {
+                self.waiting.insert(at, dead);
+                ended
+            }
+            (None, Some(process)) => {
+                ended.map(|()| self.recordings.push(RecordingFile { dead, process, taken }))
+            }
+            // If the name stays, the file says that it has nothing left.
+            (None, None) => ended.and_then(|()| dead.remove()),
+        };
+        ended.map_err(|why| Skipped { name, why })
+    }
+
+    /// Returns the files of which all but the recordings was passed on, the oldest first.
+    pub(crate) fn take_recordings(&mut self) -> Vec<RecordingFile> {
+        mem::take(&mut self.recordings)
     }
 
     /// Notes how far the file was passed on. Call before the store is removed.
@@ -187,7 +211,7 @@ impl Recovery {
 
 impl Reading {
     fn new(dead: Dead, to: &[Named]) -> io::Result<Self> {
-        let (items, taken) = dead.with_image(|image| {
+        let (items, recorded, taken) = dead.with_image(|image| {
             let mut items = events(image, to);
             let of = |item: &Item| match item {
                 Item::Events(Events { lane, ends, .. }) => (lane.is_some(), ends.len() as u64),
@@ -196,21 +220,22 @@ impl Reading {
             let unwritten = items.iter().map(of).filter(|of| of.0).map(|of| of.1).sum();
             let homeless: u64 = items.iter().map(of).filter(|of| !of.0).map(|of| of.1).sum();
             let Contents { mut report, records, spans, recording } = contents(image, 0);
+            let is_empty = recording.is_empty() && records.is_empty() && spans.is_empty();
             let has_recorder = image.has_recorder() && !image.exits();
-            let recording = has_recorder.then(|| recording.with(&records, &spans));
-            let recording = recording.filter(|recording| !recording.is_empty());
             report.unwritten = unwritten;
             report.dropped = report.dropped.saturating_add(homeless);
             items.extend(records.into_iter().map(Item::Record));
             items.extend(spans.into_iter().map(|span| Item::Span(Some(span))));
-            items.extend(recording.map(|recording| Item::Recording(Some(recording))));
             let Report { records, cut, spans, recorded, .. } = report;
             if records + cut + spans + recorded + unwritten + homeless > 0 || image.all_lost() > 0 {
                 items.insert(0, Item::Report(report));
             }
-            (items, usize::try_from(image.taken()).unwrap_or(usize::MAX))
+            let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
+            // The recording counts as one more item.
+            let has_recording = has_recorder && !is_empty && taken <= items.len();
+            (items, has_recording.then(|| image.process()), taken)
         })?;
-        Ok(Self { dead, items, taken, pause: None })
+        Ok(Self { dead, items, recorded, taken, pause: None })
     }
 
     fn next(&mut self) -> Next {
@@ -229,8 +254,37 @@ impl Reading {
                 Next::Record(record, time)
             }
             Item::Span(span) => span.take().map_or(Next::End, Next::Span),
-            Item::Recording(recording) => recording.take().map_or(Next::End, Next::Recording),
         }
+    }
+}
+
+impl RecordingFile {
+    /// Reads what the recorder had kept, with the records and the spans that were on their way.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn read(&self) -> io::Result<Recording> {
+        self.dead.with_image(|image| {
+            let Contents { records, spans, recording, .. } = contents(image, 0);
+            recording.with(&records, &spans)
+        })
+    }
+
+    /// Removes the file. Call when the recording is written, or nothing writes it.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(crate) fn remove(&self) -> Result<(), Skipped> {
+        // If the name stays, the file says that it has nothing left.
+        let removed = self.dead.note_taken(self.taken + 1).and_then(|()| self.dead.remove());
+        removed.map_err(|why| Skipped { name: self.name().clone(), why })
+    }
+
+    pub(crate) fn name(&self) -> &OsString {
+        self.dead.name()
     }
 }
 

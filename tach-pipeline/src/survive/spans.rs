@@ -29,7 +29,6 @@ pub(super) fn most(image: &Image<'_>) -> usize {
 /// What a flight recorder had kept.
 #[derive(Clone, Default)]
 pub(crate) struct Recording {
-    pub(crate) process: u64,
     /// Copies of the records of events, each with the time of the event.
     pub(crate) events: Vec<(UnixTime, Vec<u8>)>,
     /// Spans that had ended, and spans that were open, without their events.
@@ -43,12 +42,8 @@ impl Recording {
     /// Reads the items, without those that were written before the byte `from` of all. Takes the
     /// bytes of copies from `room`, and adds the number of damaged parts to `cut`.
     pub(super) fn new(image: &Image<'_>, from: u64, room: &mut usize, cut: &mut u64) -> Self {
-        let mut recording = Self {
-            process: image.process(),
-            last: image.last_line(),
-            age: image.recorded_age(),
-            ..Self::default()
-        };
+        let mut recording =
+            Self { last: image.last_line(), age: image.recorded_age(), ..Self::default() };
         if image.exits() {
             return recording;
         }

@@ -97,6 +97,10 @@ pub(crate) fn run(role: &str) {
         "spans" | "recorder" => crate::spans::flood(&scene, seed, role, || say("started")),
         #[cfg(all(feature = "otlp", feature = "tracing"))]
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
+        #[cfg(all(feature = "otlp", feature = "tracing"))]
+        "exit" | "return" | "drop the guard" | "abort with spans" => {
+            crate::spans::end(&scene, seed, role);
+        }
         #[cfg(unix)]
         "fork" => flood_and_fork(&scene, seed),
         other => panic!("no such role: {other}"),

@@ -44,6 +44,8 @@ const TESTS: &[Test] = &[
     ("open_spans", 30, Sinks::One, spans::killed),
     #[cfg(all(feature = "otlp", feature = "tracing"))]
     ("a_flight_recorder", 20, Sinks::One, spans::recorder_killed),
+    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    ("exits_with_open_spans", 12, Sinks::One, spans::exits),
     ("threads_that_end_soon", 10, Sinks::One, churns),
     ("a_process_whose_file_is_read", 10, Sinks::One, is_read),
     ("abort", 5, Sinks::One, |scene, seed| ends(scene, seed, "abort")),

@@ -1,10 +1,10 @@
 //! Processes that are killed with open spans, spans that wait for a tail, and spans on their way.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::{env, fs};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{env, fs, process, thread};
 
+use core::mem;
 use core::time::Duration;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -16,7 +16,7 @@ use tach_pipeline::{
 use test_support::receiver;
 
 use crate::kills::{kill_after, started};
-use crate::scene::{COLLECTOR, Count, Random, Scene, Summary};
+use crate::scene::{COLLECTOR, Count, FIRST, Random, Scene, Summary};
 
 const UNFINISHED: &str = "tach.unfinished";
 
@@ -94,6 +94,67 @@ fn units(scene: &Scene, thread: usize, pause: u64) {
     }
 }
 
+/// The exits of a process with open spans.
+#[cfg(unix)]
+const EXITS: [&str; 3] = ["exit", "return", "drop the guard"];
+/// Elsewhere only a guard that is dropped notes the exit.
+#[cfg(not(unix))]
+const EXITS: [&str; 1] = ["drop the guard"];
+
+/// The child that ends with two open spans. A guard outlives `main`, unless it is dropped.
+pub(crate) fn end(scene: &Scene, seed: u64, role: &str) {
+    static GUARD: OnceLock<Guard> = OnceLock::new();
+    let guard = builder(scene, seed).build().unwrap();
+    tracing::subscriber::set_global_default(guard.subscriber()).unwrap();
+    let thread: usize = env::var(FIRST).unwrap().parse().unwrap();
+    let count = Count::new(scene, thread);
+    let outer = tracing::info_span!("outer");
+    let inner = outer.in_scope(|| tracing::info_span!("inner"));
+    // In half of the runs, the spans are in the queues alone.
+    if seed % 2 == 1 {
+        guard.flush(Duration::from_secs(60)).unwrap();
+    }
+    inner.in_scope(|| tracing::info!("survives {thread} 0 x end"));
+    count.set(1);
+    mem::forget((outer, inner));
+    match role {
+        "drop the guard" => drop(guard),
+        "abort with spans" => process::abort(),
+        _ => {
+            let _first = GUARD.set(guard);
+            if role == "exit" {
+                process::exit(0);
+            }
+        }
+    }
+}
+
+/// Asserts that spans that are open at an exit are not passed on by the next process. Those of a
+/// process that dies are, as a control.
+pub(crate) fn exits(scene: &Scene, seed: u64) -> Summary {
+    let received = Received::default();
+    let collector = serve(&received);
+    let child = |role: &str, first: usize| {
+        let mut child = scene.command(role, seed, first);
+        child.env(COLLECTOR, &collector).spawn().unwrap().wait().unwrap()
+    };
+    let exit = EXITS[usize::try_from(seed / 2).unwrap() % EXITS.len()];
+    for (thread, role) in ["abort with spans", exit].into_iter().enumerate() {
+        let status = child(role, thread);
+        assert_eq!(status.success(), role == exit, "seed {seed}: {role}: {status}");
+        assert!(child("recover spans", 0).success());
+        let spans = received.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(spans.len() == 2 && spans.iter().all(is_unfinished), "{seed}: {role}: {spans:?}");
+    }
+    let summary = scene.check(seed);
+    assert_eq!((summary.reports, summary.records), (1, 2), "seed {seed}: {exit}");
+    Summary { unfinished: 2, ..summary }
+}
+
+fn is_unfinished(span: &Span) -> bool {
+    span.attributes.iter().any(|it| it.key == UNFINISHED)
+}
+
 /// Kills a process and then, for some seeds, those that pass its spans on.
 pub(crate) fn killed(scene: &Scene, seed: u64) -> Summary {
     let received = Received::default();
@@ -162,7 +223,7 @@ pub(crate) fn recorder_killed(scene: &Scene, seed: u64) -> Summary {
         let newest = own.iter().find(|(number, _)| *number == last);
         assert!(last < 0 || newest.is_some_and(|it| it.1 == 1), "seed {seed}: {last} in {own:?}");
     }
-    let unfinished = spans.iter().filter(|it| it.attributes.iter().any(|it| it.key == UNFINISHED));
+    let unfinished = spans.iter().filter(|span| is_unfinished(span));
     Summary { unfinished: unfinished.count() as u64, ..scene.check(seed) }
 }
 
@@ -234,7 +295,7 @@ fn check(scene: &Scene, seed: u64, spans: &[Span]) -> u64 {
                 let place = scene.folder.display();
                 assert_eq!(number, next, "seed {seed}: a span {name} of {thread} is lost, {place}");
                 next += 1;
-                let is_open = span.attributes.iter().any(|it| it.key == UNFINISHED);
+                let is_open = is_unfinished(span);
                 let is_last = of(name).next_back().is_some_and(|(last, _)| last == number);
                 assert!(!is_open || is_last && number >= ended, "seed {seed}: {span:?} had ended");
                 unfinished += u64::from(is_open);

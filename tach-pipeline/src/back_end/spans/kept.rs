@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Spans;
 use crate::sink::all::Sinks;
 use crate::spans::standing::Change;
-use crate::survive::{Progress, RecordingLeft, SpanLeft, Store, WaitingSpans};
+use crate::survive::{Progress, RecordingFile, SpanLeft, Store, WaitingSpans};
 
 /// The spans that wait, in the file.
 pub(in crate::back_end) struct Kept(WaitingSpans);
@@ -21,10 +21,11 @@ impl Kept {
         let Self(waiting) = self;
         let Spans { traces, sent, recorder, .. } = spans;
         let has_room = waiting.add(|each| {
-            sent.take_changes(each);
+            let mut came = sent.take_changes(each).peekable();
             traces.take_changes(&mut |change| {
-                // A span that is passed on may wait for the decision about its trace.
-                if !matches!(*change, Change::Gone(span) if sent.has(span)) {
+                // A span that is passed on may wait for the decision about its trace. It is noted
+                // at the same moment in both lists, so they have the same order.
+                if !matches!(change, Change::Gone(gone) if came.next_if_eq(gone).is_some()) {
                     each(change);
                 }
             });
@@ -51,10 +52,12 @@ impl Kept {
 }
 
 impl Spans {
-    /// Writes a file with what the flight recorder of a process that has ended had kept.
-    pub(in crate::back_end) fn recorded_by(&mut self, recording: &RecordingLeft) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.recovered(recording);
+    /// Begins to write what the flight recorders of processes that have ended had kept. Returns
+    /// the files if no recorder writes it.
+    pub(in crate::back_end) fn recorded_by(&self, files: Vec<RecordingFile>) -> Vec<RecordingFile> {
+        match &self.recorder {
+            Some(recorder) => recorder.recovered(files),
+            None => files,
         }
     }
 

@@ -74,26 +74,18 @@ impl Sent {
         }
     }
 
-    /// Returns whether a span waits for the decision about its trace.
+    /// Calls `each` with the changes of what waits since the last call. Returns the spans that wait
+    /// since then, in the order in which they were passed on.
     #[cfg(all(
         feature = "survive",
         any(target_os = "linux", windows),
         target_pointer_width = "64"
     ))]
-    pub(super) fn has(&self, span: u64) -> bool {
-        self.tail.as_ref().is_some_and(|tail| tail.has(span))
-    }
-
-    /// Calls `each` with the changes of what waits since the last call.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
-    pub(super) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
-        if let Some(tail) = &mut self.tail {
-            tail.take_changes(each);
-        }
+    pub(super) fn take_changes<'a>(
+        &'a mut self,
+        each: &mut dyn FnMut(&Change<'_>),
+    ) -> impl Iterator<Item = u64> + use<'a> {
+        self.tail.as_mut().map(|tail| tail.take_changes(each)).into_iter().flatten()
     }
 
     /// Calls `each` with all spans that wait.

@@ -40,16 +40,12 @@ impl Sent {
         any(target_os = "linux", windows),
         target_pointer_width = "64"
     ))]
-    pub(super) fn has(&self, _: u64) -> bool {
-        false
+    pub(super) fn take_changes(
+        &mut self,
+        _: &mut dyn FnMut(&Change<'_>),
+    ) -> impl Iterator<Item = u64> + use<> {
+        core::iter::empty()
     }
-
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
-    pub(super) fn take_changes(&mut self, _: &mut dyn FnMut(&Change<'_>)) {}
 
     #[cfg(all(
         feature = "survive",

@@ -88,7 +88,8 @@ impl Builder {
     ///
     /// If the process had a [flight recorder](Self::flight_recorder), the next one's recorder
     /// writes one file for it, unless the process has ended by an exit: with all that the recorder
-    /// had kept, the records that were in the queues, and the spans that were open. The file is
+    /// had kept, the records that were in the queues, and the spans that were open. A thread of its
+    /// own writes the file, and a [flush](crate::Pipeline::flush) waits for it. The file is
     /// [reported](crate::Incident::RecordingRecovered). A next process whose recorder has no folder, or
     /// that has no recorder, discards the items. The report counts them (`recorded`).
     ///

@@ -19,14 +19,14 @@ impl Spans {
 
     /// Calls `each` with what has changed since the last call.
     pub(in crate::spans) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
-        let Some(mut changed) = self.changed.take() else { return };
+        let Self { open, changed: Some(changed), gone, .. } = self else { return };
+        gone.drain(..).for_each(|span| each(&Change::Gone(span)));
         for span in changed.drain(..) {
-            match self.open.get(&span).filter(|open| open.context.is_sampled) {
-                Some(open) => each(&open.waits(span)),
-                None => each(&Change::Gone(span)),
-            }
+            // A span that is gone may be in the list of changes too.
+            let Some(open) = open.get_mut(&span) else { continue };
+            open.is_changed = false;
+            each(&if open.context.is_sampled { open.waits(span) } else { Change::Gone(span) });
         }
-        self.changed = Some(changed);
         self.each_early(each);
     }
 

@@ -68,6 +68,8 @@ pub(super) struct Open {
     pub(super) ended: Option<(UnixTime, Option<QueueId>)>,
     /// Whether the span was already passed on as unfinished.
     pub(super) is_passed_on: bool,
+    /// Whether the span is in the list of changes.
+    pub(super) is_changed: bool,
 }
 
 impl Open {
@@ -84,6 +86,16 @@ impl Open {
             dropped: Dropped::default(),
             ended: None,
             is_passed_on: false,
+            is_changed: false,
+        }
+    }
+
+    /// Adds the span to the list of changes, if there is one that the span is not in.
+    #[inline]
+    pub(super) fn changes(&mut self, changed: &mut Option<Vec<u64>>) {
+        if let Some(changed) = changed.as_mut().filter(|_| !self.is_changed) {
+            changed.push(self.context.span);
+            self.is_changed = true;
         }
     }
 

@@ -143,7 +143,7 @@ impl WaitingTraces {
             target_pointer_width = "64"
         ))]
         if let Some(changes) = &mut self.changes {
-            changes.came(id, span.context.span, trace.spans.len() - 1);
+            changes.came(span, trace.spans.len() - 1);
         }
     }
 

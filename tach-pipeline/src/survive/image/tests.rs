@@ -12,11 +12,12 @@ use super::*;
 use crate::channel::Channel;
 use crate::channel::wake::Sleep;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{Foreign, Frame, Scratch, ThisThread, Time, Writer};
+use crate::frame::{self, Foreign, Frame, Meaning as _, Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
 use crate::stats::Counts;
+use crate::survive::layout::{PAGE, text};
 use crate::survive::store::{Events, Named, Progress, Store};
 
 pub(in crate::survive) const RECORDS: usize = 300;

@@ -6,6 +6,7 @@
 //! the commit that names the new one.
 
 use core::time::Duration;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -116,18 +117,28 @@ impl WaitingSpans {
     }
 
     /// Adds an entry. Returns `false` if there is no room.
+    #[inline]
     fn change(&mut self, change: &Change<'_>) -> bool {
         match *change {
-            Change::Waits(span, standing, records) => {
-                let (before, from) = self.known.get(&span).copied().unwrap_or_default();
-                if from == records.len() && before == standing {
-                    return true;
-                }
-                let words = standing.words();
-                let has_room = self.has_room(length(change, from));
+            Change::Waits(span, ref standing, records) => {
+                let room = self.room();
+                let known = self.known.entry(span);
+                let from = match &known {
+                    Entry::Occupied(known) => {
+                        let (before, bytes) = known.get();
+                        if *bytes == records.len() && before == standing {
+                            return true;
+                        }
+                        *bytes
+                    }
+                    Entry::Vacant(_) => 0,
+                };
+                let has_room = length(change, from) <= room;
                 if has_room {
-                    self.append(waiting::SPAN, span, &words, &records[from..]);
-                    self.known.insert(span, (standing, records.len()));
+                    known.insert_entry((*standing, records.len()));
+                    let [flags, end, bytes, first, second] = standing.words();
+                    let head = [0, span, flags, end, bytes, first, second];
+                    self.append(waiting::SPAN, head, &records[from..]);
                     if !self.outside.is_empty() {
                         self.outside.remove(&span);
                     }
@@ -142,38 +153,38 @@ impl WaitingSpans {
                 }
                 if self.known.remove(&span).is_some() {
                     // Each span that is known has kept room for this.
-                    self.append(waiting::GONE, span, &[], &[]);
+                    self.append(waiting::GONE, [0, span], &[]);
                 }
                 true
             }
             Change::Early(record) => {
-                let has_room = self.has_room(length(change, 0));
+                let has_room = length(change, 0) <= self.room();
                 if has_room {
-                    self.append(waiting::EARLY, 0, &[], record);
+                    self.append(waiting::EARLY, [0, 0], record);
                 }
                 has_room
             }
         }
     }
 
-    /// Returns whether there is room for an entry, and for the entries that say that a span is
+    /// Returns how much room there is for an entry, besides the entries that say that a span is
     /// gone.
-    fn has_room(&self, bytes: usize) -> bool {
+    fn room(&self) -> usize {
+        let Waits { length, capacity, .. } = self.waits;
         let kept = waiting::HEAD * (self.known.len() + 1);
-        self.waits.length + bytes + kept <= self.waits.capacity
+        capacity.saturating_sub(length + kept)
     }
 
-    fn append(&mut self, kind: u64, span: u64, words: &[u64], bytes: &[u8]) {
+    /// Appends an entry. The first word of its head is replaced.
+    fn append<const WORDS: usize>(&mut self, kind: u64, mut head: [u64; WORDS], body: &[u8]) {
         let Some(Part { memory, .. }) = &self.part else { return };
+        let length = size_of_val(&head) + body.len();
+        head[0] = length as u64 | kind << u32::BITS;
+        let head = head.map(u64::to_ne_bytes);
         let at = self.waits.length;
-        let length = waiting::HEAD + size_of_val(words) + bytes.len();
-        for (number, word) in
-            [length as u64 | kind << u32::BITS, span].iter().chain(words).enumerate()
-        {
-            memory.set(at + 8 * number, *word);
-        }
-        if !bytes.is_empty() {
-            memory.copy(at + length - bytes.len(), bytes);
+        memory.copy(at, head.as_flattened());
+        if !body.is_empty() {
+            memory.copy(at + length - body.len(), body);
         }
         self.waits.length += length;
     }

@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs, process};
 
+use tach_log::Event;
+
 use super::*;
 use crate::survive::image::tests::{EVENTS, RECORDS, image, message};
 use crate::survive::layout::{head, table};

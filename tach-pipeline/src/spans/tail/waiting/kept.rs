@@ -1,31 +1,28 @@
 //! The waiting spans in the file of a pipeline.
 
-use std::collections::HashSet;
-
-use foldhash::fast::RandomState;
-
 use super::{Known, Trace, WaitingTraces};
 use crate::spans::kept::Kept;
+use crate::spans::span::Span;
 use crate::spans::standing::{Change, Standing};
 
 /// What has changed since the file was written.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// The spans that wait.
-    waiting: HashSet<u64, RandomState>,
-    /// The traces of spans that came, and their places there.
-    came: Vec<(u128, usize)>,
+    /// The spans that came, with their traces and their places there.
+    came: Vec<(u64, u128, usize)>,
     left: Vec<u64>,
 }
 
 impl Changes {
-    pub(super) fn came(&mut self, trace: u128, span: u64, at: usize) {
-        self.waiting.insert(span);
-        self.came.push((trace, at));
+    /// Notes that a span waits. An unfinished one also stays among the open spans, and leaves
+    /// before the next commit.
+    pub(super) fn came(&mut self, span: &Span<'_>, at: usize) {
+        if !span.is_unfinished {
+            self.came.push((span.context.span, span.context.trace, at));
+        }
     }
 
     pub(super) fn leaves(&mut self, span: u64) {
-        self.waiting.remove(&span);
         self.left.push(span);
     }
 }
@@ -36,23 +33,21 @@ impl WaitingTraces {
         self.changes = Some(Changes::default());
     }
 
-    /// Returns whether a span waits. Call after [`keep`](Self::keep).
-    pub(crate) fn has(&self, span: u64) -> bool {
-        self.changes.as_ref().is_some_and(|changes| changes.waiting.contains(&span))
-    }
-
-    /// Calls `each` with what has changed since the last call.
-    pub(crate) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
-        let Some(mut changes) = self.changes.take() else { return };
-        for (trace, at) in changes.came.drain(..) {
-            if let Some(trace) = self.waiting(trace) {
-                trace.spans.get(at).into_iter().for_each(|span| each(&trace.change(span)));
+    /// Calls `each` with what has changed since the last call. Returns the spans that came since
+    /// then, in their order.
+    pub(crate) fn take_changes<'a>(
+        &'a mut self,
+        each: &mut dyn FnMut(&Change<'_>),
+    ) -> impl Iterator<Item = u64> + use<'a> {
+        let Self { changes, traces, .. } = self;
+        let Changes { came, left } = changes.get_or_insert_default();
+        left.drain(..).for_each(|span| each(&Change::Gone(span)));
+        for (_, trace, at) in &*came {
+            if let Some(Known::Waiting(trace)) = traces.get(trace) {
+                trace.spans.get(*at).into_iter().for_each(|span| each(&trace.change(span)));
             }
         }
-        for span in changes.left.drain(..).filter(|span| !changes.waiting.contains(span)) {
-            each(&Change::Gone(span));
-        }
-        self.changes = Some(changes);
+        came.drain(..).map(|(span, ..)| span)
     }
 
     /// Calls `each` with all spans that wait.

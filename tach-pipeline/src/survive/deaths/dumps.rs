@@ -1,0 +1,146 @@
+//! The flight recorder's file of a process that has died is written while the next process logs.
+
+use core::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::{fs, thread};
+
+use opentelemetry_proto::tonic::trace::v1::TracesData;
+use prost::Message as _;
+use tach_otlp::Otlp;
+
+use super::{Counts, Scene, Snapshot};
+use crate::{Builder, FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn builder(scene: &Scene, format: FlightFormat) -> Builder {
+    let recorder = FlightRecorder::new().folder(scene.0.join("flight"), format);
+    let recorder = recorder.slower_than(Duration::from_secs(3_600));
+    let builder = Pipeline::builder().sink(Sink::file(scene.log())).flight_recorder(recorder);
+    builder.survive(scene.files())
+}
+
+fn otlp() -> FlightFormat {
+    FlightFormat::otlp(&Otlp::new())
+}
+
+fn log(pipeline: &Guard, text: &str) {
+    tracing::subscriber::with_default(pipeline.subscriber(), || {
+        tracing::info_span!("unit").in_scope(|| tracing::info!("{text}"));
+    });
+}
+
+/// Returns what a process leaves that has logged and is killed.
+fn death() -> Snapshot {
+    let scene = Scene::new();
+    let left = thread::scope(|scope| {
+        // A thread that has logged keeps the store until it ends.
+        let process = scope.spawn(|| {
+            let pipeline = builder(&scene, otlp()).build().unwrap();
+            log(&pipeline, "the last words");
+            pipeline.flush(LONG).unwrap();
+            scene.snapshot(&Counts::default())
+        });
+        process.join().unwrap()
+    });
+    scene.wait();
+    left
+}
+
+/// Returns the names and the contents of the files of flight recorders.
+fn dumps(scene: &Scene) -> Vec<(String, Vec<u8>)> {
+    let files = fs::read_dir(scene.0.join("flight")).unwrap().map(|file| file.unwrap().path());
+    let dump = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read(path).unwrap())
+    };
+    files.map(dump).collect()
+}
+
+fn is_whole(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|it| it == "otlp")
+}
+
+/// Returns how many processes have a file.
+fn processes(scene: &Scene) -> usize {
+    fs::read_dir(scene.files()).unwrap().count()
+}
+
+#[test]
+fn a_slow_disk_holds_up_no_record_and_the_file_of_the_process_stays_until_the_dump_is_whole() {
+    let scene = Scene::after(&death());
+    let (let_go, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let slow = FlightFormat::of(move |to| {
+        to.write_all(b"a half")?;
+        let _let_go = gate.lock().unwrap().recv();
+        to.write_all(b" of it")
+    });
+    let while_it_waits = thread::scope(|scope| {
+        let process = scope.spawn(|| {
+            let pipeline = builder(&scene, slow).build().unwrap();
+            log(&pipeline, "meanwhile");
+            let is_logged = || fs::read_to_string(scene.log()).unwrap().contains("meanwhile");
+            let has_begun = || dumps(&scene).iter().any(|(_, dump)| !dump.is_empty());
+            let mut tries = 0..60_000;
+            while !(is_logged() && has_begun()) {
+                assert!(tries.next().is_some(), "the record is held up");
+                thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(processes(&scene), 2);
+            let while_it_waits = scene.snapshot(&Counts::default());
+            let_go.send(()).unwrap();
+            pipeline.flush(LONG).unwrap();
+            let [(name, dump)] = &dumps(&scene)[..] else { panic!("one file") };
+            assert!(is_whole(name) && dump == b"a half of it", "{name}");
+            assert_eq!(processes(&scene), 1);
+            while_it_waits
+        });
+        process.join().unwrap()
+    });
+    scene.wait();
+    // The process that writes the dump dies too. The next one writes both dumps.
+    let scene = Scene::after(&while_it_waits);
+    drop(builder(&scene, otlp()).build().unwrap());
+    scene.wait();
+    assert_eq!(processes(&scene), 0);
+    let has = |dump: &[u8], text: &str| {
+        TracesData::decode(dump).unwrap();
+        dump.windows(text.len()).any(|part| part == text.as_bytes())
+    };
+    let dumps = dumps(&scene);
+    let count = |text| dumps.iter().filter(|(_, dump)| has(dump, text)).count();
+    assert_eq!((count("the last words"), count("meanwhile")), (1, 1));
+    let lines = fs::read_to_string(scene.log()).unwrap();
+    for text in ["the last words", "meanwhile"] {
+        assert_eq!(lines.matches(text).count(), 1, "{text}: {lines}");
+    }
+}
+
+#[test]
+fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
+    let scene = Scene::after(&death());
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let of_observer = Arc::clone(&reported);
+    let builder = builder(&scene, FlightFormat::of(|_| panic!("a format")));
+    let pipeline = builder.on_incident(move |incident| {
+        if let Incident::RecordingNotRecovered { .. } = incident {
+            of_observer.lock().unwrap().push(incident.to_string());
+            panic!("an observer");
+        }
+    });
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let pipeline = pipeline.build().unwrap();
+            log(&pipeline, "goes on");
+            pipeline.flush(LONG).unwrap();
+        });
+    });
+    scene.wait();
+    let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(matches!(&reported[..], [one] if one.ends_with("lost: the format panicked")));
+    let lines = fs::read_to_string(scene.log()).unwrap();
+    assert!(lines.contains("goes on"), "{lines}");
+    assert!(processes(&scene) == 0 && !dumps(&scene).iter().any(|(name, _)| is_whole(name)));
+}
