@@ -79,6 +79,8 @@ impl RecordKind {
 
 /// The key of the field with the number of the process.
 const PROCESS: &str = "recovered_pid";
+/// The room for the texts of a place, and for what every copy has more than its record.
+const MORE: usize = 256;
 
 fn copy(
     record: &[u8],
@@ -101,7 +103,8 @@ fn copy(
     };
     let is_first = of == RecordKind::Start && head.kind & AGAIN == 0;
     let is_event = matches!(of, RecordKind::Event | RecordKind::Added);
-    let mut copy = Copy(Vec::with_capacity(2 * record.len()));
+    let texts = target.len() + message.len() + thread_name.len();
+    let mut copy = Copy(Vec::with_capacity(record.len() + texts + MORE));
     copy.word(u64::from(length(target)?) << TEXT_SHIFT);
     copy.word(head.foreign_time(meaning).as_nanos());
     let knows_thread = (is_first || is_event) && (*thread != 0 || !thread_name.is_empty());
@@ -137,6 +140,8 @@ fn copy(
     let mut bytes = copy.0;
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LONGEST)?;
     *bytes.first_chunk_mut()? = length.to_le_bytes();
+    // As many copies wait as there are records.
+    bytes.shrink_to_fit();
     Some(bytes)
 }
 

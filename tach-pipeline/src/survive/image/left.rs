@@ -1,5 +1,6 @@
 //! Reads the records that were not passed on.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use tach_core::UnixTime;
@@ -15,9 +16,9 @@ type Thread = Rc<(u64, String)>;
 
 /// The records of a file that no sink has.
 #[derive(Debug, Default)]
-pub(in crate::survive) struct Left {
+pub(in crate::survive) struct Left<'a> {
     /// In order, each with the time by which it was merged, and its thread.
-    pub(in crate::survive) records: Vec<(UnixTime, Vec<u8>, Thread)>,
+    pub(in crate::survive) records: Vec<(UnixTime, Cow<'a, [u8]>, Thread)>,
     /// How many records were damaged.
     pub(in crate::survive) cut: u64,
 }
@@ -25,7 +26,7 @@ pub(in crate::survive) struct Left {
 impl<'a> Image<'a> {
     /// Returns the records that were not passed on, merged by time. Those of one queue stay in
     /// their order.
-    pub(in crate::survive) fn left(&self) -> Left {
+    pub(in crate::survive) fn left(&self) -> Left<'a> {
         let mut rings = Vec::new();
         let mut left = Left::default();
         // The rings of a file that somebody has made up may lie in one place.
@@ -33,7 +34,7 @@ impl<'a> Image<'a> {
         for at in 0..self.size(head::RINGS).min(RINGS) {
             let entry = ring::AT + at * ring::BYTES;
             let order = (self.word(entry + ring::QUEUE), self.word(entry + ring::PLACE));
-            match self.words_left(at, entry).map(|words| words.concat()) {
+            match self.words_left(at, entry).map(joined) {
                 Some(words) if words.is_empty() => {}
                 Some(words) if words.len() <= room => {
                     room -= words.len();
@@ -49,18 +50,18 @@ impl<'a> Image<'a> {
             if queue.replace(of) != Some(of) {
                 latest = UnixTime::EPOCH;
             }
-            let mut rest = &words[..];
-            while let Some((record, after)) = frame::split(rest) {
-                rest = after;
-                match frame::foreign_time(record, self) {
-                    Some(time) if !frame::is_reference(record) => {
-                        latest = latest.max(time);
-                        left.records.push((latest, record.to_owned(), Rc::clone(&thread)));
-                    }
-                    _ => left.cut += 1,
+            let mut add = |record: Cow<'a, [u8]>| match frame::foreign_time(&record, self) {
+                Some(time) if !frame::is_reference(&record) => {
+                    latest = latest.max(time);
+                    left.records.push((latest, record, Rc::clone(&thread)));
                 }
-            }
-            left.cut += u64::from(!rest.is_empty());
+                _ => left.cut += 1,
+            };
+            let is_whole = match words {
+                Cow::Borrowed(words) => split(words, |record| add(record.into())),
+                Cow::Owned(words) => split(&words, |record| add(record.to_owned().into())),
+            };
+            left.cut += u64::from(!is_whole);
         }
         // The sort is stable.
         left.records.sort_by_key(|(time, ..)| *time);
@@ -108,4 +109,19 @@ impl<'a> Image<'a> {
         let name = self.bytes.get(entry + ring::NAME..entry + ring::NAME + length);
         (self.word(entry + ring::THREAD), name.and_then(utf8::text).unwrap_or_default().to_owned())
     }
+}
+
+/// Returns the bytes of a ring, which lie in one piece unless the ring goes on at its beginning.
+fn joined([first, second]: [&[u8]; 2]) -> Cow<'_, [u8]> {
+    if second.is_empty() { first.into() } else { [first, second].concat().into() }
+}
+
+/// Calls `each` with each record. Returns whether nothing is left behind them.
+fn split<'a>(bytes: &'a [u8], mut each: impl FnMut(&'a [u8])) -> bool {
+    let mut rest = bytes;
+    while let Some((record, after)) = frame::split(rest) {
+        rest = after;
+        each(record);
+    }
+    rest.is_empty()
 }
