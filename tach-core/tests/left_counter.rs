@@ -7,10 +7,11 @@
 #[cfg(target_os = "linux")]
 mod linux {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use core::panic::AssertUnwindSafe;
     use core::time::Duration;
     use std::env;
     use std::fs;
-    use std::panic::{self, AssertUnwindSafe};
+    use std::panic;
     use std::process::Command;
     use std::thread;
     use std::time::{Instant as StdInstant, SystemTime};
