@@ -6,8 +6,8 @@
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use core::panic::AssertUnwindSafe;
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use core::time::Duration;
     use std::env;
     use std::fs;
