@@ -146,6 +146,7 @@ impl<'a> Span<'a> {
     }
 
     /// Returns the items that are no events.
+    #[cfg(feature = "otlp")]
     pub(crate) fn own_parts(&self) -> impl Iterator<Item = SpanPart<'a>> + use<'a> {
         self.records().filter(|record| is_own_part(record)).filter_map(SpanPart::read)
     }
