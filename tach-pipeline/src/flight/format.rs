@@ -30,7 +30,13 @@ pub(super) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
 
 impl FlightFormat {
     /// Returns a format of a test.
-    #[cfg(test)]
+    #[cfg(all(
+        test,
+        feature = "otlp",
+        feature = "survive",
+        target_os = "linux",
+        target_pointer_width = "64"
+    ))]
     pub(crate) fn of<F>(write: F) -> Self
     where
         F: Fn(&mut dyn io::Write) -> io::Result<()>,

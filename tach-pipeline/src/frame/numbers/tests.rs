@@ -1,4 +1,3 @@
-use core::time::Duration;
 use std::collections::{HashMap, HashSet};
 use std::sync::Barrier;
 use std::thread;
@@ -17,7 +16,7 @@ fn table<T: Numbered>(most: usize) -> Numbers<T> {
 #[cfg(feature = "tracing")]
 pub(crate) fn unless_busy<T>(mut f: impl FnMut() -> Option<T>) -> T {
     let mut calls = (0..10_000).map(|call| {
-        thread::sleep(Duration::from_millis(call.min(1)));
+        thread::sleep(core::time::Duration::from_millis(call.min(1)));
         f()
     });
     calls.find_map(|value| value).expect("numbers are taken at every moment")

@@ -3,8 +3,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs, process};
 
-use tach_log::Event;
-
 use super::*;
 use crate::survive::image::tests::{EVENTS, RECORDS, image, message};
 use crate::survive::layout::{head, table};
@@ -114,7 +112,7 @@ fn open_spans_and_items_of_a_flight_recorder_are_shown() {
         let [Ok(survivor)] = &folder.read()[..] else { panic!() };
         assert_eq!((survivor.spans(), survivor.spans_outside(), survivor.cut()), (left, 0, 0));
         let mut shown = Vec::new();
-        let mut show = |event: &Event<'_>| {
+        let mut show = |event: &tach_log::Event<'_>| {
             let mut line = Vec::new();
             tach_log::Format::write(&tach_log::Line::new(), event, &mut line)?;
             shown.push(String::from_utf8(line).unwrap());
