@@ -90,8 +90,8 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here: on a host that
-/// slows its CPUs down, tach would take it for a kernel that has left the counter, read the wall
-/// clock itself, and notice each step at once.
+/// slows its CPUs down, tach would take it for the clock of a kernel that has left the counter. These
+/// tests are about the mode of the counter.
 fn keep_counter() {
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_trusted = fs::read_to_string(CLOCKSOURCE).is_ok_and(|source| source.trim() == "tsc");

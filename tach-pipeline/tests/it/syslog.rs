@@ -239,10 +239,16 @@ fn the_options_of_a_format_within_messages_are_asked_for() {
     assert!(error.contains(r#"Json::without("time"): no part had this key"#), "{error}");
 }
 
-/// Nothing listens at the port for a while. This machine refuses a datagram at once.
+/// A busy machine may refuse a datagram after the flush: then that message is lost, as UDP's are.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_message_that_a_host_refuses_is_sent_again() {
+    assert!((0..10).any(|_| is_refused_at_once_and_sent_again()), "no refusal comes at once");
+}
+
+/// Nothing listens at the port for a while. Returns `false` if a refusal came too late.
+#[cfg(target_os = "linux")]
+fn is_refused_at_once_and_sent_again() -> bool {
     // At an address of this process alone: another test could get the port while it is free.
     let [.., high, middle, low] = process::id().to_be_bytes();
     let daemon = UdpSocket::bind((Ipv4Addr::new(127, high | 0x40, middle, low), 0)).unwrap();
@@ -255,16 +261,20 @@ fn a_message_that_a_host_refuses_is_sent_again() {
     drop(daemon);
     for number in 0..20 {
         info(&pipeline, &number.to_string());
-        let error = pipeline.flush(LONG).unwrap_err();
+        let Err(error) = pipeline.flush(LONG) else { return false };
         assert!(error.to_string().contains("refused"), "{error}");
     }
     let stats = pipeline.stats();
     let sink = &stats.sinks()[0];
-    assert!((sink.written(), sink.waiting(), sink.failures() >= 20) == (1, 20, true), "{sink:?}");
+    if sink.written() > 1 {
+        return false;
+    }
+    assert!((sink.waiting(), sink.failures() >= 20) == (20, true), "{sink:?}");
     let daemon = UdpSocket::bind(address).unwrap();
     daemon.set_read_timeout(Some(LONG)).unwrap();
     pipeline.flush(LONG).unwrap();
     for (number, message) in (0..20).zip(received::<20>(|bytes| daemon.recv(bytes))) {
         assert!(message.ends_with(&format!(" {number}")), "{message}");
     }
+    true
 }
