@@ -19,7 +19,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     InMemorySpanExporter, SdkTracerProvider, Span as SdkSpan, SpanData, SpanProcessor,
 };
-use tach_core::{Config, Source, UnixTime};
+use tach_core::{Config, Instant, Source, UnixTime};
 use tach_otel::Clocked;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -73,9 +73,10 @@ fn step_ns(ns: i64) {
     STEPPED_NS.fetch_add(ns, Ordering::Relaxed);
 }
 
-/// Returns whether tach has yet to notice a step.
+/// Returns whether tach has yet to notice a step. `UnixTime::now` reads the OS clock itself where
+/// that is the source, and so tells nothing of the times of instants, which spans have.
 fn is_apart() -> bool {
-    let (tach, wall) = (UnixTime::now(), UnixTime::from_system_time(SystemTime::now()));
+    let (tach, wall) = (Instant::now().unix_time(), UnixTime::from_system_time(SystemTime::now()));
     tach.as_nanos().abs_diff(wall.as_nanos()) > 500_000
 }
 
@@ -90,8 +91,8 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here: on a host that
-/// slows its CPUs down, tach would take it for the clock of a kernel that has left the counter. These
-/// tests are about the mode of the counter.
+/// slows its CPUs down, tach would take it for the clock of a kernel that has left the counter. With
+/// `TACH_SOURCE=os` the same tests are about that mode.
 fn keep_counter() {
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_trusted = fs::read_to_string(CLOCKSOURCE).is_ok_and(|source| source.trim() == "tsc");

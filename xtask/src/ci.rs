@@ -43,7 +43,9 @@ const STEPS: &[Step] = &[
             let mut test = cargo(&["test", "--package", "tach-core", "--all-features"]);
             run(test.args(["--test", "it"]).env(variable, value))?;
         }
-        Ok(())
+        // Spans under steps of the wall clock, where nothing but the OS clock tells of a step.
+        let mut test = cargo(&["test", "--package", "tach-otel", "--all-features"]);
+        run_tests(test.args(["--test", "it", "--test", "stepped"]).env("TACH_SOURCE", "os"))
     }),
     ("documentation", || {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
