@@ -10,7 +10,7 @@ use std::path::Path;
 
 pub(crate) use self::reporter::{OnIncident, Reporter};
 use crate::error::Error;
-use crate::stats::Items;
+use crate::stats::{Items, Were};
 
 /// A failure of a sink, the loss of records, or a recovery: see
 /// [`Builder::on_incident`](crate::Builder::on_incident).
@@ -239,7 +239,7 @@ impl fmt::Display for Incident<'_> {
                 }
             },
             Self::Refused { sink, items, error, count } => {
-                write!(f, "{count} {items} for {sink} were dropped: {error}")
+                write!(f, "{} dropped: {error}", Were { count: *count, items, sink: Some(sink) })
             }
             Self::Warned { sink, items, warning } => {
                 write!(f, "{sink} accepts {items}, and warns: {warning}")
@@ -247,11 +247,9 @@ impl fmt::Display for Incident<'_> {
             Self::Stalled { sink, items } => {
                 write!(f, "{items} for {sink} are dropped: it makes no progress")
             }
-            Self::Dropped { sink: Some(sink), items, count } => {
-                write!(f, "{count} {items} for {sink} were dropped")
-            }
-            Self::Dropped { sink: None, items, count } => {
-                write!(f, "{count} {items} were dropped, since a queue was full")
+            Self::Dropped { sink, items, count } => {
+                write!(f, "{} dropped", Were { count: *count, items, sink: *sink })?;
+                if sink.is_none() { f.write_str(", since a queue was full") } else { Ok(()) }
             }
             Self::Recovered { sink, items, task } => match task {
                 Task::Write if *items == Items::RECORDS.as_str() => {

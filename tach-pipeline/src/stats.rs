@@ -12,7 +12,7 @@ use log::Level;
 
 pub(crate) use self::by_level::ByLevel;
 pub(crate) use self::dropped::Dropped;
-pub(crate) use self::items::Items;
+pub(crate) use self::items::{Items, Were};
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
 ///

@@ -3,7 +3,7 @@
 use super::{Channel, thread};
 use crate::host::unlocked::to_stderr;
 use crate::queue::Queued;
-use crate::stats::SinkCounts;
+use crate::stats::{Items, SinkCounts, Were};
 
 impl Channel {
     /// Prints in one line how many records wait in the queues, how many records, spans or durations
@@ -19,11 +19,12 @@ impl Channel {
         let Queued { waiting, dropped } = self.queues.count();
         let (waiting, dropped) = (waiting + counts.in_hand.get(), dropped + counts.dropped.get());
         let mut words = Vec::new();
+        let records = |count| Were { count, items: Items::RECORDS.as_str(), sink: None };
         if waiting > 0 {
-            words.push(format!("{waiting} records in the queues were not written in time"));
+            words.push(format!("{} in the queues, not written in time", records(waiting)));
         }
         if dropped > 0 {
-            words.push(format!("{dropped} records were dropped, since a queue was full"));
+            words.push(format!("{} dropped, since a queue was full", records(dropped)));
         }
         words.extend(counts.sinks.iter().filter_map(|sink| left(sink)));
         if !words.is_empty() {
@@ -33,13 +34,13 @@ impl Channel {
 }
 
 fn left(sink: &SinkCounts) -> Option<String> {
-    let (name, items) = (&sink.name, sink.items.as_str());
+    let items = |count| Were { count, items: sink.items.as_str(), sink: Some(&sink.name) };
     Some(match (sink.waiting(), sink.dropped.get()) {
         (0, 0) => return None,
-        (0, dropped) => format!("{dropped} {items} for {name} were dropped"),
-        (waiting, 0) => format!("{waiting} {items} for {name} were not written in time"),
-        (waiting, dropped) => format!(
-            "{waiting} {items} for {name} were not written in time, and {dropped} were dropped before"
-        ),
+        (0, dropped) => format!("{} dropped", items(dropped)),
+        (waiting, 0) => format!("{} not written in time", items(waiting)),
+        (waiting, dropped) => {
+            format!("{} not written in time, and {dropped} dropped before", items(waiting))
+        }
     })
 }

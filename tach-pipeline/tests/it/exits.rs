@@ -307,7 +307,7 @@ fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
     // Once by the sink, which tries again, and once by the guard.
     let reason = "tach-pipeline: can't write the log to fails: on purpose";
     assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
-    let count = "tach-pipeline: 1 records for fails were not written in time";
+    let count = "tach-pipeline: 1 record for fails was not written in time";
     assert_eq!(lines[1..], [reason, count]);
 }
 
@@ -323,14 +323,14 @@ fn numbers<const N: usize>(way: &str, texts: [&str; N]) -> [usize; N] {
 
 #[test]
 fn the_last_words_count_each_record() {
-    let queued = " records in the queues were not written in time";
+    let queued = " records were in the queues, not written in time";
     let dropped = " records were dropped, since a queue was full";
-    let waiting = " records for stalls were not written in time";
+    let waiting = " record for stalls was not written in time";
     let [queued, dropped, waiting] = numbers("stalled in a queue", [queued, dropped, waiting]);
     assert!(queued > 10 && dropped > 10, "{queued} {dropped}");
     assert_eq!((queued + dropped, waiting), (COUNT, 1));
     let waiting = " records for full were not written in time";
-    let [waiting, dropped] = numbers("full disk", [waiting, " were dropped before"]);
+    let [waiting, dropped] = numbers("full disk", [waiting, " dropped before"]);
     assert!(waiting > 10 && dropped > 10, "{waiting} {dropped}");
     assert_eq!(waiting + dropped, COUNT);
 }
