@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::{fs, thread};
 
 use opentelemetry_proto::tonic::trace::v1::TracesData;
@@ -121,12 +121,11 @@ fn a_slow_disk_holds_up_no_record_and_the_file_of_the_process_stays_until_the_du
 #[test]
 fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
     let scene = Scene::after(&death());
-    let reported = Arc::new(Mutex::new(Vec::new()));
-    let of_observer = Arc::clone(&reported);
+    let (report, reported) = mpsc::channel();
     let builder = builder(&scene, FlightFormat::of(|_| panic!("a format")));
     let pipeline = builder.on_incident(move |incident| {
         if let Incident::RecordingNotRecovered { .. } = incident {
-            of_observer.lock().unwrap().push(incident.to_string());
+            report.send(incident.to_string()).unwrap();
             panic!("an observer");
         }
     });
@@ -137,9 +136,11 @@ fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
             pipeline.flush(LONG).unwrap();
         });
     });
+    // Nothing waits for the observer.
+    let report = reported.recv_timeout(LONG).unwrap();
+    assert!(report.ends_with("lost: the format panicked"), "{report}");
     scene.wait();
-    let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(matches!(&reported[..], [one] if one.ends_with("lost: the format panicked")));
+    assert!(reported.try_recv().is_err(), "it is reported once");
     let lines = fs::read_to_string(scene.log()).unwrap();
     assert!(lines.contains("goes on"), "{lines}");
     assert!(processes(&scene) == 0 && !dumps(&scene).iter().any(|(name, _)| is_whole(name)));
