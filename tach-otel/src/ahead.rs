@@ -6,11 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, TraceContextExt};
 
+use crate::line::ERROR_NS;
 use crate::listed::{Key, key};
-
-/// The greatest error of the two clocks: of the wall clock, which callers read, and tach's, which
-/// follows it when it is slewed.
-pub(crate) const ERROR_NS: u64 = 50_000;
 
 /// The spans whose start is ahead of the clock by the clocks' error, with the elapsed times of
 /// their starts. Their children do not start before them.

@@ -25,7 +25,7 @@ impl Present {
     /// `given` is kept: no step is between them, or the caller chose it. The span is open since
     /// `start_ns`.
     pub(crate) fn moved(self, given: SystemTime, start_ns: u64) -> Option<u64> {
-        if !self.is_apart() {
+        if !self.is_off() {
             return None;
         }
         let given_ns = unix_ns(given);
@@ -68,6 +68,7 @@ impl Present {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::ERROR_NS;
 
     const NOW: u64 = 1_700_000_000_000_000_000;
     const MS: u64 = 1_000_000;
@@ -81,7 +82,7 @@ mod tests {
     /// The wall clock is as far from the line as clocks are without a step.
     #[test]
     fn every_time_is_kept_without_a_step() {
-        for wall in [NOW, NOW + MS - 1, NOW - MS + 1, NOW + 7] {
+        for wall in [NOW, NOW + ERROR_NS, NOW - ERROR_NS, NOW + 7] {
             for given in
                 [NOW, NOW - 1, NOW + 1, NOW - 10 * MS, NOW - 30 * S, 0, NOW + HOUR, wall, wall - 1]
             {
@@ -147,7 +148,8 @@ mod tests {
         for (wall, given, expected) in [
             (NOW + HOUR, NOW + HOUR - 9 * S, NOW - 9 * S),
             (NOW + HOUR, NOW + HOUR - 11 * S, NOW + HOUR - 11 * S),
-            (NOW + MS / 2, NOW - 9 * S, NOW - 9 * S),
+            (NOW + MS / 2, NOW - 9 * S, NOW - 9 * S - MS / 2),
+            (NOW + ERROR_NS, NOW - 9 * S, NOW - 9 * S),
         ] {
             let mut builder = SpanBuilder::from_name("given").with_start_time(system_time(given));
             let settled = present(wall, 0).settle(&mut builder, system_time(NOW + 7));

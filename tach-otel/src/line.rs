@@ -1,9 +1,13 @@
 //! A Unix time that no step of the wall clock bends: the time elapsed, plus a constant.
 
-/// The smallest distance of the wall clock from a line that counts as a step: longer than a thread
+/// The smallest distance of the wall clock from a line after which another line begins: longer than a thread
 /// is usually held up between the reads of two clocks, shorter than the steps of clocks that are
 /// set.
 pub(crate) const STEP_NS: u64 = 1_000_000;
+
+/// The greatest error of the two clocks: of the wall clock, which callers read, and tach's, which
+/// follows it when it is slewed. A line that is further from the wall clock is from before a step.
+pub(crate) const ERROR_NS: u64 = 50_000;
 
 /// The Unix time in nanoseconds at which the count of elapsed time began, by this line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +25,18 @@ impl Line {
 
     #[inline]
     pub(crate) fn is_apart(self, moment: Moment) -> bool {
-        self.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns) >= STEP_NS
+        self.distance_ns(moment) >= STEP_NS
+    }
+
+    /// Returns whether the wall clock has left the line, if only by a step for which no line begins.
+    #[inline]
+    pub(crate) fn is_off(self, moment: Moment) -> bool {
+        self.distance_ns(moment) > ERROR_NS
+    }
+
+    #[inline]
+    pub(crate) fn distance_ns(self, moment: Moment) -> u64 {
+        self.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns)
     }
 }
 

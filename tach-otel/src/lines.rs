@@ -176,9 +176,8 @@ impl State {
             return before.unwrap_or(moment.line());
         }
         if line != Line::NONE {
-            let seen_ns = adapter::last_wall_step_ns().filter(|_| self.origin.is_none());
             let began_ns = self.began_ns.load(Ordering::Relaxed);
-            let stepped_ns = stepped_at(line, began_ns, moment, seen_ns);
+            let stepped_ns = stepped_at(line, began_ns, moment, self.seen_ns());
             let next_until_ns = stepped_ns.saturating_add(FOLLOWED_NS);
             if moment.elapsed_ns >= until_ns {
                 self.before.store(line.0, Ordering::Relaxed);
@@ -194,23 +193,31 @@ impl State {
 
     /// Returns the line of spans that are not listed, unless the step is too long ago.
     fn before(&self, moment: Moment) -> Option<Line> {
-        // ORDERING: Relaxed, because `current` is called before.
+        // ORDERING: Relaxed, because `current` is called before. Between the two stores of another
+        // series of steps, only a thread that was held up since the last series passes this test.
+        // Its span then follows the line before the other series, as it would a moment later.
         (moment.elapsed_ns < self.before_until_ns.load(Ordering::Relaxed))
             .then(|| Line(self.before.load(Ordering::Relaxed)))
     }
 
-    /// Returns the elapsed time at which the last step was seen, or 0.
+    /// Returns the elapsed time at which the last step was seen, by a span that started after it or
+    /// by a look at the wall clock; or 0.
     pub(crate) fn stepped_ns(&self) -> u64 {
         // ORDERING: Relaxed, because an older one is as good.
-        self.until_ns.load(Ordering::Relaxed).saturating_sub(FOLLOWED_NS)
+        let by_span_ns = self.until_ns.load(Ordering::Relaxed).saturating_sub(FOLLOWED_NS);
+        by_span_ns.max(self.seen_ns().unwrap_or(0))
+    }
+
+    /// Returns the elapsed time at which tach-core last saw a step. It looks at the system's clock.
+    fn seen_ns(&self) -> Option<u64> {
+        adapter::last_wall_step_ns().filter(|_| self.origin.is_none())
     }
 }
 
 /// Returns the elapsed time of the step that `moment` finds, if tach-core last saw one at
 /// `seen_ns`. One that was seen before the line began is no part of the distance.
 fn stepped_at(line: Line, began_ns: u64, moment: Moment, seen_ns: Option<u64>) -> u64 {
-    let distance_ns = line.ns_at(moment.elapsed_ns).abs_diff(moment.unix_ns);
-    let is_sure = distance_ns >= SURE_STEP_NS;
+    let is_sure = line.distance_ns(moment) >= SURE_STEP_NS;
     let seen_ns = seen_ns.filter(|seen_ns| is_sure && *seen_ns >= began_ns);
     seen_ns.map_or(moment.elapsed_ns, |ns| ns.min(moment.elapsed_ns))
 }
@@ -259,7 +266,7 @@ mod tests {
                 3650 * S,
                 "seen before, so it is another: this one is not seen",
             ),
-            (S, None, 3650 * S, "not seen: the OS clock is the source"),
+            (S, None, 3650 * S, "not seen: the clock is not the system's"),
             (S, Some(3651 * S), 3650 * S, "seen after the moment was read"),
             (SURE_STEP_NS, Some(50 * S), 50 * S, "just a step"),
             (SURE_STEP_NS - 1, Some(50 * S), 3650 * S, "maybe no step"),

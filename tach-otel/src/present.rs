@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use tach_core::{Clock, Instant, UnixTime, adapter};
 
 use crate::bracket::Bracket;
-use crate::line::{Line, STEP_NS};
+use crate::line::{ERROR_NS, Line, STEP_NS};
 use crate::lines::Lines;
 
 /// A moment by the span's line and by the wall clock.
@@ -37,7 +37,7 @@ impl Present {
     ) -> Self {
         let at_once = Bracket { before: instant, wall_ns: wall_ns(), after: instant };
         let present = Self::of(clock, lines, line, lines.elapsed_ns(clock, instant), at_once);
-        if !present.is_apart() {
+        if !present.is_off() {
             return present;
         }
         // The wall clock is read before tach's: an age may come out too short, never negative.
@@ -45,8 +45,8 @@ impl Present {
         Self::of(clock, lines, line, lines.elapsed_ns(clock, bracket.before), bracket)
     }
 
-    /// Converts `bracket`, which begins at `elapsed_ns`, to `line`. Without a step the bracket's
-    /// end is not converted: it makes no difference.
+    /// Converts `bracket`, which begins at `elapsed_ns`, to `line`. Without a step neither the
+    /// bracket's end nor the last step is converted: they make no difference.
     #[inline]
     pub(crate) fn of(
         clock: &impl Clock,
@@ -60,22 +60,34 @@ impl Present {
             before_ns,
             now_ns: before_ns,
             wall_ns: bracket.wall_ns,
-            stepped_ns: line.ns_at(lines.stepped_ns()),
+            stepped_ns: 0,
             has_ages: lines.is_system(),
         };
-        if !present.is_apart() {
+        if !present.is_off() {
             return present;
         }
-        Self { now_ns: line.ns_at(lines.elapsed_ns(clock, bracket.after)), ..present }
+        let now_ns = line.ns_at(lines.elapsed_ns(clock, bracket.after));
+        Self { now_ns, stepped_ns: line.ns_at(lines.stepped_ns()), ..present }
     }
 
-    /// Returns whether the wall clock has been stepped since the line began.
-    ///
-    /// A thread that is held up between the reads finds the wall clock between them.
+    /// Returns whether the wall clock has been stepped since the line began, so far that another
+    /// line begins.
     #[inline]
     pub(crate) fn is_apart(self) -> bool {
+        self.distance_ns() >= STEP_NS
+    }
+
+    /// Returns whether the wall clock has left the line, if only by a step for which no line begins.
+    #[inline]
+    pub(crate) fn is_off(self) -> bool {
+        self.distance_ns() > ERROR_NS
+    }
+
+    /// A thread that is held up between the reads finds the wall clock between them.
+    #[inline]
+    fn distance_ns(self) -> u64 {
         let nearest_ns = self.wall_ns.clamp(self.before_ns, self.now_ns.max(self.before_ns));
-        nearest_ns.abs_diff(self.wall_ns) >= STEP_NS
+        nearest_ns.abs_diff(self.wall_ns)
     }
 }
 
@@ -106,18 +118,18 @@ mod tests {
     /// The thread was held up for 5 ms around the read of the wall clock.
     #[test]
     fn a_thread_that_is_held_up_is_no_step() {
-        for (wall, is_apart) in [
-            (NOW - 6 * MS, true),
-            (NOW - 6 * MS + 1, false),
+        for (wall, is_off) in [
+            (NOW - 5 * MS - ERROR_NS - 1, true),
+            (NOW - 5 * MS - ERROR_NS, false),
             (NOW - 5 * MS, false),
             (NOW - MS, false),
-            (NOW + MS - 1, false),
-            (NOW + MS, true),
+            (NOW + ERROR_NS, false),
+            (NOW + ERROR_NS + 1, true),
         ] {
             let (before_ns, now_ns) = (NOW - 5 * MS, NOW);
             let present =
                 Present { before_ns, now_ns, wall_ns: wall, stepped_ns: 0, has_ages: true };
-            assert_eq!(present.is_apart(), is_apart, "{wall}");
+            assert_eq!(present.is_off(), is_off, "{wall}");
         }
     }
 

@@ -51,16 +51,19 @@ pub(crate) use self::start::Start;
 /// Linux slews its wall clock and its monotonic clock alike. macOS and Windows slew the wall clock
 /// alone. There a line also ends when the slews since it began add up to a millisecond, and all of
 /// this applies as after a step. At the usual 500 parts in a million this is every two seconds
-/// while the clock is slewed.
+/// while the clock is slewed. With
+/// [`Config::hold_backward_steps`](tach_core::Config::hold_backward_steps), tach's Unix time runs at
+/// half its rate until a clock that was set back has caught up. Meanwhile a line ends every two
+/// milliseconds, so roots that follow each other may overlap.
 ///
 /// ## Given times
 ///
 /// A time that you give is kept to the nanosecond. So an event that you give may lie outside the
 /// span, and an end before the start, as in the SDK. The exceptions are:
 ///
-/// - *After a step:* if the wall clock was stepped since the span's line began, a time that it
-///   showed at most 10 ms before it is given, or while the span was open and after the step, is
-///   moved onto the line. It keeps its age, to a microsecond, and is not before the start. (By a
+/// - *After a step:* if the wall clock was stepped since the span's line began, by more than 50
+///   microseconds, a time that it showed at most 10 ms before it is given, or while the span was open
+///   and after the step, is moved onto the line. It keeps its age, to a microsecond, and is not before the start. (By a
 ///   clock other than the system's, a time of the wall clock's last 10 s becomes the present.)
 /// - *Just before the start:* an end at most a minute before a start that tach read becomes that
 ///   start. The error of the two clocks, or two steps at once, may have made it.
@@ -85,8 +88,7 @@ pub(crate) use self::start::Start;
 /// that is added without a time has the event time, as the log lines have. So has an event with a
 /// time that was read from the wall clock since the event time began, to the error of the two
 /// clocks. (Not an event that tracing-opentelemetry keeps until its span is entered. Nor an event
-/// of a span from before a step, if the event time is ahead of the span's line: this event has the
-/// line's time.)
+/// of a span from before a step: it has the line's time.)
 ///
 /// # Cost
 ///

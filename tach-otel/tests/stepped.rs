@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant as StdInstant, SystemTime};
 use std::{env, fs, thread};
 
 use opentelemetry::Context;
@@ -19,7 +19,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     InMemorySpanExporter, SdkTracerProvider, Span as SdkSpan, SpanData, SpanProcessor,
 };
-use tach_core::{Config, Instant, Source, UnixTime};
+use tach_core::{Anchor, Config, Instant, Source, UnixTime, event_time};
 use tach_otel::Clocked;
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -290,7 +290,8 @@ fn step_now_and_then(stop: &AtomicBool, steps: &AtomicU64, bent: &Bent) {
             let hours = stepped / (HOUR_S * SECOND_NS);
             (hours + 1 + i64::try_from(random % 8).unwrap_or(0)) % 9 * HOUR_S * SECOND_NS
         } else {
-            stepped + [3 * MS, 50 * MS, 2000 * MS, 9000 * MS][usize::try_from(random % 4).unwrap()]
+            let ms = [3, -3, 50, -50, 2000, -2000, 9000, -9000];
+            stepped + ms[usize::try_from(random % 8).unwrap()] * MS
         };
         step_ns(next - stepped);
         stepped = next;
@@ -404,6 +405,96 @@ fn a_step_between_a_read_and_the_call_shortens_no_span() {
             thread::yield_now();
         }
     }
+}
+
+/// No line begins for such a step, but who ends a span by its context gives the wall clock's time.
+#[test]
+fn a_step_of_less_than_a_millisecond_bends_no_span_that_is_ended_by_its_context() {
+    const MOST: Duration = Duration::from_micros(70);
+    let _alone = alone();
+    let sdk = SdkTracerProvider::builder();
+    let exporter = InMemorySpanExporter::default();
+    let sdk = sdk.with_simple_exporter(exporter.clone()).build();
+    let is_right = |tracer: &dyn Fn() -> Context| {
+        let outer = StdInstant::now();
+        let context = tracer();
+        let inner = StdInstant::now();
+        thread::sleep(Duration::from_millis(1));
+        let least = inner.elapsed();
+        context.span().end();
+        let most = outer.elapsed();
+        let span = exporter.get_finished_spans().unwrap().pop().unwrap();
+        exporter.reset();
+        let lasted = span.end_time.duration_since(span.start_time).unwrap_or_default();
+        (least.saturating_sub(MOST)..=most + MOST).contains(&lasted)
+    };
+    let tracer = Clocked::new(sdk.clone()).tracer("stepped");
+    let clocked = || Context::new().with_span(tracer.start("context"));
+    for us in [100, 400, -100, -400] {
+        clocked().span().end();
+        step_ns(us * 1_000);
+        // A thread may be held up between the reads of the two clocks.
+        assert!((0..20).any(|_| is_right(&clocked)), "{us} us");
+        step_ns(us * -1_000);
+        while is_apart() {
+            thread::yield_now();
+        }
+    }
+    // The positive control.
+    let plain = sdk.tracer("plain");
+    let stepped = || {
+        let context = Context::new().with_span(plain.start("context"));
+        step_ns(400_000);
+        context
+    };
+    assert!((0..20).all(|_| !is_right(&stepped)));
+    step_ns(20 * -400_000);
+}
+
+/// The event time is the wall clock's, which the span's line does not follow.
+#[test]
+fn an_event_time_after_a_step_back_bends_no_event() {
+    let _alone = alone();
+    let exporter = InMemorySpanExporter::default();
+    let sdk = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let mut span = Clocked::new(sdk.clone()).tracer("stepped").start("work");
+    thread::sleep(OPEN);
+    step_ns(-5 * MS);
+    while is_apart() {
+        thread::yield_now();
+    }
+    span.add_event("without", vec![]);
+    event_time::during(Anchor::now(), || {
+        span.add_event("within", vec![]);
+        span.add_event_with_timestamp("given", SystemTime::now(), vec![]);
+    });
+    span.end();
+    step_ns(5 * MS);
+    let span = &exporter.get_finished_spans().unwrap()[0];
+    let events = span.events.iter().map(|event| event.timestamp);
+    let times: Vec<_> = events.chain([span.end_time]).collect();
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+/// No span has started since the step, but tach has looked at the wall clock.
+#[test]
+fn a_time_from_before_a_step_is_kept_though_no_span_has_started_since() {
+    let _alone = alone();
+    let exporter = InMemorySpanExporter::default();
+    let sdk = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
+    let mut span = Clocked::new(sdk.clone()).tracer("stepped").start("work");
+    thread::sleep(4 * OPEN);
+    let read = SystemTime::now();
+    thread::sleep(OPEN / 3);
+    step_ns(50 * MS);
+    while is_apart() {
+        thread::yield_now();
+    }
+    thread::sleep(OPEN / 3);
+    span.add_event_with_timestamp("before", read, vec![]);
+    span.end();
+    step_ns(-50 * MS);
+    assert_eq!(exporter.get_finished_spans().unwrap()[0].events[0].timestamp, read);
 }
 
 mod aligned {
@@ -537,7 +628,5 @@ fn the_moment_of_a_step_is_known() {
         thread::yield_now();
     }
     let seen = tach_core::adapter::last_wall_step_ns();
-    // The OS clock as the source follows it without a look.
-    let is_os = tach_core::status().source == tach_core::Source::Os;
-    assert!(is_os || (before..=elapsed()).contains(&seen.unwrap()), "{before} {seen:?}");
+    assert!((before..=elapsed()).contains(&seen.unwrap()), "{before} {seen:?}");
 }

@@ -7,8 +7,8 @@ use opentelemetry::trace::Span;
 use tach_core::{Clock, Instant, event_time};
 
 use super::ClockedSpan;
-use crate::ahead::ERROR_NS;
 use crate::given::{self, MOMENT_NS};
+use crate::line::ERROR_NS;
 use crate::present::{Present, system_time, unix_ns};
 
 /// The longest distance of an end before its span's start that clocks may cause: longer than two
@@ -54,7 +54,7 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         if !is_past && !is_ahead {
             return self.moved_by_age(given, instant);
         }
-        if !self.line.is_apart(moment) {
+        if !self.line.is_off(moment) {
             return None;
         }
         // A second read, because an early one may precede the time of an event.
@@ -69,20 +69,28 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
     }
 
     /// Returns the event time for an event that tach read at `now`, unless the event time is long
-    /// ago, or ahead of an older line.
+    /// ago, or the wall clock has left the span's line.
     pub(super) fn event_time(&self, now: SystemTime) -> Option<SystemTime> {
         let event = event_time::current()?.unix_time();
+        if self.line.is_off(self.lines.moment(&self.clock, self.clock.early_now())) {
+            return None;
+        }
         let now_ns = unix_ns(now);
         let is_recent = (now_ns.saturating_sub(MOMENT_NS)..=now_ns).contains(&event.as_nanos());
         is_recent.then(|| SystemTime::from(event).max(self.start))
     }
 
     /// Returns the event time if `given` was read from the wall clock since a recent event time
-    /// began. The caller chose any other time. `given` is kept, and `instant` is the present.
+    /// began, unless the wall clock has left the span's line. The caller chose any other time.
+    /// `given` is kept, and `instant` is the present.
     pub(super) fn event_time_of(&self, given: SystemTime, instant: Instant) -> Option<SystemTime> {
         let event = event_time::current()?.unix_time();
         let (event_ns, given_ns) = (event.as_nanos(), unix_ns(given));
-        let now_ns = self.clock.unix_time_at(instant).as_nanos();
+        let moment = self.lines.moment(&self.clock, instant);
+        if self.line.is_off(moment) {
+            return None;
+        }
+        let now_ns = moment.unix_ns;
         let latest_ns = now_ns.saturating_add(ERROR_NS);
         let is_recent = (now_ns.saturating_sub(MOMENT_NS)..=latest_ns).contains(&event_ns);
         let is_of_event = (event_ns.saturating_sub(ERROR_NS)..=latest_ns).contains(&given_ns);
