@@ -72,23 +72,28 @@ fn env_filter(directives: Option<std::ffi::OsString>) -> tracing_subscriber::Env
 }
 
 /// Returns the filter that `tracing_subscriber::fmt::try_init` reads without `EnvFilter`:
-/// everything is off if the text can't be parsed.
+/// everything is off if the text can't be parsed, and `INFO` is on if it is not Unicode.
 #[cfg(not(feature = "env-filter"))]
 fn targets(directives: Option<std::ffi::OsString>) -> tracing_subscriber::filter::Targets {
     use tracing_subscriber::filter::Targets;
 
-    let Some(directives) = directives else {
-        return Targets::new().with_default(tracing_core::LevelFilter::INFO);
-    };
-    let parsed = directives.to_string_lossy().parse();
-    parsed.unwrap_or_else(|error| {
-        #[expect(
-            clippy::print_stderr,
-            reason = "tracing-subscriber does, and nothing else is there"
-        )]
-        {
-            eprintln!("Ignoring `RUST_LOG={directives:?}`: {error}");
+    let default = || Targets::new().with_default(tracing_core::LevelFilter::INFO);
+    match directives.map(std::ffi::OsString::into_string) {
+        None => default(),
+        Some(Ok(directives)) => directives.parse().unwrap_or_else(|error| {
+            complain(format_args!("Ignoring `RUST_LOG={directives:?}`: {error}"));
+            Targets::new()
+        }),
+        Some(Err(directives)) => {
+            let error = std::env::VarError::NotUnicode(directives);
+            complain(format_args!("Ignoring `RUST_LOG`: {error}"));
+            default()
         }
-        Targets::new()
-    })
+    }
+}
+
+#[cfg(not(feature = "env-filter"))]
+#[expect(clippy::print_stderr, reason = "tracing-subscriber does, and nothing else is there")]
+fn complain(about: core::fmt::Arguments<'_>) {
+    eprintln!("{about}");
 }

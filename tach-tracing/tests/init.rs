@@ -2,6 +2,7 @@
 //! because it installs the global subscriber.
 
 use std::env;
+use std::ffi::OsStr;
 use std::process::Command;
 
 /// Not tests: each prints by one of the two subscribers.
@@ -29,7 +30,7 @@ fn log() {
 }
 
 /// Returns the lines of a child with `RUST_LOG`, and its complaints.
-fn lines(child: &str, directives: Option<&str>) -> (Vec<String>, Vec<String>) {
+fn lines(child: &str, directives: Option<impl AsRef<OsStr>>) -> (Vec<String>, Vec<String>) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", child, "--ignored", "--nocapture", "--test-threads=1"]);
     command.env_remove("RUST_LOG").env_remove("NO_COLOR");
@@ -59,6 +60,11 @@ const DIRECTIVES: [Option<&str>; 8] = [
     Some("no level=7"),
 ];
 
+#[cfg(unix)]
+fn not_unicode() -> &'static OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(b"inf\xFF,init=debug")
+}
+
 /// The tests' tracing-subscriber has `EnvFilter`.
 #[cfg(feature = "env-filter")]
 #[test]
@@ -66,6 +72,8 @@ fn lines_and_complaints_are_theirs() {
     for directives in DIRECTIVES {
         assert_eq!(lines("ours", directives), lines("theirs", directives), "{directives:?}");
     }
+    #[cfg(unix)]
+    assert_eq!(lines("ours", Some(not_unicode())), lines("theirs", Some(not_unicode())));
     // The positive control.
     assert_eq!(lines("ours", Some("init=debug")).0.len(), 3);
     assert_eq!(lines("ours", Some("off")).0.len(), 0);
@@ -77,4 +85,12 @@ fn lines_are_those_of_targets() {
     let counts = DIRECTIVES.map(|directives| lines("ours", directives).0.len());
     // In tracing-subscriber too, an empty text leaves errors, and one that can't be parsed nothing.
     assert_eq!(counts, [3, 1, 0, 3, 3, 2, 3, 0]);
+    // It ignores what is not Unicode, and says so.
+    #[cfg(unix)]
+    {
+        let (lines, complaints) = lines("ours", Some(not_unicode()));
+        assert_eq!(lines.len(), 3, "{complaints:?}");
+        let word = "Ignoring `RUST_LOG`: environment variable was not valid unicode";
+        assert!(complaints.iter().any(|line| line.starts_with(word)), "{complaints:?}");
+    }
 }

@@ -30,7 +30,7 @@ pub struct Utc {
 /// tracing::info!("ready");
 /// ```
 ///
-/// `cargo run --example timer_utc` prints
+/// `cargo run --example timer_utc`, with `.digits(3)`, prints
 ///
 /// ```text
 /// 2026-11-21T13:48:46.863Z  INFO timer_utc: ready
