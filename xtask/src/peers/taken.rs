@@ -22,8 +22,8 @@ pub(crate) struct File {
     pub(crate) left_out: &'static [(&'static str, &'static str)],
 }
 
-/// A test begins with it.
-const TEST: &str = "#[test]";
+/// Texts of which each file with tests has one, whatever runs them: `#[tokio::test]` too.
+const TESTS: [&str; 3] = ["test]", "::test(", "#[rstest"];
 
 impl File {
     /// The whole file `from`, as `to`.
@@ -104,7 +104,7 @@ pub(crate) fn unmentioned(
     find(sources, sources, &mut with_tests)?;
     let mut is_readable = Ok(());
     with_tests.retain(|name| match files::read(&sources.join(name)) {
-        Ok(text) => text.contains(TEST),
+        Ok(text) => TESTS.iter().any(|mark| text.contains(mark)),
         Err(fault) => {
             is_readable = Err(fault);
             false
@@ -145,6 +145,8 @@ mod tests {
     use super::*;
     use crate::run::target;
 
+    const TEST: &str = "#[test]";
+    const ASYNC_TEST: &str = "#[tokio::test(flavor = \"multi_thread\")]";
     const FILE: File = File {
         from: "src/a.rs",
         begin: Some("mod tests"),
@@ -187,7 +189,7 @@ mod tests {
     fn each_file_with_tests_is_taken_or_left_out() {
         let sources = target().join("peers-of-a-test");
         files::fresh_folder(&sources.join("src")).unwrap();
-        for (name, text) in [("a", TEST), ("b", TEST), ("c", ""), ("d", TEST)] {
+        for (name, text) in [("a", TEST), ("b", TEST), ("c", ""), ("d", ASYNC_TEST)] {
             files::write(&sources.join("src").join(name).with_extension("rs"), text).unwrap();
         }
         files::fresh_folder(&sources.join("src/e")).unwrap();
