@@ -37,7 +37,10 @@
 //! OpenTelemetry's contexts. After a step of the wall clock both keep open spans on the line from
 //! before the step. New children follow their parents for ten seconds after the step here, and
 //! until their trace is ten seconds old there. This crate moves given times after a step and adds
-//! `tach.clock.step_ns`; the pipeline reads all times itself and adds no attribute.
+//! `tach.clock.step_ns`; the pipeline reads all times itself and adds no attribute. [A table][roads]
+//! compares both with the SDK alone.
+//!
+//! [roads]: https://docs.rs/tach-pipeline/latest/tach_pipeline/_guide/index.html#which-road-for-spans
 //!
 //! # Appenders and layers
 //!

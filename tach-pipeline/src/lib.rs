@@ -222,7 +222,8 @@
 //! or baggage are open, the start and the end of each span take one of 16 locks.
 //!
 //! [tach-otel](https://docs.rs/tach-otel) is for programs that keep OpenTelemetry's exporters,
-//! samplers and processors. Its documentation compares the two after a step of the wall clock.
+//! samplers and processors. [A table](_guide#which-road-for-spans) compares the two after a step of
+//! the wall clock.
 //!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:

@@ -45,7 +45,8 @@ const STEPS: &[Step] = &[
         }
         // Spans under steps of the wall clock, where nothing but the OS clock tells of a step.
         let mut test = cargo(&["test", "--package", "tach-otel", "--all-features"]);
-        run_tests(test.args(["--test", "it", "--test", "stepped"]).env("TACH_SOURCE", "os"))
+        test.args(["--test", "it", "--test", "stepped"]);
+        run_tests(test.env("TACH_SOURCE", "os").env("TACH_SPANS", "10000"))
     }),
     ("documentation", || {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);

@@ -3,14 +3,21 @@
 use crate::files;
 use crate::run::{self, cargo, run};
 
-/// A version of opentelemetry, that of tracing-opentelemetry which goes with it, and the feature of
-/// tach-otel and tach-pipeline for it.
-const VERSIONS: [(&str, &str, &str); 2] =
-    [("0.33", "0.34", "opentelemetry"), ("0.32", "0.33", "opentelemetry_0_32")];
+/// A version of opentelemetry, that of tracing-opentelemetry which goes with it, the feature of
+/// tach-pipeline for it, and what the dependency on tach-otel says, as its documentation has it.
+const VERSIONS: [(&str, &str, &str, &str); 2] = [
+    ("0.33", "0.34", "opentelemetry", ""),
+    (
+        "0.32",
+        "0.33",
+        "opentelemetry_0_32",
+        r#", default-features = false, features = ["opentelemetry_0_32"]"#,
+    ),
+];
 
 /// Compiles a program on each version, and checks that its lock file names no other one.
 pub(crate) fn check() -> Result<(), String> {
-    for (version, tracing_version, feature) in VERSIONS {
+    for (version, tracing_version, feature, of_otel) in VERSIONS {
         let root = run::root();
         let folder = run::target().join("otel-fresh").join(version);
         // Without the lock file of an earlier run.
@@ -31,7 +38,7 @@ path = '{root}/xtask/otel-fresh/main.rs'
 [dependencies]
 opentelemetry = "{version}"
 opentelemetry_sdk = "{version}"
-tach-otel = {{ path = '{root}/tach-otel', default-features = false, features = ["{feature}"] }}
+tach-otel = {{ path = '{root}/tach-otel'{of_otel} }}
 tach-pipeline = {{ path = '{root}/tach-pipeline', features = ["{feature}"] }}
 tracing = "0.1"
 tracing-opentelemetry = "{tracing_version}"
