@@ -117,6 +117,7 @@ pub(super) const PEER: Peer = Peer {
         ("src/metrics/", "the points of metrics keep the SDK's times"),
         ("src/propagation/", "headers have no clock"),
         ("src/resource/", "a resource has no clock"),
+        ("src/trace/runtime_tests.rs", "a feature, off by default"),
         ("src/trace/sampler/", "a feature, off by default"),
         ("src/trace/span_processor_with_async_runtime.rs", "a feature, off by default"),
         ("tests/", "the SDK's constants, and Miri"),

@@ -197,6 +197,7 @@ pub(super) const PEER: Peer = Peer {
         ("tests/ansi_escaping.rs", "escapes in messages, without a timer"),
         ("tests/duplicate_spans.rs", "the peer's own subscriber, without a layer"),
         ("tests/fmt_max_level_hint.rs", "the peer's own subscriber, without a layer"),
+        ("tests/registry_with_subscriber.rs", "the registry alone, without a layer"),
         ("tests/layer_filters/combinators.rs", "in no program of the peer's, and out of date"),
         ("tests/utils.rs", "subscribers that become the process's own"),
     ],
