@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use crate::bench;
+use crate::built;
 use crate::codegen;
 use crate::cross;
 use crate::journal;
@@ -13,7 +14,7 @@ use crate::otel;
 use crate::peers;
 use crate::readme;
 use crate::release::{dependencies, features, lower_bounds, packages, public_types};
-use crate::run::{cargo, program, run, run_tests};
+use crate::run::{cargo, program, run, run_test, run_tests};
 use crate::schemas;
 use crate::tower;
 use crate::workflow;
@@ -37,16 +38,16 @@ const STEPS: &[Step] = &[
     }),
     ("the public API by other means", || {
         // The spans of the pipeline by a registry's layer, in place of its own subscriber.
-        let mut test = cargo(&["test", "--package", "tach-pipeline", "--all-features"]);
-        run_tests(test.args(["--test", "it"]).env("TACH_ROAD", "layer"))?;
+        run_test(built::test("tach-pipeline", "it")?.env("TACH_ROAD", "layer"))?;
         for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {
-            let mut test = cargo(&["test", "--package", "tach-core", "--all-features"]);
-            run(test.args(["--test", "it"]).env(variable, value))?;
+            run_test(built::test("tach-core", "it")?.env(variable, value))?;
         }
         // Spans under steps of the wall clock, where nothing but the OS clock tells of a step.
-        let mut test = cargo(&["test", "--package", "tach-otel", "--all-features"]);
-        test.args(["--test", "it", "--test", "stepped"]);
-        run_tests(test.env("TACH_SOURCE", "os").env("TACH_SPANS", "10000"))
+        for test in ["it", "stepped"] {
+            let mut test = built::test("tach-otel", test)?;
+            run_test(test.env("TACH_SOURCE", "os").env("TACH_SPANS", "10000"))?;
+        }
+        Ok(())
     }),
     ("documentation", || {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);

@@ -1,6 +1,7 @@
 //! The project's tasks: `cargo xtask TASK`.
 
 mod bench;
+mod built;
 mod cache;
 mod ci;
 mod codegen;

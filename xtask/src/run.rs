@@ -48,7 +48,12 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 /// Runs tests, all of them also after one that fails. The error names those that failed, with the
 /// words of each panic, for a reader who sees only the end of CI's output.
 pub(crate) fn run_tests(command: &mut Command) -> Result<(), String> {
-    let command = command.arg("--no-fail-fast").stdout(Stdio::piped()).stderr(Stdio::piped());
+    run_test(command.arg("--no-fail-fast"))
+}
+
+/// Runs one program of tests in the same way.
+pub(crate) fn run_test(command: &mut Command) -> Result<(), String> {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // The words that are looked for have no colours in them.
     let command = command.env("CARGO_TERM_COLOR", "never");
     let line = line(command);

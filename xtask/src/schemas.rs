@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
+use crate::built;
 use crate::cache;
 use crate::files;
-use crate::run::{self, cargo, output, program, run};
+use crate::run::{self, output, program, run};
 
 const TEST: &str = "presets::every_line_is_an_object_with_the_parts_of_its_service";
 /// The mappings of the indexes that take in the lines of ECS.
@@ -34,10 +35,10 @@ pub(crate) fn check() -> Result<(), String> {
     names += &output(&mut google(&["--names"]))?;
     names += &output(&mut datadog("--names"))?;
     files::write(&folder.join("names.txt"), &names)?;
-    let mut test = cargo(&["test", "--package", "tach-pipeline", "--all-features", "--test", "it"]);
-    test.args(["--", "--exact", TEST]);
+    let mut test = built::test("tach-pipeline", "it")?;
+    test.args(["--exact", TEST]);
     test.env("TACH_PRESETS_FOLDER", &folder).env("TACH_PRESETS_NAMES", within("names.txt"));
-    // If the test had another name, cargo would run none and succeed.
+    // If the test had another name, none would run, and that succeeds.
     let said = output(&mut test)?;
     if !said.contains(" 1 passed; 0 failed") {
         return Err(format!("{TEST} did not pass"));
