@@ -1,33 +1,64 @@
 //! Combinations of features.
 
-use crate::run::{cargo, output, run};
+use std::process::Command;
+use std::thread;
+
+use crate::run::{cargo, output, run, target};
 use crate::tools::HACK;
 use crate::workspace;
 
-/// Lints each published package with each pair of its features, each feature alone, and none. The
-/// lints of CI have all of them. Every combination would take ten minutes, for faults that need
-/// three features to appear. The tests of tach-pipeline, which has the most features, are linted
+/// How many compilers work at the same time. The front end of rustc, which is all that a check is,
+/// has one thread.
+const SHARES: usize = 2;
+
+/// Checks each published package with each pair of its features, each feature alone, and none. The
+/// lints of CI have all of them. Every combination would take ten minutes more, for faults that need
+/// three features to appear. The tests of tach-pipeline, which has the most features, are checked
 /// with each feature alone, with none, and with [three](TOGETHER).
 pub(crate) fn check() -> Result<(), String> {
+    without_opentelemetry()?;
+    let mut older = strict(&["check", "--package", "tach-otel", "--no-default-features"], 0);
+    run(older.args(["--features", "opentelemetry_0_32"]))?;
+    // Installed once, before two threads need it.
+    HACK.command(&[])?;
+    let shares: Vec<_> = thread::scope(|scope| {
+        let shares: Vec<_> = (0..SHARES).map(|number| scope.spawn(move || share(number))).collect();
+        shares.into_iter().map(|share| share.join().map_err(|_| "a thread panicked")).collect()
+    });
+    for share in shares {
+        share??;
+    }
+    let mut three = strict(&["check", "--package", "tach-pipeline", "--tests"], 0);
+    run(three.args(["--no-default-features", "--features", TOGETHER]))
+}
+
+/// Checks one of [`SHARES`] parts of the combinations.
+fn share(number: usize) -> Result<(), String> {
     // `default` is a combination of the others. Dev-dependencies need not be removed from the
     // manifests: resolver 3 gives their features to tests only.
-    let lint = ["hack", "clippy", "--workspace", "--ignore-private", "--feature-powerset"];
-    let mut hack = HACK.command(&lint)?;
-    // It needs one of its two features.
-    hack.args(["--exclude", "tach-otel"]);
-    let mut older = cargo(&["clippy", "--package", "tach-otel", "--no-default-features"]);
-    run(older.args(["--features", "opentelemetry_0_32", "--", "-D", "warnings"]))?;
-    without_opentelemetry()?;
-    hack.args(["--depth", "2", "--exclude-features", "default", "--", "-D", "warnings"]);
-    run(&mut hack)?;
+    let powerset = ["hack", "check", "--feature-powerset", "--exclude-features", "default"];
+    let partition = format!("{}/{SHARES}", number + 1);
+    let hack = |arguments: &[&str]| -> Result<(), String> {
+        let mut hack = HACK.command(&powerset)?;
+        hack.args(arguments).args(["--partition", &partition]);
+        run(with_warnings_as_errors(&mut hack, number))
+    };
+    // tach-otel needs one of its two features.
+    hack(&["--depth", "2", "--workspace", "--ignore-private", "--exclude", "tach-otel"])?;
     // On their own: the features of dev-dependencies would hide faults of the library.
-    let lint = ["hack", "clippy", "--package", "tach-pipeline", "--tests", "--feature-powerset"];
-    let mut hack = HACK.command(&lint)?;
-    hack.args(["--depth", "1", "--exclude-features", "default", "--", "-D", "warnings"]);
-    run(&mut hack)?;
-    let mut three = cargo(&["clippy", "--package", "tach-pipeline", "--tests"]);
-    three.args(["--no-default-features", "--features", TOGETHER, "--", "-D", "warnings"]);
-    run(&mut three)
+    hack(&["--depth", "1", "--package", "tach-pipeline", "--tests"])
+}
+
+fn strict(arguments: &[&str], share: usize) -> Command {
+    let mut command = cargo(arguments);
+    with_warnings_as_errors(&mut command, share);
+    command
+}
+
+/// Each share has a folder of its own, which cargo locks. The other steps have other flags.
+fn with_warnings_as_errors(command: &mut Command, share: usize) -> &mut Command {
+    let target = target().join("features").join(share.to_string());
+    command.env("RUSTFLAGS", "-D warnings").env("CARGO_TARGET_DIR", target)
 }
 
 /// Features of tach-pipeline that programs have together: two front ends and a sink.
