@@ -282,8 +282,8 @@ impl Queue {
         }
         let before = bytes.len();
         self.drops.take_remains(bytes);
-        if self.is_in_file() {
-            let length = bytes.len() - before;
+        let length = bytes.len() - before;
+        if length > 0 && self.is_in_file() {
             reader.taken.push_back(Taken { length, held: None, left: None });
         }
         may_follow

@@ -201,6 +201,41 @@ mod tests {
         assert_eq!((inboxes.awake().len(), inboxes.all.len()), (1, 1));
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    #[test]
+    fn queues_in_a_file_are_forgotten_and_fall_asleep_too() {
+        let (store, folder) = crate::survive::Store::of_test("inboxes");
+        let queues = Queues::in_file(4096, Some(&store));
+        let mut inboxes = Inboxes::new(None);
+        let mut round = |expected| {
+            assert_eq!(round(&queues, &mut inboxes), expected);
+            // A commit.
+            inboxes.positions(|_, _| {});
+            inboxes.free();
+            (inboxes.awake().len(), inboxes.all.len())
+        };
+        let mut kept = queues.new_queue(ThisThread::default());
+        for _ in 0..100 {
+            push(&queues, &mut kept);
+            let mut sender = queues.new_queue(ThisThread::default());
+            push(&queues, &mut sender);
+            queues.end(sender);
+            round(2);
+        }
+        assert_eq!(round(0), (1, 1), "the threads that have ended");
+        let falls_asleep = (0..1_000).any(|_| {
+            std::thread::sleep(core::time::Duration::from_millis(1));
+            round(0).0 == 0
+        });
+        assert!(falls_asleep, "a thread that logs no more");
+        drop(store);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
     /// The back end must not sleep while a queue contains a record.
     #[test]
     fn it_falls_asleep_only_if_nothing_is_left() {

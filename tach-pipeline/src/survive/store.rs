@@ -85,6 +85,19 @@ pub(crate) struct Named {
     pub(crate) is_file: bool,
 }
 
+#[cfg(test)]
+impl Store {
+    /// Creates the file of a pipeline with one sink, in a folder of its own, whose path is returned
+    /// too.
+    pub(crate) fn of_test(name: &str) -> (Arc<Self>, std::path::PathBuf) {
+        let name = format!("tach-pipeline-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+        let named = Named { name: "app.log".to_owned(), is_file: true };
+        (Self::new(&folder, &[named], true).unwrap(), path)
+    }
+}
+
 impl Store {
     /// Creates the file.
     ///

@@ -2,11 +2,10 @@ use core::time::Duration;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::{env, fs, process, thread};
+use std::{fs, thread};
 
 use proptest::prelude::*;
 use tach_core::Instant;
-use tach_files::PrivateFolder;
 
 use super::*;
 use crate::channel::Channel;
@@ -18,17 +17,10 @@ use crate::queue::WhenFull;
 use crate::queue::all::Queues;
 use crate::stats::Counts;
 use crate::survive::layout::{PAGE, text};
-use crate::survive::store::{Events, Named, Progress, Store};
+use crate::survive::store::{Events, Progress, Store};
 
 pub(in crate::survive) const RECORDS: usize = 300;
 pub(in crate::survive) const EVENTS: &[u8] = b"one\ntwo\n";
-
-fn store(name: &str) -> (Arc<Store>, std::path::PathBuf) {
-    let path = env::temp_dir().join(format!("tach-pipeline-image-{}-{name}", process::id()));
-    let folder = Arc::new(PrivateFolder::make(&path).unwrap());
-    let named = Named { name: "app.log".to_owned(), is_file: true };
-    (Store::new(&folder, &[named], true).unwrap(), path)
-}
 
 fn events<'a>(bytes: &'a [u8], ends: &'a [usize]) -> Events<'a> {
     Events { lane: 0, bytes, ends }
@@ -102,7 +94,7 @@ pub(in crate::survive) fn message(number: usize) -> String {
 pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
     static IMAGE: OnceLock<(Vec<u8>, HashSet<String>)> = OnceLock::new();
     IMAGE.get_or_init(|| {
-        let (store, path) = store("records");
+        let (store, path) = Store::of_test("records");
         let queues = Queues::in_file(1024 * 1024, Some(&store));
         let mut senders =
             [queues.new_queue(ThisThread::default()), queues.new_queue(ThisThread::default())];
@@ -169,7 +161,7 @@ fn all_records_are_there_in_their_order() {
 /// Ticks convert to the time that the process would have printed.
 #[test]
 fn ticks_convert_within_a_microsecond() {
-    let (store, path) = store("ticks");
+    let (store, path) = Store::of_test("ticks");
     let mut instants = vec![Instant::now()];
     for _ in 0..5 {
         thread::sleep(Duration::from_millis(30));
@@ -188,7 +180,7 @@ fn ticks_convert_within_a_microsecond() {
 
 #[test]
 fn positions_that_count_are_left_out() {
-    let (store, path) = store("positions");
+    let (store, path) = Store::of_test("positions");
     let queues = Queues::in_file(64 * 1024, Some(&store));
     let mut sender = queues.new_queue(ThisThread::default());
     let record = |sender: &mut crate::queue::Sender| {
@@ -215,7 +207,7 @@ fn positions_that_count_are_left_out() {
 /// Rings that are given back are used again, also for other long records.
 #[test]
 fn a_file_has_a_number_of_rings_at_once() {
-    let (store, path) = store("rings");
+    let (store, path) = Store::of_test("rings");
     let first = store.ring(200 * PAGE).unwrap();
     let number = first.part.number();
     drop(first);
@@ -236,7 +228,7 @@ fn a_file_has_a_number_of_rings_at_once() {
 #[test]
 fn a_new_thread_waits_for_a_ring() {
     const SMALLEST: usize = 2 * PAGE;
-    let (store, path) = store("waits");
+    let (store, path) = Store::of_test("waits");
     let outside = || Image::read(&contents(&path)).unwrap().outside();
     let channel = |policy| Channel::in_file(64 * 1024, policy, Counts::default(), Some(&store));
     let (blocks, drops) = (channel(WhenFull::Block), channel(WhenFull::DropNewest));
@@ -269,7 +261,7 @@ fn a_new_thread_waits_for_a_ring() {
 #[cfg(feature = "otlp")]
 #[test]
 fn events_set_aside_without_room_are_counted() {
-    let (store, path) = store("aside");
+    let (store, path) = Store::of_test("aside");
     let lost = || Image::read(&contents(&path)).unwrap().lost();
     let long = vec![b'x'; usize::try_from(MOST_BYTES).unwrap()];
     assert!(!store.set_aside(0, &long, &[10, 20, long.len()]));
