@@ -215,6 +215,7 @@ impl Channel {
         let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
         if !is_pushed {
             self.progress.counts.dropped.add(1);
+            self.queues.dropped();
             if frame::remains(record.written()) == Remains::NoSpan {
                 self.progress.counts.dropped_spans.add(1);
             }

@@ -242,7 +242,9 @@ impl Sender {
                     let mut oldest = queue.reader.lock();
                     while !(self.push(record.written()) || self.push_beyond(record, false)) {
                         if !queue.drop_one(&mut oldest) {
-                            return false;
+                            // All that it holds was taken, and a file holds it until it is passed
+                            // on.
+                            return queue.drop_record(record.written());
                         }
                     }
                     return true;

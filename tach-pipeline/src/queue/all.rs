@@ -46,6 +46,13 @@ impl Queues {
         Self { pool, changes: Mirrored::default(), all: Lock::default() }
     }
 
+    /// Counts a record in the file that was dropped before a queue had it.
+    pub(crate) fn dropped(&self) {
+        if let Some(store) = self.pool.store() {
+            store.dropped();
+        }
+    }
+
     /// Notes in the file that the process ends by itself.
     pub(crate) fn exits(&self) {
         if let Some(store) = self.pool.store() {

@@ -244,3 +244,23 @@ proptest! {
         }
     }
 }
+
+/// The back end has taken all records, and a sink stalls: the file holds them until they are passed
+/// on.
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[test]
+fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
+    let (store, folder) = crate::survive::Store::of_test("held");
+    let mut sender = Sender::new(&Arc::new(Pool::new(4096, Some(&store))), ThisThread::default());
+    let one = record(1, 400);
+    let (mut added, mut found) = (0_u64, 0_u64);
+    for _ in 0..100 {
+        push(&mut sender, &one, WhenFull::DropOldest);
+        added += 1;
+        found += taken(sender.queue()).len() as u64;
+    }
+    assert!(found < added, "the queue has no bound");
+    assert_eq!(sender.queue().take_dropped().unwrap().records.count, added - found);
+    drop((sender, store));
+    std::fs::remove_dir_all(folder).unwrap();
+}
