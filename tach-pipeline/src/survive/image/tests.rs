@@ -271,6 +271,14 @@ fn events_set_aside_without_room_are_counted() {
     assert_eq!(lost(), 3);
     assert!(store.set_aside(0, EVENTS, &[4, 8]));
     assert_eq!(lost(), 0);
+    // Those before stay, since the receiver may not have taken them.
+    assert!(store.commit(&Progress::default(), &[]));
+    assert!(!store.set_aside(0, &long, &[10, 20, long.len()]));
+    assert_eq!(lost(), 1);
+    let bytes = contents(&path);
+    let lanes = Image::read(&bytes).unwrap().lanes().unwrap();
+    let aside = lanes[0].spools.first().unwrap();
+    assert_eq!((aside.bytes, &aside.ends[..]), (EVENTS, &[4, 8][..]));
     fs::remove_dir_all(path).unwrap();
 }
 

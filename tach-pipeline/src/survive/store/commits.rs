@@ -5,6 +5,7 @@
 //! pipeline's only sink uses the first spool alone. A third one has the events that a collector did
 //! not take, while it takes others.
 
+use core::mem;
 use std::io;
 
 use tach_core::{Instant, UnixTime};
@@ -316,8 +317,7 @@ impl Spool {
     /// Moves the spool to a larger part of the file.
     fn grow(&mut self, store: &Store, needed: usize, retired: &mut Vec<Area>) -> bool {
         let length = (needed + needed / 2).next_multiple_of(PAGE);
-        let Some(area) = store.room.lock().area(&store.file, length) else { return false };
-        let Ok(memory) = Mapping::new(&store.file, area.start, area.length) else { return false };
+        let Some((area, memory)) = store.part(length) else { return false };
         // The part before holds the events until a table names the new part. All events are copied
         // again, since their ends lie elsewhere.
         retired.push(self.area);
@@ -418,29 +418,30 @@ impl Store {
         }
     }
 
-    /// Replaces the events that the receiver did not take. Returns whether there was room.
+    /// Replaces the events that the receiver did not take. Returns whether there was room. If not,
+    /// the file keeps those before: of these, the receiver has taken some since.
     #[cfg(feature = "otlp")]
     pub(crate) fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize]) -> bool {
         let mut commits = self.commits.lock();
         let Commits { lanes, retired, .. } = &mut *commits;
         let Some(lane) = lanes.get_mut(lane) else { return true };
-        retired.extend(lane.aside.take().map(|before| before.area));
         let length = (bytes.len() + END * ends.len()).next_multiple_of(PAGE);
-        let mut has_room = true;
-        if !bytes.is_empty() {
-            let area = self.room.lock().area(&self.file, length);
-            let memory = area.and_then(|it| Mapping::new(&self.file, it.start, it.length).ok());
-            if let Some((area, memory)) = area.zip(memory) {
-                let mut aside = Spool { memory, area, number: u64::MAX, bytes: 0, events: 0 };
-                has_room = aside.copy(self, bytes, ends, retired);
-                lane.aside = Some(aside);
-            } else {
-                has_room = false;
-            }
+        let part = if bytes.is_empty() { None } else { self.part(length) };
+        if part.is_none() && !bytes.is_empty() {
+            let kept = lane.aside.as_ref().map_or(0, |before| before.events);
+            lane.aside_outside = ends.len().saturating_sub(kept) as u64;
+            commits.publish(self);
+            return false;
         }
-        lane.aside_outside = if has_room { 0 } else { ends.len() as u64 };
+        let aside = part.map(|(area, memory)| {
+            let mut aside = Spool { memory, area, number: u64::MAX, bytes: 0, events: 0 };
+            aside.copy(self, bytes, ends, retired);
+            aside
+        });
+        retired.extend(mem::replace(&mut lane.aside, aside).map(|before| before.area));
+        lane.aside_outside = 0;
         commits.publish(self);
-        has_room
+        true
     }
 
     /// Notes that all events were written that a sink's thread has taken.

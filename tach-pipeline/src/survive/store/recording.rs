@@ -97,10 +97,7 @@ impl Recording {
     fn grow(&mut self, bytes: usize) -> bool {
         let Recorded { capacity, number, .. } = self.recorded;
         let length = (4 * capacity).max(2 * bytes).clamp(LEAST, self.most).next_multiple_of(PAGE);
-        let part = self.store.area(length).and_then(|area| {
-            let memory = Mapping::new(&self.store.file, area.start, area.length).ok()?;
-            Some(Part { memory, area })
-        });
+        let part = self.store.part(length).map(|(area, memory)| Part { memory, area });
         let Some(part) = part else {
             // Another try would cost a system call for each item.
             self.most = capacity;
@@ -202,7 +199,7 @@ mod tests {
         add(&mut recording, capacity / 4);
         recording.committed();
         for length in [1 << 20, PAGE] {
-            while store.area(length).is_some() {}
+            while store.part(length).is_some() {}
         }
         add(&mut recording, capacity * 19 / 20);
         let Recorded { first, end, capacity: unchanged, .. } = recording.recorded();

@@ -108,14 +108,20 @@ impl Store {
         has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
     }
 
-    /// Returns a part of the file for at least `length` bytes, in whole pages.
-    #[cfg(feature = "tracing")]
-    pub(super) fn area(&self, length: usize) -> Option<Area> {
-        self.room.lock().area(&self.file, length)
+    /// Returns a part of the file for at least `length` bytes, in whole pages, and its memory.
+    pub(super) fn part(&self, length: usize) -> Option<(Area, Mapping)> {
+        let area = self.room.lock().area(&self.file, length)?;
+        match Mapping::new(&self.file, area.start, area.length) {
+            Ok(memory) => Some((area, memory)),
+            // The process may have too many mappings at the moment. The part is for the next call.
+            Err(_) => {
+                self.give_back(area);
+                None
+            }
+        }
     }
 
     /// Frees a part that no table names.
-    #[cfg(feature = "tracing")]
     pub(super) fn give_back(&self, area: Area) {
         self.room.lock().areas.push(area);
     }

@@ -193,8 +193,7 @@ impl WaitingSpans {
     fn unused(&mut self, length: usize) -> Option<Part> {
         let spare = self.spare.take_if(|it| (length..=4 * length).contains(&it.area.length));
         spare.or_else(|| {
-            let area = self.store.area(length)?;
-            let memory = Mapping::new(&self.store.file, area.start, area.length).ok()?;
+            let (area, memory) = self.store.part(length)?;
             Some(Part { memory, area })
         })
     }
