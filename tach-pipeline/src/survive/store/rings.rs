@@ -111,14 +111,12 @@ impl Store {
     /// Returns a part of the file for at least `length` bytes, in whole pages, and its memory.
     pub(super) fn part(&self, length: usize) -> Option<(Area, Mapping)> {
         let area = self.room.lock().area(&self.file, length)?;
-        match Mapping::new(&self.file, area.start, area.length) {
-            Ok(memory) => Some((area, memory)),
-            // The process may have too many mappings at the moment. The part is for the next call.
-            Err(_) => {
-                self.give_back(area);
-                None
-            }
+        if let Ok(memory) = Mapping::new(&self.file, area.start, area.length) {
+            return Some((area, memory));
         }
+        // The process may have too many mappings at the moment. The part is for the next call.
+        self.give_back(area);
+        None
     }
 
     /// Frees a part that no table names.
