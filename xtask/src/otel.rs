@@ -15,8 +15,7 @@ const PROGRAMS: [(&str, &str); 3] =
 /// and compiles new projects on each version. The workspace's tests have the newest.
 pub(crate) fn oldest() -> Result<(), String> {
     let package = ["--locked", "--manifest-path", "xtask/otel-versions/Cargo.toml"];
-    let target = run::target().join("otel-versions");
-    run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", target))?;
+    run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", run::target()))?;
     fresh::check()
 }
 
@@ -24,7 +23,7 @@ pub(crate) fn oldest() -> Result<(), String> {
 pub(crate) fn endurance(minutes: &str) -> Result<(), String> {
     let package = ["--release", "--manifest-path", "otel-tests/Cargo.toml", "--bin", "endurance"];
     let mut command = cargo(&["run", "--locked"]);
-    command.args(package).env("CARGO_TARGET_DIR", run::target().join("otel"));
+    command.args(package).env("CARGO_TARGET_DIR", run::target());
     run(command.args(["--", minutes]))
 }
 
@@ -48,7 +47,7 @@ pub(crate) fn check() -> Result<(), String> {
     let home = set_up(&[])?;
     // The tests are not in the workspace, because the exporter needs a newer Rust.
     let package = ["--manifest-path", "otel-tests/Cargo.toml"];
-    let target = run::target().join("otel");
+    let target = run::target();
     run(cargo(&["fmt", "--check"]).args(package))?;
     let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
     clippy.args(package).env("CARGO_TARGET_DIR", &target);

@@ -213,7 +213,7 @@ impl Peer {
     fn test(&self) -> Command {
         let mut test = cargo(&["test", "--locked", "--lib", "--manifest-path"]);
         test.arg(self.manifest()).env("PEER_TESTS", self.folder());
-        test.env("CARGO_TARGET_DIR", run::target().join("peers/build"));
+        test.env("CARGO_TARGET_DIR", run::target());
         for (variable, _) in MODES.iter().flat_map(|(_, variables)| *variables) {
             test.env_remove(variable);
         }

@@ -19,7 +19,8 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Returns the folder of everything that is built.
+/// Returns the folder of everything that is built. Packages outside the workspace are built there
+/// too: half of their dependencies are in it already.
 pub(crate) fn target() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     root().join(target)

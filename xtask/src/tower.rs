@@ -6,7 +6,7 @@ use crate::run::{self, cargo, run};
 pub(crate) fn check() -> Result<(), String> {
     // They are not in the workspace, because tonic needs a newer Rust.
     let package = ["--manifest-path", "tower-tests/Cargo.toml"];
-    let target = run::target().join("tower");
+    let target = run::target();
     run(cargo(&["fmt", "--check"]).args(package))?;
     let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
     clippy.args(package).env("CARGO_TARGET_DIR", &target);

@@ -122,7 +122,7 @@ impl Tree {
         let mut used = Used::default();
         if let Some(session) = program.session {
             run(self.cargo(program, "build").args(program.targets))?;
-            used = session(&run::target().join("moved/build/debug"))?;
+            used = session(&run::target().join("debug"))?;
         }
         if program.tests > 0 {
             used.tests = self.tested(program, &spans)?;
@@ -153,7 +153,7 @@ impl Tree {
     fn cargo(&self, program: &Program, command: &str) -> Command {
         let manifest = self.folder().join(program.name).join("Cargo.toml");
         let mut cargo = cargo(&[command, "--locked", "--manifest-path"]);
-        cargo.arg(manifest).env("CARGO_TARGET_DIR", run::target().join("moved/build"));
+        cargo.arg(manifest).env("CARGO_TARGET_DIR", run::target());
         cargo
     }
 }

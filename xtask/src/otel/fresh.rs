@@ -48,7 +48,7 @@ tracing-subscriber = "0.3"
         );
         files::write(&manifest, &text)?;
         let mut check = cargo(&["check", "--manifest-path"]);
-        run(check.arg(&manifest).env("CARGO_TARGET_DIR", run::target().join("otel-versions")))?;
+        run(check.arg(&manifest).env("CARGO_TARGET_DIR", run::target()))?;
         let locked = files::read(&folder.join("Cargo.lock"))?;
         let versions = locked.matches("name = \"opentelemetry\"\n").count();
         if versions != 1 {
