@@ -51,7 +51,7 @@ pub(super) struct Found {
     /// In the order in which their pipelines were built.
     pub(super) dead: Vec<Dead>,
     pub(super) skipped: Vec<Skipped>,
-    /// How many files wait for one that was skipped.
+    /// How many files wait for one that was skipped, or that another process uses.
     pub(super) waiting: usize,
 }
 
@@ -98,9 +98,10 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
         });
         found.dead.retain(|dead| Some(dead.id) != claimed);
     }
+    hold_claims(folder, &mut found)?;
     if is_read {
         // The file may say what was passed on of the others.
-        found.waiting = found.dead.len();
+        found.waiting += found.dead.len();
         found.dead.clear();
         return Ok(found);
     }
@@ -109,7 +110,7 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
         if let Err(why) = one.settle(to) {
             found.skipped.push(Skipped { name: one.name.clone(), why });
             // The other files wait: one of them may say what was passed on of another one.
-            found.waiting = dead.len() - 1;
+            found.waiting += dead.len() - 1;
             return Ok(found);
         }
     }
@@ -126,6 +127,37 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
         }
     }
     Ok(found)
+}
+
+/// Lets the files wait whose process was passing on a file that can't be had now: only they say how
+/// many of its records are in a log.
+///
+/// # Errors
+///
+/// If the folder can't be read.
+fn hold_claims(folder: &PrivateFolder, found: &mut Found) -> io::Result<()> {
+    // No process of this version passes such a file on, however long the others wait.
+    let is_unreadable = |why: &io::Error| {
+        matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::Unsupported)
+    };
+    let unreadable = found.skipped.iter().filter(|it| is_unreadable(&it.why));
+    let unreadable: Vec<_> = unreadable.filter_map(|it| own::id_of(&it.name)).collect();
+    // A file that waits may itself be one that another process was passing on.
+    loop {
+        let dead: Vec<_> = found.dead.iter().map(|dead| dead.id).collect();
+        let is_away = |of: &u64| !dead.contains(of) && !unreadable.contains(of);
+        if !found.dead.iter().any(|dead| is_away(&dead.takes.0)) {
+            return Ok(());
+        }
+        // After all files were tried: one that is gone by now has no records left.
+        let away: Vec<_> = folder.names()?.iter().filter_map(|it| own::id_of(it)).collect();
+        found.dead.retain(|dead| !(is_away(&dead.takes.0) && away.contains(&dead.takes.0)));
+        let waits = dead.len() - found.dead.len();
+        if waits == 0 {
+            return Ok(());
+        }
+        found.waiting += waits;
+    }
 }
 
 /// Writes into each file how many of its records a process has passed on that ended meanwhile.

@@ -36,15 +36,22 @@ impl Folder {
     /// Adds a file, and one of a process that passed 100 of its records on.
     fn add_claim(&self) {
         self.add(3, &[(head::STARTED, 1)]);
-        let mut bytes = fs::read(self.add(4, &[(head::STARTED, 2)])).unwrap();
+        self.add(4, &[(head::STARTED, 2)]);
+        self.claim(4, 3);
+    }
+
+    /// Lets a file say that its process passed 100 of the records of another one on.
+    fn claim(&self, id: u64, of: u64) {
+        let path = self.0.join(own::name(1, id));
+        let mut bytes = fs::read(&path).unwrap();
         for number in 0..2 {
             let at = table::AT + number * table::BYTES;
-            for (word, value) in [(table::TAKES, 3_u64), (table::TAKEN, 101)] {
+            for (word, value) in [(table::TAKES, of), (table::TAKEN, 101)] {
                 bytes[at + word..][..8].copy_from_slice(&value.to_ne_bytes());
             }
         }
         crate::survive::image::tests::repair(&mut bytes);
-        fs::write(self.0.join(own::name(1, 4)), bytes).unwrap();
+        fs::write(path, bytes).unwrap();
     }
 
     fn read(&self) -> Vec<Result<Survivor, Error>> {
@@ -166,6 +173,36 @@ fn what_a_file_claims_is_kept_when_it_is_removed() {
     remove().unwrap();
     let [Ok(left)] = &folder.read()[..] else { panic!() };
     assert_eq!(messages(left), expected()[100..]);
+}
+
+/// Another process uses the file when it is tried, and is killed before the file is tried that says
+/// how many of its records were passed on. That file must not be removed before.
+#[test]
+fn a_file_that_claims_waits_until_the_claimed_file_is_free() {
+    let folder = Folder::new("claims-later");
+    folder.add_claim();
+    // It also waits for a file whose claim is still to be noted.
+    let path = folder.add(5, &[(head::STARTED, 3)]);
+    folder.claim(5, 4);
+    let found = || {
+        let folder = Arc::new(PrivateFolder::existing(&folder.0).unwrap());
+        let found = crate::survive::dead::find(&folder, &mut []).unwrap();
+        (found.dead.iter().map(|dead| dead.id).collect::<Vec<_>>(), found.waiting)
+    };
+    let used = own::add(3, Use::Pipeline).unwrap();
+    assert_eq!(found(), (vec![], 2));
+    drop(used);
+    fs::remove_file(path).unwrap();
+    assert_eq!(found(), (vec![3, 4], 0));
+    let [Ok(first), Ok(_)] = &folder.read()[..] else { panic!() };
+    assert_eq!(messages(first), expected()[100..]);
+
+    // Nobody passes on a damaged file.
+    folder.add(3, &[(head::CURRENT, 99)]);
+    assert_eq!(found(), (vec![4], 0));
+    // One that was removed has nothing left.
+    fs::remove_file(folder.0.join(own::name(1, 3))).unwrap();
+    assert_eq!(found(), (vec![4], 0));
 }
 
 /// A pipeline that is built while the program reads a file does not have its records.
