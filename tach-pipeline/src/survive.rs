@@ -59,7 +59,7 @@ pub(crate) use self::texts::{keep_place, keep_text};
 
 /// How many files of processes that have ended may be in a folder. A program that ends soon after
 /// each start, before it has passed anything on, must not fill the memory.
-const MOST_FILES: usize = 32;
+pub(crate) const MOST_FILES: usize = 32;
 
 /// Whether a value is in the files of all pipelines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,13 @@ use crate::frame;
 use crate::host;
 use crate::incident::{Incident, Reporter};
 use crate::spans::standing::Standing;
-use crate::survive::{Recorded, Recording, RecordingFile, RecordingLeft, Skipped, Store};
+use crate::survive::{
+    MOST_FILES, Recorded, Recording, RecordingFile, RecordingLeft, Skipped, Store,
+};
+
+/// How many files of processes stay if their recordings can't be written. The others are the room
+/// of the processes that are killed next, whose records may be newer.
+const MOST_THAT_STAY: usize = MOST_FILES / 2;
 
 /// An item that a file has.
 pub(crate) enum Kept<'a> {
@@ -96,8 +102,10 @@ impl Recorder {
         let (redacted, reporter) = (Arc::clone(&self.redacted), self.reporter.clone());
         let started = host::spawn("tach-flight", move || {
             progress.waker.mark_thread();
-            for (file, begun) in files.into_iter().zip(begun) {
-                write_of(&flight, &file, begun, &redacted, &mut reporter.clone());
+            let younger = (0..files.len()).rev();
+            for ((file, begun), younger) in files.into_iter().zip(begun).zip(younger) {
+                let stays = younger < MOST_THAT_STAY;
+                write_of(&flight, &file, begun, stays, &redacted, &mut reporter.clone());
             }
         });
         if let Err(error) = started {
@@ -111,40 +119,63 @@ impl Recorder {
 }
 
 /// Writes what the recorder of a process that has ended had kept, and then removes the process's
-/// file. If this process is killed before, the next one writes the same.
+/// file. If this process is killed before, the next one writes the same. If the file can't be
+/// written and `stays`, the next one tries again.
 fn write_of(
     flight: &Flight,
     file: &RecordingFile,
     begun: Begun,
+    stays: bool,
     redacted: &Arc<[String]>,
     reporter: &mut Reporter,
 ) {
     let Some(files) = &flight.files else { return };
-    let left = match file.read() {
-        Ok(left) => left,
-        Err(error) => {
-            let file = Path::new(file.name());
-            reporter.report(&Incident::NotRecovered { file, error: &error });
-            return;
-        }
-    };
     let process = file.process;
     let written = panic::catch_unwind(AssertUnwindSafe(|| {
-        files.write_of(&snapshot(&left, Arc::clone(redacted)), process)
+        let left = file.read().map_err(Unwritten::Read)?;
+        let snapshot = snapshot(&left, Arc::clone(redacted));
+        files.write_of(&snapshot, process).map_err(Unwritten::Write)
     }));
-    let written = written.unwrap_or_else(|_| Err(io::Error::other("the format panicked")));
-    drop(left);
-    let removed = file.remove();
-    // A flush waits for the message on stderr, but not for the user's function.
-    let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
-    match written {
-        Ok(path) => reporter.report(&Incident::RecordingRecovered { process, path: &path }),
-        Err(error) => reporter.report(&Incident::RecordingNotRecovered { process, error: &error }),
+    let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
+    let outcome = match written {
+        Ok(Ok(path)) => Ok(path),
+        Ok(Err(Unwritten::Read(error))) => {
+            let file = Path::new(file.name());
+            return report(&Incident::NotRecovered { file, error: &error }, begun, reporter);
+        }
+        // If the names are taken, processes have died each time that they wrote this file.
+        Ok(Err(Unwritten::Write(error))) if stays && !is_taken(&error) => {
+            let why = format!("its flight recorder's file can't be written now: {error}");
+            let (file, error) = (Path::new(file.name()), &io::Error::new(error.kind(), why));
+            return report(&Incident::NotRecovered { file, error }, begun, reporter);
+        }
+        Ok(Err(Unwritten::Write(error))) => Err(error),
+        // It would panic at each start.
+        Err(_) => Err(io::Error::other("the format panicked")),
     };
+    let removed = file.remove();
+    let incident = match &outcome {
+        Ok(path) => Incident::RecordingRecovered { process, path },
+        Err(error) => Incident::RecordingNotRecovered { process, error },
+    };
+    report(&incident, begun, reporter);
     if let Err(Skipped { name, why }) = removed {
         reporter.report(&Incident::NotRecovered { file: Path::new(&name), error: &why });
     }
+}
+
+/// Reports how the writing of a file has ended. A flush waits for the message on stderr, but not
+/// for the user's function.
+fn report(incident: &Incident<'_>, begun: Begun, reporter: &mut Reporter) {
+    let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
+    reporter.report(incident);
     drop(begun);
+}
+
+/// Why a recorder's file was not written.
+enum Unwritten {
+    Read(io::Error),
+    Write(io::Error),
 }
 
 fn snapshot(left: &RecordingLeft, redacted: Arc<[String]>) -> Snapshot {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, mpsc};
-use std::{fs, thread};
+use std::{fs, io, thread};
 
 use opentelemetry_proto::tonic::trace::v1::TracesData;
 use prost::Message as _;
@@ -144,4 +144,39 @@ fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
     let lines = fs::read_to_string(scene.log()).unwrap();
     assert!(lines.contains("goes on"), "{lines}");
     assert!(processes(&scene) == 0 && !dumps(&scene).iter().any(|(name, _)| is_whole(name)));
+}
+
+#[test]
+fn a_recording_stays_until_the_disk_has_room_for_it() {
+    let scene = Scene::after(&death());
+    let start = |format| {
+        let (report, reported) = mpsc::channel();
+        let builder = builder(&scene, format).on_incident(move |incident| {
+            let _ended = report.send(incident.to_string());
+        });
+        drop(builder.build().unwrap());
+        scene.wait();
+        reported.recv_timeout(LONG).unwrap()
+    };
+    for _ in 0..2 {
+        let full = FlightFormat::of(|_| Err(io::ErrorKind::StorageFull.into()));
+        let report = start(full);
+        assert!(
+            report.contains("stay in tach-") && report.contains("can't be written"),
+            "{report}"
+        );
+        assert_eq!((processes(&scene), dumps(&scene).len()), (1, 0));
+    }
+    let left = scene.snapshot(&Counts::default());
+    let report = start(otlp());
+    assert!(report.contains("the last spans and events of process"), "{report}");
+    assert_eq!((processes(&scene), dumps(&scene).len()), (0, 1));
+    let lines = fs::read_to_string(scene.log()).unwrap();
+    assert_eq!(lines.matches("the last words").count(), 1, "{lines}");
+
+    // All names are those of processes that died while they wrote the file.
+    let scene = Scene::after(&left);
+    drop(builder(&scene, FlightFormat::of(|_| Err(io::ErrorKind::AlreadyExists.into()))).build());
+    scene.wait();
+    assert_eq!((processes(&scene), dumps(&scene).len()), (0, 0));
 }
