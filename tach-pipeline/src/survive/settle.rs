@@ -104,22 +104,50 @@ fn whole(spool: &Spool<'_>, at: usize) -> usize {
 
 /// Returns where `bytes` contain the longest beginning of `rest`, and how long that is. If nothing
 /// of it is there, returns the end of `bytes`.
+///
+/// The time is linear, since somebody may have made up both files. (This is the search of Knuth,
+/// Morris and Pratt.)
 fn find(bytes: &[u8], rest: &[u8]) -> (usize, usize) {
     let mut best = (bytes.len(), 0);
-    let Some(first) = rest.first() else { return best };
-    let mut at = 0;
-    while let Some(next) = bytes.get(at..).and_then(|it| it.iter().position(|it| it == first)) {
-        at += next;
-        let held = bytes[at..].iter().zip(rest).take_while(|(one, other)| one == other).count();
-        if held > best.1 {
-            best = (at, held);
+    let (mut borders, mut held) = (Borders::default(), 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        while held > 0 && rest.get(held) != Some(byte) {
+            held = borders.of(rest, held);
         }
-        if held == rest.len() || at + held == bytes.len() {
+        held += usize::from(rest.get(held) == Some(byte));
+        if held > best.1 {
+            best = (at + 1 - held, held);
+        }
+        if held == rest.len() {
             break;
         }
-        at += 1;
     }
     best
+}
+
+/// For each beginning of a text, the length of the longest shorter beginning that is also its end.
+/// Known as far as was asked. Half the size of a `usize`: a text may be as long as a store.
+#[derive(Default)]
+struct Borders(Vec<u32>);
+
+impl Borders {
+    /// Returns the length for the beginning of `length` bytes, which is not zero.
+    fn of(&mut self, text: &[u8], length: usize) -> usize {
+        while self.0.len() < length {
+            let at = self.0.len();
+            let mut border = at.checked_sub(1).map_or(0, |last| self.known(last));
+            while border > 0 && text[border] != text[at] {
+                border = self.known(border - 1);
+            }
+            border += usize::from(border < at && text[border] == text[at]);
+            self.0.push(u32::try_from(border).unwrap_or(0));
+        }
+        self.known(length - 1)
+    }
+
+    fn known(&self, at: usize) -> usize {
+        usize::try_from(self.0[at]).unwrap_or(0)
+    }
 }
 
 /// Returns which part to read of a file of `length` bytes of which `start` were there before. (A
@@ -131,6 +159,8 @@ pub(crate) fn part_of(length: u64, start: u64) -> Range<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// A file, whose earlier file is `old`. Writing ends after `room` bytes.
@@ -270,5 +300,26 @@ mod tests {
             let first = whole(&spool(None), held);
             assert_eq!(files.new, EVENTS[first..], "{held}");
         }
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_beginning_is_found(bytes in "[ab]{0,24}", rest in "[ab]{0,12}") {
+            let (bytes, rest) = (bytes.as_bytes(), rest.as_bytes());
+            let held = |at: usize| bytes[at..].iter().zip(rest).take_while(|(a, b)| a == b).count();
+            let most = (0..bytes.len()).map(held).max().filter(|most| *most > 0);
+            let first = most.and_then(|most| (0..bytes.len()).find(|at| held(*at) == most));
+            let expected = (first.unwrap_or(bytes.len()), most.unwrap_or(0));
+            prop_assert_eq!(find(bytes, rest), expected);
+        }
+    }
+
+    /// A quadratic search takes hours.
+    #[test]
+    fn a_long_run_of_one_byte_takes_linear_time() {
+        const LONG: usize = 2 << 20;
+        let run = |last: &[u8]| [&vec![b'a'; LONG], last].concat();
+        assert_eq!(find(&run(b"b"), &run(b"a")), (0, LONG));
+        assert_eq!(find(&run(b"bac"), &run(b"b")), (0, LONG + 1));
     }
 }
