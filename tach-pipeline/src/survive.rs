@@ -23,6 +23,7 @@ mod image;
 mod layout;
 mod mapping;
 mod own;
+mod per_process;
 mod recovery;
 mod settle;
 #[cfg(not(feature = "tracing"))]

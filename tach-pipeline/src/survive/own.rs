@@ -7,13 +7,14 @@ use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::{io, thread};
 
+use super::per_process::PerProcess;
 use crate::sync::Lock;
 
 const FIRST: &str = "tach-";
 const LAST: &str = ".rings";
 
-/// The process and the number of each file, and what uses it.
-static OWN: Lock<Vec<(u32, u64, Use)>> = Lock::new(Vec::new());
+/// The number of each file, and what uses it.
+static OWN: PerProcess<Lock<Vec<(u64, Use)>>> = PerProcess::new();
 
 /// What uses a file in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,8 @@ pub(super) enum Use {
 }
 
 /// A file that this process uses. Drop it after the file was closed: closing the file ends the
-/// lock, also one that another thread has taken meanwhile.
+/// lock, also one that another thread has taken meanwhile. Has the numbers of the process and of the
+/// file.
 #[derive(Debug)]
 pub(super) struct Own(u32, u64);
 
@@ -47,12 +49,13 @@ pub(super) fn id_of(name: &OsStr) -> Option<u64> {
 ///
 /// If this process uses the file already, returns for what.
 pub(super) fn add(id: u64, by: Use) -> Result<Own, Use> {
-    let (mut own, process) = (OWN.lock(), std::process::id());
-    if let Some((_, _, by)) = own.iter().find(|(of, file, _)| (*of, *file) == (process, id)) {
+    let own = OWN.get();
+    let mut own = own.value.lock();
+    if let Some((_, by)) = own.iter().find(|(file, _)| *file == id) {
         return Err(*by);
     }
-    own.push((process, id, by));
-    Ok(Own(process, id))
+    own.push((id, by));
+    Ok(Own(std::process::id(), id))
 }
 
 /// Like [`add`] for a pipeline, and waits a moment for another thread that reads the file.
@@ -73,7 +76,7 @@ pub(super) fn add_soon(id: u64) -> Result<Own, Use> {
 
 #[cfg(all(test, unix))]
 pub(super) fn has(id: u64) -> bool {
-    OWN.lock().iter().any(|(process, file, _)| (*process, *file) == (std::process::id(), id))
+    OWN.get().value.lock().iter().any(|(file, _)| *file == id)
 }
 
 impl Use {
@@ -90,6 +93,9 @@ impl Use {
 impl Drop for Own {
     fn drop(&mut self) {
         let Self(process, id) = *self;
-        OWN.lock().retain(|(of, file, _)| (*of, *file) != (process, id));
+        // A forked child has no lock of the file, unless the child took one for itself.
+        if process == std::process::id() {
+            OWN.get().value.lock().retain(|(file, _)| *file != id);
+        }
     }
 }

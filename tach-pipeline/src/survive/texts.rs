@@ -4,17 +4,21 @@
 use std::sync::{Arc, Weak};
 
 use super::Kept;
+use super::per_process::PerProcess;
 use super::store::Store;
 use crate::frame::places::{self, StaticPlace};
 use crate::frame::texts;
 use crate::sync::Lock;
 
-static STORES: Lock<Vec<Weak<Store>>> = Lock::new(Vec::new());
+/// Those of this process: in a forked child, the stores of the parent have neither room nor
+/// readers.
+static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
 
 /// Adds a store, and writes the texts that have numbers already. Returns `false` if the store has
 /// no room for them.
 pub(super) fn register(store: &Arc<Store>) -> bool {
-    let mut stores = STORES.lock();
+    let all = STORES.get();
+    let mut stores = all.value.lock();
     stores.retain(|store| store.strong_count() > 0);
     stores.push(Arc::downgrade(store));
     // A number that a thread learns from here on is written by that thread, which waits for no
@@ -60,8 +64,9 @@ pub(crate) fn keep_callsite(
 }
 
 fn keep(keep: impl Fn(&Store) -> Option<bool>) -> Kept {
-    // In a forked child, the thread that holds the lock may not exist.
-    let Some(stores) = STORES.try_lock() else { return Kept::Busy };
+    let stores = STORES.get();
+    // A call waits for no other thread.
+    let Some(stores) = stores.value.try_lock() else { return Kept::Busy };
     let mut kept = Kept::Yes;
     for store in stores.iter().filter_map(Weak::upgrade) {
         match keep(&store) {
