@@ -9,6 +9,7 @@ mod recording;
 #[cfg(feature = "tracing")]
 mod waiting;
 
+use core::cell::Cell;
 use std::io;
 
 use tach_core::UnixTime;
@@ -20,10 +21,17 @@ use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, RINGS, VERSION, check, head
 
 const WORD: usize = size_of::<u64>();
 
+/// The most bytes of texts that one reading of a file looks up. Somebody may have made up a file
+/// whose many short records all name the longest text.
+const MOST_LOOKED_UP: usize = 1 << 30;
+
 /// The bytes of a file, and the table in it that counts.
 pub(super) struct Image<'a> {
     bytes: &'a [u8],
     table: usize,
+    /// How many bytes of texts may still be looked up. After that, no number has a meaning, and
+    /// records that name one count as damaged.
+    lookups: Cell<usize>,
 }
 
 /// Why a file can't be read.
@@ -53,7 +61,7 @@ impl From<Unreadable> for io::Error {
 
 impl<'a> Image<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
-        let image = Self { bytes, table: 0 };
+        let image = Self::at(bytes, 0);
         match image.word(head::MAGIC) {
             0 => return Err(Unreadable::Empty),
             MAGIC if image.word(head::VERSION) == VERSION => {}
@@ -65,7 +73,7 @@ impl<'a> Image<'a> {
             1 if is_long => table::AT + table::BYTES,
             _ => return Err(Unreadable::Damaged),
         };
-        let image = Self { bytes, table };
+        let image = Self::at(bytes, table);
         let rings = image.size(table + table::RINGS);
         if rings > RINGS {
             return Err(Unreadable::Damaged);
@@ -79,6 +87,10 @@ impl<'a> Image<'a> {
             return Err(Unreadable::Damaged);
         }
         Ok(image)
+    }
+
+    const fn at(bytes: &'a [u8], table: usize) -> Self {
+        Self { bytes, table, lookups: Cell::new(MOST_LOOKED_UP) }
     }
 
     /// Returns the checksum of the table.

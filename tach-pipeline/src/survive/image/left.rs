@@ -84,7 +84,7 @@ impl<'a> Image<'a> {
         let bytes = self.bytes.get(start..start.checked_add(length)?)?;
         let is_right = start >= FIXED && start % PAGE == 0 && length % PAGE == 0;
         let (counts, words) = bytes.split_at_checked(OVERHEAD).filter(|_| is_right)?;
-        let counts = Image { bytes: counts, table: 0 };
+        let counts = Image::at(counts, 0);
         let (written, read) = (counts.word(0), counts.word(OVERHEAD / 2));
         // A word that was freed was passed on, or dropped.
         let first = self.position(at).max(read);

@@ -18,6 +18,10 @@ impl<'a> Image<'a> {
         let length = usize::try_from(entry >> u32::BITS).ok()?.checked_sub(1)?;
         let at = usize::try_from(entry & u64::from(u32::MAX)).ok()?;
         let end = at.checked_add(length).filter(|end| *end <= HEAP)?;
+        // Before the text is checked, which takes as long for one that is not valid.
+        let left = self.lookups.get().checked_sub(length);
+        self.lookups.set(left.unwrap_or(0));
+        left?;
         self.bytes.get(HEAP_AT + at..HEAP_AT + end)
     }
 

@@ -16,7 +16,7 @@ use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
 use crate::stats::Counts;
-use crate::survive::layout::{PAGE, text};
+use crate::survive::layout::{HEAP, HEAP_AT, PAGE, text};
 use crate::survive::store::{Events, Progress, Store};
 
 pub(in crate::survive) const RECORDS: usize = 300;
@@ -156,6 +156,29 @@ fn all_records_are_there_in_their_order() {
     let [spool] = &spools[..] else { panic!() };
     assert_eq!((spool.bytes, &spool.ends[..]), (EVENTS, &[4, 8][..]));
     assert!(spool.write.is_none());
+}
+
+/// Each of millions of records may name the longest text twice. To look at all of them would take
+/// minutes.
+#[test]
+fn the_texts_that_are_looked_up_are_bounded() {
+    let mut bytes = image().0.clone();
+    let entry = |length| crate::survive::layout::entry(0, length).to_ne_bytes();
+    bytes[HEAP_AT..HEAP_AT + HEAP].fill(b'x');
+    bytes[text::AT..text::AT + 8].copy_from_slice(&entry(HEAP));
+    let is_there = |image: &Image<'_>| image.text(0).is_some_and(|text| text.len() == HEAP);
+    let image = Image::read(&bytes).unwrap();
+    let most = MOST_LOOKED_UP / HEAP;
+    assert!((0..most).all(|_| is_there(&image)));
+    assert!(!is_there(&image) && !is_there(&image));
+    // So are those that are not valid.
+    let mut invalid = bytes.clone();
+    invalid[HEAP_AT + HEAP - 1] = 0xFF;
+    invalid[text::AT + 8..text::AT + 16].copy_from_slice(&entry(1));
+    let image = Image::read(&invalid).unwrap();
+    assert!(!is_there(&image) && image.text(1) == Some("x"));
+    assert!(!(0..most).any(|_| is_there(&image)));
+    assert_eq!(image.text(1), None);
 }
 
 /// Ticks convert to the time that the process would have printed.
@@ -327,7 +350,7 @@ proptest! {
 pub(in crate::survive) fn repair(bytes: &mut [u8]) {
     for number in 0..2 {
         let at = table::AT + number * table::BYTES;
-        let image = Image { bytes, table: at };
+        let image = Image::at(bytes, at);
         let rings = image.size(at + table::RINGS).min(RINGS);
         let lanes = image.size(at + table::LANES).min(LANES);
         let sum = image.sum(rings, lanes);
