@@ -10,7 +10,7 @@ use tach_core::UnixTime;
 use tach_files::PrivateFolder;
 
 use super::at::{read_at, write_all_at};
-use super::image::{Image, Lane, Left, Unreadable, Write};
+use super::image::{Image, Lane, Left, OwnImage, Unreadable, Write};
 use super::layout::{MOST_BYTES, head, lane, write};
 use super::own::{self, Own, Use};
 use super::recovery;
@@ -234,6 +234,15 @@ impl Dead {
     pub(super) fn with_image<R>(&self, f: impl FnOnce(&Image<'_>) -> R) -> io::Result<R> {
         let bytes = read(&self.file)?;
         image(&bytes).map(|image| f(&image))
+    }
+
+    /// Reads the file's contents.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    pub(super) fn read(&self) -> io::Result<OwnImage> {
+        OwnImage::read(read(&self.file)?).map_err(|_| damaged())
     }
 
     /// Writes the events that the process was writing to files.

@@ -10,13 +10,15 @@ mod recording;
 mod waiting;
 
 use core::cell::Cell;
+use core::ops::Range;
+use std::borrow::Cow;
 use std::io;
 
 use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
 pub(super) use self::lanes::{Lane, Spool, Write};
-pub(super) use self::left::Left;
+pub(super) use self::left::{Left, Thread};
 use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, RINGS, VERSION, check, head, table};
 
 const WORD: usize = size_of::<u64>();
@@ -32,6 +34,37 @@ pub(super) struct Image<'a> {
     /// How many bytes of texts may still be looked up. After that, no number has a meaning, and
     /// records that name one count as damaged.
     lookups: Cell<usize>,
+}
+
+/// An image with its bytes.
+pub(super) struct OwnImage {
+    bytes: Vec<u8>,
+    table: usize,
+}
+
+/// A part of an image that outlives the borrow of its bytes.
+pub(super) enum Part {
+    Place(Range<usize>),
+    /// Bytes that do not lie in one piece in the file.
+    Copy(Vec<u8>),
+}
+
+impl OwnImage {
+    pub(super) fn read(bytes: Vec<u8>) -> Result<Self, Unreadable> {
+        let table = Image::read(&bytes)?.table;
+        Ok(Self { bytes, table })
+    }
+
+    pub(super) fn image(&self) -> Image<'_> {
+        Image::at(&self.bytes, self.table)
+    }
+
+    pub(super) fn part<'a>(&'a self, part: &'a Part) -> &'a [u8] {
+        match part {
+            Part::Place(at) => self.bytes.get(at.clone()).unwrap_or_default(),
+            Part::Copy(bytes) => bytes,
+        }
+    }
 }
 
 /// Why a file can't be read.
@@ -234,6 +267,17 @@ impl<'a> Image<'a> {
     /// Returns how many events of sinks are lost, since a later pipeline did not have these sinks.
     pub(super) fn unsettled(&self) -> u64 {
         self.word(head::UNSETTLED)
+    }
+
+    /// Returns a part of the bytes as one that needs no borrow.
+    pub(super) fn part(&self, part: Cow<'a, [u8]>) -> Part {
+        match part {
+            Cow::Borrowed(part) => {
+                let start = part.as_ptr().addr() - self.bytes.as_ptr().addr();
+                Part::Place(start..start + part.len())
+            }
+            Cow::Owned(bytes) => Part::Copy(bytes),
+        }
     }
 
     pub(super) const fn bytes(&self) -> &'a [u8] {

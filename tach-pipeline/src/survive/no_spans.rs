@@ -39,10 +39,6 @@ impl Recording {
         Self
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        true
-    }
-
     pub(super) fn len(&self) -> u64 {
         0
     }

@@ -1,21 +1,22 @@
 //! Passes on the records of processes that have ended.
 
 use core::mem;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
+use std::sync::Arc;
 
 use tach_core::UnixTime;
 
 use super::dead::counterparts;
 use super::dead::{Dead, Skipped};
-use super::image::{Image, Left};
+use super::image::{Image, Left, OwnImage, Part, Thread};
 use super::spans::{Assembly, Recording, SpanLeft};
 use super::store::Named;
 use crate::frame::{self, Foreign, Time};
 
-/// The most bytes of copies of one file's records: each of many records of a file that somebody has
-/// made up may name the longest texts.
+/// The most bytes of copies of one file's records, which contain the texts that the records name.
 const MOST_COPIED: usize = 1 << 30;
 
 /// The files whose records are to be passed on, the oldest first.
@@ -35,13 +36,22 @@ pub(crate) struct Recovery {
 }
 
 /// A file that is being passed on.
+///
+/// A record takes several times its room in the file as a copy, with the texts that it names. So a
+/// record is copied when its turn comes.
 struct Reading {
     dead: Dead,
+    /// The file's contents.
+    image: OwnImage,
+    /// What precedes the records.
     items: Vec<Item>,
+    records: Vec<RecordLeft>,
+    /// `None` after it was passed on. They follow the records.
+    spans: Vec<Option<SpanLeft>>,
     /// The process whose flight recorder had kept something.
     recorded: Option<u64>,
-    /// Where to stop for now, and the file's place among those that wait.
-    pause: Option<(usize, usize)>,
+    /// If the records wait, the file's place among those that wait.
+    pause: Option<usize>,
     /// How many items were passed on.
     taken: usize,
 }
@@ -50,10 +60,12 @@ enum Item {
     Report(Report),
     Doubtful(Doubtful),
     Events(Events),
-    /// A record as the process wrote it.
-    Record(Vec<u8>),
-    /// `None` after it was passed on.
-    Span(Option<SpanLeft>),
+}
+
+/// A record of an event as the process wrote it.
+struct RecordLeft {
+    part: Part,
+    thread: Thread,
 }
 
 /// The file of a process that has ended, of which nothing is left but what its flight recorder had
@@ -154,9 +166,7 @@ impl Recovery {
                 continue;
             }
             let reading = Reading::new(dead, &self.lanes).map_err(skipped)?;
-            let is_event = |item: &Item| !matches!(item, Item::Record(_) | Item::Span(_));
-            let first = reading.items.iter().take_while(|item| is_event(item)).count();
-            self.current = Some(Reading { pause: Some((first, at)), ..reading });
+            self.current = Some(Reading { pause: Some(at), ..reading });
         }
         if self.current.is_none() {
             let Some(dead) = self.waiting.pop_front() else { return Ok(None) };
@@ -184,7 +194,7 @@ impl Recovery {
         let name = dead.name().clone();
         let ended = dead.note_taken(taken);
         let ended = match (pause, recorded) {
-            (Some((_, at)), _) => {
+            (Some(at), _) => {
                 self.waiting.insert(at, dead);
                 ended
             }
@@ -211,49 +221,70 @@ impl Recovery {
 
 impl Reading {
     fn new(dead: Dead, to: &[Named]) -> io::Result<Self> {
-        let (items, recorded, taken) = dead.with_image(|image| {
-            let mut items = events(image, to);
-            let of = |item: &Item| match item {
-                Item::Events(Events { lane, ends, .. }) => (lane.is_some(), ends.len() as u64),
-                _ => (true, 0),
-            };
-            let unwritten = items.iter().map(of).filter(|of| of.0).map(|of| of.1).sum();
-            let homeless: u64 = items.iter().map(of).filter(|of| !of.0).map(|of| of.1).sum();
-            let Contents { mut report, records, spans, recording } = contents(image, 0);
-            let is_empty = recording.is_empty() && records.is_empty() && spans.is_empty();
-            let has_recorder = image.has_recorder() && !image.exits();
-            report.unwritten = unwritten;
-            report.dropped = report.dropped.saturating_add(homeless);
-            items.extend(records.into_iter().map(Item::Record));
-            items.extend(spans.into_iter().map(|span| Item::Span(Some(span))));
-            let Report { records, cut, spans, recorded, .. } = report;
-            if records + cut + spans + recorded + unwritten + homeless > 0 || image.all_lost() > 0 {
-                items.insert(0, Item::Report(report));
-            }
-            let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
-            // The recording counts as one more item.
-            let has_recording = has_recorder && !is_empty && taken <= items.len();
-            (items, has_recording.then(|| image.process()), taken)
-        })?;
-        Ok(Self { dead, items, recorded, taken, pause: None })
+        let own = dead.read()?;
+        let image = own.image();
+        let mut items = events(&image, to);
+        let of = |item: &Item| match item {
+            Item::Events(Events { lane, ends, .. }) => (lane.is_some(), ends.len() as u64),
+            _ => (true, 0),
+        };
+        let unwritten = items.iter().map(of).filter(|of| of.0).map(|of| of.1).sum();
+        let homeless: u64 = items.iter().map(of).filter(|of| !of.0).map(|of| of.1).sum();
+        let mut room = Room::default();
+        let recorded = Recording::new(&image, 0, &mut room.left, &mut room.cut).len();
+        let mut records = Vec::new();
+        let (mut report, spans) = left(&image, room, recorded, |record, thread, _| {
+            let (part, thread) = (image.part(record), Arc::clone(thread));
+            records.push(RecordLeft { part, thread });
+        });
+        let is_empty = recorded == 0 && records.is_empty() && spans.is_empty();
+        let has_recorder = image.has_recorder() && !image.exits();
+        report.unwritten = unwritten;
+        report.dropped = report.dropped.saturating_add(homeless);
+        let there = report.records + report.cut + report.spans + report.recorded;
+        if there + unwritten + homeless > 0 || image.all_lost() > 0 {
+            items.insert(0, Item::Report(report));
+        }
+        let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
+        // The recording counts as one more item.
+        let all = items.len() + records.len() + spans.len();
+        let recorded = (has_recorder && !is_empty && taken <= all).then(|| image.process());
+        let spans = spans.into_iter().map(Some).collect();
+        Ok(Self { dead, image: own, items, records, spans, recorded, taken, pause: None })
     }
 
     fn next(&mut self) -> Next {
-        if self.pause.is_some_and(|(at, _)| self.taken >= at) {
-            return Next::End;
-        }
-        let Some(item) = self.items.get_mut(self.taken) else { return Next::End };
-        self.taken += 1;
-        match item {
-            Item::Report(report) => Next::Report(report.clone()),
-            Item::Doubtful(doubtful) => Next::Doubtful(doubtful.clone()),
-            Item::Events(events) => Next::Events(mem::take(events)),
-            Item::Record(record) => {
-                let record = mem::take(record);
-                let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
-                Next::Record(record, time)
+        let Self { image, items, records, spans, .. } = self;
+        let at = self.taken;
+        let next = if let Some(item) = items.get_mut(at) {
+            match item {
+                Item::Report(report) => Next::Report(report.clone()),
+                Item::Doubtful(doubtful) => Next::Doubtful(doubtful.clone()),
+                Item::Events(events) => Next::Events(mem::take(events)),
             }
-            Item::Span(span) => span.take().map_or(Next::End, Next::Span),
+        } else if self.pause.is_some() {
+            return Next::End;
+        } else if let Some(record) = records.get(at - items.len()) {
+            let record = record.copy(image);
+            let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
+            Next::Record(record, time)
+        } else if let Some(span) = spans.get_mut(at - items.len() - records.len()) {
+            span.take().map_or(Next::End, Next::Span)
+        } else {
+            return Next::End;
+        };
+        self.taken += 1;
+        next
+    }
+}
+
+impl RecordLeft {
+    fn copy(&self, of: &OwnImage) -> Vec<u8> {
+        let (image, record) = (of.image(), of.part(&self.part));
+        match frame::foreign(record, &image, image.process(), &self.thread) {
+            Foreign::Event(copy) => copy,
+            // The first copy was an event.
+            Foreign::Part(_) | Foreign::Invalid => Vec::new(),
         }
     }
 }
@@ -268,7 +299,7 @@ impl RecordingFile {
     pub(crate) fn read(&self) -> io::Result<Recording> {
         self.dead.with_image(|image| {
             let Contents { records, spans, recording, .. } = contents(image, 0);
-            recording.with(&records, &spans)
+            recording.with(records, spans)
         })
     }
 
@@ -342,40 +373,65 @@ pub(super) struct Contents {
     pub(super) recording: Recording,
 }
 
+/// The room for copies, and how many parts of the file are damaged.
+struct Room {
+    left: usize,
+    cut: u64,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { left: MOST_COPIED, cut: 0 }
+    }
+}
+
 /// Reads what a process has left, without what its flight recorder had written before the byte
 /// `recorded_from` of all.
 pub(super) fn contents(image: &Image<'_>, recorded_from: u64) -> Contents {
-    let Left { records, mut cut } = image.left();
-    let mut copies = Vec::with_capacity(records.len());
-    let mut last = None;
-    let mut room = MOST_COPIED;
-    let mut spans = Assembly::new(image, &mut room);
-    let recording = Recording::new(image, recorded_from, &mut room, &mut cut);
-    for (time, record, thread) in records {
+    let mut room = Room::default();
+    let recording = Recording::new(image, recorded_from, &mut room.left, &mut room.cut);
+    let mut records = Vec::new();
+    let (report, spans) = left(image, room, recording.len(), |_, _, copy| records.push(copy));
+    Contents { report, records, spans, recording }
+}
+
+/// Reads the records and the spans. Calls `each` with each event: its bytes in the file, its thread
+/// and a copy. The recorder had kept `recorded` events and spans.
+fn left<'a>(
+    image: &Image<'a>,
+    mut room: Room,
+    recorded: u64,
+    mut each: impl FnMut(Cow<'a, [u8]>, &Thread, Vec<u8>),
+) -> (Report, Vec<SpanLeft>) {
+    let Left { records: all, mut cut } = image.left();
+    let (mut records, mut last) = (0, None);
+    let mut spans = Assembly::new(image, &mut room.left);
+    for (time, record, thread) in all {
         match frame::foreign(&record, image, image.process(), &thread) {
-            Foreign::Event(record) if record.len() <= room => {
-                room -= record.len();
+            Foreign::Event(copy) if copy.len() <= room.left => {
+                room.left -= copy.len();
+                records += 1;
                 last = Some(time);
-                spans.record(&record, thread.0);
-                copies.push(record);
+                spans.record(&copy, thread.0);
+                each(record, &thread, copy);
             }
-            Foreign::Part(record) if record.len() <= room => {
-                room -= record.len();
-                spans.record(&record, thread.0);
+            Foreign::Part(copy) if copy.len() <= room.left => {
+                room.left -= copy.len();
+                spans.record(&copy, thread.0);
             }
             Foreign::Event(_) | Foreign::Part(_) | Foreign::Invalid => cut += 1,
         }
     }
-    cut += spans.cut;
+    cut += spans.cut + room.cut;
     let spans = spans.finish(image.exits());
     let report = Report {
         process: image.process(),
         program: image.program().to_owned(),
         last,
-        records: copies.len() as u64,
+        records,
         unwritten: 0,
         spans: spans.len() as u64,
-        recorded: recording.len(),
+        recorded,
         spans_outside: image.spans_outside(),
         cut,
         dropped: [image.dropped(), image.lost(), image.unsettled()]
@@ -386,5 +442,8 @@ pub(super) fn contents(image: &Image<'_>, recorded_from: u64) -> Contents {
         outside: image.outside(),
         repeats: image.repeats(),
     };
-    Contents { report, records: copies, spans, recording }
+    (report, spans)
 }
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -68,21 +68,17 @@ impl Recording {
         recording
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.spans.is_empty()
-    }
-
     /// Returns how many events and spans it has.
     pub(super) fn len(&self) -> u64 {
         (self.events.len() + self.spans.len()) as u64
     }
 
     /// Adds the events and the spans that the recorder had not got yet, or that were open.
-    pub(super) fn with(mut self, events: &[Vec<u8>], spans: &[SpanLeft]) -> Self {
+    pub(super) fn with(mut self, events: Vec<Vec<u8>>, spans: Vec<SpanLeft>) -> Self {
         let id = |span: &SpanLeft| span.span(&[]).context.span;
         let known: HashSet<_> = self.spans.iter().map(id).collect();
-        self.spans.extend(spans.iter().filter(|span| !known.contains(&id(span))).cloned());
-        self.events.extend(events.iter().map(|copy| (time(copy), copy.clone())));
+        self.spans.extend(spans.into_iter().filter(|span| !known.contains(&id(span))));
+        self.events.extend(events.into_iter().map(|copy| (time(&copy), copy)));
         let ends = self.spans.iter().map(|span| span.span(&[]).end);
         let last = ends.chain(self.events.iter().map(|(time, _)| *time)).max();
         self.last = self.last.max(last.unwrap_or(self.last));

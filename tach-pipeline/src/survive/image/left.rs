@@ -1,7 +1,7 @@
 //! Reads the records that were not passed on.
 
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tach_core::UnixTime;
 use tach_core::adapter::utf8;
@@ -12,7 +12,7 @@ use crate::queue::OVERHEAD;
 use crate::survive::layout::{FIXED, PAGE, RINGS, head, ring, table};
 
 /// The number and the name of a thread.
-type Thread = Rc<(u64, String)>;
+pub(in crate::survive) type Thread = Arc<(u64, String)>;
 
 /// The records of a file that no sink has.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl<'a> Image<'a> {
                 Some(words) if words.is_empty() => {}
                 Some(words) if words.len() <= room => {
                     room -= words.len();
-                    rings.push((order, words, Rc::new(self.thread(entry))));
+                    rings.push((order, words, Arc::new(self.thread(entry))));
                 }
                 _ => left.cut += 1,
             }
@@ -53,7 +53,7 @@ impl<'a> Image<'a> {
             let mut add = |record: Cow<'a, [u8]>| match frame::foreign_time(&record, self) {
                 Some(time) if !frame::is_reference(&record) => {
                     latest = latest.max(time);
-                    left.records.push((latest, record, Rc::clone(&thread)));
+                    left.records.push((latest, record, Arc::clone(&thread)));
                 }
                 _ => left.cut += 1,
             };

@@ -27,7 +27,7 @@ fn events<'a>(bytes: &'a [u8], ends: &'a [usize]) -> Events<'a> {
 }
 
 /// Returns the contents of the only file in a folder.
-fn contents(path: &std::path::Path) -> Vec<u8> {
+pub(in crate::survive) fn contents(path: &std::path::Path) -> Vec<u8> {
     let mut files = fs::read_dir(path).unwrap();
     fs::read(files.next().unwrap().unwrap().path()).unwrap()
 }
