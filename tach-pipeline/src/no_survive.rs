@@ -5,6 +5,7 @@ use std::sync::Arc;
 use memmap2::MmapRaw;
 
 use crate::frame::places::StaticPlace;
+use crate::sync::Switch;
 
 pub(crate) enum Store {}
 
@@ -23,16 +24,20 @@ pub(crate) enum Kept {
     Busy,
 }
 
-pub(crate) fn keep_text(_: u32, _: &str) -> Kept {
+pub(crate) fn keep_text(_: u32, _: &str, _: &Switch) -> Kept {
     Kept::Yes
 }
 
-pub(crate) fn keep_place(_: u32, _: StaticPlace) -> Kept {
+pub(crate) fn keep_place(_: u32, _: StaticPlace, _: &Switch) -> Kept {
     Kept::Yes
 }
 
 #[cfg(feature = "tracing")]
-pub(crate) fn keep_callsite(_: u32, _: &'static tracing_core::Metadata<'static>) -> Kept {
+pub(crate) fn keep_callsite(
+    _: u32,
+    _: &'static tracing_core::Metadata<'static>,
+    _: &Switch,
+) -> Kept {
     Kept::Yes
 }
 

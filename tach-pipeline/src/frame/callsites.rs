@@ -111,11 +111,13 @@ impl Callsites {
 /// Creates the table of numbers.
 pub(super) fn set_up() {
     CALLSITES.get_or_init(|| {
-        Numbers::new(MOST, |number, Callsite(metadata)| survive::keep_callsite(number, metadata))
+        Numbers::new(MOST, |number, Callsite(metadata), is_known| {
+            survive::keep_callsite(number, metadata, is_known)
+        })
     });
 }
 
-/// Calls `f` with each callsite and its number.
+/// Calls `f` with each callsite whose number a thread may know, and the number.
 #[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
 pub(crate) fn each_callsite(mut f: impl FnMut(u32, &'static Metadata<'static>)) {
     if let Some(callsites) = CALLSITES.get() {

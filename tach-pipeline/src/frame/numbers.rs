@@ -8,6 +8,7 @@ use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
 use crate::survive::Kept;
+use crate::sync::Switch;
 
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
@@ -36,16 +37,23 @@ pub(crate) trait Numbered: Copy + Eq + Hash + 'static {
 /// The table of values with numbers. The number of a value is the index of its entry, which never
 /// changes.
 pub(crate) struct Numbers<T> {
-    entries: Box<[OnceLock<T>]>,
+    entries: Box<[Entry<T>]>,
     /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
     /// that holds it may not exist.
     taking: Mutex<()>,
     keep: Keep<T>,
 }
 
+struct Entry<T> {
+    value: OnceLock<T>,
+    /// Whether a thread may know the number. A value has an entry, but no number, if a file had no
+    /// room for it.
+    is_known: Switch,
+}
+
 /// Writes a value to the files of pipelines that survive the process, before a record has its
-/// number.
-type Keep<T> = fn(u32, T) -> Kept;
+/// number. If they have it, switches the value's `is_known` on, before another file is added.
+type Keep<T> = fn(u32, T, &Switch) -> Kept;
 
 /// Why a value has no number.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,16 +67,17 @@ pub(super) enum Unnumbered {
 impl<T: Numbered> Numbers<T> {
     /// Returns a table for `most` values, whose numbers `keep` gets.
     pub(super) fn new(most: usize, keep: Keep<T>) -> Self {
-        let entries = (0..most).map(|_| OnceLock::new()).collect();
+        let entry = |_| Entry { value: OnceLock::new(), is_known: Switch::default() };
+        let entries = (0..most).map(entry).collect();
         Self { entries, taking: Mutex::new(()), keep }
     }
 
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<T> {
-        self.entries.get(usize::try_from(number).ok()?)?.get().copied()
+        self.entries.get(usize::try_from(number).ok()?)?.value.get().copied()
     }
 
-    /// Calls `f` with each value and its number.
+    /// Calls `f` with each value whose number a thread may know.
     #[cfg(all(
         feature = "survive",
         any(target_os = "linux", windows),
@@ -76,7 +85,7 @@ impl<T: Numbered> Numbers<T> {
     ))]
     pub(super) fn each(&self, mut f: impl FnMut(u32, T)) {
         for (number, entry) in (0..).zip(&self.entries) {
-            if let Some(value) = entry.get() {
+            if let Some(value) = entry.value.get().filter(|_| entry.is_known.is_on()) {
                 f(number, *value);
             }
         }
@@ -91,18 +100,19 @@ impl<T: Numbered> Numbers<T> {
         for next in 0..TRIED as u64 {
             let at = first.wrapping_add(next) % self.entries.len() as u64;
             let at = usize::try_from(at).map_err(|_| Unnumbered::Full)?;
-            let mut there = self.entries[at].get();
+            let entry = &self.entries[at];
+            let mut there = entry.value.get();
             if there.is_none() {
                 // Another thread may take the entry before the lock is held. Then its value stays
                 // there.
                 if taking.is_none() {
                     taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
                 }
-                there = Some(self.entries[at].get_or_init(|| value));
+                there = Some(entry.value.get_or_init(|| value));
             }
             if there == Some(&value) {
                 let number = u32::try_from(at).map_err(|_| Unnumbered::Full)?;
-                return match (self.keep)(number, value) {
+                return match (self.keep)(number, value, &entry.is_known) {
                     Kept::Yes => Ok(number),
                     Kept::Full => Err(Unnumbered::Full),
                     Kept::Busy => Err(Unnumbered::Busy),

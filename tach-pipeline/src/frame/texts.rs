@@ -35,7 +35,7 @@ pub(super) fn numbers() -> Option<&'static Numbers<&'static str>> {
     TEXTS.get()
 }
 
-/// Calls `f` with each text and its number.
+/// Calls `f` with each text whose number a thread may know, and the number.
 #[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
 pub(crate) fn each(f: impl FnMut(u32, &'static str)) {
     if let Some(texts) = numbers() {

@@ -58,7 +58,7 @@ pub(super) fn path(file: &File) -> PathBuf {
 /// Returns whether the process runs this test alone. Otherwise, runs it in such a process, and
 /// asserts that it passes: here, all texts of the other tests would be stored into each file, and
 /// each of these stores would be one more moment to die.
-fn is_alone<F: Fn()>(_test: F) -> bool {
+pub(super) fn is_alone<F: Fn()>(_test: F) -> bool {
     const CHILD: &str = "TACH_DEATHS_ALONE";
     if env::var_os(CHILD).is_some() {
         return true;

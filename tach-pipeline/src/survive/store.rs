@@ -174,7 +174,10 @@ impl Store {
         // Before this word is stored, the file is empty for others.
         store.fixed.publish(head::MAGIC, MAGIC);
         if !texts::register(&store) {
-            return Err(io::Error::other("the program's static texts need more than 192 KiB"));
+            return Err(io::Error::other(
+                "the static texts that another pipeline has logged need more than 192 KiB; build \
+                 this pipeline before that one logs",
+            ));
         }
         Ok(store)
     }

@@ -8,14 +8,15 @@ use super::per_process::PerProcess;
 use super::store::Store;
 use crate::frame::places::{self, StaticPlace};
 use crate::frame::texts;
-use crate::sync::Lock;
+use crate::sync::{Lock, Switch};
 
 /// Those of this process: in a forked child, the stores of the parent have neither room nor
 /// readers.
 static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
 
-/// Adds a store, and writes the texts that have numbers already. Returns `false` if the store has
-/// no room for them.
+/// Adds a store, and writes the texts whose numbers threads may know already. Returns `false` if the
+/// store has no room for them. Texts for which an earlier store had no room are not among them:
+/// records contain these texts themselves.
 pub(super) fn register(store: &Arc<Store>) -> bool {
     let all = STORES.get();
     let mut stores = all.value.lock();
@@ -45,13 +46,13 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
 }
 
 /// Writes a text to all files, before a record has its number.
-pub(crate) fn keep_text(number: u32, text: &str) -> Kept {
-    keep(|store| store.keep_text(number, text))
+pub(crate) fn keep_text(number: u32, text: &str, is_known: &Switch) -> Kept {
+    keep(is_known, |store| store.keep_text(number, text))
 }
 
 /// Writes a place to all files, before a record has its number.
-pub(crate) fn keep_place(number: u32, place: StaticPlace) -> Kept {
-    keep(|store| store.keep_place(number, place))
+pub(crate) fn keep_place(number: u32, place: StaticPlace, is_known: &Switch) -> Kept {
+    keep(is_known, |store| store.keep_place(number, place))
 }
 
 /// Writes a callsite to all files, before a record has its number.
@@ -59,11 +60,12 @@ pub(crate) fn keep_place(number: u32, place: StaticPlace) -> Kept {
 pub(crate) fn keep_callsite(
     number: u32,
     callsite: &'static tracing_core::Metadata<'static>,
+    is_known: &Switch,
 ) -> Kept {
-    keep(|store| store.keep_callsite(number, callsite))
+    keep(is_known, |store| store.keep_callsite(number, callsite))
 }
 
-fn keep(keep: impl Fn(&Store) -> Option<bool>) -> Kept {
+fn keep(is_known: &Switch, keep: impl Fn(&Store) -> Option<bool>) -> Kept {
     let stores = STORES.get();
     // A call waits for no other thread.
     let Some(stores) = stores.value.try_lock() else { return Kept::Busy };
@@ -74,6 +76,10 @@ fn keep(keep: impl Fn(&Store) -> Option<bool>) -> Kept {
             Some(false) => kept = Kept::Full,
             None => return Kept::Busy,
         }
+    }
+    if kept == Kept::Yes {
+        // Under the lock: a store that is added next gets the text.
+        is_known.on();
     }
     kept
 }

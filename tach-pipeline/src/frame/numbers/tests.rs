@@ -9,7 +9,7 @@ const TEXTS_BITS: u32 = <&str as Numbered>::MOST_BITS;
 
 /// Returns a table whose numbers no file keeps: those of other tests have the process' tables.
 fn table<T: Numbered>(most: usize) -> Numbers<T> {
-    Numbers::new(most, |_, _| Kept::Yes)
+    Numbers::new(most, |_, _, _| Kept::Yes)
 }
 
 /// Calls `f` until it returns a value: another test may be taking a number just then.
@@ -153,9 +153,9 @@ fn threads_give_the_same_numbers() {
                 scope.spawn(move || number_all(thread * TEXTS / 4));
             }
         });
-        let given = texts.entries.iter().filter_map(OnceLock::get);
+        let given = texts.entries.iter().filter_map(|entry| entry.value.get());
         assert_eq!(given.copied().collect::<HashSet<_>>().len(), TEXTS);
-        assert_eq!(texts.entries.iter().filter(|entry| entry.get().is_some()).count(), TEXTS);
+        assert_eq!(texts.entries.iter().filter(|entry| entry.value.get().is_some()).count(), TEXTS);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
 use crate::stats::Counts;
+use crate::survive::deaths::is_alone;
 use crate::survive::layout::{HEAP, HEAP_AT, PAGE, text};
 use crate::survive::store::{Events, Progress, Store};
 
@@ -278,6 +279,42 @@ fn a_new_thread_waits_for_a_ring() {
     let _queue = drops.new_queue();
     assert_eq!(outside(), 1);
     fs::remove_dir_all(path).unwrap();
+}
+
+/// The first pipeline went on when its file was full, so the next one can be built.
+#[test]
+fn a_second_file_has_the_texts_that_had_room_in_the_first() {
+    if !is_alone(a_second_file_has_the_texts_that_had_room_in_the_first) {
+        return;
+    }
+    frame::set_up();
+    let (first, first_path) = Store::of_test("texts-first");
+    let write = || {
+        let mut scratch = Scratch::new();
+        for number in 0..200 {
+            let target = format!("{number}{}", "x".repeat(2_000)).leak();
+            let (time, level) = (Time::Unix(UnixTime::EPOCH), Level::of(log::Level::Info));
+            Writer::begin(&mut scratch, time, level, MaybeStatic::Static(target)).end();
+        }
+    };
+    write();
+    let (second, second_path) = Store::of_test("texts-second");
+    let [one, other] = [&first_path, &second_path].map(|path| contents(path));
+    let [one, other] = [&one, &other].map(|bytes| Image::read(bytes).unwrap());
+    let all = (0..4096).filter_map(|number| Some((number, one.text(number)?)));
+    let all: Vec<_> = all.collect();
+    assert!((90..110).contains(&all.len()), "{}", all.len());
+    assert!(all.iter().all(|(number, text)| other.text(*number) == Some(text)));
+    // A thread that begins later gets no number that a file lacks.
+    drop(first);
+    write();
+    let other = contents(&second_path);
+    let other = Image::read(&other).unwrap();
+    frame::texts::each(|number, text| assert_eq!(other.text(number), Some(text)));
+    drop(second);
+    for path in [first_path, second_path] {
+        fs::remove_dir_all(path).unwrap();
+    }
 }
 
 /// What is lost with the process counts until the receiver takes it, or the file has room.
