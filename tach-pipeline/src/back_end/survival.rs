@@ -11,6 +11,7 @@ use super::selection::{Selected, Selection};
 use super::spans::{Kept, Spans};
 use crate::frame::Frame;
 use crate::incident::Incident;
+use crate::queue::WhenFull;
 use crate::report;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
@@ -29,12 +30,13 @@ pub(crate) struct Survival {
     kept: Option<Kept>,
     /// Since when events find no room in the file.
     behind: Option<Instant>,
+    when_full: WhenFull,
 }
 
 impl Survival {
-    pub(crate) fn new(store: Option<Arc<Store>>, recovery: Recovery) -> Self {
+    pub(crate) fn new(store: Option<Arc<Store>>, recovery: Recovery, when_full: WhenFull) -> Self {
         let kept = store.as_ref().map(Kept::new);
-        Self { store, recovery, progress: Progress::default(), kept, behind: None }
+        Self { store, recovery, progress: Progress::default(), kept, behind: None, when_full }
     }
 
     /// Returns the file.
@@ -75,7 +77,7 @@ impl Survival {
         spans: &mut Spans,
         sinks: &mut Sinks,
     ) -> bool {
-        let Self { store: Some(store), recovery, progress, kept, behind } = self else {
+        let Self { store: Some(store), recovery, progress, kept, behind, .. } = self else {
             return true;
         };
         progress.reported = sinks.reported_drops();
@@ -109,8 +111,8 @@ impl Survival {
         !self.recovery.is_empty()
     }
 
-    /// Passes on the records of processes that have ended. If a sink fails or has no room, a later
-    /// call goes on.
+    /// Passes on the records of processes that have ended. If a sink fails or has no room, or the
+    /// pipeline's own queues need their turn, a later call goes on.
     pub(super) fn recover(
         &mut self,
         selection: &mut Selection,
@@ -138,7 +140,7 @@ impl Survival {
                     if let Some(record) = Frame::read(&report::recovered(&report, now)) {
                         sinks.record(&record, now);
                     }
-                    if !self.write(selection, spans, sinks) {
+                    if !self.write(selection, shared, spans, sinks) {
                         return;
                     }
                 }
@@ -148,13 +150,13 @@ impl Survival {
                         sinks.record(&record, now);
                     }
                     // The record precedes the events in the sink.
-                    if !self.write(selection, spans, sinks) {
+                    if !self.write(selection, shared, spans, sinks) {
                         return;
                     }
                 }
                 Ok(Some(Next::Events(events))) => {
                     sinks.add_events(events, shared.now());
-                    if !self.write(selection, spans, sinks) {
+                    if !self.write(selection, shared, spans, sinks) {
                         return;
                     }
                 }
@@ -170,7 +172,7 @@ impl Survival {
                 }
                 Ok(Some(Next::Span(span))) => spans.recovered(&span, selection.redacted(), sinks),
                 Ok(Some(Next::End)) => {
-                    if !self.write(selection, spans, sinks) {
+                    if !self.write(selection, shared, spans, sinks) {
                         return;
                     }
                     if let Err(skipped) = self.recovery.end() {
@@ -179,20 +181,33 @@ impl Survival {
                 }
                 Err(skipped) => stays(sinks, &skipped),
             }
-            if sinks.is_full() && !self.write(selection, spans, sinks) {
+            if sinks.is_full() && !self.write(selection, shared, spans, sinks) {
                 return;
             }
         }
     }
 
-    /// Writes what was passed on. Returns whether all of it is written and counts.
-    fn write(&mut self, selection: &Selection, spans: &mut Spans, sinks: &mut Sinks) -> bool {
+    /// Writes what was passed on. Returns whether all of it is written and counts, and more may be
+    /// passed on at once.
+    fn write(
+        &mut self,
+        selection: &Selection,
+        shared: &Shared,
+        spans: &mut Spans,
+        sinks: &mut Sinks,
+    ) -> bool {
         let counts = self.commit_progress(selection, spans, sinks);
         sinks.write(false);
         let is_written = sinks.is_written(self.store.is_some());
         let is_safe = is_written && (counts || self.commit_progress(selection, spans, sinks));
         // Without a file of its own, a pipeline that is killed now writes these records again.
-        is_safe && sinks.have_room() && (self.store.is_some() || self.recovery.pause().is_ok())
+        let may_go_on = sinks.have_room() && !self.would_drop(shared);
+        is_safe && may_go_on && (self.store.is_some() || self.recovery.pause().is_ok())
+    }
+
+    /// Returns whether records of this process would soon be dropped, since nobody reads its queues.
+    fn would_drop(&self, shared: &Shared) -> bool {
+        self.when_full != WhenFull::Block && shared.channel.progress.pressure.is_on()
     }
 
     /// Removes the file, if everything `is_written`.

@@ -168,7 +168,7 @@ impl Builder {
         }
         frame::set_up();
         barrier::set_up();
-        let survival = self.survival.open(&mut opened, &mut reporter)?;
+        let survival = self.survival.open(&mut opened, self.when_full, &mut reporter)?;
         let store = survival.as_ref().and_then(Survival::store);
         let filters =
             Filters::new(levels, kept, opened.levels().chain(self.spans.recorded()).collect());

@@ -6,6 +6,7 @@
 
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod dumps;
+mod pressure;
 #[cfg(feature = "tracing")]
 mod recording;
 #[cfg(all(feature = "otlp", feature = "tracing"))]

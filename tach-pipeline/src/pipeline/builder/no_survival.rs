@@ -9,6 +9,7 @@ use crate::back_end::survival::Survival;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::incident::Reporter;
+use crate::queue::WhenFull;
 use crate::sink::all::Opened;
 
 #[derive(Debug, Default)]
@@ -17,7 +18,12 @@ pub(super) struct Options {}
 impl Options {
     pub(super) fn check(&self, _: &mut Opened, _: &mut Faults) {}
 
-    pub(super) fn open(&self, _: &mut Opened, _: &mut Reporter) -> Result<Option<Survival>, Error> {
+    pub(super) fn open(
+        &self,
+        _: &mut Opened,
+        _: WhenFull,
+        _: &mut Reporter,
+    ) -> Result<Option<Survival>, Error> {
         Ok(None)
     }
 }

@@ -7,6 +7,7 @@ use crate::back_end::survival::Survival;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::incident::{Incident, Reporter};
+use crate::queue::WhenFull;
 use crate::sink::all::Opened;
 use crate::survive::{self, Skipped};
 
@@ -31,6 +32,7 @@ impl Options {
     pub(super) fn open(
         &self,
         opened: &mut Opened,
+        when_full: WhenFull,
         reporter: &mut Reporter,
     ) -> Result<Option<Survival>, Error> {
         let Some(folder) = &self.folder else { return Ok(None) };
@@ -43,7 +45,7 @@ impl Options {
         if let Err(error) = &opened.store {
             reporter.report(&Incident::NotKept { folder, error });
         }
-        Ok(Some(Survival::new(opened.store.ok(), opened.recovery)))
+        Ok(Some(Survival::new(opened.store.ok(), opened.recovery, when_full)))
     }
 }
 
@@ -107,8 +109,8 @@ impl Builder {
     ///   `dropped`. Sinks are the same if their [names](crate::SinkStats::name) are, such as their
     ///   paths. A file takes over from a file with another path, if neither has a counterpart.
     /// - Half of an event in a pipe or a stream: it stays, and the whole event comes later.
-    /// - The order between processes, if a sink fails or has no room at the start: then own records may
-    ///   precede the recovered ones.
+    /// - The order between processes, if a sink fails or has no room at the start, or a queue that
+    ///   drops what finds no room is half full: then own records may precede the recovered ones.
     /// - The count of repeated records that is not written yet: the report has it.
     /// - The durations of spans.
     /// - Of the flight recorder, more than the last 16 MiB, or less if the file has no room.

@@ -1,0 +1,94 @@
+//! The next process logs while it recovers much.
+
+use core::time::Duration;
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use log::{Level, Log as _, Record};
+
+use super::{Counts, Scene, Snapshot};
+use crate::{Builder, Guard, Pipeline, Sink, WhenFull};
+
+const LONG: Duration = Duration::from_secs(60);
+const RECOVERED: usize = 2_000;
+const OWN: usize = 30;
+
+/// Each write is received, and waits for an answer. Without a receiver, no write waits.
+struct Slow {
+    write: Sender<Vec<u8>>,
+    answer: Receiver<()>,
+}
+
+impl io::Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.write.send(bytes.to_owned()).is_ok() {
+            let _gone = self.answer.recv();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn builder(scene: &Scene) -> (Builder, Receiver<Vec<u8>>, Sender<()>) {
+    let ((write, written), (go_on, answer)) = (mpsc::channel(), mpsc::channel());
+    let sink = Sink::writer("slow", Slow { write, answer });
+    (Pipeline::builder().sink(sink).survive(scene.files()), written, go_on)
+}
+
+fn log(pipeline: &Guard, text: &str, number: usize) {
+    let padding = "x".repeat(1_000);
+    let args = format_args!("{text} {number} {padding}");
+    pipeline.log(&Record::builder().level(Level::Info).target("app").args(args).build());
+}
+
+/// Returns what a process leaves whose sink stalled.
+fn death() -> Snapshot {
+    let scene = Scene::new();
+    let left = thread::scope(|scope| {
+        let process = scope.spawn(|| {
+            let (builder, written, go_on) = builder(&scene);
+            let pipeline = builder.queue_bytes(32 << 20).build().unwrap();
+            (0..RECOVERED).for_each(|number| log(&pipeline, "recovered", number));
+            written.recv_timeout(LONG).unwrap();
+            let left = scene.snapshot(&Counts::default());
+            drop((written, go_on));
+            left
+        });
+        process.join().unwrap()
+    });
+    scene.wait();
+    left
+}
+
+/// The only sink of a pipeline always has room, so a recovery of minutes would go through at once.
+#[test]
+fn a_recovery_lets_the_queues_have_their_turn_before_they_drop() {
+    let scene = Scene::after(&death());
+    let is_before = thread::scope(|scope| {
+        let process = scope.spawn(|| {
+            let (builder, written, go_on) = builder(&scene);
+            let builder = builder.queue_bytes(64 * 1024).when_full(WhenFull::DropNewest);
+            let pipeline = builder.build().unwrap();
+            let text = || String::from_utf8(written.recv_timeout(LONG).unwrap()).unwrap();
+            let mut all = vec![text()];
+            // More than half of the queue, and not all of it.
+            (0..OWN).for_each(|number| log(&pipeline, "own", number));
+            go_on.send(()).unwrap();
+            let last = format!("recovered {} ", RECOVERED - 1);
+            while !all.iter().any(|text| text.contains("own 0 ")) {
+                all.push(text());
+                go_on.send(()).unwrap();
+            }
+            let is_before = !all.iter().any(|text| text.contains(&last));
+            drop((written, go_on));
+            is_before
+        });
+        process.join().unwrap()
+    });
+    scene.wait();
+    assert!(is_before, "the own records came behind all others");
+}
