@@ -16,7 +16,7 @@ use crate::stats::Dropped;
     any(target_os = "linux", windows),
     target_pointer_width = "64"
 ))]
-use crate::survive::{Doubtful, Report};
+use crate::survive::{Doubtful, Homeless, Report};
 
 /// Returns a record that reports how many records were dropped.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
@@ -117,6 +117,22 @@ pub(crate) fn doubtful(doubtful: &Doubtful, now: UnixTime) -> Vec<u8> {
     let mut scratch = Scratch::new();
     let mut record = begin(&mut scratch, Level::WARN, now);
     record.message(format_args!("the next {count} events of {sink} may be there already"));
+    record.field(MaybeStatic::Static("recovered_pid"), Value::U64(*process));
+    record.field(MaybeStatic::Static("sink"), Value::Str(sink));
+    record.field(MaybeStatic::Static("count"), Value::U64(*count));
+    record.end();
+    scratch.written().to_owned()
+}
+
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+/// Returns a record that says how many events of a sink are lost, since the pipeline lacks it.
+pub(crate) fn homeless(homeless: &Homeless, now: UnixTime) -> Vec<u8> {
+    let Homeless { process, sink, count } = homeless;
+    let mut scratch = Scratch::new();
+    let mut record = begin(&mut scratch, Level::WARN, now);
+    record.message(format_args!(
+        "the last {count} events of {sink} are lost, since this pipeline has no such sink"
+    ));
     record.field(MaybeStatic::Static("recovered_pid"), Value::U64(*process));
     record.field(MaybeStatic::Static("sink"), Value::Str(sink));
     record.field(MaybeStatic::Static("count"), Value::U64(*count));

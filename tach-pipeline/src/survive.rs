@@ -44,7 +44,7 @@ use tach_files::PrivateFolder;
 pub(crate) use self::dead::{Receiving, Skipped};
 pub(crate) use self::layout::LANES;
 pub(crate) use self::recovery::{
-    Doubtful, Events as Unwritten, Next, RecordingFile, Recovery, Report,
+    Doubtful, Events as Unwritten, Homeless, Next, RecordingFile, Recovery, Report,
 };
 pub(crate) use self::settle::{Receiver, Written, part_of};
 #[cfg(feature = "tracing")]

@@ -154,6 +154,16 @@ impl Survival {
                         return;
                     }
                 }
+                Ok(Some(Next::Homeless(homeless))) => {
+                    let now = shared.now();
+                    let record = homeless.map(|it| report::homeless(&it, now));
+                    if let Some(record) = record.as_deref().and_then(Frame::read) {
+                        sinks.record(&record, now);
+                    }
+                    if !self.write(selection, shared, spans, sinks) {
+                        return;
+                    }
+                }
                 Ok(Some(Next::Events(events))) => {
                     sinks.add_events(events, shared.now());
                     if !self.write(selection, shared, spans, sinks) {

@@ -6,11 +6,11 @@
 
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod dumps;
-mod pressure;
 #[cfg(feature = "tracing")]
 mod recording;
 #[cfg(all(feature = "otlp", feature = "tracing"))]
 mod spans;
+mod stalled;
 
 use core::any::type_name;
 use core::mem::ManuallyDrop;

@@ -54,12 +54,15 @@ struct Reading {
     pause: Option<usize>,
     /// How many items were passed on.
     taken: usize,
+    /// Whether an earlier process has passed the report on, which had other sinks.
+    is_reported: bool,
 }
 
 enum Item {
     Report(Report),
     Doubtful(Doubtful),
     Events(Events),
+    Homeless(Homeless),
 }
 
 /// A record of an event as the process wrote it.
@@ -118,11 +121,19 @@ pub(crate) struct Doubtful {
     pub(crate) count: u64,
 }
 
+/// Events of a sink that the pipeline does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Homeless {
+    pub(crate) process: u64,
+    pub(crate) sink: String,
+    pub(crate) count: u64,
+}
+
 /// Events in the format of a sink.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// The sink's number. `None` if the pipeline has no such sink.
-    pub(crate) lane: Option<usize>,
+    /// The sink's number.
+    pub(crate) lane: usize,
     pub(crate) bytes: Vec<u8>,
     /// Where each event ends.
     pub(crate) ends: Vec<usize>,
@@ -133,6 +144,8 @@ pub(crate) enum Next {
     Report(Report),
     Doubtful(Doubtful),
     Events(Events),
+    /// They are lost. `None` if the report counts them.
+    Homeless(Option<Homeless>),
     Record(Vec<u8>, UnixTime),
     Span(SpanLeft),
     /// All items of a file were passed on, or all before its records. They must count before the
@@ -225,11 +238,12 @@ impl Reading {
         let image = own.image();
         let mut items = events(&image, to);
         let of = |item: &Item| match item {
-            Item::Events(Events { lane, ends, .. }) => (lane.is_some(), ends.len() as u64),
-            _ => (true, 0),
+            Item::Events(Events { ends, .. }) => [ends.len() as u64, 0],
+            Item::Homeless(homeless) => [0, homeless.count],
+            Item::Report(_) | Item::Doubtful(_) => [0, 0],
         };
-        let unwritten = items.iter().map(of).filter(|of| of.0).map(|of| of.1).sum();
-        let homeless: u64 = items.iter().map(of).filter(|of| !of.0).map(|of| of.1).sum();
+        let sum = |[one, other]: [u64; 2], [more, others]: [u64; 2]| [one + more, other + others];
+        let [unwritten, homeless] = items.iter().map(of).fold([0, 0], sum);
         let mut room = Room::default();
         let recorded = Recording::new(&image, 0, &mut room.left, &mut room.cut).len();
         let mut records = Vec::new();
@@ -250,17 +264,20 @@ impl Reading {
         let all = items.len() + records.len() + spans.len();
         let recorded = (has_recorder && !is_empty && taken <= all).then(|| image.process());
         let spans = spans.into_iter().map(Some).collect();
-        Ok(Self { dead, image: own, items, records, spans, recorded, taken, pause: None })
+        let is_reported = taken > 0;
+        let (image, pause) = (own, None);
+        Ok(Self { dead, image, items, records, spans, recorded, pause, taken, is_reported })
     }
 
     fn next(&mut self) -> Next {
-        let Self { image, items, records, spans, .. } = self;
+        let Self { image, items, records, spans, is_reported, .. } = self;
         let at = self.taken;
         let next = if let Some(item) = items.get_mut(at) {
             match item {
                 Item::Report(report) => Next::Report(report.clone()),
                 Item::Doubtful(doubtful) => Next::Doubtful(doubtful.clone()),
                 Item::Events(events) => Next::Events(mem::take(events)),
+                Item::Homeless(homeless) => Next::Homeless(is_reported.then(|| homeless.clone())),
             }
         } else if self.pause.is_some() {
             return Next::End;
@@ -339,7 +356,12 @@ fn events(image: &Image<'_>, to: &[Named]) -> Vec<Item> {
                 let (process, count) = (image.process(), tried as u64);
                 items.push(Item::Doubtful(Doubtful { process, sink, count }));
             }
-            items.push(Item::Events(Events { lane: counterpart, bytes: bytes.to_owned(), ends }));
+            items.push(if let Some(lane) = counterpart {
+                Item::Events(Events { lane, bytes: bytes.to_owned(), ends })
+            } else {
+                let (process, sink) = (image.process(), lane.name.to_owned());
+                Item::Homeless(Homeless { process, sink, count: ends.len() as u64 })
+            });
         }
     }
     items

@@ -106,7 +106,7 @@ impl Builder {
     ///   since it fails or [stalls](crate::Sink::stall_timeout). All of these are counted.
     /// - What a filter keeps for a backtrace.
     /// - The last events of a sink that the next pipeline does not have: the report counts them as
-    ///   `dropped`. Sinks are the same if their [names](crate::SinkStats::name) are, such as their
+    ///   `dropped`, or a record of its own does if the report was written before. Sinks are the same if their [names](crate::SinkStats::name) are, such as their
     ///   paths. A file takes over from a file with another path, if neither has a counterpart.
     /// - Half of an event in a pipe or a stream: it stays, and the whole event comes later.
     /// - The order between processes, if a sink fails or has no room at the start, or a queue that
@@ -127,6 +127,9 @@ impl Builder {
     ///   queues for up to a second, and what a sink has written of them in that time comes twice.
     /// - A half of a line in a log that other processes write too: if they have written behind it, or
     ///   have a file open that was rotated, it stays, and the whole line comes later.
+    /// - An event in a log that other processes write too, if one of them has written the very same
+    ///   line behind the place where the death interrupted the write: that line counts as the event.
+    ///   Lines with a time in microseconds or a process number differ.
     /// - One write of a file that was compressed, or moved to another folder, between the death and
     ///   the next start: its lines may come twice.
     ///

@@ -119,7 +119,7 @@ impl Sinks {
 
     /// Adds events that a process left for a sink, which are written before all others.
     pub(crate) fn add_events(&mut self, events: Unwritten, now: UnixTime) {
-        let Unwritten { lane: Some(lane), bytes, ends } = events else { return };
+        let Unwritten { lane, bytes, ends } = events;
         let Some(counts) = self.progress.counts.sinks.get(lane) else { return };
         counts.taken.add(ends.len() as u64);
         let events = Batch::of(bytes, ends, now);
