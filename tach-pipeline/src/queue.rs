@@ -242,8 +242,7 @@ impl Sender {
                     let mut oldest = queue.reader.lock();
                     while !(self.push(record.written()) || self.push_beyond(record, false)) {
                         if !queue.drop_one(&mut oldest) {
-                            // All that it holds was taken, and a file holds it until it is passed
-                            // on.
+                            // The file holds the ring's first records until they are passed on.
                             return queue.drop_record(record.written());
                         }
                     }
@@ -388,10 +387,15 @@ impl Queue {
     }
 
     /// Makes room: drops the oldest record, or returns a ring that was read to the pool. If the
-    /// queue is empty, returns `false`.
+    /// queue is empty or no drop makes room, returns `false`.
     fn drop_one(&self, reader: &mut Reader) -> bool {
         let Reader { consumer, record, taken, .. } = reader;
         let Some(ring) = consumer else { return false };
+        // A record that is dropped behind held ones frees nothing. The records of a held ring are
+        // dropped only if another ring can follow.
+        if ring.is_held() && self.links.count() == 0 {
+            return false;
+        }
         let mut head = [0; frame::HEAD];
         if ring.read(&mut head) {
             if frame::is_reference(&head) {

@@ -264,3 +264,36 @@ fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
     drop((sender, store));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Dropping records of a ring that a file holds makes no room, so they stay.
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[test]
+fn a_held_ring_keeps_its_records_when_there_is_no_room() {
+    let (store, folder) = crate::survive::Store::of_test("kept");
+    let mut sender = Sender::new(&Arc::new(Pool::new(4096, Some(&store))), ThisThread::default());
+    let queue = Arc::clone(sender.queue());
+    let mut held = VecDeque::new();
+    let take = |held: &mut VecDeque<Taken>| {
+        let records = taken(&queue);
+        queue.take_held(held);
+        records
+    };
+    let (short, longer) = (record(1, 100), record(2, 1_000));
+    push(&mut sender, &short, WhenFull::DropOldest);
+    assert_eq!(take(&mut held), [short.written()]);
+    let mut added = Vec::new();
+    while sender.push(short.written()) {
+        added.push(short.written());
+    }
+    let dropped = 10;
+    (0..dropped).for_each(|_| push(&mut sender, &longer, WhenFull::DropOldest));
+    assert_eq!(queue.take_dropped().unwrap().records.count, dropped);
+    // A commit frees what was taken before, and the next one all of the ring.
+    queue.free_held(&mut held, usize::MAX);
+    assert_eq!(take(&mut held), added);
+    queue.free_held(&mut held, usize::MAX);
+    push(&mut sender, &longer, WhenFull::DropOldest);
+    assert_eq!(take(&mut held), [longer.written()]);
+    drop((held, sender, queue, store));
+    std::fs::remove_dir_all(folder).unwrap();
+}
