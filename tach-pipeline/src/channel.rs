@@ -343,6 +343,32 @@ mod tests {
         assert_eq!((stats.dropped(), stats.dropped_spans()), (2, 1));
     }
 
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    #[test]
+    fn the_file_counts_what_a_signal_handler_has_no_room_for() {
+        let (store, folder) = Store::of_test("nested");
+        let counts = Counts::default();
+        let channel = Channel::in_file(4096, WhenFull::Block, counts, Some(&store));
+        let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
+        let context = SpanContext { trace: 1, span: 2, is_sampled: true };
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        let mut added = 0;
+        while channel.push_nested(&mut scratch) {
+            added += 1;
+        }
+        assert!(added > 0);
+        let held = channel.common.lock();
+        assert!(!channel.push_nested(&mut scratch));
+        drop(held);
+        assert_eq!(store.count_dropped(), 2, "a full ring, and a held lock");
+        drop((channel, store));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
     /// Its first use allocates, which a signal handler must not.
     #[test]
     fn the_thread_is_added_only_if_a_sink_writes_it() {

@@ -96,6 +96,12 @@ impl Store {
         let named = Named { name: "app.log".to_owned(), is_file: true };
         (Self::new(&folder, &[named], true).unwrap(), path)
     }
+
+    /// Returns how many records the file counts as dropped.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn count_dropped(&self) -> u64 {
+        self.fixed.get(head::DROPPED)
+    }
 }
 
 impl Store {
