@@ -25,6 +25,12 @@ pub(super) struct Mapping {
     path: std::path::PathBuf,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Whether the thread's mappings fail, as in a process that has too many.
+    pub(super) static FAILS: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+}
+
 impl Mapping {
     /// Maps `length` bytes from `start` on.
     ///
@@ -32,6 +38,10 @@ impl Mapping {
     ///
     /// If the system refuses.
     pub(super) fn new(file: &File, start: u64, length: usize) -> io::Result<Self> {
+        #[cfg(test)]
+        if FAILS.get() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let memory = MmapOptions::new().offset(start).len(length).map_raw(file)?;
         Ok(Self {
             private: Private::new(&memory),

@@ -221,9 +221,8 @@ impl Commits {
     ///
     /// # Errors
     ///
-    /// If the file has no room.
+    /// If the file has no room, or the system refuses to map a part of it.
     pub(super) fn add(&mut self, store: &Store, spools: usize) -> io::Result<()> {
-        let full = || io::Error::from(io::ErrorKind::StorageFull);
         let mut lane = Lane {
             spools: Vec::new(),
             aside: None,
@@ -238,8 +237,7 @@ impl Commits {
             aside_outside: 0,
         };
         for _ in 0..spools {
-            let area = store.room.lock().area(&store.file, SPOOL).ok_or_else(full)?;
-            let memory = Mapping::new(&store.file, area.start, area.length)?;
+            let (area, memory) = store.part(SPOOL)?;
             let number = lane.take_number();
             lane.spools.push(Spool { memory, area, number, bytes: 0, events: 0 });
         }
@@ -317,7 +315,7 @@ impl Spool {
     /// Moves the spool to a larger part of the file.
     fn grow(&mut self, store: &Store, needed: usize, retired: &mut Vec<Area>) -> bool {
         let length = (needed + needed / 2).next_multiple_of(PAGE);
-        let Some((area, memory)) = store.part(length) else { return false };
+        let Ok((area, memory)) = store.part(length) else { return false };
         // The part before holds the events until a table names the new part. All events are copied
         // again, since their ends lie elsewhere.
         retired.push(self.area);
@@ -426,7 +424,7 @@ impl Store {
         let Commits { lanes, retired, .. } = &mut *commits;
         let Some(lane) = lanes.get_mut(lane) else { return true };
         let length = (bytes.len() + END * ends.len()).next_multiple_of(PAGE);
-        let part = if bytes.is_empty() { None } else { self.part(length) };
+        let part = if bytes.is_empty() { None } else { self.part(length).ok() };
         if part.is_none() && !bytes.is_empty() {
             let kept = lane.aside.as_ref().map_or(0, |before| before.events);
             lane.aside_outside = ends.len().saturating_sub(kept) as u64;

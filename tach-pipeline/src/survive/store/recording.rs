@@ -97,13 +97,13 @@ impl Recording {
     fn grow(&mut self, bytes: usize) -> bool {
         let Recorded { capacity, number, .. } = self.recorded;
         let length = (4 * capacity).max(2 * bytes).clamp(LEAST, self.most).next_multiple_of(PAGE);
-        let part = self.store.part(length).map(|(area, memory)| Part { memory, area });
-        let Some(part) = part else {
+        let Ok((area, memory)) = self.store.part(length) else {
             // Another try would cost a system call for each item.
             self.most = capacity;
             return false;
         };
-        let Area { start, length: capacity } = part.area;
+        let Area { start, length: capacity } = area;
+        let part = Part { memory, area };
         self.before.extend(self.part.replace(part).map(|part| part.area));
         self.recorded = Recorded { number: number + 1, start, capacity, first: 0, end: 0 };
         self.counted = None;
@@ -199,7 +199,7 @@ mod tests {
         add(&mut recording, capacity / 4);
         recording.committed();
         for length in [1 << 20, PAGE] {
-            while store.part(length).is_some() {}
+            while store.part(length).is_ok() {}
         }
         add(&mut recording, capacity * 19 / 20);
         let Recorded { first, end, capacity: unchanged, .. } = recording.recorded();

@@ -1,6 +1,7 @@
 //! The memory of rings.
 
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
 use memmap2::MmapRaw;
@@ -52,7 +53,7 @@ impl Room {
     }
 
     /// Returns a part for at least `length` bytes of events.
-    pub(super) fn area(&mut self, file: &File, length: usize) -> Option<Area> {
+    fn area(&mut self, file: &File, length: usize) -> Option<Area> {
         let fits = |area: &Area| (length..=4 * length).contains(&area.length);
         if let Some(at) = self.areas.iter().position(fits) {
             return Some(self.areas.swap_remove(at));
@@ -109,14 +110,22 @@ impl Store {
     }
 
     /// Returns a part of the file for at least `length` bytes, in whole pages, and its memory.
-    pub(super) fn part(&self, length: usize) -> Option<(Area, Mapping)> {
-        let area = self.room.lock().area(&self.file, length)?;
-        if let Ok(memory) = Mapping::new(&self.file, area.start, area.length) {
-            return Some((area, memory));
+    ///
+    /// # Errors
+    ///
+    /// If the file has no room, or the system refuses to map the part.
+    pub(super) fn part(&self, length: usize) -> io::Result<(Area, Mapping)> {
+        let area = self.room.lock().area(&self.file, length);
+        let area = area.ok_or_else(|| io::Error::from(io::ErrorKind::StorageFull))?;
+        match Mapping::new(&self.file, area.start, area.length) {
+            Ok(memory) => Ok((area, memory)),
+            Err(error) => {
+                // The process may have too many mappings at the moment. The part is for the next
+                // call.
+                self.give_back(area);
+                Err(error)
+            }
         }
-        // The process may have too many mappings at the moment. The part is for the next call.
-        self.give_back(area);
-        None
     }
 
     /// Frees a part that no table names.
@@ -171,5 +180,27 @@ impl RingPart {
 impl Drop for RingPart {
     fn drop(&mut self) {
         self.store.room.lock().free.push(self.free);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::mapping::FAILS;
+    use super::*;
+
+    #[test]
+    fn parts_whose_mapping_fails_are_for_the_next_call() {
+        let (store, folder) = Store::of_test("unmapped");
+        let before = store.room.lock().end;
+        FAILS.set(true);
+        for _ in 0..10 {
+            assert!(store.part(PAGE).is_err());
+            assert!(store.ring(PAGE).is_none());
+        }
+        FAILS.set(false);
+        let (part, ring) = (store.part(PAGE).unwrap(), store.ring(PAGE).unwrap());
+        assert_eq!(store.room.lock().end - before, 2 * PAGE as u64);
+        drop((part, ring, store));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

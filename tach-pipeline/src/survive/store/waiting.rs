@@ -193,7 +193,7 @@ impl WaitingSpans {
     fn unused(&mut self, length: usize) -> Option<Part> {
         let spare = self.spare.take_if(|it| (length..=4 * length).contains(&it.area.length));
         spare.or_else(|| {
-            let (area, memory) = self.store.part(length)?;
+            let (area, memory) = self.store.part(length).ok()?;
             Some(Part { memory, area })
         })
     }
