@@ -7,7 +7,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::alloc::System;
-use std::io;
+use std::{io, thread};
 
 use log::Log as _;
 use tach_log::{Format, Json, Line, Logfmt};
@@ -96,6 +96,13 @@ impl io::Write for Allocating {
 fn memory() {
     nothing_is_allocated_once_records_are_on_their_way();
     a_long_record_s_memory_is_given_back();
+    threads_that_have_ended_leave_nothing(Pipeline::builder(), || 0);
+    #[cfg(all(
+        feature = "survive",
+        any(target_os = "linux", windows),
+        target_pointer_width = "64"
+    ))]
+    threads_that_have_ended_leave_nothing_in_a_file();
 }
 
 fn a_long_record_s_memory_is_given_back() {
@@ -127,4 +134,38 @@ fn nothing_is_allocated_once_records_are_on_their_way() {
 fn no_allocation_by(format: &(impl Format + Clone + fmt::Debug + Send + 'static)) {
     let sink = || Sink::writer("nothing", io::sink()).format(format.clone());
     assert_eq!(allocations(Pipeline::builder().sink(sink())), 0, "{format:?}");
+}
+
+/// A program with a thread for each request.
+fn threads_that_have_ended_leave_nothing(builder: Builder, in_files: impl Fn() -> u64) {
+    let pipeline = builder.sink(Sink::writer("nothing", io::sink())).build().unwrap();
+    // The bytes in memory, and those in files.
+    let in_use = |requests: usize| {
+        for number in 0..requests {
+            let log = || {
+                pipeline.log(&log::Record::builder().args(format_args!("{number}")).build());
+            };
+            thread::scope(|scope| scope.spawn(log).join().unwrap());
+            // So that few threads that have ended wait for the back end.
+            if number % 100 == 99 {
+                pipeline.flush(LONG).unwrap();
+            }
+        }
+        (IN_USE.load(Ordering::SeqCst), in_files())
+    };
+    let (before, after) = (in_use(1_000), in_use(9_000));
+    assert!(after.0 < before.0 + 512 * 1024, "{before:?} {after:?}");
+    // The rings of 9,000 threads would take 72 MB.
+    assert!(after.1 < before.1 + 4 * 1024 * 1024, "{before:?} {after:?}");
+}
+
+#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+fn threads_that_have_ended_leave_nothing_in_a_file() {
+    let folder = std::env::temp_dir().join(format!("tach-all-threads-{}", std::process::id()));
+    let bytes = || {
+        let files = std::fs::read_dir(&folder).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum::<u64>()
+    };
+    threads_that_have_ended_leave_nothing(Pipeline::builder().survive(&folder), bytes);
+    std::fs::remove_dir_all(folder).unwrap();
 }
