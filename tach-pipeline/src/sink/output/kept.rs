@@ -47,8 +47,9 @@ impl Output {
         let Self { store, aside, aside_kept, .. } = self;
         if let Some((store, lane)) = store.as_ref().filter(|_| *aside_kept != aside.changes) {
             let left = aside.left();
-            if store.set_aside(*lane, left.bytes(), left.ends()) {
+            if store.set_aside(*lane, left.bytes(), left.ends(), aside.new) {
                 *aside_kept = aside.changes;
+                aside.new = 0;
             }
         }
     }

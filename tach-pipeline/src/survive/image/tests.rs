@@ -324,16 +324,22 @@ fn events_set_aside_without_room_are_counted() {
     let (store, path) = Store::of_test("aside");
     let lost = || Image::read(&contents(&path)).unwrap().lost();
     let long = vec![b'x'; usize::try_from(MOST_BYTES).unwrap()];
-    assert!(!store.set_aside(0, &long, &[10, 20, long.len()]));
+    assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 3));
     assert_eq!(lost(), 3);
     // Any other commit leaves it.
     assert!(store.commit(&Progress::default(), &[events(EVENTS, &[4, 8])]));
     assert_eq!(lost(), 3);
-    assert!(store.set_aside(0, EVENTS, &[4, 8]));
+    assert!(store.set_aside(0, EVENTS, &[4, 8], 3));
     assert_eq!(lost(), 0);
     // Those before stay, since the receiver may not have taken them.
     assert!(store.commit(&Progress::default(), &[]));
-    assert!(!store.set_aside(0, &long, &[10, 20, long.len()]));
+    assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 1));
+    assert_eq!(lost(), 1);
+    // The receiver took one of those before, and another new one waits.
+    assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 2));
+    assert_eq!(lost(), 2);
+    // It took all of them, and a new one.
+    assert!(!store.set_aside(0, &long, &[long.len()], 2));
     assert_eq!(lost(), 1);
     let bytes = contents(&path);
     let lanes = Image::read(&bytes).unwrap().lanes().unwrap();

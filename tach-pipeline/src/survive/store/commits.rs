@@ -416,18 +416,18 @@ impl Store {
         }
     }
 
-    /// Replaces the events that the receiver did not take. Returns whether there was room. If not,
-    /// the file keeps those before: of these, the receiver has taken some since.
+    /// Replaces the events that the receiver did not take. Up to `new` of them were set aside since
+    /// the last call that found room. Returns whether there was room. If not, the file keeps the
+    /// events of that call, although the receiver may have taken some of them since.
     #[cfg(feature = "otlp")]
-    pub(crate) fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize]) -> bool {
+    pub(crate) fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize], new: usize) -> bool {
         let mut commits = self.commits.lock();
         let Commits { lanes, retired, .. } = &mut *commits;
         let Some(lane) = lanes.get_mut(lane) else { return true };
         let length = (bytes.len() + END * ends.len()).next_multiple_of(PAGE);
         let part = if bytes.is_empty() { None } else { self.part(length).ok() };
         if part.is_none() && !bytes.is_empty() {
-            let kept = lane.aside.as_ref().map_or(0, |before| before.events);
-            lane.aside_outside = ends.len().saturating_sub(kept) as u64;
+            lane.aside_outside = new.min(ends.len()) as u64;
             commits.publish(self);
             return false;
         }

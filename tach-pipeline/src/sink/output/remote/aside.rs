@@ -28,6 +28,8 @@ pub(in crate::sink) struct Aside {
     parts: VecDeque<Part>,
     /// How often `parts` has changed.
     pub(in crate::sink) changes: u64,
+    /// How many new events became parts since a file got copies of all parts.
+    pub(in crate::sink) new: usize,
     /// How often the receiver has accepted a request.
     accepted: u64,
     /// The count of accepted requests when the round began.
@@ -113,7 +115,8 @@ impl Aside {
     }
 
     /// Returns a part of new events, without adding it.
-    pub(super) fn part(&self, batch: Batch) -> Part {
+    pub(super) fn part(&mut self, batch: Batch) -> Part {
+        self.new += batch.events_left();
         Part::new(batch, self.accepted)
     }
 
