@@ -5,7 +5,6 @@
 //! pipeline's only sink uses the first spool alone. A third one has the events that a collector did
 //! not take, while it takes others.
 
-use core::mem;
 use std::io;
 
 use tach_core::{Instant, UnixTime};
@@ -436,7 +435,8 @@ impl Store {
             aside.copy(self, bytes, ends, retired);
             aside
         });
-        retired.extend(mem::replace(&mut lane.aside, aside).map(|before| before.area));
+        retired.extend(lane.aside.take().map(|before| before.area));
+        lane.aside = aside;
         lane.aside_outside = 0;
         commits.publish(self);
         true
