@@ -4,6 +4,8 @@ mod config;
 mod event_time;
 mod flight_recorder;
 mod folder;
+#[cfg(target_os = "linux")]
+mod journald;
 mod log;
 mod paused_time;
 mod pipeline;

@@ -83,16 +83,6 @@ fn without_systemd_the_journal_s_example_writes_to_stderr() {
     assert!(stderr.ends_with("Z INFO  journald: ready port=3000\n"), "{stderr}");
 }
 
-/// What it writes to the journal is tested with the sink.
-#[cfg(target_os = "linux")]
-#[test]
-fn with_systemd_the_journal_s_example_writes_no_line_to_stderr() {
-    let mut command = example("journald");
-    let output = command.env("JOURNAL_STREAM", "8:1").env("RUST_LOG", "info").output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(!stderr.contains("journald: ready"), "{stderr}");
-}
-
 #[test]
 fn a_tail_keeps_errors_slow_traces_and_a_part_of_the_others() {
     let (endpoint, requests) = test_support::receiver::serve();
