@@ -74,3 +74,16 @@ fn faults_of(program: &Program, page: &Page, before: &Used, after: &Used) -> Vec
     faults.extend(page.unprinted(program, before, after));
     faults
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{PROGRAMS, Page};
+
+    /// Needs neither the sources nor the builds of the programs.
+    #[test]
+    fn the_page_has_the_lines_of_every_move() {
+        let page = Page::read().unwrap();
+        let faults: Vec<_> = PROGRAMS.iter().flat_map(|program| page.faults(program)).collect();
+        assert!(faults.is_empty(), "{faults:#?}");
+    }
+}
