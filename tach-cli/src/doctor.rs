@@ -37,7 +37,8 @@ pub(crate) struct Options {
     /// How long to compare tach's timelines with the OS's clocks
     #[arg(long = "for", value_name = "TIME", default_value = "3s", value_parser = times::time)]
     time: Duration,
-    /// Prints problems alone, and nothing if there is none: for cron and monitors
+    /// Prints problems alone, and nothing if there is none: for cron and monitors. With --json,
+    /// prints the whole report if there is a problem
     #[arg(long)]
     check: bool,
     /// Prints metrics, in the text format of Prometheus

@@ -39,7 +39,8 @@ const FAILED: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Arguments {
-    /// Prints JSON, one object a line
+    /// Prints JSON, one object a line. Integers of 2^53 and more are texts, except in the records of
+    /// `recover`
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]

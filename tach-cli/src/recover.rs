@@ -20,7 +20,8 @@ use crate::output::{self, Output, faint, heading};
 /// It only reads: the next start of the program still passes the records on to its log. Stdout has
 /// a line about each process, then its records, its spans that were open or not sent, and the
 /// events and spans that its flight recorder had kept. With --json each of them is an object, and
-/// so is each line about a process, which has the key "process". With --otlp, a collector gets the
+/// so is each line about a process, which has the key "process". A record's integers are numbers,
+/// also those of 2^53 and more, which some readers round. With --otlp, a collector gets the
 /// records and the spans. Values that the program redacts in its log are not redacted here.
 ///
 /// Exit status 1 if a file could not be read: a living process uses it (see --peek), another

@@ -220,6 +220,7 @@ fn a_check_prints_problems_alone() {
     assert!(!bad.stdout.contains("advice") && !bad.stdout.contains("note"), "{}", bad.stdout);
     let json = run(tach(&check).arg(folder.path()).arg("--json")).json();
     assert_eq!(json["verdict"], "bad");
+    assert!(json["host"].is_object(), "the whole report: {json}");
 }
 
 #[test]

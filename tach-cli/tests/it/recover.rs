@@ -21,6 +21,8 @@ const COLLECTS: &str = "collector";
 /// An open span of a child with a collector.
 const SPAN: &str = "a span that never ends";
 const RECORDS: usize = 5;
+/// An integer that readers whose numbers are doubles round.
+const LARGE: u64 = u64::MAX;
 
 /// A program that logs, and then hangs until it is killed. In a test run it does nothing.
 #[test]
@@ -38,7 +40,7 @@ fn child_that_logs() {
         .name("worker".to_owned())
         .spawn(move || {
             for number in 0..RECORDS {
-                let pairs = [("number", number)];
+                let pairs = [("number", number as u64), ("large", LARGE)];
                 let mut record = log::Record::builder();
                 let record = record.target("app").key_values(&pairs);
                 let args = format_args!("killed\nwith {number}");
@@ -119,7 +121,7 @@ fn a_killed_process_has_left_its_records() {
         for (number, line) in lines[1..].iter().enumerate() {
             let end = format!(
                 "Z INFO  app: killed\\nwith {number} recovered_pid={pid} number={number} \
-                 thread=worker"
+                 large={LARGE} thread=worker"
             );
             assert!(line.contains(&end), "{line}");
         }
@@ -145,6 +147,8 @@ fn objects_say_the_same_and_the_next_start_has_all() {
     for (number, line) in lines[1..].iter().enumerate() {
         assert_eq!(line["msg"], format!("killed\nwith {number}"));
         assert_eq!((&line["number"], &line["recovered_pid"]), (&number.into(), &pid.into()));
+        // tach-log's JSON: a number, unlike tach's own integers of this size.
+        assert_eq!(line["large"], LARGE);
         assert_eq!(line["thread"], "worker");
         assert!(line["ts"].as_str().unwrap().ends_with('Z'));
     }
