@@ -230,7 +230,12 @@ fn names() -> String {
 
 /// Runs a benchmark. Writes a record if it is the whole measurement: with arguments of the caller's
 /// it may be shorter, or a part.
+#[expect(clippy::print_stdout, reason = "the help is what was asked for")]
 fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
+    if let Some(help) = help(benchmark, arguments) {
+        println!("{help}");
+        return Ok(());
+    }
     if !arguments.is_empty() {
         return run(command(benchmark).args(given(benchmark, arguments)?));
     }
@@ -244,6 +249,17 @@ fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
     }
     .map_err(|problem| format!("{}: {problem}", benchmark.name))?;
     record.write()
+}
+
+/// Returns the help of a benchmark whose program is a command for users, if it is asked for. The other
+/// programs print their own (`bench_tables::Arguments`).
+fn help(benchmark: &Benchmark, arguments: &[String]) -> Option<String> {
+    let is_asked = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
+    let Tables::Printed { quick, .. } = &benchmark.tables else { return None };
+    is_asked.then(|| {
+        let quick = quick.join(" ");
+        format!("arguments: [--quick]\n  --quick  runs \"tach {quick}\", and writes no record")
+    })
 }
 
 /// Returns the program's arguments for a run with arguments of the caller's: `[--quick] [PART...]`.
@@ -312,6 +328,20 @@ mod tests {
             refused,
             "order takes --quick alone, which runs \"tach skew --threads 2 --for 1s\""
         );
+    }
+
+    /// The programs of the others end by themselves after their help.
+    #[test]
+    fn commands_for_users_have_help_too() {
+        for name in ["order", "truth"] {
+            for asked in ["--help", "-h"] {
+                let found = help(named(name).unwrap(), &[asked.to_owned()]).unwrap();
+                assert!(found.contains("[--quick]") && found.contains("tach "), "{found}");
+            }
+            assert_eq!(run_or_check(&[name.to_owned(), "--help".to_owned()]), Ok(()));
+            assert_eq!(help(named(name).unwrap(), &["--quick".to_owned()]), None);
+        }
+        assert_eq!(help(named("clocks").unwrap(), &["--help".to_owned()]), None);
     }
 
     #[test]
