@@ -166,7 +166,7 @@ const BENCHMARKS: &[Benchmark] = &[
         package: "otel-tests",
         program: "span_costs",
         features: &[],
-        arguments: &["tach", "tach, unsampled"],
+        arguments: &["tach", "tach, a layer", "tach, unsampled"],
         tables: Tables::Written,
     },
     Benchmark {
