@@ -39,10 +39,11 @@ fn library(package: &Package) -> String {
 fn public_types(package: &Package) -> Result<Vec<String>, String> {
     let mut rustdoc = cargo(&["rustdoc", "--quiet", "--lib", "--all-features", "--package"]);
     rustdoc.args([package.name(), "--", "-Z", "unstable-options", "--output-format", "json"]);
-    // The JSON is unstable. The other steps use the same compiler, so no dependency is compiled
-    // again.
-    run(rustdoc.env("RUSTC_BOOTSTRAP", "1"))?;
-    let file = target().join("doc").join(format!("{}.json", library(package)));
+    // The JSON is unstable. Build scripts look for the variable, so that in the folder of the other
+    // steps everything would be built again, twice.
+    let target = target().join("public-types");
+    run(rustdoc.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_DIR", &target))?;
+    let file = target.join("doc").join(format!("{}.json", library(package)));
     let json: Value = serde_json::from_str(&files::read(&file)?)
         .map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(types(&json))
