@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use crate::run::{SHORT_TESTS, program, root, run};
+use crate::run::{Priority, SHORT_TESTS, program, root, run};
 use crate::workspace;
 use home::{Compiler, Home};
 use targets::{Means, TARGETS, Target, Work};
@@ -44,7 +44,8 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
             scope.spawn(|| {
                 let set_up = set_up;
                 while let Some(target) = next() {
-                    let _nobody_waits = set_up.send((target, home.set_up(target.name)));
+                    let _nobody_waits =
+                        set_up.send((target, home.set_up(target.name, Priority::Now)));
                 }
             });
         }
@@ -69,6 +70,13 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
         println!("{line}");
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Sets all targets up with what other programs leave of the CPU. [`check`] waits for what is being
+/// made, and makes what could not be made.
+pub(crate) fn set_up_ahead() -> Result<(), String> {
+    let home = Home::find()?;
+    TARGETS.iter().try_for_each(|target| home.set_up(target.name, Priority::Idle))
 }
 
 impl Target {

@@ -5,7 +5,7 @@ mod fresh;
 use std::path::PathBuf;
 
 use crate::cache;
-use crate::run::{self, cargo, program, run};
+use crate::run::{self, Priority, cargo, run, script};
 
 /// Programs, each after the variable that holds its path for the tests.
 const PROGRAMS: [(&str, &str); 3] =
@@ -29,22 +29,22 @@ pub(crate) fn endurance(minutes: &str) -> Result<(), String> {
 
 /// Fetches libfaketime, and returns the variable that names it for tests, and its path.
 pub(crate) fn faketime() -> Result<(&'static str, PathBuf), String> {
-    let home = set_up(&["faketime"])?;
+    let home = set_up(&["faketime"], Priority::Now)?;
     let [.., (variable, name)] = PROGRAMS;
     Ok((variable, home.join("bin").join(name)))
 }
 
-/// Installs missing programs. Returns the folder that they are in.
-fn set_up(those: &[&str]) -> Result<PathBuf, String> {
+/// Installs missing programs, or those that are named. Returns the folder that they are in.
+pub(crate) fn set_up(those: &[&str], priority: Priority) -> Result<PathBuf, String> {
     let home = cache::folder("TACH_OTEL_HOME", "tach-otel")?;
-    let mut setup = program("bash", &["xtask/otel/setup.sh"]);
+    let mut setup = script("xtask/otel/setup.sh", priority);
     run(setup.args(those).env("TACH_OTEL_HOME", &home))?;
     Ok(home)
 }
 
 /// Installs missing programs, lints the tests and runs them.
 pub(crate) fn check() -> Result<(), String> {
-    let home = set_up(&[])?;
+    let home = set_up(&[], Priority::Now)?;
     // The tests are not in the workspace, because the exporter needs a newer Rust.
     let package = ["--manifest-path", "otel-tests/Cargo.toml"];
     let target = run::target();

@@ -38,6 +38,22 @@ pub(crate) fn program(name: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// How urgent a set-up is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    Now,
+    /// It takes what other programs leave of the CPU.
+    Idle,
+}
+
+/// Creates a command of a shell script, in the workspace's folder.
+pub(crate) fn script(path: &str, priority: Priority) -> Command {
+    match priority {
+        Priority::Now => program("bash", &[path]),
+        Priority::Idle => program("nice", &["-n", "19", "bash", path]),
+    }
+}
+
 /// Prints a command and runs it.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let line = line(command);

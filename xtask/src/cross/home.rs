@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::cache;
-use crate::run::{program, root, run, target};
+use crate::run::{Priority, program, root, run, script, target};
 
 /// Variables of the caller that are removed: they would choose another compiler, another library
 /// for it or another place for tests, or make tests fail that an emulator can't run.
@@ -53,10 +53,11 @@ impl Home {
     }
 
     /// Installs into the folder whatever a target still needs.
-    pub(crate) fn set_up(&self, target: &str) -> Result<(), String> {
-        let mut setup = program("bash", &["xtask/cross/setup.sh", target]);
+    pub(crate) fn set_up(&self, target: &str, priority: Priority) -> Result<(), String> {
+        let mut setup = script("xtask/cross/setup.sh", priority);
         without_foreign_settings(&mut setup);
         setup
+            .arg(target)
             .env_remove("CARGO_TARGET_DIR")
             .env("TACH_CROSS_HOME", &self.0)
             .env("TACH_CROSS_MSRV", value_in("Cargo.toml", "", "rust-version")?)
