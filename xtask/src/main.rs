@@ -39,7 +39,7 @@ const TASKS: &[Task] = &[
         loom::check()
     }),
     Task("no-std", "build tach-core for a program without std", |_| ci::no_std()),
-    Task("features", "lint the published packages with pairs of their features", |_| {
+    Task("features", "check the published packages with pairs of their features", |_| {
         release::features::check()
     }),
     Task(

@@ -129,7 +129,7 @@ impl<S: Subject> Watch<S> {
                     match turn % 3 {
                         0 => self.plain(figures),
                         1 => self.bound(figures),
-                        // Each status asks the CPU, which takes a virtual machine 50 us.
+                        // Each status asks the CPU, which takes a virtual machine tens of us.
                         _ if machine::random(4) == 0 => self.status(figures),
                         _ => {}
                     }

@@ -12,7 +12,7 @@ use crate::workspace;
 const SHARES: usize = 2;
 
 /// Checks each published package with each pair of its features, each feature alone, and none. The
-/// lints of CI have all of them. Every combination would take ten minutes more, for faults that need
+/// lints of CI have all of them. Every combination would take far longer, for faults that need
 /// three features to appear. The tests of tach-pipeline, which has the most features, are checked
 /// with each feature alone, with none, and with [three](TOGETHER).
 pub(crate) fn check() -> Result<(), String> {
@@ -55,7 +55,8 @@ fn strict(arguments: &[&str], share: usize) -> Command {
     command
 }
 
-/// Each share has a folder of its own, which cargo locks. The other steps have other flags.
+/// Each share builds in a folder of its own, because cargo locks the folder. No other step builds
+/// there, because none passes these flags to the compiler.
 fn with_warnings_as_errors(command: &mut Command, share: usize) -> &mut Command {
     let target = target().join("features").join(share.to_string());
     command.env("RUSTFLAGS", "-D warnings").env("CARGO_TARGET_DIR", target)
