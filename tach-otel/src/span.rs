@@ -61,10 +61,11 @@ pub(crate) use self::start::Start;
 /// A time that you give is kept to the nanosecond. So an event that you give may lie outside the
 /// span, and an end before the start, as in the SDK. The exceptions are:
 ///
-/// - *After a step:* if the wall clock was stepped since the span's line began, by more than 50
-///   microseconds, a time that it showed at most 10 ms before it is given, or while the span was open
-///   and after the step, is moved onto the line. It keeps its age, to a microsecond, and is not before the start. (By a
-///   clock other than the system's, a time of the wall clock's last 10 s becomes the present.)
+/// - *After a step:* the wall clock was stepped by more than 50 microseconds since the span's line
+///   began. Then a time is moved onto the line if the wall clock showed it at most 10 ms before it
+///   is given, or while the span was open and after the step. The moved time keeps its age, to a
+///   microsecond, and is not before the start. (By a clock other than the system's, a time of the
+///   wall clock's last 10 s becomes the present.)
 /// - *Just before the start:* an end at most a minute before a start that tach read becomes that
 ///   start. The error of the two clocks, or two steps at once, may have made it.
 /// - *Within an event:* see [event time](#event-time).

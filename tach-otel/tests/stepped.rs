@@ -90,9 +90,9 @@ fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here: on a host that
-/// slows its CPUs down, tach would take it for the clock of a kernel that has left the counter. With
-/// `TACH_SOURCE=os` the same tests are about that mode.
+/// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here. On a host that
+/// slows its CPUs down, tach would conclude that the kernel has left the counter, and leave it too.
+/// `TACH_SOURCE=os` runs the same tests with the OS clock as the source.
 fn keep_counter() {
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_trusted = fs::read_to_string(CLOCKSOURCE).is_ok_and(|source| source.trim() == "tsc");

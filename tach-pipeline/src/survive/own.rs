@@ -26,8 +26,8 @@ pub(super) enum Use {
 }
 
 /// A file that this process uses. Drop it after the file was closed: closing the file ends the
-/// lock, also one that another thread has taken meanwhile. Has the numbers of the process and of the
-/// file.
+/// lock, also one that another thread has taken meanwhile. The fields are the number of the process
+/// and the number of the file.
 #[derive(Debug)]
 pub(super) struct Own(u32, u64);
 

@@ -3,8 +3,9 @@
 use crate::files;
 use crate::run::{self, cargo, run};
 
-/// A version of opentelemetry, that of tracing-opentelemetry which goes with it, the feature of
-/// tach-pipeline for it, and what the dependency on tach-otel says, as its documentation has it.
+/// A version of opentelemetry, the version of tracing-opentelemetry that needs it, the feature of
+/// tach-pipeline for it, and the keys of the dependency on tach-otel, as tach-otel's documentation
+/// gives them.
 const VERSIONS: [(&str, &str, &str, &str); 2] = [
     ("0.33", "0.34", "opentelemetry", ""),
     (

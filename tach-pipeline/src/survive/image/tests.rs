@@ -335,7 +335,7 @@ fn events_set_aside_without_room_are_counted() {
     assert!(store.commit(&Progress::default(), &[]));
     assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 1));
     assert_eq!(lost(), 1);
-    // The receiver took one of those before, and another new one waits.
+    // The receiver took an event of the first call, and a new event was set aside.
     assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 2));
     assert_eq!(lost(), 2);
     // It took all of them, and a new one.
