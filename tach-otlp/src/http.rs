@@ -13,6 +13,7 @@ use ureq::config::Config;
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body, Proxy};
 
+use self::connector::{Later, connector};
 use crate::encode::protobuf::Field;
 use crate::rejection::{Rejection, accepted, find, printable};
 use crate::secret::Secret;
@@ -51,7 +52,7 @@ pub(crate) fn agent(
         Some(credentials) => config.tls_config(credentials.for_http()),
         None => config,
     };
-    Agent::with_parts(config.build(), connector::connector(), DefaultResolver::default())
+    Agent::with_parts(config.build(), connector(DefaultResolver::default()), Later)
 }
 
 /// The server and the fixed part of each request.
@@ -186,8 +187,10 @@ fn reason(status: u16, answer: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use core::net::SocketAddr;
+    use core::sync::atomic::{AtomicUsize, Ordering};
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
     use std::thread::{self, JoinHandle};
     use std::time::Instant;
 
@@ -210,9 +213,9 @@ mod tests {
         Client::new(agent, uri, HeaderMap::new(), timeout)
     }
 
-    /// Returns these addresses for any host.
+    /// Returns these addresses for any host, and counts the questions.
     #[derive(Debug)]
-    struct Addresses(Vec<SocketAddr>);
+    struct Addresses(Vec<SocketAddr>, Arc<AtomicUsize>);
 
     impl Resolver for Addresses {
         fn resolve(
@@ -221,6 +224,7 @@ mod tests {
             _: &Config,
             _: NextTimeout,
         ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+            self.1.fetch_add(1, Ordering::Relaxed);
             let mut addresses = self.empty();
             self.0.iter().for_each(|address| addresses.push(*address));
             Ok(addresses)
@@ -413,17 +417,25 @@ mod tests {
     fn each_address_of_a_host_is_tried() {
         let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let resolver = Addresses(vec![nobody, listener.local_addr().unwrap()]);
-        let config = Config::builder().build();
-        let agent = Agent::with_parts(config, connector::connector(), resolver);
+        let asked = Arc::default();
+        let resolver = Addresses(vec![nobody, listener.local_addr().unwrap()], Arc::clone(&asked));
+        let agent = Agent::with_parts(Config::default(), connector(resolver), Later);
         let uri = "http://collector:1/v1/logs".parse().unwrap();
         let client = Client::new(agent, uri, HeaderMap::new(), LONG);
         let server = thread::spawn(move || {
-            let mut stream = BufReader::new(listener.accept().unwrap().0);
-            assert_eq!(request(&mut stream).1, b"items");
-            stream.get_mut().write_all(OK.as_bytes()).unwrap();
+            for requests in [2, 1] {
+                let mut stream = BufReader::new(listener.accept().unwrap().0);
+                for _ in 0..requests {
+                    assert_eq!(request(&mut stream).1, b"items");
+                    stream.get_mut().write_all(OK.as_bytes()).unwrap();
+                }
+            }
         });
-        assert_eq!(sent(&client, b"items"), "accepted");
+        // A host is looked up for each connection, and not for each request.
+        for lookups in [1, 1, 2] {
+            assert_eq!(sent(&client, b"items"), "accepted");
+            assert_eq!(asked.load(Ordering::Relaxed), lookups);
+        }
         server.join().unwrap();
     }
 

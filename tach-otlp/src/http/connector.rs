@@ -3,6 +3,9 @@
 use std::io::{self, Read as _, Write as _};
 use std::time::Instant;
 
+use http::Uri;
+use ureq::config::Config;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 #[cfg(feature = "tls")]
 use ureq::unversioned::transport::RustlsConnector;
 use ureq::unversioned::transport::{
@@ -13,19 +16,33 @@ use ureq::{Error, Timeout};
 
 use crate::socket::Socket;
 
-/// Returns what makes connections: by a proxy or directly, with TLS or without.
-pub(super) fn connector() -> impl Connector {
-    let connector = ().chain(ConnectProxyConnector::default()).chain(Direct);
+/// Returns what makes connections: by a proxy or directly, with TLS or without. `resolver` looks up
+/// the host of each connection, so the agent's own is [`Later`].
+pub(super) fn connector(resolver: impl Resolver) -> impl Connector {
+    let connector = ().chain(ConnectProxyConnector::default()).chain(Direct { resolver });
     #[cfg(feature = "tls")]
     let connector = connector.chain(RustlsConnector::default());
     connector
 }
 
+/// Looks up no address. `ureq` asks before each request, and starts a thread for it, though the
+/// connection of the last request needs no address.
+#[derive(Debug)]
+pub(super) struct Later;
+
+impl Resolver for Later {
+    fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        Ok(self.empty())
+    }
+}
+
 /// Makes a connection unless a proxy's stands already.
 #[derive(Debug)]
-struct Direct;
+struct Direct<R> {
+    resolver: R,
+}
 
-impl<In: Transport> Connector<In> for Direct {
+impl<In: Transport, R: Resolver> Connector<In> for Direct<R> {
     type Out = Either<In, Plain>;
 
     fn connect(
@@ -37,7 +54,8 @@ impl<In: Transport> Connector<In> for Direct {
             return Ok(Some(Either::A(chained)));
         }
         let deadline = deadline(details.timeout)?;
-        let socket = Socket::open(&details.addrs, deadline)
+        let addresses = self.resolver.resolve(details.uri, details.config, details.timeout)?;
+        let socket = Socket::open(&addresses, deadline)
             .map_err(|error| explained(error, details.timeout.reason))?;
         let (input, output) =
             (details.config.input_buffer_size(), details.config.output_buffer_size());
