@@ -3,9 +3,9 @@
 use tach_log::Value;
 
 use super::limits::AttributeLimits;
-use super::protobuf::{message, number};
+use super::protobuf::{integer, message, number};
 use super::taken::Taken;
-use super::value::{cut, key_texts, key_value, short_text};
+use super::value::{cut, key_texts, key_value, short_number, short_text};
 
 /// Appends attributes up to a limit, and counts further attributes as dropped.
 #[derive(Debug)]
@@ -27,12 +27,16 @@ impl Attributes {
     /// Appends an attribute, unless there is no room.
     pub fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         let longest = self.limits.length;
-        if let Value::Str(text) = value {
-            if self.count < self.limits.count && short_text(to, self.field, key, cut(text, longest))
-            {
-                self.count += 1;
-                return;
-            }
+        let has_room = self.count < self.limits.count;
+        let is_added = match value {
+            Value::Str(text) => has_room && short_text(to, self.field, key, cut(text, longest)),
+            Value::I64(_) | Value::U64(_) => integer(value)
+                .is_some_and(|value| has_room && short_number(to, self.field, key, value)),
+            _ => false,
+        };
+        if is_added {
+            self.count += 1;
+            return;
         }
         self.add_by(to, |to| key_value(to, key, value, longest));
     }
@@ -100,7 +104,7 @@ mod tests {
 
     /// Lengths around those that take one byte.
     #[test]
-    fn a_text_is_the_same_in_a_short_and_in_a_long_message() {
+    fn a_value_is_the_same_in_a_short_and_in_a_long_message() {
         for (of_key, of_text) in (0..140).flat_map(|key| [0, 1, 100, 140].map(|text| (key, text))) {
             let (key, text) = ("k".repeat(of_key), "t".repeat(of_text));
             for field in [1, 15, 16] {
@@ -112,6 +116,13 @@ mod tests {
                 });
                 assert_eq!(to, expected, "{of_key} and {of_text} bytes in field {field}");
                 assert_eq!(attributes.count(), 1);
+                for value in [Value::U64(7), Value::I64(-7), Value::U64(u64::MAX), Value::I64(300)]
+                {
+                    let (mut to, mut expected) = (Vec::new(), Vec::new());
+                    attributes.add(&mut to, &key, value);
+                    message(&mut expected, field, |to| key_value(to, &key, value, usize::MAX));
+                    assert_eq!(to, expected, "{value} of a key of {of_key} bytes in field {field}");
+                }
             }
         }
     }

@@ -48,6 +48,13 @@ fn long_varint(to: &mut Vec<u8>, value: u64) {
     to.extend_from_slice(&bytes[..length]);
 }
 
+/// Returns how many bytes [`varint`] appends.
+#[inline]
+pub(super) const fn length_of_varint(value: u64) -> usize {
+    let bits = u64::BITS - (value | 1).leading_zeros();
+    bits.div_ceil(7) as usize
+}
+
 /// Returns the bytes of a number: groups of seven bits, the lowest first, all but the last with the
 /// highest bit set.
 fn groups(value: u64) -> impl Iterator<Item = u8> {
@@ -154,12 +161,11 @@ fn long_bytes(to: &mut Vec<u8>, field: u32, value: &[u8]) {
     to.extend_from_slice(value);
 }
 
-/// Appends a field whose message `write` appends.
+/// Appends a field whose message `write` appends. If the message has 128 bytes or more, they are
+/// moved.
 #[inline]
 pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     tag(to, field, LENGTH_DELIMITED);
-    // Reserve one byte for the length, since most messages are shorter than 128 bytes. For a longer
-    // message, move the bytes.
     let start = to.len();
     to.push(0);
     let result = write(to);
@@ -167,6 +173,25 @@ pub fn message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)
     match u8::try_from(length) {
         Ok(byte @ ..0x80) => to[start] = byte,
         _ => insert_length(to, start, 1, length as u64),
+    }
+    result
+}
+
+/// Like [`message`], for a message that most often has 128 to 16,383 bytes. Others are moved.
+#[inline]
+pub fn long_message<R>(to: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    tag(to, field, LENGTH_DELIMITED);
+    let start = to.len();
+    to.extend_from_slice(&[0; 2]);
+    let result = write(to);
+    let length = to.len() - start - 2;
+    match (length, to[start..].first_chunk_mut()) {
+        (0x80..0x4000, Some(room)) => {
+            let [low, ..] = length.to_le_bytes();
+            let [high, ..] = (length >> 7).to_le_bytes();
+            *room = [low | 0x80, high];
+        }
+        _ => insert_length(to, start, 2, length as u64),
     }
     result
 }
@@ -180,7 +205,7 @@ pub(super) fn message_of(
 ) {
     tag(to, field, LENGTH_DELIMITED);
     let start = to.len();
-    let room = groups(most as u64).count();
+    let room = length_of_varint(most as u64);
     to.resize(start + room, 0);
     write(to);
     let length = to.len() - start - room;
@@ -188,8 +213,9 @@ pub(super) fn message_of(
 }
 
 /// Writes the length of the message at the end of `to`. `room` bytes are reserved for it.
+#[cold]
 fn insert_length(to: &mut Vec<u8>, start: usize, room: usize, length: u64) {
-    let needed = groups(length).count();
+    let needed = length_of_varint(length);
     if needed != room {
         let end = to.len();
         to.resize(end + needed.saturating_sub(room), 0);
@@ -211,11 +237,14 @@ mod tests {
             (127, &[0x7f]),
             (128, &[0x80, 1]),
             (150, &[0x96, 1]),
+            (0x3fff, &[0xff, 0x7f]),
+            (0x4000, &[0x80, 0x80, 1]),
             (u64::MAX, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
         ] {
             let mut to = Vec::new();
             varint(&mut to, value);
             assert_eq!(to, expected);
+            assert_eq!(length_of_varint(value), to.len());
             assert_eq!(split_varint(&to), Some((value, &[][..])));
             assert_eq!(split_varint(&to[..to.len() - 1]), None);
         }
@@ -238,6 +267,15 @@ mod tests {
         let Field::Bytes(inner) = value else { panic!("{value:?}") };
         assert_eq!((field, rest), (4, &[][..]));
         assert_eq!(split_field(inner), Some((1, Field::Bytes(&[b'x'; 200]), &[][..])));
+        for length in [0, 1, 0x7d, 0x7e, 0x7f, 0x80, 0x3ffd, 0x3ffe, 0x3fff, 0x4000, 0x20_0000] {
+            let text = vec![b'x'; length];
+            let (mut long, mut short) = (Vec::new(), Vec::new());
+            long_message(&mut long, 4, |to| to.extend_from_slice(&text));
+            message(&mut short, 4, |to| to.extend_from_slice(&text));
+            assert_eq!(long, short, "{length}");
+            let (field, value, rest) = split_field(&long).unwrap();
+            assert_eq!((field, value, rest), (4, Field::Bytes(&text), &[][..]));
+        }
         // The length may need more or fewer bytes than were reserved for it.
         for most in [0, 200, 20_000] {
             let mut about = Vec::new();

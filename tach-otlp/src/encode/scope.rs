@@ -2,7 +2,7 @@
 //! signals (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto`, `trace.proto`
 //! and `metrics.proto`).
 
-use super::protobuf::{Field, HEAD, bytes, message, message_of, split_field};
+use super::protobuf::{Field, HEAD, bytes, long_message, message, message_of, split_field};
 
 /// The numbers of the messages' fields.
 mod field {
@@ -28,9 +28,9 @@ mod field {
 /// tach_otlp::encode::in_scope(&mut items, "app::db", |to| to.extend_from_slice(span));
 /// ```
 pub fn in_scope<R>(to: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-    message(to, field::OF_SCOPE, |to| {
+    long_message(to, field::OF_SCOPE, |to| {
         message(to, field::SCOPE, |to| bytes(to, field::SCOPE_NAME, name.as_bytes()));
-        message(to, field::ITEM, write)
+        long_message(to, field::ITEM, write)
     })
 }
 
@@ -50,7 +50,9 @@ pub(crate) fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
 fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
     let mut next = split(&mut items);
     while let Some((scope, first)) = next {
-        message(to, field::OF_SCOPE, |to| {
+        // All that is left may be of this scope.
+        let most = scope.len() + first.len() + items.len();
+        message_of(to, field::OF_SCOPE, most, |to| {
             to.extend_from_slice(scope);
             to.extend_from_slice(first);
             loop {

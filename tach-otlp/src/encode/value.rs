@@ -4,7 +4,7 @@
 use tach_log::Value;
 use tach_log::adapter::{self, nested};
 
-use super::protobuf::{bytes, fixed_64, integer, message, number, short_tag};
+use super::protobuf::{bytes, fixed_64, integer, length_of_varint, message, number, short_tag};
 
 /// The numbers of the messages' fields.
 pub(super) mod field {
@@ -33,19 +33,40 @@ pub fn key_value(to: &mut Vec<u8>, key: &str, value: Value<'_>, longest: usize) 
 /// whether it did.
 #[inline]
 pub(super) fn short_text(to: &mut Vec<u8>, of: u32, key: &str, text: &str) -> bool {
-    const HEADS: usize = 6;
+    const STRING: u8 = short_tag(field::STRING).unwrap();
+    let is_short = begin_short(to, of, key, 2 + text.len());
+    if is_short {
+        let [length, ..] = text.len().to_le_bytes();
+        to.extend_from_slice(&[STRING, length]);
+        to.extend_from_slice(text.as_bytes());
+    }
+    is_short
+}
+
+/// Like [`short_text`], with the varint of an integer.
+#[inline]
+pub(super) fn short_number(to: &mut Vec<u8>, of: u32, key: &str, value: u64) -> bool {
+    let is_short = begin_short(to, of, key, 1 + length_of_varint(value));
+    if is_short {
+        number(to, field::INT, value);
+    }
+    is_short
+}
+
+/// Appends the beginning of a `KeyValue` as a field, up to the value, which has `of_value` bytes, if
+/// all of the lengths take one byte. Returns whether they do.
+#[inline]
+fn begin_short(to: &mut Vec<u8>, of: u32, key: &str, of_value: usize) -> bool {
+    const HEADS: usize = 4;
     const KEY: u8 = short_tag(field::KEY).unwrap();
     const VALUE: u8 = short_tag(field::VALUE).unwrap();
-    const STRING: u8 = short_tag(field::STRING).unwrap();
-    let (of_key, of_text) = (key.len(), text.len());
-    let length = HEADS + of_key + of_text;
-    let lengths = [length, of_key, 2 + of_text, of_text].map(|length| length.to_le_bytes()[0]);
-    let [all, of_key, of_value, of_text] = lengths;
+    let length = HEADS + key.len() + of_value;
+    let lengths = [length, key.len(), of_value].map(|length| length.to_le_bytes()[0]);
+    let [all, of_key, of_value] = lengths;
     let Some(tag) = short_tag(of).filter(|_| length < 0x80) else { return false };
     to.extend_from_slice(&[tag, all, KEY, of_key]);
     to.extend_from_slice(key.as_bytes());
-    to.extend_from_slice(&[VALUE, of_value, STRING, of_text]);
-    to.extend_from_slice(text.as_bytes());
+    to.extend_from_slice(&[VALUE, of_value]);
     true
 }
 

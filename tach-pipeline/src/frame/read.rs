@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     #[cold]
     fn site(&mut self) -> Site<'a> {
         let mut site = Site::default();
-        while self.skip().is_some() {}
+        while self.skip_room().is_some() {}
         while self.site_part(&mut site).is_some() {}
         site
     }

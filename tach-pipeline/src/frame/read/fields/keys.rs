@@ -102,7 +102,7 @@ impl Reader<'_> {
     /// Skips a field or a span's name. Returns its first word, and the number of bytes of a copied
     /// key.
     #[inline]
-    pub(super) fn skip_room(&mut self) -> Option<(Part, usize)> {
+    pub(in crate::frame) fn skip_room(&mut self) -> Option<(Part, usize)> {
         let part = Part(u64::from_le_bytes(*self.0.first_chunk()?));
         if part.tag() > Tag::Span as u64 {
             return None;
