@@ -167,7 +167,7 @@ impl Otlp {
     }
 
     /// Sets the most attributes of a record, a span, an event of a span, and a link: 128 by
-    /// default. The collector is told how many were left out.
+    /// default. The program's own fields come first. The collector is told how many were left out.
     ///
     /// # Examples
     ///

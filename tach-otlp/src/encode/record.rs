@@ -1,7 +1,6 @@
 //! Encodes a log record for OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `logs.proto` and `common.proto`).
 
-use core::cell::Cell;
 use core::{mem, str};
 use std::io;
 
@@ -105,7 +104,36 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
         bytes(to, field::EVENT_NAME, name.as_bytes());
     }
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
-    let taken = taken(event);
+    let (mut trace, mut span) = (None, None);
+    let (mut taken, mut exception) = (Taken::default(), None);
+    let mut has_exception = || {
+        let has_exception = exception.replace(true);
+        has_exception.unwrap_or_else(|| takes_exception(event))
+    };
+    let is_error = adapter::severity_number(event) >= ERROR;
+    event.fields(|key, value| {
+        taken.add(key);
+        match (key, value) {
+            ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
+            ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
+            (key, Value::Error(chain)) if !has_exception() => {
+                attributes.add_exception(to, chain);
+                if !is_exception(key) {
+                    attributes.add(to, key, value);
+                }
+            }
+            (key, Value::Str(text)) if is_error && is_exception(key) && !has_exception() => {
+                attributes.add_exception_text(to, text);
+            }
+            (key, value) => attributes.add(to, key, value),
+        }
+        Ok(())
+    })?;
+    // After the fields, whose keys are known by then.
+    if adapter::has_spans(event) && !taken.has(SPANS) {
+        let longest = limits.length;
+        attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
+    }
     if shown.has(Metadata::Location) {
         let place = Site { file: event.file(), line: event.line(), ..Site::default() };
         attributes.add_place(to, taken, &place);
@@ -114,32 +142,6 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
         let (thread_id, thread_name) = (event.thread_id(), event.thread_name());
         attributes.add_thread(to, taken, &Site { thread_id, thread_name, ..Site::default() });
     }
-    if adapter::has_spans(event) && !taken.has(SPANS) {
-        let longest = limits.length;
-        attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
-    }
-    let (mut trace, mut span) = (None, None);
-    let mut has_exception = taken.has_exception();
-    let is_error = adapter::severity_number(event) >= ERROR;
-    event.fields(|key, value| {
-        match (key, value) {
-            ("trace_id", Value::Str(text)) if is_id(text, 32) => trace = Some(text.to_owned()),
-            ("span_id", Value::Str(text)) if is_id(text, 16) => span = Some(text.to_owned()),
-            (key, Value::Error(chain)) if !mem::replace(&mut has_exception, true) => {
-                attributes.add_exception(to, chain);
-                if !is_exception(key) {
-                    attributes.add(to, key, value);
-                }
-            }
-            (key, Value::Str(text))
-                if is_error && is_exception(key) && !mem::replace(&mut has_exception, true) =>
-            {
-                attributes.add_exception_text(to, text);
-            }
-            (key, value) => attributes.add(to, key, value),
-        }
-        Ok(())
-    })?;
     match (event.trace_id().zip(event.span_id()), trace, span) {
         // Never combine an id from the fields with an id of the span: together they would name a
         // span that does not exist.
@@ -165,16 +167,9 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     Ok(())
 }
 
-/// Returns the keys that the fields of an event take.
-fn taken(event: &Event<'_>) -> Taken {
-    let taken = Cell::new(Taken::default());
-    adapter::has_key(event, &|key| {
-        let mut with_key = taken.get();
-        with_key.add(key);
-        taken.set(with_key);
-        false
-    });
-    taken.get()
+/// Returns whether a field of an event has a key of an exception.
+fn takes_exception(event: &Event<'_>) -> bool {
+    adapter::has_key(event, &|key| Taken::by([key]).has_exception())
 }
 
 /// Returns whether a field with the key is an error if its value may be one.
@@ -285,10 +280,10 @@ mod tests {
         const THREAD_NAME: &str = "thread.name";
         let own = &[SPANS, THREAD_NAME, THREAD_ID, FILE, "err", "error", EXCEPTION, TRACE, "k"];
         for level in [Level::Info, Level::Error] {
-            assert_eq!(keys(level, own), [&[LINE], &own[..]].concat(), "each field is unchanged");
+            assert_eq!(keys(level, own), [&own[..], &[LINE]].concat(), "each field is unchanged");
         }
-        let place = [FILE, LINE, THREAD_ID, THREAD_NAME, SPANS];
-        let with_place = |own: &[&'static str]| [&place[..], own].concat();
+        let place = [SPANS, FILE, LINE, THREAD_ID, THREAD_NAME];
+        let with_place = |own: &[&'static str]| [own, &place[..]].concat();
         let texts: &[&str] = &["error", "err"];
         assert_eq!(keys(Level::Info, &["error", "err"]), with_place(texts));
         assert_eq!(keys(Level::Error, &["error", "err"]), with_place(&[EXCEPTION, "err"]));

@@ -87,7 +87,7 @@ fn write(
     for item in snapshot.items() {
         let Item::Span(stored) = item else { continue };
         let span = stored.span(&snapshot.redacted);
-        let Some(start) = span.begin() else { continue };
+        let Some(start) = span.first() else { continue };
         records.clear();
         records.extend_from_slice(span.records);
         let first = events.partition_point(|(id, ..)| *id < span.context.span);

@@ -10,8 +10,8 @@ use tach_otlp::adapter::SpanLimits;
 use super::any_format::{self, AnyFormat};
 use crate::durations::Collected;
 use crate::filter::Levels;
-use crate::frame::{Start, Wanted};
-use crate::spans::span::Span;
+use crate::frame::Wanted;
+use crate::spans::span::{First, Span};
 use crate::stats::Items;
 
 pub(super) enum Content {
@@ -24,7 +24,7 @@ pub(super) enum Content {
 }
 
 /// Appends a span with the events that the levels accept.
-pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &Start<'_>, &SpanLimits, &Levels);
+pub(super) type WriteSpan = fn(&mut Vec<u8>, &Span<'_>, &First<'_>, &SpanLimits, &Levels);
 
 pub(super) type WriteDurations = fn(&mut Vec<u8>, &Collected, Temporality, UnixTime);
 

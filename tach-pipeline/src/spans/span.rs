@@ -64,6 +64,9 @@ impl Dropped {
     }
 }
 
+/// A span's start, and the first item, which contains it.
+pub(crate) type First<'a> = (Start<'a>, SpanPart<'a>);
+
 /// A part or an event of a span. The items come in the order in which they were recorded.
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
@@ -97,8 +100,14 @@ impl<'a> Span<'a> {
 
     /// Returns the span's start.
     pub(crate) fn begin(&self) -> Option<Start<'a>> {
-        match SpanPart::read(frame::split(self.records)?.0)?.what {
-            What::Start(start) => Some(start),
+        Some(self.first()?.0)
+    }
+
+    /// Returns the span's start, and the item that contains it.
+    pub(crate) fn first(&self) -> Option<First<'a>> {
+        let part = SpanPart::read(frame::split(self.records)?.0)?.redacted(self.redacted);
+        match part.what {
+            What::Start(start) => Some((start, part)),
             _ => None,
         }
     }
@@ -133,8 +142,17 @@ impl<'a> Span<'a> {
 
     /// Returns the start, the recorded values, the links and the events.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        self.items_from(0)
+    }
+
+    /// Returns the [items](Self::items) after the [first](Self::first).
+    pub(crate) fn further_items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        self.items_from(1)
+    }
+
+    fn items_from(&self, at: usize) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let redacted = self.redacted;
-        self.records().filter_map(move |record| {
+        self.records().skip(at).filter_map(move |record| {
             #[cfg(test)]
             READ.set(READ.get() + 1);
             if is_own_part(record) {

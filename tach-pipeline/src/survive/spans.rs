@@ -172,7 +172,7 @@ impl Assembly {
 pub(super) fn otlp(span: &SpanLeft, levels: &Levels) -> Option<Vec<u8>> {
     let span = span.span(&[]);
     let mut encoded = Vec::new();
-    write_span(&mut encoded, &span, &span.begin()?, &SpanLimits::default(), levels);
+    write_span(&mut encoded, &span, &span.first()?, &SpanLimits::default(), levels);
     Some(encoded)
 }
 

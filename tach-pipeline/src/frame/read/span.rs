@@ -55,7 +55,7 @@ pub(crate) enum Origin {
     Own,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub(crate) level: Level,
     pub(crate) target: &'a str,

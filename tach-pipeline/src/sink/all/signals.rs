@@ -63,7 +63,8 @@ impl Layout {
     fn span(&mut self, span: &Span<'_>) {
         let Self { formatter, streams } = self;
         let Content::Spans(append, limits) = &formatter.content else { return };
-        let Some(start) = span.begin() else { return };
+        let Some(first) = span.first() else { return };
+        let (start, _) = &first;
         // Each stream has a filter of its own, which applies to the events within the span too.
         for stream in streams {
             if !stream.levels.enabled(start.level, start.target)
@@ -72,7 +73,7 @@ impl Layout {
                 continue;
             }
             let Stream { batch, levels, .. } = stream;
-            let added = add(batch, span.end, |bytes| append(bytes, span, &start, limits, levels));
+            let added = add(batch, span.end, |bytes| append(bytes, span, &first, limits, levels));
             if let Err(error) = added {
                 stream.not_formatted(&error, span.end);
             }

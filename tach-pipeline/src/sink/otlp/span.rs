@@ -17,20 +17,20 @@ mod texts;
 use std::borrow::Cow;
 
 use tach_log::Value;
-use tach_log::adapter::{Fields as _, TRUNCATED};
+use tach_log::adapter::{Fields as _, Site, TRUNCATED};
 use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use tach_otlp::adapter::{Attributes, SpanLimits, Taken};
 use tach_otlp::encode::in_scope;
 
 use self::error::add_error;
-use self::keys::{has_field, keys_and_loss};
+use self::keys::has_field;
 use self::link::flags;
 use self::metadata::add_metadata;
 use self::texts::NAME;
 use crate::filter::Levels;
-use crate::frame::{Lost, Origin, Start, TRACE_STATE, What};
+use crate::frame::{Lost, Origin, SpanPart, Start, TRACE_STATE, What};
 use crate::ids::SpanContext;
-use crate::spans::span::{Dropped, Item, Span};
+use crate::spans::span::{Dropped, First, Item, Span};
 use crate::spans::status::{Code, Status};
 
 const INTERNAL: u64 = 1;
@@ -49,16 +49,20 @@ const INCOMPLETE: &str = "tach.incomplete";
 pub(crate) fn write_span(
     to: &mut Vec<u8>,
     span: &Span<'_>,
-    start: &Start<'_>,
+    first: &First<'_>,
     limits: &SpanLimits,
     levels: &Levels,
 ) {
+    let (start, part) = first;
     in_scope(to, start.target, |to| {
         ids(to, span.context);
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
         let mut own = Own::new(to.len(), span, start, limits, levels);
-        own.items(to);
+        own.items(to, part);
+        // After the fields, whose keys are known by then.
+        own.marks(to);
+        add_metadata(to, &mut own.attributes, own.taken, start, &own.site, limits.shown);
         own.end(to);
     });
 }
@@ -75,8 +79,9 @@ struct Own<'a> {
     span: &'a Span<'a>,
     /// Where the span begins.
     start: usize,
-    /// The keys that the span's fields take.
+    /// The keys of the span's fields so far.
     taken: Taken,
+    site: Site<'a>,
     name: Cow<'a, str>,
     parent: u64,
     is_parent_remote: bool,
@@ -87,7 +92,8 @@ struct Own<'a> {
     events: u32,
     links: u32,
     dropped: Dropped,
-    has_exception: bool,
+    /// Whether the span has an exception. `None` before the first error.
+    has_exception: Option<bool>,
 }
 
 impl<'a> Own<'a> {
@@ -98,15 +104,13 @@ impl<'a> Own<'a> {
         limits: &'a SpanLimits,
         levels: &'a Levels,
     ) -> Self {
-        let (taken, lost) = keys_and_loss(span);
-        let mut dropped = span.dropped;
-        dropped.bytes += lost;
         Self {
             limits,
             levels,
             span,
             start: at,
-            taken,
+            taken: Taken::default(),
+            site: Site::default(),
             name: texts::cut(start.name).into(),
             parent: start.parent,
             is_parent_remote: false,
@@ -116,47 +120,51 @@ impl<'a> Own<'a> {
             attributes: Attributes::new(field::ATTRIBUTES, limits.attributes),
             events: 0,
             links: 0,
-            dropped,
-            has_exception: taken.has_exception(),
+            dropped: span.dropped,
+            has_exception: None,
         }
     }
 
-    fn items(&mut self, to: &mut Vec<u8>) {
+    fn items(&mut self, to: &mut Vec<u8>, first: &SpanPart<'a>) {
         let last = self.span.last_values();
-        for (at, item) in self.span.items().enumerate() {
+        self.part(to, first, |key| last.is_recorded_again(0, key));
+        for (at, item) in (1..).zip(self.span.further_items()) {
             match item {
                 Item::Event(event, time) => self.event(to, &event, time),
-                Item::Part(part) => {
-                    match part.what {
-                        What::Start(ref start) => {
-                            self.marks(to);
-                            let (taken, shown) = (self.taken, self.limits.shown);
-                            let attributes = &mut self.attributes;
-                            add_metadata(to, attributes, taken, start, &part.site(), shown);
-                        }
-                        What::Link(linked) => {
-                            self.link(to, linked, &part.fields);
-                            continue;
-                        }
-                        What::Parent(parent) => {
-                            self.parent = parent.context.span;
-                            self.is_parent_remote = parent.origin == Origin::Remote;
-                            self.trace_state.clear();
-                        }
-                        _ => {}
-                    }
-                    let visited = part.fields.visit(&mut |key, value| {
-                        // Pass every value in order: the status ignores values after `Ok`.
-                        let is_status = self.status.field(key, value);
-                        if !is_status && !last.is_recorded_again(at, key) {
-                            self.field(to, key, value);
-                        }
-                        Ok(())
-                    });
-                    debug_assert!(visited.is_ok(), "nothing fails here");
-                }
+                Item::Part(part) => self.part(to, &part, |key| last.is_recorded_again(at, key)),
             }
         }
+    }
+
+    /// Appends a part of the span, without the values that `is_recorded_again` refuses.
+    fn part(
+        &mut self,
+        to: &mut Vec<u8>,
+        part: &SpanPart<'a>,
+        is_recorded_again: impl Fn(&str) -> bool,
+    ) {
+        match part.what {
+            // The first start of a span may have no site, and a second one has it.
+            What::Start(_) => self.site = part.site(),
+            What::Link(linked) => return self.link(to, linked, &part.fields),
+            What::Parent(parent) => {
+                self.parent = parent.context.span;
+                self.is_parent_remote = parent.origin == Origin::Remote;
+                self.trace_state.clear();
+            }
+            _ => {}
+        }
+        let visited = part.fields.visit(&mut |key, value| {
+            self.taken.add(key);
+            self.dropped.bytes += texts::lost(key, value);
+            // Pass every value in order: the status ignores values after `Ok`.
+            let is_status = self.status.field(key, value);
+            if !is_status && !is_recorded_again(key) {
+                self.field(to, key, value);
+            }
+            Ok(())
+        });
+        debug_assert!(visited.is_ok(), "nothing fails here");
     }
 
     /// Appends the attributes that say what the span lacks.

@@ -55,9 +55,9 @@ fn limits_are_the_environment_s() {
     assert_test_passes("otlp::limits::child", &variables);
     let (spans, records) = (received::spans(&traces), received::records(&logs));
     let [span] = &spans[..] else { panic!("{spans:?}") };
-    // The first five attributes are the place and the thread.
-    assert_eq!(keys(&span.attributes)[5..], ["text", "number"]);
-    assert_eq!(span.dropped_attributes_count, 1);
+    // The program's fields come first. The last of the place and of the thread has no room.
+    assert_eq!(keys(&span.attributes)[..3], ["text", "number", "more"]);
+    assert_eq!((span.attributes.len(), span.dropped_attributes_count), (7, 1));
     assert_eq!(value(&span.attributes, "text"), text("äääää"));
     assert_eq!(value(&span.attributes, "number"), Value::IntValue(12_345_678));
     assert_eq!(value(&span.attributes, "code.file.path"), text(&file!()[..5]));
@@ -65,16 +65,14 @@ fn limits_are_the_environment_s() {
     assert_eq!((span.links.len(), span.dropped_links_count), (2, 3));
     assert_eq!(span.status.as_ref().map(|status| status.code), Some(2), "of a dropped event");
     for event in &span.events {
-        // The first five attributes are the level, the target and the place.
-        assert_eq!(keys(&event.attributes)[5..], ["text"]);
+        assert_eq!(keys(&event.attributes)[..3], ["text", "number", "more"]);
         assert_eq!((&*event.name, event.dropped_attributes_count), ("long message", 2));
         assert_eq!(value(&event.attributes, "text"), text("äääää"));
     }
     assert_eq!(records.len(), 6);
     let record = &records[0];
-    // The first four attributes are the place and the thread.
-    assert_eq!(keys(&record.attributes)[4..], ["span", "text", "number"]);
-    assert_eq!(record.dropped_attributes_count, 1, "{record:?}");
+    assert_eq!(keys(&record.attributes)[..4], ["text", "number", "more", "span"]);
+    assert_eq!((record.attributes.len(), record.dropped_attributes_count), (7, 1), "{record:?}");
     assert_eq!(value(&record.attributes, "span"), text("too lo"));
     assert_eq!(value(&record.attributes, "text"), text("ääääää"));
     assert!(format!("{:?}", record.body).contains("long message"));

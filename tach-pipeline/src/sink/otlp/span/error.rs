@@ -1,16 +1,16 @@
 //! Errors among the fields of spans and events.
 
-use core::mem;
-
 use tach_log::{Chain, Value};
 use tach_otlp::adapter::Attributes;
 
 use super::Own;
+use super::keys::taken;
 
 impl Own<'_> {
     /// Appends the first error of the span or of its events as attributes of the span.
     pub(super) fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
-        if !mem::replace(&mut self.has_exception, true) {
+        let has_exception = self.has_exception.replace(true);
+        if !has_exception.unwrap_or_else(|| taken(self.span).has_exception()) {
             self.add(to, |attributes, to| attributes.add_exception(to, chain));
         }
     }

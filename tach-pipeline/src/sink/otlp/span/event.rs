@@ -1,12 +1,11 @@
 //! The events of a span.
 
-use core::mem;
 use std::borrow::Cow;
 
 use tach_core::UnixTime;
 use tach_log::Value;
 use tach_log::adapter::Fields as _;
-use tach_otlp::adapter::protobuf::{bytes, fixed_64, message};
+use tach_otlp::adapter::protobuf::{bytes, fixed_64, long_message};
 use tach_otlp::adapter::{Attributes, Metadata, Taken};
 
 use super::error::add_error;
@@ -23,7 +22,7 @@ impl Own<'_> {
         self.status.event(event);
         let mut has_error = false;
         let before = to.len();
-        message(to, field::EVENTS, |to| {
+        long_message(to, field::EVENTS, |to| {
             fixed_64(to, field::EVENT_TIME, time.as_nanos());
             has_error = self.event_fields(to, event);
         });
@@ -51,8 +50,36 @@ impl Own<'_> {
 
     /// Appends the attributes and the name of an event. Returns whether it has an error as a value.
     fn event_fields(&mut self, to: &mut Vec<u8>, event: &Frame<'_>) -> bool {
-        let taken = Taken::by(own_keys(event));
+        let mut taken = Taken::default();
         let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
+        let is_error = event.level.of_log() == log::Level::Error;
+        let mut exception = None;
+        let mut has_exception = || {
+            let has = exception.replace(true);
+            has.unwrap_or_else(|| Taken::by(own_keys(event)).has_exception())
+        };
+        let (mut is_exception, mut has_error) = (false, false);
+        let visited = event.fields.visit_own(&mut |key, value| {
+            taken.add(key);
+            self.status.event_field(event, key, value);
+            match (key, value) {
+                ("err" | "error", Value::Str(text)) if is_error && !has_exception() => {
+                    is_exception = true;
+                    attributes.add_exception_text(to, text);
+                }
+                (key, Value::Error(chain)) => {
+                    has_error = true;
+                    if !has_exception() {
+                        attributes.add_exception(to, chain);
+                    }
+                    let has_field = |key: &str| own_keys(event).any(|own| own == key);
+                    add_error(to, &mut attributes, key, chain, has_field);
+                }
+                (key, value) => attributes.add(to, key, value),
+            }
+            Ok(())
+        });
+        debug_assert!(visited.is_ok(), "nothing fails here");
         // An event that was added by a method of `SpanExt` has no level and no target.
         let (shown, is_logged) = (self.limits.shown, !event.target.is_empty());
         if is_logged && shown.event_has(Metadata::Level) {
@@ -64,31 +91,6 @@ impl Own<'_> {
         if shown.event_has(Metadata::Location) {
             attributes.add_place(to, taken, &event.site);
         }
-        let is_error = event.level.of_log() == log::Level::Error;
-        let mut has_exception = taken.has_exception();
-        let (mut is_exception, mut has_error) = (false, false);
-        let visited = event.fields.visit_own(&mut |key, value| {
-            self.status.event_field(event, key, value);
-            match (key, value) {
-                ("err" | "error", Value::Str(text))
-                    if is_error && !mem::replace(&mut has_exception, true) =>
-                {
-                    is_exception = true;
-                    attributes.add_exception_text(to, text);
-                }
-                (key, Value::Error(chain)) => {
-                    has_error = true;
-                    if !mem::replace(&mut has_exception, true) {
-                        attributes.add_exception(to, chain);
-                    }
-                    let has_field = |key: &str| own_keys(event).any(|own| own == key);
-                    add_error(to, &mut attributes, key, chain, has_field);
-                }
-                (key, value) => attributes.add(to, key, value),
-            }
-            Ok(())
-        });
-        debug_assert!(visited.is_ok(), "nothing fails here");
         attributes.end(to, field::EVENT_DROPPED_ATTRIBUTES);
         let name: Cow<'_, str> = match (event.message, event.site.event_name) {
             ("", _) if is_exception => EXCEPTION.into(),

@@ -35,7 +35,7 @@ fn written(records: &[u8], has_values: bool) -> Vec<u8> {
     };
     let (limits, levels) = (SpanLimits::default(), Levels::all(log::LevelFilter::Trace));
     let mut written = Vec::new();
-    write_span(&mut written, &span, &span.begin().unwrap(), &limits, &levels);
+    write_span(&mut written, &span, &span.first().unwrap(), &limits, &levels);
     written
 }
 
