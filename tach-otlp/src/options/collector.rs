@@ -143,7 +143,7 @@ impl Otlp {
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
     /// Whoever calls [`Exporter::send`](crate::Exporter::send) keeps to it. A sink of
-    /// `tach-pipeline` sends earlier if 64 KiB wait, or for a flush, and up to 512 KiB in a
+    /// `tach-pipeline` sends earlier if 256 KiB wait, or for a flush, and up to 512 KiB in a
     /// request.
     ///
     /// # Examples

@@ -3,8 +3,6 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use super::batch::BATCH;
-
 #[derive(Debug)]
 pub(super) struct Gathering {
     most: Duration,
@@ -17,11 +15,8 @@ impl Gathering {
         Self { most, since: None }
     }
 
-    /// Returns how long to wait for more events, if `waiting` bytes of events wait already.
-    pub(super) fn left(&mut self, waiting: usize) -> Duration {
-        if self.most.is_zero() || waiting == 0 || waiting >= BATCH {
-            return Duration::ZERO;
-        }
+    /// Returns how long the events that wait may wait for more.
+    pub(super) fn left(&mut self) -> Duration {
         let since = *self.since.get_or_insert_with(Instant::now);
         self.most.saturating_sub(since.elapsed())
     }
@@ -39,21 +34,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_wait_for_a_time_or_for_a_full_write() {
+    fn events_wait_for_a_time() {
         let most = Duration::from_millis(50);
         let mut gathering = Gathering::new(most);
-        assert_eq!(gathering.left(0), Duration::ZERO);
-        let first = gathering.left(1);
+        let first = gathering.left();
         assert!(first <= most);
         thread::sleep(Duration::from_millis(2));
-        assert!(gathering.left(1000) < first, "the wait began with the first event");
-        assert_eq!(gathering.left(BATCH), Duration::ZERO);
+        assert!(gathering.left() < first, "the wait began with the first event");
         thread::sleep(most);
-        assert_eq!(gathering.left(1), Duration::ZERO);
+        assert_eq!(gathering.left(), Duration::ZERO);
         gathering.end();
         thread::sleep(Duration::from_millis(2));
-        gathering.left(1);
+        gathering.left();
         assert!(gathering.since.unwrap().elapsed() < Duration::from_secs(60));
-        assert_eq!(Gathering::new(Duration::ZERO).left(1), Duration::ZERO);
+        assert_eq!(Gathering::new(Duration::ZERO).left(), Duration::ZERO);
     }
 }

@@ -131,6 +131,11 @@ impl Output {
         Some(wait.max(self.pause()))
     }
 
+    /// Returns how many bytes don't wait for more events: half of a write, or `most` if that is less.
+    pub(super) fn enough(&self, most: usize) -> usize {
+        if self.max_delay().is_zero() { 0 } else { most.min(self.writer.most_bytes() / 2) }
+    }
+
     /// Returns how long events may wait for more events.
     pub(super) fn max_delay(&self) -> Duration {
         self.writer.max_delay()

@@ -43,7 +43,10 @@ impl Thread {
         buffer_bytes: usize,
         progress: &Arc<Progress>,
     ) -> io::Result<Self> {
-        let link = Arc::new(Link::new(lanes.len(), buffer_bytes));
+        // No caller waits for room while events gather.
+        let most = reserved(buffer_bytes, lanes.len());
+        let enough = lanes.iter().map(|(output, _)| output.enough(most));
+        let link = Arc::new(Link::new(enough, buffer_bytes));
         let writing = Writing {
             link: Arc::clone(&link),
             lanes: lanes.into_iter().map(ServedLane::new).collect(),
@@ -114,15 +117,18 @@ pub(super) struct State {
 /// The part of a lane that the back end and the thread share.
 pub(super) struct Handover {
     pub(super) pending: Batch,
+    /// As many bytes don't wait for more events.
+    enough: usize,
     /// Events that the thread gave up, and that the back end has not taken yet.
     dropped: Option<Dropped>,
 }
 
 impl Link {
-    fn new(lanes: usize, buffer_bytes: usize) -> Self {
-        let lane = || Handover { pending: Batch::new(), dropped: None };
+    /// Creates a link with a lane for each of `enough`: how many bytes don't wait for more events.
+    fn new(enough: impl IntoIterator<Item = usize>, buffer_bytes: usize) -> Self {
+        let lane = |enough| Handover { pending: Batch::new(), enough, dropped: None };
         let state = State {
-            lanes: (0..lanes).map(|_| lane()).collect(),
+            lanes: enough.into_iter().map(lane).collect(),
             flush: 0,
             reopenings: 0,
             is_ending: false,
@@ -193,17 +199,27 @@ impl Link {
 }
 
 impl State {
-    /// Returns whether a lane has room, if `most` bytes may wait in all lanes together. Half of
-    /// each lane's equal share is reserved, so that a lane that can't be sent leaves room to the
-    /// others.
+    /// Returns whether a lane has room, if `most` bytes may wait in all lanes together.
     fn has_room(&self, lane: usize, most: usize) -> bool {
-        let kept = most / (2 * self.lanes.len());
+        let kept = reserved(most, self.lanes.len());
         let waiting = self.lanes.iter().enumerate().map(|(at, other)| {
             let length = other.pending.len();
             if at == lane { length } else { length.max(kept) }
         });
         self.lanes[lane].pending.len() < kept || waiting.sum::<usize>() < most
     }
+}
+
+impl Handover {
+    fn has_enough(&self) -> bool {
+        self.pending.len() >= self.enough
+    }
+}
+
+/// Returns how many bytes are reserved for each lane, if `most` may wait in all: half of an equal
+/// share, so that a lane that can't be sent leaves room to the others.
+fn reserved(most: usize, lanes: usize) -> usize {
+    most / (2 * lanes.max(1))
 }
 
 /// The thread's own state.
@@ -297,7 +313,8 @@ impl ServedLane {
     /// `is_asked`. Returns how long the thread may sleep until the lane must be served again.
     fn due(&mut self, waiting: &mut Handover, flush: u64, is_asked: bool) -> Duration {
         let is_asked = is_asked || self.is_to_flush(flush);
-        let delay = self.gathering.left(waiting.pending.len());
+        let waits = !waiting.pending.is_empty() && !waiting.has_enough();
+        let delay = if waits { self.gathering.left() } else { Duration::ZERO };
         if self.batch.is_empty() && (is_asked || delay.is_zero()) {
             mem::swap(&mut self.batch, &mut waiting.pending);
             self.output.took();
@@ -378,17 +395,17 @@ mod tests {
 
     #[test]
     fn a_lane_that_is_full_leaves_room_for_the_others() {
-        let (one, link) = (batch(10), Link::new(3, 600));
+        let (one, link) = (batch(10), Link::new([0; 3], 600));
         let fill = |lane| (0..1000).take_while(|_| link.add(lane, &one, 0)).count();
         // A hundred bytes are reserved for each of the other two lanes.
         assert_eq!(fill(0), 40);
         assert_eq!(fill(1), 10);
         assert_eq!(fill(2), 10);
         assert!(!link.has_room(2, 0) && link.has_room(2, 10), "a report has a room of its own");
-        let (long, link) = (batch(590), Link::new(3, 600));
+        let (long, link) = (batch(590), Link::new([0; 3], 600));
         assert!(link.add(0, &long, 0), "a batch is added whole");
         assert!(link.add(1, &one, 0) && link.add(2, &one, 0));
-        let alone = Link::new(1, 600);
+        let alone = Link::new([0], 600);
         assert_eq!((0..1000).take_while(|_| alone.add(0, &one, 0)).count(), 60);
     }
 
@@ -415,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_flush_that_leaves_events_in_a_pause_fails() {
-        let link = Link::new(1, 600);
+        let link = Link::new([0], 600);
         let counts = Arc::new(SinkCounts::default());
         let output = Output::new(Box::new(Pausing), counts, Reporter::default());
         let mut lane = ServedLane::new((output, 0));
@@ -432,7 +449,7 @@ mod tests {
     fn a_sink_that_stalls_stalls_until_it_writes() {
         let counts = Arc::new(SinkCounts::default());
         counts.is_stalled.set(true);
-        let (one, link) = (batch(10), Arc::new(Link::new(1, 10)));
+        let (one, link) = (batch(10), Arc::new(Link::new([0], 10)));
         assert!(link.add(0, &one, 0));
         let progress = Arc::new(Progress::new(Counts::default()));
         let patience = Patience::Stalled(Duration::ZERO);
@@ -450,7 +467,7 @@ mod tests {
     #[test]
     fn recovered_events_without_room_are_counted() {
         let counts = Arc::new(SinkCounts::default());
-        let link = Arc::new(Link::new(1, 10));
+        let link = Arc::new(Link::new([0], 10));
         let progress = Arc::new(Progress::new(Counts::default()));
         let patience = Patience::Stalled(Duration::ZERO);
         let (to, reporter) = ((Arc::clone(&link), 0), Reporter::default());

@@ -123,6 +123,20 @@ fn a_signal_that_waits_leaves_the_others_room() {
     drop(pipeline.with_timeout(Duration::ZERO));
 }
 
+/// Otherwise callers would wait for `max_delay`, or records would be dropped.
+#[test]
+fn a_small_buffer_is_sent_before_it_is_full() {
+    let (endpoint, _requests) = receiver::serve();
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let sink = Sink::otlp(otlp).buffer_bytes(64 * 1024);
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let written = |stats: &Stats| stats.sinks()[..2].iter().all(|sink| sink.written() >= 2_000);
+    while !written(&pipeline.stats()) {
+        log(&pipeline, 100);
+        assert!(pipeline.stats().sinks().iter().all(|sink| sink.dropped() == 0));
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sink_has_one_thread_for_all_signals() {
