@@ -163,8 +163,13 @@ impl Link {
         let mut state = self.lock();
         let has_room = state.has_room(lane, self.buffer_bytes + more);
         if has_room {
-            state.lanes[lane].pending.append(batch);
-            self.notify(state);
+            let lane = &mut state.lanes[lane];
+            // The first events begin the time for which they wait. Others wake nobody.
+            let is_first = lane.pending.is_empty();
+            lane.pending.append(batch);
+            if is_first || lane.has_enough() {
+                self.notify(state);
+            }
         }
         has_room
     }
@@ -407,6 +412,19 @@ mod tests {
         assert!(link.add(1, &one, 0) && link.add(2, &one, 0));
         let alone = Link::new([0], 600);
         assert_eq!((0..1000).take_while(|_| alone.add(0, &one, 0)).count(), 60);
+    }
+
+    #[test]
+    fn the_thread_is_woken_by_the_first_events_and_by_enough() {
+        for (enough, expected) in [(30, [true, false, true, true]), (0, [true; 4])] {
+            let (one, link) = (batch(10), Link::new([enough], 600));
+            let woken = expected.map(|_| {
+                link.lock().waits = true;
+                assert!(link.add(0, &one, 0));
+                !link.lock().waits
+            });
+            assert_eq!(woken, expected);
+        }
     }
 
     /// A receiver that has a pause, and takes what is sent nevertheless.
