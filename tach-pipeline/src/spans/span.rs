@@ -146,6 +146,7 @@ impl<'a> Span<'a> {
     }
 
     /// Returns the [items](Self::items) after the [first](Self::first).
+    #[cfg(feature = "otlp")]
     pub(crate) fn further_items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         self.items_from(1)
     }
