@@ -105,7 +105,7 @@ fn at_once(what: &str) -> usize {
     match what {
         // A slow logger takes a core.
         "100000" => 1,
-        // Linux has 32,768 threads, unless it is told otherwise.
+        // Linux allows 32,768 threads by default.
         "ended" => 4,
         _ => COMPARED.len(),
     }
