@@ -27,18 +27,19 @@ impl Attributes {
     /// Appends an attribute, unless there is no room.
     pub fn add(&mut self, to: &mut Vec<u8>, key: &str, value: Value<'_>) {
         let longest = self.limits.length;
-        let has_room = self.count < self.limits.count;
-        let is_added = match value {
-            Value::Str(text) => has_room && short_text(to, self.field, key, cut(text, longest)),
-            Value::I64(_) | Value::U64(_) => integer(value)
-                .is_some_and(|value| has_room && short_number(to, self.field, key, value)),
-            _ => false,
-        };
-        if is_added {
+        let is_short = self.count < self.limits.count
+            && match value {
+                Value::Str(text) => short_text(to, self.field, key, cut(text, longest)),
+                Value::I64(_) | Value::U64(_) => {
+                    integer(value).is_some_and(|value| short_number(to, self.field, key, value))
+                }
+                _ => false,
+            };
+        if is_short {
             self.count += 1;
-            return;
+        } else {
+            self.add_by(to, |to| key_value(to, key, value, longest));
         }
-        self.add_by(to, |to| key_value(to, key, value, longest));
     }
 
     /// Appends an attribute that comes from no field, unless a field has its key.
