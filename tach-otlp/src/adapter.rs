@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::path::Path;
 
 pub use crate::encode::attributes::Attributes;
+pub use crate::encode::exception::HasException;
 pub use crate::encode::limits::{AttributeLimits, SpanLimits};
 pub use crate::encode::metadata::{Metadata, Shown};
 pub use crate::encode::protobuf;

@@ -1,7 +1,7 @@
 //! OTLP's messages in protobuf (<https://github.com/open-telemetry/opentelemetry-proto>).
 
 pub(crate) mod attributes;
-mod exception;
+pub(crate) mod exception;
 pub(crate) mod limits;
 pub(crate) mod metadata;
 #[doc(hidden)]

@@ -8,6 +8,7 @@ use tach_log::adapter::{self, Site};
 use tach_log::{Event, Format, Value};
 
 use super::attributes::Attributes;
+use super::exception::HasException;
 use super::limits::AttributeLimits;
 use super::metadata::{Metadata, Shown};
 use super::protobuf::{bytes, fixed_32, fixed_64, message, number};
@@ -105,11 +106,8 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     }
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
     let (mut trace, mut span) = (None, None);
-    let (mut taken, mut exception) = (Taken::default(), None);
-    let mut has_exception = || {
-        let has_exception = exception.replace(true);
-        has_exception.unwrap_or_else(|| takes_exception(event))
-    };
+    let (mut taken, mut has_exception) = (Taken::default(), HasException::default());
+    let mut has_exception = || has_exception.replace(|| takes_exception(event));
     let is_error = adapter::severity_number(event) >= ERROR;
     event.fields(|key, value| {
         taken.add(key);

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use tach_log::Value;
 use tach_log::adapter::{Fields as _, Site, TRUNCATED};
 use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
-use tach_otlp::adapter::{Attributes, SpanLimits, Taken};
+use tach_otlp::adapter::{Attributes, HasException, SpanLimits, Taken};
 use tach_otlp::encode::in_scope;
 
 use self::error::add_error;
@@ -92,8 +92,7 @@ struct Own<'a> {
     events: u32,
     links: u32,
     dropped: Dropped,
-    /// Whether the span has an exception. `None` before the first error.
-    has_exception: Option<bool>,
+    has_exception: HasException,
 }
 
 impl<'a> Own<'a> {
@@ -121,7 +120,7 @@ impl<'a> Own<'a> {
             events: 0,
             links: 0,
             dropped: span.dropped,
-            has_exception: None,
+            has_exception: HasException::default(),
         }
     }
 

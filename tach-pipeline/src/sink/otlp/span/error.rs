@@ -9,8 +9,8 @@ use super::keys::taken;
 impl Own<'_> {
     /// Appends the first error of the span or of its events as attributes of the span.
     pub(super) fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
-        let has_exception = self.has_exception.replace(true);
-        if !has_exception.unwrap_or_else(|| taken(self.span).has_exception()) {
+        let span = self.span;
+        if !self.has_exception.replace(|| taken(span).has_exception()) {
             self.add(to, |attributes, to| attributes.add_exception(to, chain));
         }
     }

@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 use tach_log::Value;
 use tach_log::adapter::Fields as _;
 use tach_otlp::adapter::protobuf::{bytes, fixed_64, long_message};
-use tach_otlp::adapter::{Attributes, Metadata, Taken};
+use tach_otlp::adapter::{Attributes, HasException, Metadata, Taken};
 
 use super::error::add_error;
 use super::keys::own_keys;
@@ -53,11 +53,9 @@ impl Own<'_> {
         let mut taken = Taken::default();
         let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
         let is_error = event.level.of_log() == log::Level::Error;
-        let mut exception = None;
-        let mut has_exception = || {
-            let has = exception.replace(true);
-            has.unwrap_or_else(|| Taken::by(own_keys(event)).has_exception())
-        };
+        let mut has_exception = HasException::default();
+        let mut has_exception =
+            || has_exception.replace(|| Taken::by(own_keys(event)).has_exception());
         let (mut is_exception, mut has_error) = (false, false);
         let visited = event.fields.visit_own(&mut |key, value| {
             taken.add(key);
