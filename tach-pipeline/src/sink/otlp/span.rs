@@ -23,7 +23,7 @@ use tach_otlp::adapter::{Attributes, HasException, SpanLimits, Taken};
 use tach_otlp::encode::in_scope;
 
 use self::error::add_error;
-use self::keys::has_field;
+use self::keys::{has_field, keys_and_loss};
 use self::link::flags;
 use self::metadata::add_metadata;
 use self::texts::NAME;
@@ -59,9 +59,9 @@ pub(crate) fn write_span(
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
         let mut own = Own::new(to.len(), span, start, limits, levels);
+        own.marks(to);
         own.items(to, part);
         // After the fields, whose keys are known by then.
-        own.marks(to);
         add_metadata(to, &mut own.attributes, own.taken, start, &own.site, limits.shown);
         own.end(to);
     });
@@ -143,7 +143,7 @@ impl<'a> Own<'a> {
         is_recorded_again: impl Fn(&str) -> bool,
     ) {
         match part.what {
-            // The first start of a span may have no site, and a second one has it.
+            // A span that was not sampled at its start has its place and its thread in a second start.
             What::Start(_) => self.site = part.site(),
             What::Link(linked) => return self.link(to, linked, &part.fields),
             What::Parent(parent) => {
@@ -155,7 +155,6 @@ impl<'a> Own<'a> {
         }
         let visited = part.fields.visit(&mut |key, value| {
             self.taken.add(key);
-            self.dropped.bytes += texts::lost(key, value);
             // Pass every value in order: the status ignores values after `Ok`.
             let is_status = self.status.field(key, value);
             if !is_status && !is_recorded_again(key) {
@@ -166,17 +165,25 @@ impl<'a> Own<'a> {
         debug_assert!(visited.is_ok(), "nothing fails here");
     }
 
-    /// Appends the attributes that say what the span lacks.
+    /// Appends the attributes that say what the span lacks. They come first, so that no limit leaves
+    /// them out. Most spans lack nothing, and their fields' keys are not searched.
     fn marks(&mut self, to: &mut Vec<u8>) {
-        let Self { span, attributes, taken, dropped, .. } = self;
-        if span.is_unfinished {
-            attributes.add_own(to, *taken, UNFINISHED, Value::Bool(true));
+        let Self { span, attributes, dropped, .. } = self;
+        let is_incomplete = span.is_incomplete();
+        let lacks = span.is_unfinished || is_incomplete || dropped.bytes > 0;
+        if !lacks && !texts::may_be_lost(span.records) {
+            return;
         }
-        if span.is_incomplete() {
-            attributes.add_own(to, *taken, INCOMPLETE, Value::Bool(true));
+        let (taken, lost) = keys_and_loss(span);
+        dropped.bytes += lost;
+        if span.is_unfinished {
+            attributes.add_own(to, taken, UNFINISHED, Value::Bool(true));
+        }
+        if is_incomplete {
+            attributes.add_own(to, taken, INCOMPLETE, Value::Bool(true));
         }
         if dropped.bytes > 0 {
-            attributes.add_own(to, *taken, TRUNCATED, Value::U64(dropped.bytes));
+            attributes.add_own(to, taken, TRUNCATED, Value::U64(dropped.bytes));
         }
     }
 

@@ -3,6 +3,7 @@
 use tach_log::Value;
 use tach_otlp::adapter::Taken;
 
+use super::texts;
 use crate::frame::{Fields, Frame};
 use crate::spans::span::Span;
 
@@ -21,7 +22,11 @@ pub(super) fn has_field(span: &Span<'_>, key: &str) -> bool {
     fields(span).any(|(own, _)| own == key)
 }
 
-/// Returns the keys that the fields of a span take.
-pub(super) fn taken(span: &Span<'_>) -> Taken {
-    Taken::by(fields(span).map(|(key, _)| key))
+/// Returns the keys that the fields of a span take, and how many bytes the span lacks of the
+/// [texts](super::texts) that its fields set.
+pub(super) fn keys_and_loss(span: &Span<'_>) -> (Taken, u64) {
+    fields(span).fold((Taken::default(), 0), |(mut taken, lost), (key, value)| {
+        taken.add(key);
+        (taken, lost + texts::lost(key, value))
+    })
 }

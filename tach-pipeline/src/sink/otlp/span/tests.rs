@@ -1,12 +1,13 @@
 use std::io;
 
-use opentelemetry_proto::tonic::trace::v1::ResourceSpans;
+use opentelemetry_proto::tonic::trace::v1::{self as proto, ResourceSpans};
 use prost::Message as _;
 use tach_core::UnixTime;
+use tach_otlp::adapter::AttributeLimits;
 
 use super::*;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{RecordKind, Scratch, Time, Writer};
+use crate::frame::{Place, RecordKind, Scratch, Time, Wanted, Writer};
 use crate::level::Level;
 use crate::spans::span::READ;
 
@@ -19,9 +20,8 @@ fn start(scratch: &mut Scratch) -> Vec<u8> {
     scratch.written().to_owned()
 }
 
-/// Returns a span as it is sent.
-fn written(records: &[u8], has_values: bool) -> Vec<u8> {
-    let span = Span {
+fn span(records: &[u8], has_values: bool) -> Span<'_> {
+    Span {
         context: CONTEXT,
         start: UnixTime::EPOCH,
         end: UnixTime::EPOCH,
@@ -32,11 +32,20 @@ fn written(records: &[u8], has_values: bool) -> Vec<u8> {
         is_on_one_thread: true,
         dropped: Dropped::default(),
         redacted: &[],
-    };
-    let (limits, levels) = (SpanLimits::default(), Levels::all(log::LevelFilter::Trace));
+    }
+}
+
+/// Returns a span as it is sent.
+fn written(span: &Span<'_>, limits: SpanLimits) -> Vec<u8> {
+    let levels = Levels::all(log::LevelFilter::Trace);
     let mut written = Vec::new();
-    write_span(&mut written, &span, &span.first().unwrap(), &limits, &levels);
+    write_span(&mut written, span, &span.first().unwrap(), &limits, &levels);
     written
+}
+
+fn received(written: &[u8]) -> proto::Span {
+    let mut spans = ResourceSpans::decode(written).unwrap();
+    spans.scope_spans.remove(0).spans.remove(0)
 }
 
 #[test]
@@ -52,7 +61,7 @@ fn many_values_are_read_a_few_times() {
         records.extend_from_slice(scratch.written());
     }
     READ.set(0);
-    let written = written(&records, true);
+    let written = written(&span(&records, true), SpanLimits::default());
     assert!(READ.get() <= 2 * (VALUES + 1), "{}", READ.get());
     let text = String::from_utf8_lossy(&written);
     assert_eq!(text.matches("key-").count(), VALUES / 2, "each key once");
@@ -77,10 +86,36 @@ fn a_full_span_has_no_exception_of_a_dropped_event() {
     };
     (0..EVENTS).for_each(|_| event(MOST_BYTES / EVENTS - 1_000, false));
     event(1, true);
-    let written = written(&records, false);
+    let written = written(&span(&records, false), SpanLimits::default());
     assert!(written.len() <= MOST_BYTES, "{}", written.len());
-    let mut spans = ResourceSpans::decode(&*written).unwrap();
-    let span = spans.scope_spans.remove(0).spans.remove(0);
+    let span = received(&written);
     assert_eq!((span.events.len(), span.dropped_events_count), (EVENTS, 1));
     assert_eq!((span.attributes.len(), span.dropped_attributes_count), (0, 2));
+}
+
+/// The marks first, then the program's fields, then the metadata.
+#[test]
+fn the_limit_of_attributes_leaves_out_what_matters_least() {
+    let mut scratch = Scratch::new();
+    let mut to = Writer::begin_span(&mut scratch, AT, Level::INFO, "app", "name", CONTEXT, 0);
+    to.field(MaybeStatic::Borrowed("mine"), Value::U64(1));
+    // Longer than a description may be.
+    let text = "t".repeat(100_000);
+    to.field(MaybeStatic::Borrowed("otel.status_description"), Value::Str(&text));
+    let (file, module) = (MaybeStatic::Borrowed("app.rs"), MaybeStatic::Borrowed("app"));
+    let wanted = Wanted { place: true, ..Wanted::default() };
+    to.site(wanted, Place { file, line: 1, module }, None);
+    to.end();
+    let records = scratch.written().to_owned();
+    let all = [UNFINISHED, INCOMPLETE, TRUNCATED, "mine", "code.file.path"];
+    for count in 0..=5 {
+        let attributes = AttributeLimits { count, ..AttributeLimits::default() };
+        let limits = SpanLimits { attributes, ..SpanLimits::default() };
+        let dropped = Dropped { is_more: true, ..Dropped::default() };
+        let span = Span { is_unfinished: true, dropped, ..span(&records, false) };
+        let span = received(&written(&span, limits));
+        let keys: Vec<_> = span.attributes.iter().map(|attribute| &*attribute.key).collect();
+        assert_eq!(keys, all[..count as usize]);
+        assert_eq!(span.dropped_attributes_count, 7 - count);
+    }
 }

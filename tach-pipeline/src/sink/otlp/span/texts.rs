@@ -24,11 +24,16 @@ pub(super) fn whole(trace_state: &str) -> &str {
     if trace_state.len() > MOST { "" } else { trace_state }
 }
 
+/// Returns whether records are long enough for [`lost`] to return anything.
+pub(super) const fn may_be_lost(records: &[u8]) -> bool {
+    records.len() > MOST
+}
+
 /// Returns how many bytes a span lacks of the text that a field sets.
-pub(super) fn lost(key: &str, value: Value<'_>) -> u64 {
+pub(super) fn lost(key: &str, value: Option<Value<'_>>) -> u64 {
     let (text, kept) = match (key, value) {
-        (NAME | DESCRIPTION, Value::Str(text)) => (text, cut(text)),
-        (TRACE_STATE, Value::Str(text)) => (text, whole(text)),
+        (NAME | DESCRIPTION, Some(Value::Str(text))) => (text, cut(text)),
+        (TRACE_STATE, Some(Value::Str(text))) => (text, whole(text)),
         _ => return 0,
     };
     (text.len() - kept.len()) as u64
