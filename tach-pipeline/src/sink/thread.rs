@@ -1,21 +1,23 @@
 //! The thread that writes to one of several sinks. Each sink has a thread, so that a sink that
 //! stalls delays no other sink.
 
+mod link;
+
 use core::mem;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
 use std::panic;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+pub(super) use self::link::Link;
+use self::link::{Handover, State, reserved};
 use super::batch::Batch;
 use super::gathering::Gathering;
 use super::output::Output;
 use crate::channel::Progress;
 use crate::host;
-use crate::stats::Dropped;
-use crate::sync::{Changed, Lock};
 
 /// The timeout of a wait that only a notification should end. `Duration::MAX` is not used, since
 /// some platforms can't add it to a time.
@@ -91,140 +93,6 @@ impl Drop for Thread {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// The state that the back end and the thread share.
-pub(super) struct Link {
-    state: Lock<State>,
-    /// Wakes the thread when there is work, and the back end when the thread has taken events and
-    /// there is room.
-    changed: Changed,
-    /// How many bytes may wait in all lanes together.
-    buffer_bytes: usize,
-}
-
-pub(super) struct State {
-    pub(super) lanes: Vec<Handover>,
-    /// The number of the last flush that was requested.
-    flush: u64,
-    /// How many times the back end has requested that the file is opened again.
-    reopenings: u64,
-    is_ending: bool,
-    /// Whether the thread or the back end waits, and must be notified.
-    waits: bool,
-}
-
-/// The part of a lane that the back end and the thread share.
-pub(super) struct Handover {
-    pub(super) pending: Batch,
-    /// As many bytes don't wait for more events.
-    enough: usize,
-    /// Events that the thread gave up, and that the back end has not taken yet.
-    dropped: Option<Dropped>,
-}
-
-impl Link {
-    /// Creates a link with a lane for each of `enough`: how many bytes don't wait for more events.
-    fn new(enough: impl IntoIterator<Item = usize>, buffer_bytes: usize) -> Self {
-        let lane = |enough| Handover { pending: Batch::new(), enough, dropped: None };
-        let state = State {
-            lanes: enough.into_iter().map(lane).collect(),
-            flush: 0,
-            reopenings: 0,
-            is_ending: false,
-            waits: false,
-        };
-        Self { state: Lock::new(state), changed: Changed::default(), buffer_bytes }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
-    fn wait<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        timeout: Duration,
-    ) -> MutexGuard<'a, State> {
-        state.waits = true;
-        self.changed.wait(state, timeout)
-    }
-
-    pub(super) fn notify(&self, mut state: MutexGuard<'_, State>) {
-        if mem::take(&mut state.waits) {
-            drop(state);
-            self.changed.notify();
-        }
-    }
-
-    /// Adds events to a lane if there is room, and returns whether there is. The buffer counts as
-    /// `more` bytes larger.
-    pub(super) fn add(&self, lane: usize, batch: &Batch, more: usize) -> bool {
-        let mut state = self.lock();
-        let has_room = state.has_room(lane, self.buffer_bytes + more);
-        if has_room {
-            let lane = &mut state.lanes[lane];
-            // The first events begin the time for which they wait. Others wake nobody.
-            let is_first = lane.pending.is_empty();
-            lane.pending.append(batch);
-            if is_first || lane.has_enough() {
-                self.notify(state);
-            }
-        }
-        has_room
-    }
-
-    /// Returns whether a lane has room for events. The buffer counts as `more` bytes larger.
-    pub(super) fn has_room(&self, lane: usize, more: usize) -> bool {
-        self.lock().has_room(lane, self.buffer_bytes + more)
-    }
-
-    /// If there is no room, waits for `timeout` or until the thread has taken events.
-    pub(super) fn wait_for_room(&self, lane: usize, timeout: Duration) {
-        let state = self.lock();
-        if !state.has_room(lane, self.buffer_bytes) {
-            drop(self.wait(state, timeout));
-        }
-    }
-
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
-    /// Returns how many events in a lane the thread gave up since the last take.
-    pub(super) fn dropped(&self, lane: usize) -> u64 {
-        self.lock().lanes[lane].dropped.map_or(0, |dropped| dropped.count)
-    }
-
-    /// Takes the number of events in a lane that the thread gave up since the last call.
-    pub(super) fn take_dropped(&self, lane: usize) -> Option<Dropped> {
-        self.lock().lanes[lane].dropped.take()
-    }
-}
-
-impl State {
-    /// Returns whether a lane has room, if `most` bytes may wait in all lanes together.
-    fn has_room(&self, lane: usize, most: usize) -> bool {
-        let kept = reserved(most, self.lanes.len());
-        let waiting = self.lanes.iter().enumerate().map(|(at, other)| {
-            let length = other.pending.len();
-            if at == lane { length } else { length.max(kept) }
-        });
-        self.lanes[lane].pending.len() < kept || waiting.sum::<usize>() < most
-    }
-}
-
-impl Handover {
-    fn has_enough(&self) -> bool {
-        self.pending.len() >= self.enough
-    }
-}
-
-/// Returns how many bytes are reserved for each lane, if `most` may wait in all: half of an equal
-/// share, so that a lane that can't be sent leaves room to the others.
-fn reserved(most: usize, lanes: usize) -> usize {
-    most / (2 * lanes.max(1))
 }
 
 /// The thread's own state.
@@ -380,52 +248,12 @@ impl ServedLane {
 
 #[cfg(test)]
 mod tests {
-    use tach_core::UnixTime;
-
+    use super::link::tests::batch;
     use super::*;
     use crate::incident::Reporter;
     use crate::sink::target::Writer;
     use crate::sink::worker::{Patience, Worker};
     use crate::stats::{Counts, SinkCounts};
-
-    fn batch(bytes: usize) -> Batch {
-        let mut batch = Batch::new();
-        let event = |to: &mut Vec<u8>| {
-            to.resize(bytes, 0);
-            Ok(())
-        };
-        batch.add(UnixTime::EPOCH, event).unwrap();
-        batch
-    }
-
-    #[test]
-    fn a_lane_that_is_full_leaves_room_for_the_others() {
-        let (one, link) = (batch(10), Link::new([0; 3], 600));
-        let fill = |lane| (0..1000).take_while(|_| link.add(lane, &one, 0)).count();
-        // A hundred bytes are reserved for each of the other two lanes.
-        assert_eq!(fill(0), 40);
-        assert_eq!(fill(1), 10);
-        assert_eq!(fill(2), 10);
-        assert!(!link.has_room(2, 0) && link.has_room(2, 10), "a report has a room of its own");
-        let (long, link) = (batch(590), Link::new([0; 3], 600));
-        assert!(link.add(0, &long, 0), "a batch is added whole");
-        assert!(link.add(1, &one, 0) && link.add(2, &one, 0));
-        let alone = Link::new([0], 600);
-        assert_eq!((0..1000).take_while(|_| alone.add(0, &one, 0)).count(), 60);
-    }
-
-    #[test]
-    fn the_thread_is_woken_by_the_first_events_and_by_enough() {
-        for (enough, expected) in [(30, [true, false, true, true]), (0, [true; 4])] {
-            let (one, link) = (batch(10), Link::new([enough], 600));
-            let woken = expected.map(|_| {
-                link.lock().waits = true;
-                assert!(link.add(0, &one, 0));
-                !link.lock().waits
-            });
-            assert_eq!(woken, expected);
-        }
-    }
 
     /// A receiver that has a pause, and takes what is sent nevertheless.
     struct Pausing;
