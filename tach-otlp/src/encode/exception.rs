@@ -10,13 +10,13 @@ const MESSAGE: &str = "exception.message";
 const STACKTRACE: &str = "exception.stacktrace";
 
 /// Whether a record, an event or a span has an exception: a field with the key of one, or its first
-/// error. The keys are searched only at that error, since most have none.
+/// error. The keys are searched only at that error, since most records have no error.
 #[derive(Debug, Default)]
 pub struct HasException(Option<bool>);
 
 impl HasException {
-    /// Returns whether there is an exception already, at first by `by_field`. There is one then.
-    pub fn replace(&mut self, by_field: impl FnOnce() -> bool) -> bool {
+    /// Notes an exception. Returns whether there was one before. The first call asks `by_field`.
+    pub fn note(&mut self, by_field: impl FnOnce() -> bool) -> bool {
         self.0.replace(true).unwrap_or_else(by_field)
     }
 }

@@ -107,7 +107,7 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     let mut attributes = Attributes::new(field::ATTRIBUTES, limits);
     let (mut trace, mut span) = (None, None);
     let (mut taken, mut has_exception) = (Taken::default(), HasException::default());
-    let mut has_exception = || has_exception.replace(|| takes_exception(event));
+    let mut has_exception = || has_exception.note(|| takes_exception(event));
     let is_error = adapter::severity_number(event) >= ERROR;
     event.fields(|key, value| {
         taken.add(key);

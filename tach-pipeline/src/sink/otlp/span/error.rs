@@ -10,7 +10,7 @@ impl Own<'_> {
     /// Appends the first error of the span or of its events as attributes of the span.
     pub(super) fn exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         let span = self.span;
-        if !self.has_exception.replace(|| keys_and_loss(span).0.has_exception()) {
+        if !self.has_exception.note(|| keys_and_loss(span).0.has_exception()) {
             self.add(to, |attributes, to| attributes.add_exception(to, chain));
         }
     }

@@ -55,7 +55,7 @@ impl Own<'_> {
         let is_error = event.level.of_log() == log::Level::Error;
         let mut has_exception = HasException::default();
         let mut has_exception =
-            || has_exception.replace(|| Taken::by(own_keys(event)).has_exception());
+            || has_exception.note(|| Taken::by(own_keys(event)).has_exception());
         let (mut is_exception, mut has_error) = (false, false);
         let visited = event.fields.visit_own(&mut |key, value| {
             taken.add(key);
