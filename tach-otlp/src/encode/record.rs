@@ -127,19 +127,6 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
         }
         Ok(())
     })?;
-    // After the fields, whose keys are known by then.
-    if adapter::has_spans(event) && !taken.has(SPANS) {
-        let longest = limits.length;
-        attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
-    }
-    if shown.has(Metadata::Location) {
-        let place = Site { file: event.file(), line: event.line(), ..Site::default() };
-        attributes.add_place(to, taken, &place);
-    }
-    if shown.has(Metadata::Thread) {
-        let (thread_id, thread_name) = (event.thread_id(), event.thread_name());
-        attributes.add_thread(to, taken, &Site { thread_id, thread_name, ..Site::default() });
-    }
     match (event.trace_id().zip(event.span_id()), trace, span) {
         // Never combine an id from the fields with an id of the span: together they would name a
         // span that does not exist.
@@ -160,6 +147,19 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
                 }
             }
         }
+    }
+    // After the fields, whose keys are known by then.
+    if adapter::has_spans(event) && !taken.has(SPANS) {
+        let longest = limits.length;
+        attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;
+    }
+    if shown.has(Metadata::Location) {
+        let place = Site { file: event.file(), line: event.line(), ..Site::default() };
+        attributes.add_place(to, taken, &place);
+    }
+    if shown.has(Metadata::Thread) {
+        let (thread_id, thread_name) = (event.thread_id(), event.thread_name());
+        attributes.add_thread(to, taken, &Site { thread_id, thread_name, ..Site::default() });
     }
     attributes.end(to, field::DROPPED_ATTRIBUTES);
     Ok(())

@@ -101,3 +101,20 @@ fn as_many_events_as_the_program_wants_are_kept() {
     assert_eq!((value(&span.attributes, "text"), span.dropped_attributes_count), (text("abc"), 1));
     assert_eq!(span.events[9_999].dropped_attributes_count, 1);
 }
+
+/// The span has another id, so that of the record is one of the program's fields.
+#[test]
+fn an_id_that_stays_a_field_is_not_left_out() {
+    let (endpoint, requests) = serve();
+    let signals = [Signal::Logs, Signal::Traces];
+    let otlp = Otlp::new().endpoint(&endpoint).signals(signals).max_attributes(2);
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(&pipeline, || {
+        let _span = tracing::info_span!("request").entered();
+        tracing::info!(trace_id = "0af7651916cd43dd8448eb211c80319c", number = 1, "event");
+    });
+    let mut bodies = requests.try_iter();
+    let logs = bodies.find_map(|(path, body)| path.ends_with("logs").then_some(body)).unwrap();
+    let [record] = &received::records_in(&logs)[..] else { panic!("one record") };
+    assert_eq!(keys(&record.attributes), ["number", "trace_id"]);
+}
