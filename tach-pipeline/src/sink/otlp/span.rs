@@ -62,7 +62,10 @@ pub(crate) fn write_span(
         own.marks(to);
         own.items(to, part);
         // After the fields, whose keys are known by then.
-        add_metadata(to, &mut own.attributes, own.taken, start, &own.site, limits.shown);
+        let (taken, site) = (own.taken, own.site);
+        own.add(to, |attributes, to| {
+            add_metadata(to, attributes, taken, start, &site, limits.shown);
+        });
         own.end(to);
     });
 }
@@ -165,8 +168,8 @@ impl<'a> Own<'a> {
         debug_assert!(visited.is_ok(), "nothing fails here");
     }
 
-    /// Appends the attributes that say what the span lacks. They come first, so that no limit leaves
-    /// them out. Most spans lack nothing, and their fields' keys are not searched.
+    /// Appends the attributes that say what the span lacks. They come first, so that a limit leaves
+    /// them out last. Most spans lack nothing, and their fields' keys are not searched.
     fn marks(&mut self, to: &mut Vec<u8>) {
         let Self { span, attributes, dropped, .. } = self;
         let is_incomplete = span.is_incomplete();
