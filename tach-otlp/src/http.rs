@@ -201,6 +201,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
     const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    const LAST: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
     fn client(listener: &TcpListener, timeout: Duration) -> Client {
         let port = listener.local_addr().unwrap().port();
@@ -425,9 +426,10 @@ mod tests {
         let server = thread::spawn(move || {
             for requests in [2, 1] {
                 let mut stream = BufReader::new(listener.accept().unwrap().0);
-                for _ in 0..requests {
+                for left in (0..requests).rev() {
                     assert_eq!(request(&mut stream).1, b"items");
-                    stream.get_mut().write_all(OK.as_bytes()).unwrap();
+                    let answer = if left > 0 { OK } else { LAST };
+                    stream.get_mut().write_all(answer.as_bytes()).unwrap();
                 }
             }
         });
