@@ -27,6 +27,9 @@ pub(super) fn connector(resolver: impl Resolver) -> impl Connector {
 
 /// Looks up no address. `ureq` asks before each request, and starts a thread for it, though the
 /// connection of the last request needs no address.
+///
+/// `ureq` expects an address or an error. It reads the addresses only in the connectors, and those
+/// before [`Direct`] only for proxies whose `resolve_target` is set, which no proxy by HTTP is.
 #[derive(Debug)]
 pub(super) struct Later;
 
