@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     #[cold]
     fn site(&mut self) -> Site<'a> {
         let mut site = Site::default();
-        while self.skip_room().is_some() {}
+        self.skip_fields();
         while self.site_part(&mut site).is_some() {}
         site
     }

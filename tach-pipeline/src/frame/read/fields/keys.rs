@@ -113,6 +113,12 @@ impl Reader<'_> {
         Some((part, room))
     }
 
+    /// Skips all fields and span names.
+    #[inline]
+    pub(in crate::frame) fn skip_fields(&mut self) {
+        while self.skip_room().is_some() {}
+    }
+
     /// Skips a field or a span's name. Returns its first word, and the number of the key or the
     /// hash of a copied key.
     pub(in crate::frame) fn skip(&mut self) -> Option<(Part, u32)> {

@@ -32,7 +32,7 @@ pub(crate) fn shortened(record: &[u8], most: usize) -> Option<(Vec<u8>, u64)> {
     let (ids, fields) = reader.0.split_at_checked(ids * WORD)?;
     // The place and the thread follow the fields.
     let mut site = Reader(fields);
-    while site.skip().is_some() {}
+    site.skip_fields();
     let budget = Budget::new(most - kept.len());
     let fields = Fields::new(fields, head.kind);
     let mut scratch = Scratch::new();
