@@ -87,18 +87,18 @@ fn write(
     for item in snapshot.items() {
         let Item::Span(stored) = item else { continue };
         let span = stored.span(&snapshot.redacted);
-        let Some(start) = span.first() else { continue };
+        let Some(first) = span.first() else { continue };
         records.clear();
         records.extend_from_slice(span.records);
-        let first = events.partition_point(|(id, ..)| *id < span.context.span);
-        let own = events[first..].iter().take_while(|(id, ..)| *id == span.context.span);
+        let from = events.partition_point(|(id, ..)| *id < span.context.span);
+        let own = events[from..].iter().take_while(|(id, ..)| *id == span.context.span);
         own.for_each(|(.., record)| records.extend_from_slice(record));
         // The recorder keeps events separately, so it also keeps those that the span had no room
         // for.
         let mut dropped = span.dropped;
         dropped.parts.events = 0;
         let whole = Span { records: &records, dropped, ..span };
-        write_span(&mut spans, &whole, &start, limits, &levels);
+        write_span(&mut spans, &whole, &first, limits, &levels);
         flush(&mut spans, WRITTEN)?;
     }
     flush(&mut spans, 1)?;
