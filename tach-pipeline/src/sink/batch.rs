@@ -14,6 +14,9 @@ use crate::stats::Dropped;
 /// How many bytes are gathered for one write.
 pub(super) const BATCH: usize = 64 * 1024;
 
+/// The capacity that an empty batch keeps for events, if one write contains no more.
+pub(super) const KEPT: usize = 4 * BATCH;
+
 /// The capacity that an empty batch keeps for the ends of events: more events than a usual write
 /// contains.
 const MOST_ENDS: usize = 4096;
@@ -189,9 +192,10 @@ impl Batch {
         self.written = self.done.checked_sub(1).map_or(0, |last| self.ends[last]);
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Removes all events. Keeps a capacity of `most` bytes, if the batch has as much.
+    pub(super) fn clear(&mut self, most: usize) {
         self.bytes.clear();
-        self.bytes.shrink_to(4 * BATCH);
+        self.bytes.shrink_to(most);
         self.ends.clear();
         self.ends.shrink_to(MOST_ENDS);
         (self.written, self.done, self.times) = (0, 0, None);

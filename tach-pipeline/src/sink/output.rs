@@ -26,7 +26,7 @@ use std::thread;
 
 use self::failure::{Failure, Pauses};
 use self::remote::Aside;
-use super::batch::{BATCH, Batch};
+use super::batch::{BATCH, Batch, KEPT};
 use super::target::Writer;
 use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, SinkCounts};
@@ -131,9 +131,16 @@ impl Output {
         Some(wait.max(self.pause()))
     }
 
-    /// Returns how many bytes don't wait for more events: half of a write, or `most` if that is less.
+    /// Returns the number of bytes at which events no longer wait for more: half of a write, or
+    /// `most` if that is less.
     pub(super) fn enough(&self, most: usize) -> usize {
         if self.max_delay().is_zero() { 0 } else { most.min(self.writer.most_bytes() / 2) }
+    }
+
+    /// Returns the capacity that an empty batch keeps: a batch of usual length fits, so that none
+    /// is moved while it grows.
+    fn kept(&self) -> usize {
+        self.writer.most_bytes().max(KEPT)
     }
 
     /// Returns how long events may wait for more events.
@@ -194,7 +201,7 @@ impl Output {
                 Err(error) => return Err(self.failed(&error, batch.left())),
             }
         }
-        batch.clear();
+        batch.clear(self.kept());
         self.wrote_all();
         if self.is_over() || has_failed {
             self.recovered(Task::Write);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use super::batch::{BATCH, Batch};
+use super::batch::{BATCH, Batch, KEPT};
 use super::formatter::Formatter;
 use super::output::Output;
 use super::unreported::{Occasion, Unreported};
@@ -249,7 +249,7 @@ impl Stream {
         for worker in full {
             worker.offer_and_wait(&self.batch);
         }
-        self.batch.clear();
+        self.batch.clear(KEPT);
     }
 
     /// Passes all events to the threads for a flush or the end, with reports of dropped records.

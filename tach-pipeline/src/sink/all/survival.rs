@@ -7,7 +7,7 @@ use tach_core::UnixTime;
 
 use crate::faults::Faults;
 use crate::incident::Incident;
-use crate::sink::batch::Batch;
+use crate::sink::batch::{Batch, KEPT};
 use crate::sink::stream::{Stream, Writers};
 use crate::sink::unreported::Occasion;
 use crate::sink::worker::Worker;
@@ -106,7 +106,7 @@ impl Sinks {
             link.notify(state);
         }
         for layout in &mut self.layouts {
-            layout.streams.iter_mut().for_each(|stream| stream.batch.clear());
+            layout.streams.iter_mut().for_each(|stream| stream.batch.clear(KEPT));
         }
         has_room
     }

@@ -45,7 +45,7 @@ impl Output {
         // What was set aside is not being written any more.
         self.keep_written(batch);
         if batch.left() == 0 {
-            batch.clear();
+            batch.clear(self.kept());
             self.wrote_all();
         }
         outcome
