@@ -45,7 +45,7 @@ impl Thread {
         buffer_bytes: usize,
         progress: &Arc<Progress>,
     ) -> io::Result<Self> {
-        // No caller waits for room while events gather.
+        // A lane with less than its reserve has room, so no caller waits while events gather.
         let most = reserved(buffer_bytes, lanes.len());
         let enough = lanes.iter().map(|(output, _)| output.enough(most));
         let link = Arc::new(Link::new(enough, buffer_bytes));

@@ -81,29 +81,31 @@ impl Sinks {
         // A thread takes events under the lock. So it takes no event that does not count, except
         // those for which the store has no room.
         let mut states: Vec<_> =
-            self.threads.iter().map(|thread| (&thread.link, thread.link.lock())).collect();
+            self.threads.iter().map(|thread| (&thread.link, thread.link.lock(), false)).collect();
         let mut takes = takes.into_iter();
         for stream in self.layouts.iter_mut().flat_map(|layout| &mut layout.streams) {
             let Writers::Threads(workers) = &mut stream.writers else { continue };
             for (worker, takes) in workers.iter_mut().zip(&mut takes) {
                 let own = worker.take_own();
                 let (link, lane) = worker.link();
-                let state = states.iter_mut().find(|(other, _)| Arc::ptr_eq(link, other));
-                let Some((_, state)) = state else { continue };
-                state.lanes[lane].pending.append(&own);
+                let state = states.iter_mut().find(|(other, ..)| Arc::ptr_eq(link, other));
+                let Some((_, state, must_wake)) = state else { continue };
+                *must_wake |= state.lanes[lane].append(&own);
                 if takes {
-                    state.lanes[lane].pending.append(&stream.batch);
+                    *must_wake |= state.lanes[lane].append(&stream.batch);
                 }
             }
         }
-        let lanes = states.iter().flat_map(|(_, state)| &state.lanes).enumerate();
+        let lanes = states.iter().flat_map(|(_, state, _)| &state.lanes).enumerate();
         let all: Vec<_> = lanes
             .map(|(lane, it)| Events { lane, bytes: it.pending.bytes(), ends: it.pending.ends() })
             .collect();
         let has_room = store.commit(progress, &all);
         drop(all);
-        for (link, state) in states {
-            link.notify(state);
+        for (link, state, must_wake) in states {
+            if must_wake {
+                link.notify(state);
+            }
         }
         for layout in &mut self.layouts {
             layout.streams.iter_mut().for_each(|stream| stream.batch.clear(KEPT));

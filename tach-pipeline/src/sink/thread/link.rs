@@ -32,14 +32,15 @@ pub(in crate::sink) struct State {
 /// The part of a lane that the back end and the thread share.
 pub(in crate::sink) struct Handover {
     pub(in crate::sink) pending: Batch,
-    /// As many bytes don't wait for more events.
+    /// The number of bytes at which events no longer wait for more.
     enough: usize,
     /// Events that the thread gave up, and that the back end has not taken yet.
     pub(super) dropped: Option<Dropped>,
 }
 
 impl Link {
-    /// Creates a link with a lane for each of `enough`: how many bytes don't wait for more events.
+    /// Creates a link with a lane for each of `enough`, the bytes at which events no longer wait
+    /// for more.
     pub(super) fn new(enough: impl IntoIterator<Item = usize>, buffer_bytes: usize) -> Self {
         let lane = |enough| Handover { pending: Batch::new(), enough, dropped: None };
         let state = State {
@@ -77,14 +78,8 @@ impl Link {
     pub(in crate::sink) fn add(&self, lane: usize, batch: &Batch, more: usize) -> bool {
         let mut state = self.lock();
         let has_room = state.has_room(lane, self.buffer_bytes + more);
-        if has_room {
-            let lane = &mut state.lanes[lane];
-            // The first events begin the time for which they wait. Others wake nobody.
-            let is_first = lane.pending.is_empty();
-            lane.pending.append(batch);
-            if is_first || lane.has_enough() {
-                self.notify(state);
-            }
+        if has_room && state.lanes[lane].append(batch) {
+            self.notify(state);
         }
         has_room
     }
@@ -131,6 +126,14 @@ impl State {
 }
 
 impl Handover {
+    /// Adds events. Returns whether the thread must be woken: the first events begin the time for
+    /// which they wait, and enough are taken at once.
+    pub(in crate::sink) fn append(&mut self, batch: &Batch) -> bool {
+        let is_first = self.pending.is_empty();
+        self.pending.append(batch);
+        !batch.is_empty() && (is_first || self.has_enough())
+    }
+
     pub(super) fn has_enough(&self) -> bool {
         self.pending.len() >= self.enough
     }
@@ -185,6 +188,7 @@ pub(super) mod tests {
                 !link.lock().waits
             });
             assert_eq!(woken, expected);
+            assert!(!link.lock().lanes[0].append(&Batch::new()), "nothing came");
         }
     }
 }
