@@ -143,8 +143,9 @@ impl Otlp {
 
     /// Sets how long a record or a span may wait for others before it is sent: 1 s by default.
     /// Whoever calls [`Exporter::send`](crate::Exporter::send) keeps to it. A sink of
-    /// `tach-pipeline` sends earlier if 256 KiB wait, or for a flush, and up to 512 KiB in a
-    /// request.
+    /// `tach-pipeline` sends earlier for a flush, or if 256 KiB of logs, of spans or of metrics
+    /// wait, or less if they would fill half of their share of its buffer. A request has up to
+    /// 512 KiB.
     ///
     /// # Examples
     ///

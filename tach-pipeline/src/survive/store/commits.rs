@@ -13,7 +13,8 @@ use super::super::layout::{ASIDE, LANES, PAGE, SPOOLS, check, head, lane, spool,
 use super::super::mapping::Mapping;
 use super::Store;
 
-/// The room for events at first. A batch is written when it has 64 KiB.
+/// The room for events at first. A batch of text is written when it has 64 KiB. For a collector,
+/// more gathers, and the spool grows once.
 pub(super) const SPOOL: usize = 96 * 1024;
 const END: usize = size_of::<u32>();
 
