@@ -310,7 +310,8 @@
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
 //! - With [`Builder::survive`]: 500 KiB in a file, which also has the queues, and the spans that wait.
-//!   A queue that once grew leaves its room in the file to other threads.
+//!   A queue that once grew leaves its room in the file to other threads. What waits for a collector
+//!   takes up to 4 MiB more for each of logs and spans.
 //! - For each open span of [`Pipeline::subscriber`][subscriber]: 64 bytes, which stay for later
 //!   spans, and its fields if a sink takes events. Four million spans may be open.
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
@@ -327,7 +328,8 @@
 //!   for its spans and events, as much for the open spans, and half as much to sort them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
-//!   or 2 MiB while it fails or stalls. A collector's sink has up to 32 MiB then, or twice its
+//!   or 2 MiB while it fails or stalls. A collector's sink has up to 1 MiB for each of logs, spans
+//!   and durations, and up to 32 MiB while the collector fails, or twice its
 //!   [`Sink::buffer_bytes`].
 //!
 //! # Static texts
