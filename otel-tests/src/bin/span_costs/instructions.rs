@@ -24,9 +24,9 @@ const ALL_THREADS: &str = "unit, all threads";
 /// How often a program runs before it is counted: tables are created, and callsites registered.
 const BEFORE: usize = 1_000;
 const TIMES: usize = 2_000;
-/// How often a unit runs for the instructions of all threads.
-const FEWER: usize = 1_000;
-const MORE: usize = 5_000;
+/// How often a unit runs for the instructions of all threads. Fewer would not fill the buffers.
+const FEWER: usize = 5_000;
+const MORE: usize = 20_000;
 /// What callgrind counts, by the names of functions.
 const CALLER: &str = "*::instructions::counted";
 const ENCODERS: [(&str, &str); 2] = [
@@ -46,7 +46,7 @@ pub(crate) fn tables(wanted: &Arguments) -> [Table; 2] {
                 / TIMES as f64
         };
         let mut cells = WHATS.map(|what| vec![count(what)]).to_vec();
-        // What a process does once is in both.
+        // What a process does once, such as growing its buffers, is in both.
         let [fewer, more] = [FEWER, MORE].map(|times| {
             let times = times.to_string();
             under_callgrind(None, &[COUNT_ALL, way, &times, &endpoint]).instructions
