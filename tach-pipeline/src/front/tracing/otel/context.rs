@@ -195,7 +195,8 @@ mod tests {
     use crate::sync::tests as lock;
 
     /// Returns how often a boundary span tries to take a lock of the pipeline: the fewest tries of
-    /// some spans, since one may find its ring full, or its slot still read by another thread.
+    /// some spans, since one may find its ring full, or be the first whose texts get numbers: another
+    /// test may create the tables at any time.
     fn tries(subscriber: &Dispatch) -> u64 {
         with_default(subscriber, || {
             let span = || {
