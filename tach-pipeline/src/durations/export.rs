@@ -26,8 +26,9 @@ pub(crate) struct Point<'a> {
 }
 
 impl Table {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.series.is_empty()
+    /// Returns how many durations were recorded.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.series.iter().map(|series| series.before.count + series.recent.count).sum()
     }
 
     /// Returns the time since which the durations in the points were collected.
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn a_period_begins_anew_and_the_total_goes_on() {
         let mut table = Table::new(10, UnixTime::from_nanos(1));
-        assert!(table.is_empty());
+        assert_eq!(table.recorded(), 0);
         table.record(&key("a"), 10);
         table.record(&key("b"), 20);
         table.record(&key("a"), 30);
@@ -106,6 +107,7 @@ mod tests {
         assert_eq!(points(&table, Temporality::Delta), [(Some("b".into()), 1, 2)]);
         let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 2, 22)];
         assert_eq!(points(&table, Temporality::Cumulative), all);
+        assert_eq!(table.recorded(), 4);
         let starts = [Temporality::Delta, Temporality::Cumulative].map(|it| table.start(it));
         assert_eq!(starts.map(UnixTime::as_nanos), [5, 1]);
     }

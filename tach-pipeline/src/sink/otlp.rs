@@ -89,7 +89,7 @@ impl Sink {
     /// `Tail`, [`level`](Self::level) or [`filter`](Self::filter) leave out: see
     /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
     /// and those that are chosen there. The metric is sent each minute, or each
-    /// [`Otlp::metric_interval`], at a flush and at the exit.
+    /// [`Otlp::metric_interval`], and at a flush and at the exit if a span has ended since.
     ///
     /// [follows from]: https://docs.rs/tracing/latest/tracing/struct.Span.html#method.follows_from
     ///

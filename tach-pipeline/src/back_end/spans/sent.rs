@@ -20,12 +20,14 @@ pub(crate) struct Sent {
     tail: Option<WaitingTraces>,
     /// When the durations of spans were last passed to the sinks.
     exported: Instant,
+    /// How many durations there were then.
+    exported_count: u64,
 }
 
 impl Sent {
     pub(crate) fn new(tail: Option<Tail>, redacted: &[String]) -> Self {
         let tail = tail.map(|options| WaitingTraces::new(options, redacted.to_vec()));
-        Self { tail, exported: Instant::now() }
+        Self { tail, exported: Instant::now(), exported_count: 0 }
     }
 
     pub(super) fn begin_round(&mut self) {
@@ -119,7 +121,8 @@ impl Sent {
         self.tail.as_ref().is_some_and(WaitingTraces::is_waiting)
     }
 
-    /// Passes the durations of spans to the sinks that take durations, once each period.
+    /// Passes the durations of spans to the sinks that take durations: once each period, and if
+    /// `is_asked` and there are new ones.
     pub(super) fn export_durations(
         &mut self,
         durations: &Collected,
@@ -130,11 +133,13 @@ impl Sent {
         let Some(period) = sinks.period() else { return };
         let at = Instant::now();
         let is_due = at.saturating_duration_since(self.exported) >= period;
-        if (!is_asked && !is_due) || durations.lock().is_empty() {
+        let count = durations.lock().recorded();
+        let has_new = count != self.exported_count;
+        if count == 0 || !(is_due || is_asked && has_new) {
             return;
         }
-        self.exported = at;
-        if sinks.durations(durations, now) {
+        (self.exported, self.exported_count) = (at, count);
+        if sinks.durations(durations, has_new, now) {
             durations.lock().end_period(now);
         }
     }

@@ -42,13 +42,23 @@ impl Sinks {
         each.min()
     }
 
-    /// Adds the durations of the spans that ended until `now`. Returns `true` if some sink takes
-    /// the durations with delta temporality, so that a new period begins.
-    pub(crate) fn durations(&mut self, durations: &Collected, now: UnixTime) -> bool {
+    /// Adds the durations of the spans that ended until `now`. Returns `true` if some sink took
+    /// the durations with delta temporality, so that a new period begins. `has_new` is whether a
+    /// span ended since the last call.
+    pub(crate) fn durations(
+        &mut self,
+        durations: &Collected,
+        has_new: bool,
+        now: UnixTime,
+    ) -> bool {
         let mut ends_period = false;
         for Layout { formatter, streams } in &mut self.layouts {
             let Content::Durations(append, temporality, _) = formatter.content else { continue };
-            ends_period |= temporality == Temporality::Delta;
+            let is_delta = temporality == Temporality::Delta;
+            if is_delta && !has_new {
+                continue;
+            }
+            ends_period |= is_delta;
             // A filter that lets any record pass lets errors pass.
             let level = Level::of(log::Level::Error);
             write(streams, formatter, (level, OWN_TARGET), now, |batch| {

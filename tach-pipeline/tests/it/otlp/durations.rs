@@ -305,3 +305,43 @@ fn metrics_come_each_period_and_at_the_end() {
 fn start(pipeline: &Pipeline) {
     in_subscriber(pipeline, || drop(tracing::info_span!("span")));
 }
+
+/// An exit flushes until everything is written, however often that is.
+#[test]
+fn a_flush_sends_what_is_new() {
+    for temporality in [Temporality::Cumulative, Temporality::Delta] {
+        let (endpoint, requests) = serve();
+        let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Metrics]);
+        let otlp = otlp.temporality(temporality);
+        let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+        for sent in [1, 0, 1] {
+            if sent > 0 {
+                start(&pipeline);
+            }
+            (0..3).for_each(|_| pipeline.flush(LONG).unwrap());
+            assert_eq!(metrics(&requests).len(), sent, "{temporality:?}");
+        }
+        drop(pipeline);
+        assert!(metrics(&requests).is_empty(), "{temporality:?}");
+    }
+}
+
+/// A total is sent each period, and a period without spans has no delta.
+#[test]
+fn a_quiet_period_has_no_delta() {
+    let servers = [serve(), serve()];
+    let mut builder = Pipeline::builder();
+    for ((endpoint, _), temporality) in
+        servers.iter().zip([Temporality::Delta, Temporality::Cumulative])
+    {
+        let otlp = Otlp::new().endpoint(endpoint).signals([Signal::Metrics]);
+        let otlp = otlp.temporality(temporality).metric_interval(Duration::from_millis(10));
+        builder = builder.sink(Sink::otlp(otlp));
+    }
+    let pipeline = builder.build().unwrap();
+    start(&pipeline);
+    for _ in 0..5 {
+        servers[1].1.recv_timeout(LONG).expect("a total");
+    }
+    assert_eq!(metrics(&servers[0].1).len(), 1);
+}
