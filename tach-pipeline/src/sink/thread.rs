@@ -248,9 +248,11 @@ impl ServedLane {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::link::tests::batch;
     use super::*;
-    use crate::incident::Reporter;
+    use crate::incident::{Incident, Reporter};
     use crate::sink::target::Writer;
     use crate::sink::worker::{Patience, Worker};
     use crate::stats::{Counts, SinkCounts};
@@ -303,6 +305,28 @@ mod tests {
             Worker::new((link, 0), patience, progress, Arc::clone(&counts), Reporter::default());
         worker.offer_and_wait(&one);
         assert_eq!((counts.dropped.get(), counts.is_stalled.get()), (1, true));
+    }
+
+    /// The thread may have given up what had no room.
+    #[test]
+    fn room_alone_ends_no_stall() {
+        let counts = Arc::new(SinkCounts::default());
+        let (one, link) = (batch(10), Arc::new(Link::new([0], 10)));
+        let (sender, said) = mpsc::channel();
+        let reporter = Reporter::new(Some(Arc::new(move |incident| {
+            sender.send(matches!(incident, Incident::Recovered { .. })).unwrap();
+        })));
+        let progress = Arc::new(Progress::new(Counts::default()));
+        let (to, patience) = ((Arc::clone(&link), 0), Patience::Stalled(Duration::ZERO));
+        let mut worker = Worker::new(to, patience, progress, Arc::clone(&counts), reporter);
+        assert!(worker.offer(&one));
+        for (written, expected) in [(0, &[false][..]), (0, &[]), (10, &[]), (0, &[true])] {
+            worker.offer_and_wait(&one);
+            link.lock().lanes[0].pending.clear(0);
+            assert!(worker.offer(&one));
+            assert_eq!(said.try_iter().collect::<Vec<_>>(), expected);
+            counts.bytes.add(written);
+        }
     }
 
     #[cfg(all(

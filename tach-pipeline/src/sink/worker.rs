@@ -59,8 +59,9 @@ pub(super) struct Worker {
     progress: Arc<Progress>,
     /// Events for this sink alone, which come before others.
     own: Batch,
-    /// Whether the sink was found to stall, and no events could be added since.
-    is_stalled: bool,
+    /// How many bytes the sink had written when it was found to stall. Room alone does not end a
+    /// stall: the sink's thread may have given events up.
+    stalled_at: Option<u64>,
     /// Records that were dropped for the sink and not reported yet.
     unreported: Unreported,
     /// How many records the sink had written when a record was last dropped.
@@ -83,7 +84,7 @@ impl Worker {
             patience,
             progress,
             own: Batch::new(),
-            is_stalled: false,
+            stalled_at: None,
             unreported: Unreported::default(),
             written: 0,
             counts,
@@ -155,7 +156,7 @@ impl Worker {
             let more = if worker.is_served_at_end() { AT_END } else { 0 };
             let has_room = worker.link.has_room(worker.lane, more);
             if has_room {
-                worker.works_again();
+                worker.has_room();
             }
             has_room
         })
@@ -171,7 +172,9 @@ impl Worker {
     pub(super) fn waits_for_room(&mut self) -> bool {
         let mut progress = self.counts.bytes.get();
         let mut since = Instant::now();
-        while !(self.is_stalled || self.counts.is_failing.get() || self.link.has_room(self.lane, 0))
+        while !(self.stalled_at.is_some()
+            || self.counts.is_failing.get()
+            || self.link.has_room(self.lane, 0))
         {
             let now = self.counts.bytes.get();
             if now != progress {
@@ -205,12 +208,13 @@ impl Worker {
     /// At the end, sinks without room get the rest of the queues nevertheless, so that no other
     /// sink waits for them.
     fn is_served_at_end(&self) -> bool {
-        !self.is_stalled && self.progress.flush.is_end_awaited()
+        self.stalled_at.is_none() && self.progress.flush.is_end_awaited()
     }
 
-    /// Notes that a sink that stalled has room.
-    fn works_again(&mut self) {
-        if mem::take(&mut self.is_stalled) {
+    /// Notes that a sink has room. If it has stalled and was written since, the stall is over.
+    fn has_room(&mut self) {
+        let written = self.counts.bytes.get();
+        if self.stalled_at.take_if(|stalled_at| written != *stalled_at).is_some() {
             let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
             self.reporter.report(&Incident::Recovered { sink, items, task });
         }
@@ -223,7 +227,7 @@ impl Worker {
         }
         let has_room = self.link.add(self.lane, batch, 0);
         if has_room {
-            self.works_again();
+            self.has_room();
         }
         has_room
     }
@@ -300,7 +304,7 @@ impl Worker {
             let (stall_timeout, look) = self.patience.now(&self.progress);
             let left = stall_timeout.saturating_sub(since.elapsed());
             let is_failing = self.counts.is_failing.get();
-            if self.is_stalled || is_failing || left.is_zero() {
+            if self.stalled_at.is_some() || is_failing || left.is_zero() {
                 // A sink that was hardly waited for is not known to stall. If the sink is known to
                 // stall already, only a write changes that.
                 if !is_failing && since.elapsed() >= BRIEF {
@@ -325,7 +329,8 @@ impl Worker {
 
     /// Notes that the sink stalls.
     fn stalls(&mut self) {
-        if !mem::replace(&mut self.is_stalled, true) {
+        if self.stalled_at.is_none() {
+            self.stalled_at = Some(self.counts.bytes.get());
             let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
             self.reporter.report(&Incident::Stalled { sink, items });
         }
