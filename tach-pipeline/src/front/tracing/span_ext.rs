@@ -81,7 +81,8 @@ pub trait SpanExt: sealed::Sealed {
     /// ```
     fn add_link(&self, linked: &TraceContext);
 
-    /// Sets an attribute. The last value of a key counts.
+    /// Sets an attribute. The last value of a key counts. [`Value::Json`] and [`Value::Error`]
+    /// become texts.
     ///
     /// # Examples
     ///
