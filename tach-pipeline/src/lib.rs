@@ -311,7 +311,7 @@
 //! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
 //! - With [`Builder::survive`]: 500 KiB in a file, which also has the queues, and the spans that wait.
 //!   A queue that once grew leaves its room in the file to other threads. What waits for a collector
-//!   takes up to 4 MiB more for each of logs and spans.
+//!   takes up to 4 MiB more for each of logs and spans while the collector answers.
 //! - For each open span of [`Pipeline::subscriber`][subscriber]: 64 bytes, which stay for later
 //!   spans, and its fields if a sink takes events. Four million spans may be open.
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64

@@ -9,8 +9,8 @@ use super::taken::Taken;
 const MESSAGE: &str = "exception.message";
 const STACKTRACE: &str = "exception.stacktrace";
 
-/// Whether a record, an event or a span has an exception: a field with the key of one, or its first
-/// error. The keys are searched only at that error, since most records have no error.
+/// Whether a record, an event or a span contains an exception: a field with the key of one, or an
+/// error. The keys are searched only at the first error, since most records contain no error.
 #[derive(Debug, Default)]
 pub struct HasException(Option<bool>);
 

@@ -156,7 +156,7 @@ impl Worker {
             let more = if worker.is_served_at_end() { AT_END } else { 0 };
             let has_room = worker.link.has_room(worker.lane, more);
             if has_room {
-                worker.has_room();
+                worker.found_room();
             }
             has_room
         })
@@ -212,7 +212,7 @@ impl Worker {
     }
 
     /// Notes that a sink has room. If it has stalled and was written since, the stall is over.
-    fn has_room(&mut self) {
+    fn found_room(&mut self) {
         let written = self.counts.bytes.get();
         if self.stalled_at.take_if(|stalled_at| written != *stalled_at).is_some() {
             let (sink, items, task) = (&*self.counts.name, self.counts.items.as_str(), Task::Write);
@@ -227,7 +227,7 @@ impl Worker {
         }
         let has_room = self.link.add(self.lane, batch, 0);
         if has_room {
-            self.has_room();
+            self.found_room();
         }
         has_room
     }

@@ -146,7 +146,7 @@ impl<'a> Own<'a> {
         is_recorded_again: impl Fn(&str) -> bool,
     ) {
         match part.what {
-            // A span that was not sampled at its start has its place and its thread in a second start.
+            // If a span was not sampled at first, a second start contains the place and the thread.
             What::Start(_) => self.site = part.site(),
             What::Link(linked) => return self.link(to, linked, &part.fields),
             What::Parent(parent) => {

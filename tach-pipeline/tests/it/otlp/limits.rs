@@ -102,7 +102,7 @@ fn as_many_events_as_the_program_wants_are_kept() {
     assert_eq!(span.events[9_999].dropped_attributes_count, 1);
 }
 
-/// The span has another id, so that of the record is one of the program's fields.
+/// A record names the trace of its span, so the trace in a field stays one of the program's fields.
 #[test]
 fn an_id_that_stays_a_field_is_not_left_out() {
     let (endpoint, requests) = serve();
