@@ -105,16 +105,9 @@
 //!
 //! # Versions of `opentelemetry`
 //!
-//! The crate works with 0.33 by default, and with 0.32 by a feature:
-//!
-//! ```sh
-//! cargo add tach-otel --no-default-features --features opentelemetry_0_32
-//! ```
-//!
-//! The version must be the one that your program names. Otherwise the types differ ("the trait
-//! `TracerProvider` is not implemented", "two different versions of crate `opentelemetry`"). If
-//! both features are on, 0.33 counts. CI compiles and tests both, also in new projects without a
-//! lock file. A new version of `opentelemetry` gets a feature of its own, in a minor release.
+//! The crate works with 0.33. Your program must name the same version. Otherwise the types differ
+//! ("the trait `TracerProvider` is not implemented", "two different versions of crate
+//! `opentelemetry`"). A new version of `opentelemetry` is a breaking release of this crate.
 //!
 //! # What can go wrong
 //!
@@ -135,17 +128,6 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-
-#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
-extern crate opentelemetry_0_32 as opentelemetry;
-#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
-extern crate opentelemetry_sdk_0_32 as opentelemetry_sdk;
-
-#[cfg(not(any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
-compile_error!(
-    "tach-otel needs the version of opentelemetry that the program names: turn on the feature \
-     `opentelemetry` for 0.33, or `opentelemetry_0_32`"
-);
 
 mod ahead;
 mod align;

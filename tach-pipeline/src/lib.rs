@@ -234,7 +234,7 @@
 //! allocate nothing. Through a layer, such a span also takes one of 16 locks. Records outside the pipeline's spans have the
 //! ids of the current context. For libraries that need the trait of tracing-opentelemetry itself,
 //! [`Pipeline::tracer`] is a tracer for that crate's layer. The feature stands for version 0.33 of
-//! `opentelemetry`, and `opentelemetry_0_32` for 0.32: choose the one that your program names.
+//! `opentelemetry`.
 //!
 //! # The flight recorder
 //!
@@ -357,9 +357,6 @@
     )
 )]
 
-#[cfg(all(feature = "opentelemetry_0_32", not(feature = "opentelemetry")))]
-extern crate opentelemetry_0_32 as opentelemetry;
-
 mod back_end;
 mod buffers;
 mod channel;
@@ -443,7 +440,7 @@ mod with_tracing {
     pub use crate::durations::options::Durations;
     pub use crate::durations::snapshot::SpanDurations;
     pub use crate::flight::{FlightFormat, FlightRecorder};
-    #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+    #[cfg(feature = "opentelemetry")]
     pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, get_otel_context};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;

@@ -4,9 +4,9 @@ mod by_span;
 mod contexts;
 pub(crate) mod current;
 pub(crate) mod key;
-#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+#[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
-#[cfg(not(any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
+#[cfg(not(feature = "opentelemetry"))]
 #[path = "trace/no_otel.rs"]
 pub(crate) mod otel;
 mod random;

@@ -65,7 +65,6 @@ const STEPS: &[Step] = &[
     ("loom models", loom::check),
     ("systemd's journal", journal::check),
     ("services' schemas", schemas::check),
-    ("the oldest opentelemetry", otel::oldest),
     ("OpenTelemetry's back ends", otel::check),
     ("budgets on real hops", tower::check),
     ("peers' tests", peers::check_all),

@@ -79,9 +79,6 @@ const TASKS: &[Task] = &[
         "a pipeline with a collector that dies, threads that end",
         |rest| otel::endurance(rest.first().map_or("12", String::as_str)),
     ),
-    Task("otel-versions", "test the older opentelemetry, and new projects on each", |_| {
-        otel::oldest()
-    }),
     Task("sanitize", "run the tests with the address sanitizer", |_| sanitize::check()),
     Task("tower", "run the tests of budgets with axum, tonic and reqwest", |_| tower::check()),
     Task("peers [NAME...]", "run peers' tests against tach, and compare the results", peers::check),

@@ -1,7 +1,5 @@
 //! The tests with the real OpenTelemetry Collector and Jaeger, and with Perfetto's engine.
 
-mod fresh;
-
 use std::path::PathBuf;
 
 use crate::cache;
@@ -10,14 +8,6 @@ use crate::run::{self, Priority, cargo, run, script};
 /// Programs, each after the variable that holds its path for the tests.
 const PROGRAMS: [(&str, &str); 3] =
     [("OTELCOL_BIN", "otelcol"), ("JAEGER_BIN", "jaeger"), ("FAKETIME_LIB", "libfaketime.so")];
-
-/// Tests tach-otel and tach-pipeline with the oldest version of opentelemetry that they support,
-/// and compiles new projects on each version. The workspace's tests have the newest.
-pub(crate) fn oldest() -> Result<(), String> {
-    let package = ["--locked", "--manifest-path", "xtask/otel-versions/Cargo.toml"];
-    run(cargo(&["test"]).args(package).env("CARGO_TARGET_DIR", run::target()))?;
-    fresh::check()
-}
 
 /// Runs a pipeline for minutes, and checks that nothing is lost and nothing grows.
 pub(crate) fn endurance(minutes: &str) -> Result<(), String> {

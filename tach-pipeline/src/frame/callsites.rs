@@ -32,8 +32,7 @@ pub(crate) struct Code(NonZeroU32);
 /// The field by which a span is at the boundary of a service.
 const KIND: &str = "otel.kind";
 /// Marks the code of a callsite with the field [`KIND`]. A head sets the same bit for each number.
-const AT_BOUNDARY: u32 =
-    if cfg!(any(feature = "opentelemetry", feature = "opentelemetry_0_32")) { NUMBER } else { 0 };
+const AT_BOUNDARY: u32 = if cfg!(feature = "opentelemetry") { NUMBER } else { 0 };
 
 impl Code {
     /// Returns the code of a callsite with that number and [mark](Numbered::mark).
@@ -75,7 +74,7 @@ impl Code {
     }
 
     /// Returns whether the callsite has the field by which a span is at the boundary of a service.
-    #[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+    #[cfg(feature = "opentelemetry")]
     #[inline]
     pub(crate) const fn is_at_boundary(self) -> bool {
         self.marked() & AT_BOUNDARY != 0
@@ -190,7 +189,7 @@ impl Numbered for Callsite {
     }
 }
 
-#[cfg(all(test, any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
+#[cfg(all(test, feature = "opentelemetry"))]
 mod tests {
     use tracing::dispatcher;
     use tracing_subscriber::registry;

@@ -1,6 +1,6 @@
 //! The kinds of records for parts of spans.
 
-#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+#[cfg(feature = "opentelemetry")]
 pub(crate) use super::callsites::is_at_boundary;
 pub(crate) use super::callsites::{Callsite, Callsites, Code};
 pub(crate) use super::kind::RecordKind;

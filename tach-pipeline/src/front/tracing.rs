@@ -7,9 +7,9 @@ mod kept;
 mod layer;
 mod lines;
 mod metadata;
-#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+#[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
-#[cfg(not(any(feature = "opentelemetry", feature = "opentelemetry_0_32")))]
+#[cfg(not(feature = "opentelemetry"))]
 #[path = "tracing/no_otel.rs"]
 mod otel;
 pub(crate) mod span_ext;

@@ -232,7 +232,7 @@ impl Slot {
     }
 
     /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(any(test, feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+    #[cfg(any(test, feature = "opentelemetry"))]
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.has_flag(ACTIVE)

@@ -2,7 +2,7 @@
 //!
 //! A thread reuses the slots of the spans that it has closed, so it seldom touches new memory.
 
-#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+#[cfg(feature = "opentelemetry")]
 mod context;
 mod free;
 mod memory;

@@ -1,6 +1,6 @@
 //! Methods for the front end of `tracing`.
 
-#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+#[cfg(feature = "opentelemetry")]
 mod otel;
 pub(in crate::frame) mod span;
 

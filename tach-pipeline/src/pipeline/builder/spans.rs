@@ -1,6 +1,6 @@
 //! The options of a pipeline for spans, and what becomes of them.
 
-#[cfg(any(feature = "opentelemetry", feature = "opentelemetry_0_32"))]
+#[cfg(feature = "opentelemetry")]
 mod active;
 #[cfg(feature = "otlp")]
 mod sent;

@@ -1,1 +1,0 @@
-//! Has tests only.
