@@ -1,132 +1,140 @@
-//! Every public type has its auto traits asserted.
+//! The interface of each published package, compared with a recorded list.
 //!
-//! The compiler names the types: they are read from rustdoc's JSON, along all re-exports. Whether
-//! the test names a type is read from the test's text. An assertion that no target compiles, behind
-//! a `cfg`, would pass.
+//! `xtask/api/NAME.txt` lists every item, those of the hidden modules `adapter` too, by which
+//! published packages use each other: a requirement such as `^0.1.0` accepts each release that
+//! calls itself compatible. So a line that a release has and the next one lacks is a breaking
+//! change, in either kind of module.
 
-use std::collections::HashMap;
+mod auto_traits;
 
-use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 use crate::files;
-use crate::run::{cargo, run, target};
+use crate::run::{cargo, output, program, root, run, target};
 use crate::workspace::{self, Package};
 
 /// The test of each package that names all its public types.
 const TEST: &str = "tests/it/auto_traits.rs";
 
-/// Checks that the test of auto traits names every public type of every published package.
-pub(crate) fn check() -> Result<(), String> {
-    let mut missing = Vec::new();
-    for package in workspace::published()?.into_iter().filter(Package::has_library) {
-        let test = files::read(&package.folder().join(TEST))?;
-        let types = public_types(&package)?;
-        if types.is_empty() {
-            return Err(format!("{}: rustdoc lists no public type", package.name()));
+/// Set for this program when cargo runs it as rustdoc.
+const AS_RUSTDOC: &str = "TACH_XTASK_AS_RUSTDOC";
+
+/// What becomes of the recorded lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lists {
+    Compared,
+    Written,
+}
+
+/// A line of a list.
+pub(super) struct Item(String);
+
+impl Item {
+    /// Returns the path of a struct, an enum or a union, without the crate's name.
+    fn type_path(&self, library: &str) -> Option<&str> {
+        // Attributes come first.
+        let item = self.0.trim_start_matches("#[non_exhaustive] ").strip_prefix("pub ")?;
+        let (kind, item) = item.split_once(' ')?;
+        if !["struct", "enum", "union"].contains(&kind) {
+            return None;
         }
-        let unnamed = types.into_iter().filter(|path| !is_named(&test, &library(&package), path));
-        missing.extend(unnamed.map(|path| format!("{} lacks {path}", package.name())));
+        let path = item.strip_prefix(library)?.strip_prefix("::")?;
+        path.split(['<', '(', ' ']).next()
     }
-    if missing.is_empty() { Ok(()) } else { Err(format!("{TEST} of {}", missing.join("; of "))) }
 }
 
-/// Returns the name of a package's crate.
-fn library(package: &Package) -> String {
-    package.name().replace('-', "_")
+/// Compares the interface of every published package with its list, or writes the list. Checks that
+/// the test of auto traits names every public type, and that a version says whether it breaks users
+/// of the last release.
+pub(crate) fn check(lists: Lists) -> Result<(), String> {
+    let mut faults = Vec::new();
+    for package in workspace::published()?.into_iter().filter(Package::has_library) {
+        let library = package.name().replace('-', "_");
+        let items = items(&package, &library)?;
+        let test = files::read(&package.folder().join(TEST))?;
+        let unnamed = auto_traits::unnamed(&items, &library, &test);
+        faults.extend(
+            unnamed.iter().map(|path| format!("{TEST} of {} lacks {path}", package.name())),
+        );
+        let list: String = items.iter().flat_map(|item| [&*item.0, "\n"]).collect();
+        let path = path_of(&package);
+        if lists == Lists::Written {
+            files::write(&root().join(&path), &list)?;
+        } else if let Some(changes) = changes(&files::read(&root().join(&path))?, &list) {
+            let remedy = "run `cargo xtask api --write` if that is meant";
+            faults.push(format!("{} changed; {remedy}:\n{changes}", path.display()));
+        }
+        faults.extend(broken(&package, &list)?);
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-/// Returns the paths of a package's public types, without the crate's name.
-fn public_types(package: &Package) -> Result<Vec<String>, String> {
+fn path_of(package: &Package) -> PathBuf {
+    Path::new("xtask/api").join(package.name()).with_extension("txt")
+}
+
+/// Returns the items of a package's library, as rustdoc sees them.
+fn items(package: &Package, library: &str) -> Result<Vec<Item>, String> {
     let mut rustdoc = cargo(&["rustdoc", "--quiet", "--lib", "--all-features", "--package"]);
     rustdoc.args([package.name(), "--", "-Z", "unstable-options", "--output-format", "json"]);
-    // The JSON is unstable. Build scripts look for the variable, so that in the folder of the other
-    // steps everything would be built again, twice.
-    let target = target().join("public-types");
-    run(rustdoc.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_DIR", &target))?;
-    let file = target.join("doc").join(format!("{}.json", library(package)));
-    let json: Value = serde_json::from_str(&files::read(&file)?)
+    rustdoc.arg("--document-hidden-items");
+    let this = std::env::current_exe().map_err(|error| format!("no path of xtask: {error}"))?;
+    run(rustdoc.env("RUSTDOC", this).env(AS_RUSTDOC, "1"))?;
+    let file = target().join("doc").join(library).with_extension("json");
+    let api = public_api::Builder::from_rustdoc_json(&file)
+        .omit_auto_derived_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_blanket_impls(true)
+        .build()
         .map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(types(&json))
+    let items: Vec<_> = api.items().map(|item| Item(item.to_string())).collect();
+    if items.is_empty() { Err(format!("{library} has no item")) } else { Ok(items) }
 }
 
-/// Returns the paths of the public types in rustdoc's JSON.
-fn types(json: &Value) -> Vec<String> {
-    let Some(index) = json["index"].as_object() else { return Vec::new() };
-    let index: HashMap<_, _> = index.iter().map(|(id, item)| (id.clone(), item)).collect();
-    let mut found = Vec::new();
-    walk(&index, &json["root"], "", &mut found);
-    found.sort();
-    found.dedup();
-    found
+/// Runs rustdoc if cargo started this program in its place, and returns whether it succeeded.
+///
+/// The JSON is unstable. The variable that allows it is set for rustdoc alone, because build scripts
+/// look for it: set for cargo, it would have all dependencies built again.
+pub(crate) fn rustdoc() -> Option<bool> {
+    std::env::var_os(AS_RUSTDOC)?;
+    let mut rustdoc = std::process::Command::new("rustdoc");
+    let status = rustdoc.args(std::env::args_os().skip(1)).env("RUSTC_BOOTSTRAP", "1").status();
+    Some(status.is_ok_and(|status| status.success()))
 }
 
-/// Adds the types of a module, or the type itself, to `found`. `path` ends with `::` or is empty.
-fn walk(index: &HashMap<String, &Value>, id: &Value, path: &str, found: &mut Vec<String>) {
-    let Some(item) = index.get(&id.to_string()) else { return };
-    let Some((kind, inner)) = item["inner"].as_object().and_then(|inner| inner.iter().next())
-    else {
-        return;
+/// Returns the lines that only one of two lists has, or `None` if they are equal.
+fn changes(old: &str, new: &str) -> Option<String> {
+    let without = |list: &str, lines: &str, sign: &str| -> Vec<String> {
+        let lines: Vec<_> = lines.lines().collect();
+        let only = list.lines().filter(|line| !lines.contains(line));
+        only.map(|line| format!("  {sign}{line}")).collect()
     };
-    let name = item["name"].as_str().unwrap_or_default();
-    match kind.as_str() {
-        "module" => {
-            let is_root = inner["is_crate"] == true;
-            let path = if is_root { String::new() } else { format!("{path}{name}::") };
-            for id in inner["items"].as_array().into_iter().flatten() {
-                walk(index, id, &path, found);
-            }
-        }
-        "use" if inner["is_glob"] == true => {
-            let module = index.get(&inner["id"].to_string());
-            let items = module.map(|module| &module["inner"]["module"]["items"]);
-            for id in items.and_then(Value::as_array).into_iter().flatten() {
-                walk(index, id, path, found);
-            }
-        }
-        "use" => {
-            let mut target = Vec::new();
-            walk(index, &inner["id"], path, &mut target);
-            let own = index.get(&inner["id"].to_string()).and_then(|item| item["name"].as_str());
-            let (own, exported) = (own.unwrap_or_default(), inner["name"].as_str());
-            found.extend(target.into_iter().map(|found| renamed(path, &found, own, exported)));
-        }
-        "struct" | "enum" | "union" => found.push(format!("{path}{name}")),
-        _ => {}
-    }
+    let all = [without(old, new, "-"), without(new, old, "+")].concat();
+    (old != new).then(|| all.join("\n"))
 }
 
-/// Returns `found` with the name that a `use` in `path` exports it by. `own` is its own name.
-fn renamed(path: &str, found: &str, own: &str, exported: Option<&str>) -> String {
-    let after = found.strip_prefix(path).and_then(|rest| rest.strip_prefix(own));
-    match (exported, after) {
-        (Some(exported), Some(after)) => format!("{path}{exported}{after}"),
-        _ => found.to_owned(),
-    }
+/// Returns the fault of a version that is compatible with the last release by its number, though
+/// lines of that release's list are gone.
+fn broken(package: &Package, new: &str) -> Result<Option<String>, String> {
+    let tags = format!("{}-v*", package.name());
+    let tags = output(&mut program("git", &["tag", "--list", &tags, "--sort=-version:refname"]))?;
+    let Some(tag) = tags.lines().next() else { return Ok(None) };
+    let list = format!("{tag}:{}", path_of(package).display());
+    let old = output(&mut program("git", &["show", &list]))?;
+    let released = tag.rsplit_once("-v").map_or("", |(_, version)| version);
+    let version = package.field("version").as_str().unwrap_or_default();
+    let gone: Vec<_> = old.lines().filter(|old| !new.lines().any(|new| new == *old)).collect();
+    let is_fault = !gone.is_empty() && series(version) == series(released);
+    let fault =
+        || format!("{} {version} breaks users of {tag}: {}", package.name(), gone.join("\n"));
+    Ok(is_fault.then(fault))
 }
 
-/// Returns whether an assertion in a test names the type by this path, with or without the crate's
-/// name. Comments, bounds and arguments of types name nothing.
-fn is_named(test: &str, library: &str, path: &str) -> bool {
-    let code: Vec<_> = test.lines().filter_map(|line| line.split("//").next()).collect();
-    let code = code.join("\n");
-    let after = code.split("assert_implements!(").skip(1);
-    let mut assertions = after.filter_map(|text| text.split_once(");")).map(|(inside, _)| inside);
-    assertions.any(|inside| names(inside, library, path))
-}
-
-/// Returns whether a list of types names this one.
-fn names(list: &str, library: &str, path: &str) -> bool {
-    let mut depth = 0;
-    let mut outside = |c: char| {
-        depth += i32::from(matches!(c, '<' | '[')) - i32::from(matches!(c, '>' | ']'));
-        if depth == 0 { c } else { ' ' }
-    };
-    let list: String = list.chars().map(&mut outside).collect();
-    let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-    list.split(|c| !is_of_path(c)).any(|found| {
-        let inside = found.strip_prefix(library).and_then(|rest| rest.strip_prefix("::"));
-        inside.unwrap_or(found) == path
-    })
+/// Returns the part of a version that a breaking release raises.
+fn series(version: &str) -> &str {
+    let parts = if version.starts_with("0.") { 2 } else { 1 };
+    let end = version.match_indices('.').nth(parts - 1).map_or(version.len(), |(at, _)| at);
+    &version[..end]
 }
 
 #[cfg(test)]
@@ -134,35 +142,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_types_are_found_where_they_are_exported() {
-        let json = r#"{"root": 0, "index": {
-            "0": {"name": "tach", "inner": {"module": {"is_crate": true, "items": [1, 3, 5, 8, 9]}}},
-            "1": {"name": "room", "inner": {"module": {"is_crate": false, "items": [2]}}},
-            "2": {"name": "A", "inner": {"struct": {}}},
-            "3": {"inner": {"use": {"id": 4, "name": "B", "is_glob": false}}},
-            "4": {"name": "B", "inner": {"enum": {}}},
-            "5": {"inner": {"use": {"id": 6, "name": "private", "is_glob": true}}},
-            "6": {"name": "private", "inner": {"module": {"is_crate": false, "items": [7]}}},
-            "7": {"name": "C", "inner": {"union": {}}},
-            "8": {"name": "f", "inner": {"function": {}}},
-            "9": {"inner": {"use": {"id": 10, "name": "D", "is_glob": false}}},
-            "10": {"name": "Private", "inner": {"struct": {}}}
-        }}"#;
-        assert_eq!(types(&serde_json::from_str(json).unwrap()), ["B", "C", "D", "room::A"]);
+    fn a_type_is_a_struct_or_an_enum_or_a_union() {
+        for (item, expected) in [
+            ("pub struct a::B", Some("B")),
+            ("#[non_exhaustive] pub enum a::room::B<'a>", Some("room::B")),
+            ("pub struct a::B(pub u8)", Some("B")),
+            ("pub union a::B", Some("B")),
+            ("pub fn a::b(a::B)", None),
+            ("pub a::B::field: u8", None),
+            ("pub struct ab::B", None),
+        ] {
+            assert_eq!(Item(item.to_owned()).type_path("a"), expected, "{item}");
+        }
     }
 
     #[test]
-    fn a_type_is_named_by_its_path() {
-        let is_named = |test, path| super::is_named(test, "tach_core", path);
-        assert!(is_named("assert_implements!([Send] A, room::B);", "A"));
-        assert!(is_named("assert_implements!([Send] A<()>, tach_core::B);", "B"));
-        assert!(is_named("assert_implements!([Send] tach_core::room::B);", "room::B"));
-        assert!(!is_named("assert_implements!([Send] room::B);", "B"));
-        assert!(!is_named("assert_implements!([Send] AB, BA);", "A"));
-        assert!(!is_named("assert_implements!([Send] B<A>, C<()>);", "A"));
-        assert!(!is_named("assert_implements!([From<A>] B);", "A"));
-        assert!(!is_named("assert_implements!([Send]\n    // A,\n    B,\n);", "A"));
-        assert!(!is_named("// assert_implements!([Send] A);", "A"));
-        assert!(!is_named("use A; assert_implements!([Send] B); A::f();", "A"));
+    fn lists_differ_in_lines_or_in_their_order() {
+        assert_eq!(changes("a\nb\n", "a\nb\n"), None);
+        assert_eq!(changes("a\nb\n", "b\nc\n").as_deref(), Some("  -a\n  +c"));
+        assert_eq!(changes("a\nb\n", "b\na\n").as_deref(), Some(""));
+    }
+
+    #[test]
+    fn a_breaking_release_raises_the_first_number_that_is_not_zero() {
+        assert_eq!(series("0.1.9"), "0.1");
+        assert_eq!(series("0.2.0-rc.1"), "0.2");
+        assert_eq!(series("1.2.3"), "1");
+        assert_eq!(series("10.2.3"), "10");
     }
 }

@@ -1,68 +1,40 @@
 //! Combinations of features.
 
-use std::process::Command;
-use std::thread;
-
-use crate::run::{cargo, output, run, target};
+use crate::ci::{DENY_WARNINGS, Tier};
+use crate::run::{cargo, output, run};
 use crate::tools::HACK;
 use crate::workspace;
 
-/// How many compilers work at the same time. The front end of rustc, which is all that a check is,
-/// has one thread.
-const SHARES: usize = 2;
-
-/// Checks each published package with each pair of its features, each feature alone, and none. The
-/// lints of CI have all of them. Every combination would take far longer, for faults that need
-/// three features to appear. The tests of tach-pipeline, which has the most features, are checked
-/// with each feature alone, with none, and with [three](TOGETHER).
-pub(crate) fn check() -> Result<(), String> {
+/// Lints each published package with none of its features, with each alone, and in the full tier with
+/// each pair. The lints of CI have all of them. Every combination would take far longer, for faults
+/// that need three features to appear. The full tier also lints the tests of tach-pipeline, which
+/// has the most features, with each alone, with none, and with [three](TOGETHER).
+pub(crate) fn check(tier: Tier) -> Result<(), String> {
     without_opentelemetry()?;
-    // Installed once, before two threads need it.
-    HACK.command(&[])?;
-    let shares: Vec<_> = thread::scope(|scope| {
-        let shares: Vec<_> = (0..SHARES).map(|number| scope.spawn(move || share(number))).collect();
-        shares.into_iter().map(|share| share.join().map_err(|_| "a thread panicked")).collect()
-    });
-    for share in shares {
-        share??;
+    let depth = if tier == Tier::Full { "2" } else { "1" };
+    hack(&["--depth", depth, "--workspace", "--ignore-private"])?;
+    if tier == Tier::Change {
+        return Ok(());
     }
-    let mut three = strict(&["check", "--package", "tach-pipeline", "--tests"], 0);
-    run(three.args(["--no-default-features", "--features", TOGETHER]))
+    // On their own: the features of dev-dependencies would hide faults of the library.
+    hack(&["--depth", "1", "--package", "tach-pipeline", "--tests"])?;
+    let mut three = cargo(&["clippy", "--package", "tach-pipeline", "--tests"]);
+    run(three.args(["--no-default-features", "--features", TOGETHER]).args(DENY_WARNINGS))
 }
 
-/// Checks one of [`SHARES`] parts of the combinations.
-fn share(number: usize) -> Result<(), String> {
+/// Lints combinations of features. Clippy takes the warnings as errors, and not the compiler, whose
+/// flags would have all dependencies built again.
+fn hack(arguments: &[&str]) -> Result<(), String> {
     // `default` is a combination of the others. Dev-dependencies need not be removed from the
     // manifests: resolver 3 gives their features to tests only.
-    let powerset = ["hack", "check", "--feature-powerset", "--exclude-features", "default"];
-    let partition = format!("{}/{SHARES}", number + 1);
-    let hack = |arguments: &[&str]| -> Result<(), String> {
-        let mut hack = HACK.command(&powerset)?;
-        hack.args(arguments).args(["--partition", &partition]);
-        run(with_warnings_as_errors(&mut hack, number))
-    };
-    hack(&["--depth", "2", "--workspace", "--ignore-private"])?;
-    // On their own: the features of dev-dependencies would hide faults of the library.
-    hack(&["--depth", "1", "--package", "tach-pipeline", "--tests"])
-}
-
-fn strict(arguments: &[&str], share: usize) -> Command {
-    let mut command = cargo(arguments);
-    with_warnings_as_errors(&mut command, share);
-    command
-}
-
-/// Each share builds in a folder of its own, because cargo locks the folder. No other step builds
-/// there, because none passes these flags to the compiler.
-fn with_warnings_as_errors(command: &mut Command, share: usize) -> &mut Command {
-    let target = target().join("features").join(share.to_string());
-    command.env("RUSTFLAGS", "-D warnings").env("CARGO_TARGET_DIR", target)
+    let powerset = ["hack", "clippy", "--feature-powerset", "--exclude-features", "default"];
+    run(HACK.command(&powerset)?.args(arguments).args(DENY_WARNINGS))
 }
 
 /// Features of tach-pipeline that programs have together: two front ends and a sink.
 const TOGETHER: &str = "otlp,slog,tracing";
 
-/// The feature of tach-pipeline that depends on a crate of OpenTelemetry.
+/// The features of tach-pipeline that depend on a version of opentelemetry begin like this.
 const BRIDGE: &str = "opentelemetry";
 
 /// Checks that no other feature of tach-pipeline depends on a crate of OpenTelemetry, whose
@@ -73,7 +45,7 @@ fn without_opentelemetry() -> Result<(), String> {
     let features = pipeline.and_then(|package| package.field("features").as_object());
     let features = features.ok_or("cargo metadata lists no features of tach-pipeline")?;
     let others: Vec<_> =
-        features.keys().filter(|name| *name != BRIDGE).map(|name| &**name).collect();
+        features.keys().filter(|name| !name.starts_with(BRIDGE)).map(|name| &**name).collect();
     let mut tree = cargo(&["tree", "--package", "tach-pipeline", "--edges", "normal,build"]);
     tree.args(["--target", "all", "--prefix", "none", "--features", &others.join(",")]);
     let tree = output(&mut tree)?;
