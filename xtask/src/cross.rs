@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
+use crate::ci::Tier;
 use crate::run::{Priority, SHORT_TESTS, program, root, run};
 use crate::workspace;
 use home::{Compiler, Home};
@@ -21,6 +22,9 @@ use targets::{Means, TARGETS, Target, Work};
 /// years and faults, properties of any input, comparisons with other libraries. If its tests run,
 /// it also skips the features `serde`, `jiff02`, `jiff1` and `local-time`.
 const OTHER_ARITHMETIC: [&str; 2] = ["i686-unknown-linux-gnu", "s390x-unknown-linux-gnu"];
+
+/// The targets of a change's tier, each with its C compiler.
+const QUICK: [(&str, &str); 2] = [("i686", "cc-i686"), ("aarch64", "cc-aarch64")];
 
 /// Checks all targets, or those with these names. After a failure the others still run.
 pub(crate) fn check(names: &[String]) -> Result<(), String> {
@@ -70,6 +74,24 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
         println!("{line}");
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Checks all targets, or in a change's tier those of another width or another counter whose
+/// compilers are installed.
+pub(crate) fn check_tier(tier: Tier) -> Result<(), String> {
+    if tier == Tier::Full {
+        return check(&[]);
+    }
+    let home = Home::find()?;
+    let (there, missing): (Vec<_>, Vec<_>) =
+        QUICK.into_iter().partition(|(_, compiler)| home.bin(compiler).exists());
+    for (name, _) in missing {
+        println!(
+            "{name}: NOT RUN: its compiler is not installed; `cargo xtask cross {name}` does it"
+        );
+    }
+    let names: Vec<_> = there.into_iter().map(|(name, _)| name.to_owned()).collect();
+    if names.is_empty() { Ok(()) } else { check(&names) }
 }
 
 /// Sets all targets up with what other programs leave of the CPU. [`check`] waits for what is being

@@ -7,6 +7,7 @@ mod ci;
 mod codegen;
 mod cross;
 mod files;
+mod fuzz;
 mod journal;
 mod loom;
 mod moved;
@@ -26,61 +27,38 @@ mod workspace;
 use std::env;
 use std::process::ExitCode;
 
+use crate::ci::{STEPS, Step, Tier};
+use crate::release::api::Lists;
 use crate::run::cargo;
 
 /// A task: its name and the arguments that it takes, its line of help, and its function. `...`
 /// stands for any number of arguments.
 struct Task(&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
+/// The tasks that are no step of CI, or take more arguments than one.
 const TASKS: &[Task] = &[
-    Task("ci", "everything that CI runs, in order", |_| ci::all()),
-    Task("codegen", "check the assembly of the hot paths", |_| codegen::check()),
-    Task("loom", "run the models, and check that they need every memory ordering", |_| {
-        loom::check()
-    }),
-    Task("no-std", "build tach-core for a program without std", |_| ci::no_std()),
-    Task("features", "check the published packages with pairs of their features", |_| {
-        release::features::check()
-    }),
     Task(
-        "packages",
-        "check the files of the published packages, and rehearse publishing them",
-        |_| release::packages::check(),
+        "ci [--full] [STEP...]",
+        "run what each change must pass, or everything, or these steps of it",
+        ci::check,
     ),
-    Task("public-types", "check that each public type's auto traits are tested", |_| {
-        release::public_types::check()
-    }),
-    Task("lower-bounds", "compile with the oldest dependencies that the manifests allow", |_| {
-        release::lower_bounds::check()
+    Task("api [--write]", "compare each package's interface with its list, or write it", |rest| {
+        let is_written = rest.first().is_some_and(|rest| rest == "--write");
+        release::api::check(if is_written { Lists::Written } else { Lists::Compared })
     }),
     Task("msrv", "check the published packages with the oldest Rust that they support", |_| {
         release::msrv::check()
     }),
-    Task("dependencies", "check dependencies' licences, sources and advisories", |_| {
-        release::dependencies::check()
-    }),
-    Task("workflows", "lint the definition of the hosted CI", |_| workflow::check()),
     Task(
         "cross [TARGET...]",
         "set up, build and run on the other platforms, or on those named",
         cross::check,
     ),
-    Task("journal", "set up systemd's journal and run the test with it", |_| journal::check()),
-    Task(
-        "otel",
-        "set up a real OpenTelemetry Collector and Jaeger and run the tests with them",
-        |_| otel::check(),
-    ),
-    Task("schemas", "have the services' published schemas check lines in their layouts", |_| {
-        schemas::check()
-    }),
     Task(
         "endurance [MINUTES]",
         "a pipeline with a collector that dies, threads that end",
         |rest| otel::endurance(rest.first().map_or("12", String::as_str)),
     ),
-    Task("sanitize", "run the tests with the address sanitizer", |_| sanitize::check()),
-    Task("tower", "run the tests of budgets with axum, tonic and reqwest", |_| tower::check()),
     Task("peers [NAME...]", "run peers' tests against tach, and compare the results", peers::check),
     Task(
         "moved [NAME...]",
@@ -105,15 +83,19 @@ const TASKS: &[Task] = &[
 ];
 
 fn main() -> ExitCode {
+    if let Some(is_good) = release::api::rustdoc() {
+        return if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let named = arguments.first().map(String::as_str).unwrap_or_default();
     let task = TASKS.iter().find(|task| task.0.split(' ').next() == Some(named));
-    let Some(task) = task else {
+    let step = STEPS.iter().find(|step| step.0 == named);
+    let ((Some(Task(takes, help, _)), _) | (None, Some(Step(takes, help, ..)))) = (task, step)
+    else {
         eprint!("{}", usage());
         let is_help = ["help", "--help", "-h"].contains(&named);
         return if is_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
     };
-    let Task(takes, help, run) = task;
     let arguments = &arguments[1..];
     if matches!(arguments, [one] if ["--help", "-h"].contains(&&**one)) {
         eprintln!("usage: cargo xtask {takes}\n  {help}");
@@ -123,7 +105,11 @@ fn main() -> ExitCode {
         eprintln!("xtask: {problem}\nusage: cargo xtask {takes}");
         return ExitCode::from(2);
     }
-    match run(arguments) {
+    let result = match (task, step) {
+        (Some(task), _) => task.2(arguments),
+        (None, step) => step.map_or(Ok(()), |step| step.run(Tier::Full)),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("xtask: {problem}");
@@ -146,7 +132,10 @@ fn check_number(takes: &str, number: usize) -> Result<(), String> {
 }
 
 fn usage() -> String {
-    let lines = TASKS.iter().map(|Task(takes, help, _)| format!("  {takes}\n      {help}\n"));
+    let is_task = |step: &&Step| TASKS.iter().any(|task| task.0.split(' ').next() == Some(step.0));
+    let steps = STEPS.iter().filter(|step| !is_task(step)).map(|step| (step.0, step.1));
+    let all = TASKS.iter().map(|task| (task.0, task.1)).chain(steps);
+    let lines = all.map(|(takes, help)| format!("  {takes}\n      {help}\n"));
     format!("usage: cargo xtask TASK\n{}", lines.collect::<String>())
 }
 

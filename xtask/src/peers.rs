@@ -24,6 +24,7 @@ use std::time::Instant;
 use self::results::Results;
 use self::source::{Found, Source};
 use self::taken::File;
+use crate::ci::Tier;
 use crate::files;
 use crate::run::{self, cargo, program, root, run};
 
@@ -88,6 +89,9 @@ const PEERS: [&Peer; 7] = [
     &tracing_subscriber::PEER,
 ];
 
+/// The peers whose tests are compiled and run in seconds.
+const QUICK: [&str; 3] = ["quanta", "slog", "std"];
+
 /// The consequence of a peer whose files can't be had on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
@@ -102,9 +106,13 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     check_those(names, if is_needed { Missing::Fails } else { Missing::IsPrinted })
 }
 
-/// Runs the tests of all peers, whose files must all be available.
-pub(crate) fn check_all() -> Result<(), String> {
-    check_those(&[], Missing::Fails)
+/// Runs the tests of all peers, whose files must all be available, or in a change's tier those that
+/// take seconds.
+pub(crate) fn check_tier(tier: Tier) -> Result<(), String> {
+    match tier {
+        Tier::Change => check(&QUICK.map(str::to_owned)),
+        Tier::Full => check_those(&[], Missing::Fails),
+    }
 }
 
 fn check_those(names: &[String], missing: Missing) -> Result<(), String> {

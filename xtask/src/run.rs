@@ -9,9 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// Lengths of tests that could be of any length. Without these variables there are ten thousand
-/// simulated machines, 20 processes of a kind, and 256 inputs of a property.
-pub(crate) const SHORT_TESTS: [(&str, &str); 3] =
-    [("TACH_SCENARIOS", "50"), ("TACH_RUNS", "5"), ("PROPTEST_CASES", "64")];
+/// simulated machines, 20 processes of a kind, 256 inputs of a property, all modes of a scenario,
+/// and a hundred killed processes.
+pub(crate) const SHORT_TESTS: [(&str, &str); 5] = [
+    ("TACH_SCENARIOS", "50"),
+    ("TACH_RUNS", "5"),
+    ("PROPTEST_CASES", "64"),
+    ("TACH_MODES", "1"),
+    ("TACH_KILLS", "25"),
+];
 
 /// Returns the workspace's folder.
 pub(crate) fn root() -> PathBuf {

@@ -2,22 +2,30 @@
 
 use std::process::Command;
 
+use crate::ci::STEPS;
 use crate::files;
 use crate::readme;
 use crate::run::{program, root, run};
 use crate::tools;
 
-const WORKFLOW: &str = ".github/workflows/ci.yml";
+/// What each change must pass.
+const CHANGE: &str = ".github/workflows/ci.yml";
+/// The full tier, with a job for each step.
+const FULL: &str = ".github/workflows/nightly.yml";
 
 const LINTER: &str = "github.com/rhysd/actionlint/cmd/actionlint";
 const VERSION: &str = "v1.7.12";
 
-/// Checks that the workflow runs README's test command, and lints it with actionlint, which Go
-/// builds. Without Go, prints that it was not linted.
+/// Checks that the workflows run README's test command and each step of the full tier, and lints
+/// them with actionlint, which Go builds. Without Go, prints that they were not linted.
 pub(crate) fn check() -> Result<(), String> {
     let command = readme::test_command()?;
-    if !runs(&files::read(&root().join(WORKFLOW))?, &command) {
-        return Err(format!("{WORKFLOW} does not run \"{command} --locked\", as README.md does"));
+    if !runs(&files::read(&root().join(CHANGE))?, &command) {
+        return Err(format!("{CHANGE} does not run \"{command} --locked\", as README.md does"));
+    }
+    let full = files::read(&root().join(FULL))?;
+    if let Some(step) = STEPS.iter().find(|step| !has_job(&full, step.0)) {
+        return Err(format!("{FULL} has no job for the step {}", step.0));
     }
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("\nWORKFLOWS NOT LINTED: there is no Go to build the linter with");
@@ -38,9 +46,22 @@ fn runs(workflow: &str, command: &str) -> bool {
     workflow.lines().any(|line| line.trim() == step)
 }
 
+/// Returns whether a matrix of jobs has the step. A name that is no step fails as a job.
+fn has_job(workflow: &str, step: &str) -> bool {
+    workflow.lines().any(|line| line.trim().strip_prefix("- ") == Some(step))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::runs;
+    use super::{has_job, runs};
+
+    #[test]
+    fn a_job_has_the_name_of_a_step() {
+        let workflow = "        step:\n          - tests\n";
+        assert!(has_job(workflow, "tests"));
+        assert!(!has_job(workflow, "test"));
+        assert!(!has_job(workflow, "step:"));
+    }
 
     #[test]
     fn a_workflow_runs_the_whole_command() {
