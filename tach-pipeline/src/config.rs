@@ -46,7 +46,7 @@ use crate::queue::WhenFull;
 /// |---|---|
 /// | `sinks` | a list. Each sink has `to`, and may have `format`, `filter`, `stall_timeout` and `buffer_bytes` |
 /// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment`, and with its feature `survive` | as the method of [`Builder`] |
-/// | `sinks[].to` | `stdout` or `stderr`, which may have `colors` or `without_colors`; `file`; with their features `syslog`, `journald` and `otlp` |
+/// | `sinks[].to` | `stdout` or `stderr`, which may have `colors` or `without_colors`; `file`; `journald`, on Linux; with their features `syslog` and `otlp` |
 /// | `to.file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
 /// | `to.file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
 /// | `to.syslog` | `at`: `local`, `unix`, `udp` or `tcp`, the latter three with their address; `rfc3164` or `rfc5424`, `lf_framing`, `facility`, `app_name`, `host_name` |
@@ -234,8 +234,6 @@ fn at(path: &str, message: &str) -> Option<String> {
 /// The keys that exist with a feature alone, the feature, and whether this build has it.
 const FEATURES: &[(&str, &str, bool)] = &[
     ("gzip", "gzip", cfg!(feature = "gzip")),
-    ("journald", "journald", cfg!(feature = "journald")),
-    ("local_time", "local-time", cfg!(feature = "local-time")),
     ("otlp", "otlp", cfg!(feature = "otlp")),
     ("survive", "survive", cfg!(feature = "survive")),
     ("syslog", "syslog", cfg!(feature = "syslog")),
@@ -257,16 +255,16 @@ mod tests {
 
     #[test]
     fn a_key_of_a_feature_names_the_feature() {
-        let features = [("gzip", "gzip", true), ("local_time", "local-time", false)];
+        let features = [("gzip", "gzip", true), ("syslog", "syslog", false)];
         let hint = |message: &str| needs(message, &features);
         for kind in ["field", "variant"] {
             assert_eq!(
-                hint(&format!("sinks[0]: unknown {kind} `local_time`, expected `digits`")).unwrap(),
-                "`local_time` needs the feature `local-time` of tach-pipeline"
+                hint(&format!("sinks[0]: unknown {kind} `syslog`, expected `digits`")).unwrap(),
+                "`syslog` needs the feature `syslog` of tach-pipeline"
             );
         }
-        assert_eq!(hint("unknown field `gzip`, expected `local_time`"), None);
-        assert_eq!(hint("unknown field `time`, expected `local_time`"), None);
+        assert_eq!(hint("unknown field `gzip`, expected `syslog`"), None);
+        assert_eq!(hint("unknown field `time`, expected `syslog`"), None);
     }
 
     #[test]

@@ -2,10 +2,6 @@
 
 mod install;
 mod log;
-#[cfg(feature = "log")]
-mod logger;
-#[cfg(not(feature = "log"))]
-#[path = "front/no_logger.rs"]
 mod logger;
 #[cfg(feature = "slog")]
 mod slog;

@@ -7,7 +7,7 @@
 //! | files that rotate, on a server | [`Sink::file`] with a [`Rotation`] |
 //! | JSON on a stream, in a container | [`Sink::stdout`] with [`Json`](tach_log::Json) |
 //! | logs, spans and their durations in an OpenTelemetry collector | [`Sink::otlp`] (feature `otlp`) |
-//! | entries of the system's log | [`Sink::journald`], [`Sink::syslog`] (features of these names) |
+//! | entries of the system's log | [`Sink::journald`], [`Sink::syslog`] (feature `syslog`) |
 //! | the last seconds before a panic or a slow request | [`FlightRecorder`] (feature `tracing`) |
 //!
 //! To move a service over, begin with what stands in it:
@@ -47,17 +47,11 @@
 //! }
 //! ```
 //!
-//! A service that sends logs and spans to a collector until SIGTERM ends it, with the features
-//! `otlp`, `signal` and `tracing`:
+//! A service that sends logs and spans to a collector until SIGTERM ends it, with the feature
+//! `otlp`:
 //!
-#![cfg_attr(
-    all(unix, feature = "otlp", feature = "signal", feature = "tracing"),
-    doc = "```no_run"
-)]
-#![cfg_attr(
-    not(all(unix, feature = "otlp", feature = "signal", feature = "tracing")),
-    doc = "```ignore"
-)]
+#![cfg_attr(all(unix, feature = "otlp"), doc = "```no_run")]
+#![cfg_attr(not(all(unix, feature = "otlp")), doc = "```ignore")]
 //! use std::time::Duration;
 //!
 //! use tach_pipeline::{Otlp, Pipeline, Sink};
@@ -102,7 +96,7 @@
 //!
 //! | front end | feature | |
 //! |---|---|---|
-//! | `log` | `log` (default) | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` without it too |
+//! | `log` | | [`Pipeline::set_logger`]; the [`Pipeline`] is a `log::Log` |
 //! | slog | `slog` | the [`Pipeline`] as a `slog::Drain` |
 //! | tracing | `tracing` | [`Pipeline::subscriber`][subscriber], or the [`Pipeline`] as a `Layer` beside others |
 //! | `tracing_subscriber::fmt` | `tracing` | [`Pipeline::make_writer`][make_writer] |
@@ -181,9 +175,9 @@
 //!
 //! # The system's log
 //!
-//! With the feature `journald`, [`Sink::journald`] writes to systemd's journal, with fields that
-//! `journalctl` selects by. With the feature `syslog`, [`Sink::syslog`] sends to a syslog daemon.
-//! Under systemd, a service without either may write to stderr by [`Line::without_time`][line].
+//! On Linux, [`Sink::journald`] writes to systemd's journal, with fields that `journalctl` selects
+//! by. With the feature `syslog`, [`Sink::syslog`] sends to a syslog daemon. Under systemd, a service
+//! without either may write to stderr by [`Line::without_time`][line].
 //!
 //! [line]: tach_log::Line::without_time
 //!
@@ -202,7 +196,7 @@
 //! | gRPC, port 4317 | `grpc` of `tach-otlp` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or [`Otlp::protocol`] |
 //! | either of them by TLS | `tls` of `tach-otlp` | an endpoint that begins with `https://` |
 //!
-//! With the feature `tracing` too, the sink sends the spans of `tracing`. A call records
+//! The feature turns on `tracing`, and the sink sends the spans of `tracing` too. A call records
 //! the beginning and the end of a span as it records an event; the back end puts the span together
 //! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
 //! another policy may drop a part of a span. If it drops the start, the span is lost:
@@ -291,8 +285,7 @@
 //!
 //! # Signals
 //!
-//! With the feature `signal`, [`Pipeline::flush_on_signals`] flushes before SIGTERM or SIGINT ends
-//! the process. It waits for the queues and for what is gathered for a collector. No handler is
+//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM or SIGINT ends the process. It waits for the queues and for what is gathered for a collector. No handler is
 //! installed without that call: it would end a program that handles the signal itself.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
@@ -343,10 +336,8 @@
         target_os = "linux",
         target_pointer_width = "64",
         feature = "config",
-        feature = "journald",
         feature = "opentelemetry",
         feature = "otlp",
-        feature = "signal",
         feature = "survive",
         feature = "syslog"
     )),
@@ -462,6 +453,6 @@ pub mod _guide {}
 pub mod _moving {}
 
 /// The example in the README.
-#[cfg(all(doctest, feature = "signal"))]
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

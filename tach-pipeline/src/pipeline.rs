@@ -6,10 +6,9 @@ pub(crate) mod exit;
 #[cfg(not(unix))]
 #[path = "pipeline/no_exit.rs"]
 pub(crate) mod exit;
-#[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) mod global;
 pub(crate) mod guard;
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(unix)]
 mod signal;
 #[cfg(feature = "tracing")]
 pub(crate) mod spans;

@@ -4,9 +4,9 @@ pub(crate) mod all;
 mod any_format;
 mod batch;
 mod colors;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod content;
-#[cfg(not(all(feature = "otlp", feature = "tracing")))]
+#[cfg(not(feature = "otlp"))]
 #[path = "sink/events.rs"]
 mod content;
 mod cut;
@@ -16,7 +16,7 @@ mod file_methods;
 mod formatter;
 mod gathering;
 mod journal;
-#[cfg(all(target_os = "linux", feature = "journald"))]
+#[cfg(target_os = "linux")]
 mod journald;
 pub mod kind;
 #[cfg(feature = "otlp")]
@@ -48,7 +48,7 @@ use self::envelope::Envelope;
 use self::file::Options;
 pub use self::file::SyncPolicy;
 pub use self::journal::Journal;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
 #[cfg(feature = "syslog")]
@@ -423,7 +423,7 @@ impl Sink {
 
     /// Returns whether the program's options send spans. Variables of the environment may still
     /// exclude spans.
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     pub(crate) fn takes_spans(&self) -> bool {
         self.to.0.takes_spans()
     }

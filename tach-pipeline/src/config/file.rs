@@ -26,16 +26,12 @@ pub(super) struct FileKeys {
     deny_unknown_fields,
     expecting = "a table with the keys of a rotation, such as `daily = true`"
 )]
-#[cfg_attr(
-    any(feature = "gzip", feature = "local-time"),
-    expect(clippy::struct_excessive_bools, reason = "each is the name of a method")
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is the name of a method")]
 struct RotationKeys {
     #[serde(deserialize_with = "read::number")]
     max_bytes: Option<u64>,
     daily: bool,
     hourly: bool,
-    #[cfg(feature = "local-time")]
     local_time: bool,
     at_start: bool,
     #[serde(deserialize_with = "read::number")]
@@ -68,7 +64,6 @@ impl RotationKeys {
         let to = set(Rotation::new(), self.max_bytes, Rotation::max_bytes);
         let to = turn_on(to, self.daily, Rotation::daily);
         let to = turn_on(to, self.hourly, Rotation::hourly);
-        #[cfg(feature = "local-time")]
         let to = turn_on(to, self.local_time, Rotation::local_time);
         let to = turn_on(to, self.at_start, Rotation::at_start);
         let to = set(to, self.keep, Rotation::keep);
@@ -97,7 +92,6 @@ mod tests {
                 Rotation::new().hourly().keep_bytes(1_000_000).keep_for(week),
             ),
             ("at_start = true\ndaily = false", Rotation::new().at_start()),
-            #[cfg(feature = "local-time")]
             ("daily = true\nlocal_time = true", Rotation::new().daily().local_time()),
             #[cfg(feature = "gzip")]
             ("daily = true\ngzip = true", Rotation::new().daily().gzip()),

@@ -47,7 +47,6 @@ pub(super) struct LineKeys {
     digits: Option<usize>,
     #[serde(deserialize_with = "offset")]
     offset: Option<Offset>,
-    #[cfg(feature = "local-time")]
     local_time: bool,
     without_time: bool,
     without_level: bool,
@@ -69,7 +68,6 @@ pub(super) struct KeyedKeys {
     digits: Option<usize>,
     #[serde(deserialize_with = "offset")]
     offset: Option<Offset>,
-    #[cfg(feature = "local-time")]
     local_time: bool,
     unix: bool,
     #[serde(deserialize_with = "levels")]
@@ -203,7 +201,6 @@ impl Format {
 
 impl Check for LineKeys {
     fn check(&self) -> Result<(), String> {
-        #[cfg(feature = "local-time")]
         at_most_one(&[("offset", self.offset.is_some()), ("local_time", self.local_time)])?;
         at_most_one(&[("ids", self.ids == Some(true)), ("without_ids", self.without_ids)])
     }
@@ -213,7 +210,6 @@ impl LineKeys {
     fn of(&self, line: Line) -> Line {
         let line = set(line, self.digits, Line::digits);
         let line = set(line, self.offset, Line::offset);
-        #[cfg(feature = "local-time")]
         let line = turn_on(line, self.local_time, Line::local_time);
         let line = turn_on(line, self.without_time, Line::without_time);
         let line = turn_on(line, self.without_level, Line::without_level);
@@ -229,7 +225,6 @@ impl LineKeys {
 
 impl Check for KeyedKeys {
     fn check(&self) -> Result<(), String> {
-        #[cfg(feature = "local-time")]
         at_most_one(&[("offset", self.offset.is_some()), ("local_time", self.local_time)])?;
         Ok(())
     }
@@ -239,7 +234,6 @@ impl KeyedKeys {
     fn of<S: Style>(&self, format: Keyed<S>) -> Keyed<S> {
         let format = set(format, self.digits, Keyed::digits);
         let format = set(format, self.offset, Keyed::offset);
-        #[cfg(feature = "local-time")]
         let format = turn_on(format, self.local_time, Keyed::local_time);
         let format = turn_on(format, self.unix, Keyed::unix);
         let levels = self.levels.as_ref().map(<[_; 6]>::each_ref);
@@ -270,7 +264,6 @@ mod tests {
             ("without_ids = true", Line::new().without_ids()),
             ("ids = false", Line::new().without_ids()),
             ("without_ids = false", Line::new()),
-            #[cfg(feature = "local-time")]
             ("local_time = true", Line::new().local_time()),
         ];
         for (text, expected) in cases {
@@ -309,7 +302,6 @@ mod tests {
                 ]),
             ),
             ("rename = { err = 'error.message' }", Json::new().rename("err", "error.message")),
-            #[cfg(feature = "local-time")]
             ("local_time = true", Json::new().local_time()),
         ];
         for (text, expected) in cases {

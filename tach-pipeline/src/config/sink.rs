@@ -8,7 +8,7 @@ use super::file::FileKeys;
 use super::format::Format;
 #[cfg(feature = "otlp")]
 use super::otlp::{self, OtlpKeys};
-#[cfg(all(target_os = "linux", feature = "journald"))]
+#[cfg(target_os = "linux")]
 use super::read::NoOptions;
 use super::read::{self, Check, Checked, at_most_one, set, switch};
 #[cfg(feature = "syslog")]
@@ -42,7 +42,7 @@ enum To {
     File(FileKeys),
     #[cfg(feature = "syslog")]
     Syslog(Checked<SyslogKeys>),
-    #[cfg(all(target_os = "linux", feature = "journald"))]
+    #[cfg(target_os = "linux")]
     Journald(NoOptions),
     #[cfg(feature = "otlp")]
     Otlp(#[serde(deserialize_with = "otlp::keys")] OtlpKeys),
@@ -83,7 +83,7 @@ impl To {
     ///
     /// If there is a format, but the receiver reads one format alone.
     #[cfg_attr(
-        not(any(feature = "otlp", all(target_os = "linux", feature = "journald"))),
+        not(any(feature = "otlp", target_os = "linux")),
         expect(clippy::unnecessary_wraps, reason = "only the other receivers refuse a format")
     )]
     fn sink(self, format: Option<Format>) -> Result<Sink, String> {
@@ -93,7 +93,7 @@ impl To {
             Self::File(keys) => Ok(formatted(keys.sink(), format)),
             #[cfg(feature = "syslog")]
             Self::Syslog(Checked(keys)) => Ok(formatted(Sink::syslog(keys.syslog()), format)),
-            #[cfg(all(target_os = "linux", feature = "journald"))]
+            #[cfg(target_os = "linux")]
             Self::Journald(NoOptions {}) => unformatted(Sink::journald(), format.as_ref()),
             #[cfg(feature = "otlp")]
             Self::Otlp(keys) => unformatted(Sink::otlp(keys.otlp()), format.as_ref()),
@@ -128,7 +128,7 @@ where
     }
 }
 
-#[cfg(any(feature = "otlp", all(target_os = "linux", feature = "journald")))]
+#[cfg(any(feature = "otlp", target_os = "linux"))]
 fn unformatted(sink: Sink<kind::OneFormat>, format: Option<&Format>) -> Result<Sink, String> {
     match format {
         Some(_) => Err("the receiver reads one format alone, expected no key `format`".to_owned()),

@@ -190,7 +190,6 @@ impl Serializer for Fields<'_> {
         Ok(())
     }
 
-    #[cfg(feature = "serde")]
     fn emit_serde(&mut self, key: Key, value: &dyn slog::SerdeValue) -> slog::Result {
         let value = tach_log::adapter::Nested(value.as_serde());
         self.to.nested_field(name(&key), format_args!("{value}"));

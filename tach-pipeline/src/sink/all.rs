@@ -2,7 +2,7 @@
 
 mod layout;
 mod opened;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod signals;
 #[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
 mod survival;

@@ -163,7 +163,6 @@ impl Rotation {
     /// ```
     /// let rotation = tach_pipeline::Rotation::new().daily().local_time();
     /// ```
-    #[cfg(feature = "local-time")]
     pub const fn local_time(mut self) -> Self {
         self.zone = Zone::Local;
         self

@@ -30,7 +30,7 @@ pub(super) trait Target: Send {
 
     /// Returns whether the program's options send spans. Variables of the environment may still
     /// exclude spans.
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     fn takes_spans(&self) -> bool {
         false
     }

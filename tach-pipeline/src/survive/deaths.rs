@@ -4,11 +4,11 @@
 //! is killed there. The next process, which begins with the copy, may die after each of its stores
 //! too.
 
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod dumps;
 #[cfg(feature = "tracing")]
 mod recording;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod spans;
 mod stalled;
 

@@ -15,7 +15,6 @@ pub(crate) const ENDPOINT: &str = "TACH_PIPELINE_AT_EXIT_ENDPOINT";
 const SPANS: u32 = 10_000;
 
 /// The spans of three requests, whose gathering has begun when the signal comes.
-#[cfg(feature = "signal")]
 fn terminated() {
     use core::time::Duration;
     use std::io::{BufRead as _, BufReader};
@@ -42,7 +41,6 @@ fn terminated() {
 }
 
 /// A service as the guide has it.
-#[cfg(feature = "signal")]
 fn serve_requests(way: &str, endpoint: &str) {
     use std::io::{self, Write as _};
 
@@ -61,7 +59,6 @@ fn serve_requests(way: &str, endpoint: &str) {
 }
 
 pub(crate) fn parent() {
-    #[cfg(feature = "signal")]
     terminated();
     for exit in ["return", "exit", "exit in a thread", "panic", "panic in a thread"] {
         for guard in ["living", "dropped"] {
@@ -91,7 +88,6 @@ fn names(requests: &Requests) -> Vec<String> {
 }
 
 pub(crate) fn child(way: &str, endpoint: &str) {
-    #[cfg(feature = "signal")]
     if way.starts_with("terminated") {
         return serve_requests(way, endpoint);
     }

@@ -83,7 +83,7 @@ fn events_within_spans_do_not_either() {
 }
 
 /// For a sink of events, the registry keeps the fields of spans, which does.
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 fn spans_do_not_either() {
     use tach_pipeline::{Otlp, Sink};

@@ -39,7 +39,7 @@ assert_implements!(
     tach_pipeline::FlightFormat, tach_pipeline::FlightRecorder,
 );
 
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
     tach_pipeline::Sampling, tach_pipeline::Tail, tach_pipeline::TraceContext,

@@ -23,7 +23,7 @@ const FAULTS: &str = "TACH_PIPELINE_ENVIRONMENT_FAULTS";
 
 fn builder() -> Builder {
     let builder = Pipeline::builder().filter("warn,quiet=off").filter_from_env("RUST_LOG");
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     let builder = {
         use tach_pipeline::{Otlp, Sampling};
         let is_of_program = env::var(WAY).is_ok_and(|way| way == "program");
@@ -115,7 +115,7 @@ fn check(variables: &[(&str, &str)], levels: &str, sinks: usize, faults: &[&str]
     }
 }
 
-const SINKS_OF_ALL: usize = if cfg!(all(feature = "otlp", feature = "tracing")) { 2 } else { 1 };
+const SINKS_OF_ALL: usize = if cfg!(feature = "otlp") { 2 } else { 1 };
 
 #[test]
 fn a_filter_is_used_as_far_as_it_can_be() {
@@ -146,7 +146,7 @@ fn a_filter_that_is_not_unicode_is_ignored() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 fn opentelemetry_s_variables_fail_nothing_and_may_disable_collectors() {
     let default = "WARN WARN OFF";
@@ -175,7 +175,7 @@ fn opentelemetry_s_variables_fail_nothing_and_may_disable_collectors() {
 }
 
 /// A program that names its collector itself reads no variable for it.
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 fn a_program_s_own_collector_is_not_disabled() {
     let mut child = test_of_this_program("environment::child");
@@ -185,7 +185,7 @@ fn a_program_s_own_collector_is_not_disabled() {
 }
 
 /// Without its only sink, a pipeline prints nothing either.
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 fn a_pipeline_whose_collector_is_disabled_is_silent() {
     let mut child = test_of_this_program("environment::child");
@@ -196,7 +196,7 @@ fn a_pipeline_whose_collector_is_disabled_is_silent() {
 }
 
 /// Not a test: the child process of the next test.
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 #[ignore = "the child of the next test"]
 fn child_with_a_recorder() {
@@ -218,7 +218,7 @@ fn child_with_a_recorder() {
     assert_faults(&incidents.lock().unwrap());
 }
 
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 fn a_recorder_s_format_names_the_variables_that_it_can_t_use() {
     let mut child = test_of_this_program("environment::child_with_a_recorder");

@@ -45,11 +45,11 @@ fn child() {
         "guard" => log(),
         #[cfg(unix)]
         "SIGTERM" => terminated::while_threads_log(&pipeline),
-        #[cfg(all(unix, feature = "signal"))]
+        #[cfg(unix)]
         "handled SIGTERM" => {
             terminated::after_all_is_logged(&pipeline, signal_hook::consts::SIGTERM, log);
         }
-        #[cfg(all(unix, feature = "signal"))]
+        #[cfg(unix)]
         "handled SIGINT" => {
             terminated::after_all_is_logged(&pipeline, signal_hook::consts::SIGINT, log);
         }

@@ -24,21 +24,21 @@ mod incidents;
 #[cfg(target_os = "linux")]
 mod injected;
 mod journal;
-#[cfg(all(unix, feature = "local-time"))]
+#[cfg(unix)]
 mod local_days;
 mod lost;
 mod nested;
 mod one_key;
 mod order;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod otlp;
 #[cfg(feature = "tracing")]
 mod own_subscriber;
-#[cfg(all(feature = "serde", feature = "slog", feature = "tracing"))]
+#[cfg(all(feature = "slog", feature = "tracing"))]
 mod presets;
 #[cfg(unix)]
 mod privileged;
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod reentrance;
 mod refused;
 #[cfg(feature = "tracing")]
@@ -57,5 +57,4 @@ mod subscribers;
 mod support;
 #[cfg(feature = "syslog")]
 mod syslog;
-#[cfg(any(feature = "serde", feature = "slog", feature = "tracing"))]
 mod values;

@@ -30,7 +30,7 @@ fn child() {
         assert_eq!(options.contains("evil.example"), obeys, "{options}");
         assert_eq!(options.contains("x-evil"), obeys, "{options}");
     }
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     {
         use tach_pipeline::Sampling;
         assert_eq!(Sampling::from_env() != Sampling::default(), obeys);

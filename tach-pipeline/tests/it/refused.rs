@@ -273,7 +273,7 @@ fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
     assert_eq!(fs::read_dir(folder.path("made")).unwrap().count(), 0);
 }
 
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 #[test]
 fn options_of_spans_must_work_and_need_a_sink_of_spans() {
     use tach_pipeline::{FlightRecorder, Otlp, Sampling, Tail};

@@ -76,7 +76,6 @@ fn tracing_s_errors_have_their_sources() {
     assert_eq!(memory.messages()[2], "no config: no file: no disk");
 }
 
-#[cfg(feature = "serde")]
 mod nested {
     use log::Log as _;
     use log::kv::Value as KvValue;

@@ -93,11 +93,11 @@ pub(crate) fn run(role: &str) {
                 count.set(at as u64 + 1);
             }
         }
-        #[cfg(all(feature = "otlp", feature = "tracing"))]
+        #[cfg(feature = "otlp")]
         "spans" | "recorder" => crate::spans::flood(&scene, seed, role, || say("started")),
-        #[cfg(all(feature = "otlp", feature = "tracing"))]
+        #[cfg(feature = "otlp")]
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
-        #[cfg(all(feature = "otlp", feature = "tracing"))]
+        #[cfg(feature = "otlp")]
         "exit" | "return" | "drop the guard" | "abort with spans" => {
             crate::spans::end(&scene, seed, role);
         }

@@ -12,7 +12,7 @@ use std::{env, thread};
 use tach_pipeline::{Survivor, Survivors};
 
 use crate::scene::{Random, Scene, Sinks, Summary};
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 use crate::spans;
 #[cfg(unix)]
 use crate::unix;
@@ -40,11 +40,11 @@ const TESTS: &[Test] = &[
     ("other_sinks_and_a_recovery_that_is_killed_too", 20, Sinks::Others, recovery_killed),
     #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
     ("a_collector_that_stays_away", 2, Sinks::Collector, away),
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     ("open_spans", 30, Sinks::One, spans::killed),
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     ("a_flight_recorder", 20, Sinks::One, spans::recorder_killed),
-    #[cfg(all(feature = "otlp", feature = "tracing"))]
+    #[cfg(feature = "otlp")]
     ("exits_with_open_spans", 12, Sinks::One, spans::exits),
     ("threads_that_end_soon", 10, Sinks::One, churns),
     ("a_process_whose_file_is_read", 10, Sinks::One, is_read),

@@ -13,7 +13,7 @@ mod receivers;
 #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
 mod scene;
 #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
-#[cfg(all(feature = "otlp", feature = "tracing"))]
+#[cfg(feature = "otlp")]
 mod spans;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod unix;

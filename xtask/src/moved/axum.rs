@@ -12,7 +12,7 @@ pub(super) const PROGRAM: Program = Program {
         &[("use testing_tracing_opentelemetry::", "use crate::environment::")],
     )]),
     repairs: &[],
-    commands: &["cargo add tach-pipeline --features opentelemetry,otlp,signal,tracing"],
+    commands: &["cargo add tach-pipeline --features opentelemetry,otlp"],
     changes: &[
         Change {
             file: "src/lib.rs",

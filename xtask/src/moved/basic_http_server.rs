@@ -17,7 +17,7 @@ pub(super) const PROGRAM: Program = Program {
     commands: &[
         "cargo remove tracing-subscriber",
         "cargo add tach-log",
-        "cargo add tach-pipeline --features signal,tracing",
+        "cargo add tach-pipeline --features tracing",
     ],
     changes: &[
         Change {

@@ -8,7 +8,8 @@ use crate::workspace;
 /// Lints each published package with none of its features, with each alone, and in the full tier with
 /// each pair. The lints of CI have all of them. Every combination would take far longer, for faults
 /// that need three features to appear. The full tier also lints the tests of tach-pipeline, which
-/// has the most features, with each alone, with none, and with [three](TOGETHER).
+/// has the most features, with each alone, with none, and with
+/// [two that programs combine](TOGETHER).
 pub(crate) fn check(tier: Tier) -> Result<(), String> {
     without_opentelemetry()?;
     let depth = if tier == Tier::Full { "2" } else { "1" };
@@ -18,8 +19,8 @@ pub(crate) fn check(tier: Tier) -> Result<(), String> {
     }
     // On their own: the features of dev-dependencies would hide faults of the library.
     hack(&["--depth", "1", "--package", "tach-pipeline", "--tests"])?;
-    let mut three = cargo(&["clippy", "--package", "tach-pipeline", "--tests"]);
-    run(three.args(["--no-default-features", "--features", TOGETHER]).args(DENY_WARNINGS))
+    let mut together = cargo(&["clippy", "--package", "tach-pipeline", "--tests"]);
+    run(together.args(["--features", TOGETHER]).args(DENY_WARNINGS))
 }
 
 /// Lints combinations of features. Clippy takes the warnings as errors, and not the compiler, whose
@@ -32,9 +33,9 @@ fn hack(arguments: &[&str]) -> Result<(), String> {
 }
 
 /// Features of tach-pipeline that programs have together: two front ends and a sink.
-const TOGETHER: &str = "otlp,slog,tracing";
+const TOGETHER: &str = "otlp,slog";
 
-/// The features of tach-pipeline that depend on a version of opentelemetry begin like this.
+/// The feature of tach-pipeline that depends on a crate of OpenTelemetry.
 const BRIDGE: &str = "opentelemetry";
 
 /// Checks that no other feature of tach-pipeline depends on a crate of OpenTelemetry, whose

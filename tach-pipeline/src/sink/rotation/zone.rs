@@ -10,17 +10,14 @@ use super::DAY;
 pub(super) enum Zone {
     Utc,
     /// The system's.
-    #[cfg(feature = "local-time")]
     Local,
 }
 
 impl Zone {
     /// Returns the offset at `time`, or `None` for UTC.
-    #[cfg_attr(not(feature = "local-time"), expect(unused_variables, reason = "no zone changes"))]
     pub(super) fn offset_at(self, time: UnixTime) -> Option<Offset> {
         match self {
             Self::Utc => None,
-            #[cfg(feature = "local-time")]
             Self::Local => Some(tach_core::adapter::local_time::offset_at(time)),
         }
     }

@@ -41,7 +41,6 @@ pub(super) fn while_threads_log(pipeline: &Pipeline) {
 }
 
 /// Raises a signal that the pipeline handles, without waiting for it.
-#[cfg(feature = "signal")]
 pub(super) fn after_all_is_logged(pipeline: &Pipeline, signal: i32, log: impl FnOnce()) {
     pipeline.flush_on_signals(Duration::from_secs(60)).unwrap();
     log();
@@ -49,7 +48,6 @@ pub(super) fn after_all_is_logged(pipeline: &Pipeline, signal: i32, log: impl Fn
     thread::sleep(Duration::from_secs(600));
 }
 
-#[cfg(feature = "signal")]
 #[test]
 fn one_line_writes_everything_before_a_signal_ends_the_process() {
     use signal_hook::consts::SIGINT;
