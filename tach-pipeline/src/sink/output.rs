@@ -195,7 +195,7 @@ impl Output {
                     // A partial write does not end a failure: a full disk may have had room for
                     // only a part.
                     if count == length {
-                        has_failed |= self.is_over();
+                        has_failed |= self.succeeded();
                     }
                 }
                 Err(error) => return Err(self.failed(&error, batch.left())),
@@ -203,7 +203,7 @@ impl Output {
         }
         batch.clear(self.kept());
         self.wrote_all();
-        if self.is_over() || has_failed {
+        if self.succeeded() || has_failed {
             self.recovered(Task::Write);
         }
         Ok(())
@@ -222,9 +222,9 @@ impl Output {
     }
 
     /// Records that the writer works. Returns whether it had failed before.
-    fn is_over(&mut self) -> bool {
+    fn succeeded(&mut self) -> bool {
         self.counts.is_failing.set(false);
-        self.failure.is_over()
+        self.failure.succeeded()
     }
 
     /// Flushes the writer.
@@ -275,7 +275,7 @@ impl Output {
             // If the old file ends within an event, write the whole event to the new file.
             batch.repeat_part();
             // A rotation was to begin a new file too.
-            if self.rotation.is_over() {
+            if self.rotation.succeeded() {
                 self.recovered(Task::Rotate);
             }
         }

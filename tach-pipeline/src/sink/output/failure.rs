@@ -49,7 +49,7 @@ impl Failure {
     }
 
     /// Records that the task succeeded. Returns whether the last try had failed.
-    pub(super) fn is_over(&mut self) -> bool {
+    pub(super) fn succeeded(&mut self) -> bool {
         self.lasting.take().is_some()
     }
 

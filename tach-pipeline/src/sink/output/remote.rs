@@ -175,10 +175,10 @@ impl Output {
     /// Halves a part that was refused as a whole, so that both halves are tried. A part that is
     /// such a half or one event is given up instead: returns the reason.
     fn halve_once(&mut self, mut part: Part, error: &io::Error) -> Option<String> {
-        if part.is_half || !part.has_several() {
+        if part.was_split || !part.has_several() {
             return Some(self.give_up(part.batch.left(), None, error, &mut part.batch));
         }
-        part.is_half = true;
+        part.was_split = true;
         self.aside.add_halves(part);
         None
     }
@@ -215,7 +215,7 @@ impl Output {
     /// Notes that the receiver has accepted a request, or a part of it.
     fn has_accepted(&mut self) {
         self.aside.accepted();
-        if self.is_over() {
+        if self.succeeded() {
             self.recovered(Task::Write);
         }
     }

@@ -48,8 +48,8 @@ pub(super) struct Part {
     pub(super) batch: Batch,
     /// When a request with these events failed first.
     pub(super) since: Instant,
-    /// Whether a request with more events was refused as a whole.
-    pub(super) is_half: bool,
+    /// Whether these events are half of a request that was refused as a whole.
+    pub(super) was_split: bool,
     /// Whether a request with these events alone has failed.
     is_tried: bool,
     /// The count of accepted requests when a request with these events failed last.
@@ -66,7 +66,7 @@ impl Part {
         Self {
             batch,
             since: now,
-            is_half: false,
+            was_split: false,
             is_tried: false,
             failed_at: accepted,
             next: now,
