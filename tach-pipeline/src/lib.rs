@@ -222,13 +222,12 @@
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
 //! [`OpenTelemetrySpanExt`] has the methods of the trait in tracing-opentelemetry. While a thread is
-//! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`;
-//! after [`Builder::activate_all_spans`] every span is. A span that becomes current allocates its
-//! context when it starts: once if the span is not sampled, five times otherwise. Other spans
-//! allocate nothing. Through a layer, such a span also takes one of 16 locks. Records outside the pipeline's spans have the
-//! ids of the current context. For libraries that need the trait of tracing-opentelemetry itself,
-//! [`Pipeline::tracer`] is a tracer for that crate's layer. The feature stands for version 0.33 of
-//! `opentelemetry`.
+//! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`.
+//! Such a span allocates its context when it starts: once if the span is not sampled, five times
+//! otherwise. Through a layer, it also takes one of 16 locks. Other spans allocate nothing. Records
+//! outside the pipeline's spans have the ids of the current context. For libraries that need the
+//! trait of tracing-opentelemetry itself, [`Pipeline::tracer`] is a tracer for that crate's layer.
+//! The feature stands for version 0.33 of `opentelemetry`.
 //!
 //! # The flight recorder
 //!

@@ -30,7 +30,7 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-const WAYS: [&str; 5] = ["pipeline", "all active", "bridge", "tracing-opentelemetry", "leanest"];
+const WAYS: [&str; 4] = ["pipeline", "bridge", "tracing-opentelemetry", "leanest"];
 const REQUESTS: usize = 5_000;
 /// Between two requests.
 const PAUSE: Duration = Duration::from_micros(300);
@@ -120,7 +120,6 @@ fn install(way: &str) -> (Methods, Option<Guard>) {
     thread::spawn(|| requests.into_iter().for_each(drop));
     let builder = Pipeline::builder()
         .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])));
-    let builder = if way == "all active" { builder.activate_all_spans() } else { builder };
     let pipeline = builder.build().expect("the pipeline starts");
     if way != "bridge" {
         registry.with(pipeline.clone()).init();

@@ -16,7 +16,7 @@ use crate::ids::{Around, SpanContext};
 use crate::sync::Switch;
 pub(crate) use crate::trace::key::Keys;
 use crate::trace::sampling::{Callers, Sampling};
-use crate::trace::{self, Contexts, current, otel};
+use crate::trace::{self, Contexts, current};
 
 /// Numbers pipelines, so that a thread tells their spans apart.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -27,7 +27,6 @@ pub(crate) struct Spans {
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
     pub(crate) callers: Callers,
-    pub(crate) otel: otel::Options,
     /// The ids of open spans. `None` if no sink, no recorder and no histogram takes spans.
     pub(crate) contexts: Option<Contexts>,
     /// `None` if no durations are collected.
@@ -68,7 +67,6 @@ impl Spans {
             sampling: Sampling::default(),
             sends_unfinished: false,
             callers: Callers::default(),
-            otel: otel::Options::default(),
             contexts: wanted.are_spans().then(|| Contexts::new(id)),
             durations: None,
             flight: None,

@@ -37,16 +37,6 @@ impl Stored {
 /// Whether slots have contexts.
 pub(super) const HAS_CONTEXTS: bool = false;
 
-/// Options of the bridge: none.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Options {}
-
-impl Options {
-    pub(crate) fn asks_for_spans(self) -> bool {
-        false
-    }
-}
-
 pub(crate) mod active {
     use crate::ids::SpanContext;
 

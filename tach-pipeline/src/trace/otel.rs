@@ -39,20 +39,6 @@ pub(crate) struct Kept {
 /// Whether slots have contexts.
 pub(super) const HAS_CONTEXTS: bool = true;
 
-/// Options of the bridge to `opentelemetry`.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Options {
-    /// Whether each span becomes the current one when it is entered.
-    pub(crate) activates_all: bool,
-}
-
-impl Options {
-    /// Returns whether an option asks for spans that are sent.
-    pub(crate) fn asks_for_spans(self) -> bool {
-        self.activates_all
-    }
-}
-
 impl Kept {
     pub(super) fn new() -> Self {
         Self {

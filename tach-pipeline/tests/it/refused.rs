@@ -290,8 +290,6 @@ fn options_of_spans_must_work_and_need_a_sink_of_spans() {
     // A flight recorder keeps the spans that these leave out.
     let recorder = || quiet().flight_recorder(FlightRecorder::new());
     assert_refused(recorder().sampling(Sampling::ratio(0.5)), "Builder::sampling", nobody);
-    #[cfg(feature = "opentelemetry")]
-    assert_refused(quiet().activate_all_spans(), "Builder::activate_all_spans", nobody);
     assert_built(with_spans().tail(Tail::ratio(0.5)).sampling(Sampling::ratio(1.0)));
     assert_built(with_spans().unfinished_spans());
 

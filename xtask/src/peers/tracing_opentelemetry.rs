@@ -63,7 +63,7 @@ pub(super) const OVER_THE_WIRE: Peer = Peer {
     filters: &[],
     alone: &[],
     expected: Expected {
-        passed: 60,
+        passed: 59,
         differences: &[
             Difference {
                 test: "errors::error_mapping_disabled",
@@ -79,6 +79,11 @@ pub(super) const OVER_THE_WIRE: Peer = Peer {
             Difference {
                 test: "layer::tests::includes_timings_with_context_activation",
                 ..TIMINGS
+            },
+            Difference {
+                test: "layer::tests::otel_context_propagation",
+                message: "right: Some(ValueA(\"outer\"))",
+                reason: "the spans that declare otel.kind alone are current in its context",
             },
             Difference {
                 test: "layer::tests::records_event_name_no_context_activation",

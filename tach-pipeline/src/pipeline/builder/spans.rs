@@ -1,7 +1,5 @@
 //! The options of a pipeline for spans, and what becomes of them.
 
-#[cfg(feature = "opentelemetry")]
-mod active;
 #[cfg(feature = "otlp")]
 mod sent;
 #[cfg(not(feature = "otlp"))]
@@ -28,13 +26,11 @@ use crate::pipeline::spans::dump_on_panic;
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
-use crate::trace::otel;
 use crate::trace::sampling::Sampling;
 
 #[derive(Debug, Default)]
 pub(super) struct SpanOptions {
     sent: SentOptions,
-    otel: otel::Options,
     durations: Option<Durations>,
     flight: Option<FlightRecorder>,
 }
@@ -48,7 +44,7 @@ impl SpanOptions {
         if let Some(recorder) = &self.flight {
             recorder.check(faults);
         }
-        self.sent.check(sinks, self.otel.asks_for_spans(), faults);
+        self.sent.check(sinks, faults);
     }
 
     /// Returns the fault of the environment, if it has one.
@@ -98,7 +94,6 @@ impl SpanOptions {
         };
         self.sent.share(spans);
         spans.durations = self.durations.take().map(|options| Collected::new(options, now));
-        spans.otel = self.otel;
         spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
     }
 

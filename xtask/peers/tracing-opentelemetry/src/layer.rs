@@ -49,7 +49,9 @@ impl Untraced {
 /// The layer's options. Of most the pipeline has none: it does always, or never, what a test
 /// expects. The list of differences names the tests that expect the other.
 pub trait Options: Sized {
-    fn with_context_activation(self, activates: bool) -> Self;
+    fn with_context_activation(self, _: bool) -> Self {
+        self
+    }
 
     fn with_tracked_inactivity(self, _: bool) -> Self {
         self
@@ -77,10 +79,6 @@ pub trait Options: Sized {
 }
 
 impl Options for Pipeline {
-    fn with_context_activation(self, activates: bool) -> Self {
-        changed(|settings| settings.activates_all = activates)
-    }
-
     fn with_location(self, shows: bool) -> Self {
         changed(|settings| settings.show(Metadata::Location, shows))
     }

@@ -150,12 +150,8 @@ impl<E: SpanExporter> Exporting<E> {
     }
 
     pub fn build(self) -> SdkTracerProvider {
-        let settings = Settings {
-            sampling: self.sampling,
-            activates_all: true,
-            max_events: self.max_events,
-            shown: None,
-        };
+        let settings =
+            Settings { sampling: self.sampling, max_events: self.max_events, shown: None };
         let wire = Arc::new(Wire::new(settings));
         self.exporter.ask(&wire);
         let export = move |batch| block_on(self.exporter.export(batch)).unwrap();

@@ -28,7 +28,6 @@ pub struct Wire {
 #[derive(Clone)]
 pub struct Settings {
     pub sampling: Option<Sampling>,
-    pub activates_all: bool,
     pub max_events: Option<u32>,
     /// `None` for the default.
     pub shown: Option<Vec<Metadata>>,
@@ -55,9 +54,6 @@ impl Settings {
         let mut builder = Pipeline::builder().filter("trace").sink(Sink::otlp(otlp));
         if let Some(sampling) = &self.sampling {
             builder = builder.sampling(sampling.clone());
-        }
-        if self.activates_all {
-            builder = builder.activate_all_spans();
         }
         builder.build().expect("the options can be used")
     }

@@ -59,9 +59,7 @@ impl Shared {
     #[inline]
     fn activates(&self, metadata: &Metadata<'_>, code: Option<Code>) -> bool {
         // A span that is not sent is no parent for the SDK's.
-        self.wanted.spans
-            && (self.spans.otel.activates_all
-                || code.map_or_else(|| is_at_boundary(metadata), Code::is_at_boundary))
+        self.wanted.spans && code.map_or_else(|| is_at_boundary(metadata), Code::is_at_boundary)
     }
 
     /// Returns what the thread's context has for a span that starts. `code` is the code of its

@@ -20,7 +20,7 @@ pub(super) struct SentOptions {
 
 impl SentOptions {
     /// Adds a fault for each option that can't work, and for those of spans that no sink takes.
-    pub(super) fn check(&self, sinks: &[Sink], activates_all: bool, faults: &mut Faults) {
+    pub(super) fn check(&self, sinks: &[Sink], faults: &mut Faults) {
         if let Some(sampling) = &self.sampling {
             sampling.check(faults);
         }
@@ -34,7 +34,6 @@ impl SentOptions {
             (self.sampling.is_some(), "sampling"),
             (self.tail.is_some(), "tail"),
             (self.sends_unfinished, "unfinished_spans"),
-            (activates_all, "activate_all_spans"),
         ] {
             let wanted = "no sink takes spans; add one that does, Sink::otlp";
             faults.unless(!is_set, || format!("Builder::{method}"), wanted);

@@ -7,14 +7,14 @@ use std::thread;
 
 use opentelemetry::trace::{FutureExt as _, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue};
-use tach_pipeline::{Builder, OpenTelemetrySpanExt as _};
+use tach_pipeline::OpenTelemetrySpanExt as _;
 use tokio::runtime;
 use tokio::task::yield_now;
 use tracing::{Instrument as _, Span, dispatcher};
 
 use super::super::propagation::{PARENT, TRACE};
 use super::super::received::{span_id, trace_id};
-use super::super::{pipeline, spans, spans_of};
+use super::super::{pipeline, spans};
 use super::{Sdk, current, ids, ids_of, ids_of_data, request, tenant};
 use crate::support::in_subscriber;
 
@@ -45,26 +45,13 @@ fn a_span_of_the_sdk_is_a_child_of_a_boundary_span() {
     assert_eq!(ids(&spans["client"]).2, ids(&spans["inner"]).1);
 }
 
-#[test]
-fn each_span_may_be_the_current_one() {
-    let sdk = Sdk::new();
-    let spans = spans_of(Builder::activate_all_spans, || {
-        let _root = tracing::info_span!("root").entered();
-        let inner = tracing::info_span!("inner").entered();
-        sdk.tracer.in_span("sdk", |_| drop(tracing::info_span!("innermost")));
-        drop(inner);
-    });
-    let sdk = ids_of_data(&sdk.spans()["sdk"]);
-    assert_eq!((sdk.0, sdk.2), (trace_id(&spans["root"]), ids(&spans["inner"]).1));
-    assert_eq!(ids(&spans["innermost"]).2, sdk.1);
-}
-
 /// The current span stays current while outer spans are left before it.
 #[test]
 fn spans_are_left_in_any_order() {
-    let spans = spans_of(Builder::activate_all_spans, || {
+    let spans = spans(|| {
         let own = |span: &Span| ids_of(span.context().span().span_context());
-        let [a, b, c] = ["a", "b", "c"].map(|name| tracing::info_span!("span", otel.name = name));
+        let [a, b, c] = ["a", "b", "c"]
+            .map(|name| tracing::info_span!("span", otel.kind = "internal", otel.name = name));
         let (in_a, in_b, in_c) = (a.enter(), b.enter(), c.enter());
         assert_eq!(current(), own(&c));
         drop(in_a);

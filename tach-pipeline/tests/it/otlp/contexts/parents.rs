@@ -4,7 +4,7 @@ use std::thread;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{Status, TraceContextExt as _, Tracer as _};
-use tach_pipeline::{Builder, OpenTelemetrySpanExt as _, Sampling, Tail, TraceContext};
+use tach_pipeline::{OpenTelemetrySpanExt as _, Sampling, Tail, TraceContext};
 use tracing::subscriber::with_default;
 use tracing::{Span, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -112,10 +112,10 @@ fn the_current_span_s_parent_may_be_set() {
 /// Two pipelines in one subscriber do not take each other's spans for parents.
 #[test]
 fn pipelines_side_by_side_keep_apart() {
-    let [(first, one), (second, two)] = [(); 2].map(|()| pipeline(Builder::activate_all_spans));
+    let [(first, one), (second, two)] = [(); 2].map(|()| pipeline(|builder| builder));
     with_default(registry().with(one.clone()).with(two.clone()), || {
-        let _root = tracing::info_span!("root").entered();
-        let _inner = tracing::info_span!("inner").entered();
+        let _root = tracing::info_span!("root", otel.kind = "server").entered();
+        let _inner = tracing::info_span!("inner", otel.kind = "internal").entered();
         drop(tracing::info_span!("innermost"));
     });
     for (requests, pipeline) in [(first, one), (second, two)] {
