@@ -1,40 +1,34 @@
-//! How long spans are busy: lines with the durations, and a layer that reads them.
+//! How long spans are busy: a layer that prints the durations of closed spans.
 //!
 //! ```text
 //! cargo run --example span_timing
 //! ```
+#![expect(clippy::print_stdout, reason = "prints the durations")]
 
 use core::time::Duration;
 use std::thread::{self, sleep};
 
-use tach_tracing::{CloseTimes, SpanTimes, SpanTiming, Utc};
+use tach_tracing::{SpanTimes, SpanTiming};
 use tracing::Subscriber;
 use tracing::span::Id;
-use tracing_subscriber::fmt;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 
-/// A layer that reports spans which were idle for most of their time.
-struct Idlers;
+struct Busy;
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Idlers {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Busy {
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
         let times = span.extensions().get::<SpanTimes>().map(SpanTimes::durations);
-        if times.is_some_and(|times| times.idle > times.busy) {
-            eprintln!("{} was idle for most of its time", span.name());
+        if let Some(times) = times {
+            println!("{}: busy for {:?}, idle for {:?}", span.name(), times.busy, times.idle);
         }
     }
 }
 
 fn main() {
-    let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc);
-    tracing_subscriber::registry()
-        .with(SpanTiming::new())
-        .with(CloseTimes::new(lines))
-        .with(Idlers)
-        .init();
+    tracing_subscriber::registry().with(SpanTiming::new()).with(Busy).init();
 
     let shared = tracing::info_span!("shared");
     thread::scope(|scope| {

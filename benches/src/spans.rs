@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tach_tracing::{CloseTimes, EventTimeLayer, SpanTiming, Utc};
+use tach_tracing::{EventTimeLayer, SpanTiming, Utc};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::{DefaultFields, FmtSpan, Format, Full, Writer};
@@ -13,7 +13,7 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::{Group, Subject};
 
 pub(crate) fn groups() -> Vec<Group> {
-    vec![timed_spans(), printed_spans(), events()]
+    vec![timed_spans(), events()]
 }
 
 /// A subject that creates, enters, exits and closes spans in a stack of layers.
@@ -44,17 +44,6 @@ fn timed_spans() -> Group {
         spans!("no layer", Identity::new()),
     ];
     Group { name: "span, timed and not printed", subjects }
-}
-
-fn printed_spans() -> Group {
-    let subjects = vec![
-        spans!("FmtSpan::CLOSE", closing().with_timer(Utc)),
-        spans!(
-            "tach SpanTiming, CloseTimes",
-            SpanTiming::new().and_then(CloseTimes::new(lines().with_timer(Utc)))
-        ),
-    ];
-    Group { name: "span, timed and printed", subjects }
 }
 
 fn events() -> Group {

@@ -32,25 +32,23 @@
 //! | layer | does |
 //! |---|---|
 //! | [`EventTimeLayer`] | gives each event one time in all layers inside it |
-//! | [`CloseTimes`] | prints the busy and idle times of a span when it closes, like `FmtSpan::CLOSE` |
-//! | [`SpanTiming`] | measures these times by any clock, and keeps them for other layers |
+//! | [`SpanTiming`] | measures how long spans are busy and idle, by any clock, for other layers |
 //!
 //! ```
-//! use tach_tracing::{CloseTimes, EventTimeLayer, Utc};
+//! use tach_tracing::{EventTimeLayer, Utc};
 //! use tracing_subscriber::filter::LevelFilter;
-//! use tracing_subscriber::fmt;
+//! use tracing_subscriber::fmt::{self, format::FmtSpan};
 //! use tracing_subscriber::prelude::*;
 //!
-//! let text = CloseTimes::new(fmt::layer().with_timer(Utc));
-//! let json = CloseTimes::new(fmt::layer().json().with_timer(Utc));
+//! let text = fmt::layer().with_timer(Utc).with_span_events(FmtSpan::CLOSE);
+//! let json = fmt::layer().json().with_timer(Utc).with_span_events(FmtSpan::CLOSE);
 //! let layers = text.with_filter(LevelFilter::INFO).and_then(json);
 //! tracing_subscriber::registry().with(EventTimeLayer::new(layers).with_span_events()).init();
 //! ```
 //!
 //! `fmt::Layer::json` needs the feature `json` of tracing-subscriber.
 //!
-//! Per-layer filters go around [`CloseTimes`] and inside [`EventTimeLayer`], or around everything.
-//! If each layer has a filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event,
+//! Per-layer filters go inside [`EventTimeLayer`], or around everything. If each layer has a filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event,
 //! where `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
 //!
 //! # Why
@@ -109,7 +107,7 @@ mod timers;
 #[cfg(feature = "jiff")]
 pub use crate::error::Error;
 pub use crate::init::{init, try_init};
-pub use crate::layers::{CloseTimes, EventTimeLayer, SpanDurations, SpanTimes, SpanTiming};
+pub use crate::layers::{EventTimeLayer, SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timer::Timer;
 #[cfg(feature = "tree")]
 pub use crate::timers::Tree;

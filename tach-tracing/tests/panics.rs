@@ -5,7 +5,7 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
-use tach_tracing::{CloseTimes, SpanTiming};
+use tach_tracing::SpanTiming;
 use test_support::{Captured, assert_test_passes};
 use tracing::Subscriber;
 use tracing::field::{Empty, display};
@@ -57,17 +57,4 @@ fn a_panic_of_a_timed_span_is_caught() {
 #[ignore = "may abort the process, and is run by another test"]
 fn timed() {
     assert_caught(registry().with(lines(&Captured::default())).with(SpanTiming::new()));
-}
-
-#[test]
-fn a_panic_of_a_span_whose_times_are_printed_is_caught() {
-    assert_test_passes("printed", &[]);
-}
-
-#[test]
-#[ignore = "may abort the process, and is run by another test"]
-fn printed() {
-    let captured = Captured::default();
-    assert_caught(registry().with(CloseTimes::new(lines(&captured))));
-    assert_eq!(captured.text(), "");
 }

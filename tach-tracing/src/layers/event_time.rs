@@ -1,15 +1,16 @@
 //! One event, one time.
 
 mod callback;
+mod downcast;
 
 use tach_core::{Clock, SystemClock};
-use tracing_core::span::{Attributes, Id};
-use tracing_core::{Event, Subscriber};
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Dispatch, Event, Interest, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use self::callback::Callback;
-use super::forward::forward_to;
+use self::downcast::downcast_to;
 
 /// A layer that gives each event one time, which all layers inside it print.
 ///
@@ -163,7 +164,50 @@ where
     L: Layer<S>,
     C: Clock + 'static,
 {
-    forward_to!(layer);
+    downcast_to!(layer);
+
+    fn on_register_dispatch(&self, subscriber: &Dispatch) {
+        self.layer.on_register_dispatch(subscriber);
+    }
+
+    fn on_layer(&mut self, subscriber: &mut S) {
+        self.layer.on_layer(subscriber);
+    }
+
+    #[inline]
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        self.layer.register_callsite(metadata)
+    }
+
+    #[inline]
+    fn enabled(&self, metadata: &Metadata<'_>, context: Context<'_, S>) -> bool {
+        self.layer.enabled(metadata, context)
+    }
+
+    #[inline]
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        self.layer.max_level_hint()
+    }
+
+    #[inline]
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        self.layer.on_record(id, values, context);
+    }
+
+    #[inline]
+    fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
+        self.layer.on_follows_from(id, follows, context);
+    }
+
+    #[inline]
+    fn event_enabled(&self, event: &Event<'_>, context: Context<'_, S>) -> bool {
+        self.layer.event_enabled(event, context)
+    }
+
+    #[inline]
+    fn on_id_change(&self, old: &Id, new: &Id, context: Context<'_, S>) {
+        self.layer.on_id_change(old, new, context);
+    }
 
     #[inline]
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {

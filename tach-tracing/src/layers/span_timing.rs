@@ -1,33 +1,31 @@
 //! How long spans are busy and idle.
 
-mod clock;
-mod inside;
 mod times;
 
-use tach_core::Clock;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
+use tach_core::{Clock, SystemClock};
 use tracing_core::Subscriber;
 use tracing_core::span::{Attributes, Id};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{ExtensionsMut, LookupSpan};
 
-pub(super) use self::clock::SpanClock;
+use self::times::SpanClock;
 pub use self::times::{SpanDurations, SpanTimes};
-use super::poison::unless_poisoned;
 
 /// A layer that measures spans: when each was created, how long it was busy, how long idle.
 ///
 /// It keeps [`SpanTimes`] in the extensions of the span, where layers before and after it find
-/// them. [`CloseTimes`](crate::CloseTimes) prints them, and measures by itself without this layer.
-/// tracing-subscriber's [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE) keeps
-/// what it measures to itself.
+/// them. [`FmtSpan::CLOSE`](tracing_subscriber::fmt::format::FmtSpan::CLOSE) prints busy and idle
+/// times too, but always by the system's clock, and no other layer can read them.
 ///
 /// # Guarantees
 ///
 /// Busy and idle time add up to the age, also if several threads enter a span at once: see
-/// [`SpanDurations`]. If a thread enters a span again, only its last exit counts. An exit without
-/// an enter is ignored. A span whose guard was forgotten is busy until it closes. A span that is
-/// older than this layer has no times.
+/// [`SpanDurations`]. If a thread enters a span again, only its last exit counts. A span whose
+/// guard was forgotten is busy until it closes. A span that is older than this layer has no times.
 ///
 /// A layer that panics while it holds the span's extensions poisons them, as a `fmt` layer does
 /// when a field's `Display` panics. Then neither this span nor a later one that reuses its memory
@@ -37,30 +35,34 @@ use super::poison::unless_poisoned;
 /// # Cost
 ///
 /// A read of the clock, under the lock of the extensions, when a span is created, entered and left.
-/// One allocation a span, and another one if several threads are inside at once.
+/// One allocation a span.
 ///
 /// # Examples
 ///
-/// Two threads enter the first span at once (`cargo run --example span_timing`):
+/// A layer that prints how long each span was busy (`cargo run --example span_timing`):
 ///
 /// ```
-/// use std::thread::{self, sleep};
+/// use std::thread::sleep;
 /// use std::time::Duration;
 ///
-/// use tach_tracing::{CloseTimes, SpanTiming, Utc};
-/// use tracing_subscriber::fmt;
+/// use tach_tracing::{SpanTimes, SpanTiming};
+/// use tracing::{Subscriber, span::Id};
+/// use tracing_subscriber::layer::{Context, Layer};
 /// use tracing_subscriber::prelude::*;
+/// use tracing_subscriber::registry::LookupSpan;
 ///
-/// let lines = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc);
-/// tracing_subscriber::registry().with(SpanTiming::new()).with(CloseTimes::new(lines)).init();
+/// struct Busy;
 ///
-/// let shared = tracing::info_span!("shared");
-/// thread::scope(|scope| {
-///     for _ in 0..2 {
-///         scope.spawn(|| shared.in_scope(|| sleep(Duration::from_millis(20))));
+/// impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Busy {
+///     fn on_close(&self, id: Id, context: Context<'_, S>) {
+///         let Some(span) = context.span(&id) else { return };
+///         if let Some(times) = span.extensions().get::<SpanTimes>() {
+///             println!("{}: busy for {:?}", span.name(), times.durations().busy);
+///         }
 ///     }
-/// });
-/// drop(shared);
+/// }
+///
+/// tracing_subscriber::registry().with(SpanTiming::new()).with(Busy).init();
 ///
 /// let waiting = tracing::info_span!("waiting");
 /// sleep(Duration::from_millis(20));
@@ -70,11 +72,9 @@ use super::poison::unless_poisoned;
 /// It prints, for instance:
 ///
 /// ```text
-/// 2026-11-21T14:10:03.414653Z  INFO shared: close time.busy=20.1ms time.idle=3.59ms
-/// 2026-11-21T14:10:03.434924Z  INFO waiting: close time.busy=11.6µs time.idle=20.1ms
+/// waiting: busy for 11.6µs
 /// ```
-///
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct SpanTiming {
     clock: SpanClock,
 }
@@ -92,10 +92,10 @@ impl SpanTiming {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { clock: SpanClock::SYSTEM }
+        Self { clock: SpanClock(&SystemClock) }
     }
 
-    /// Sets the clock.
+    /// Sets the clock. `clock` is leaked, so that spans share it without a count.
     ///
     /// # Examples
     ///
@@ -110,34 +110,28 @@ impl SpanTiming {
     /// ```
     #[must_use]
     pub fn with_clock(self, clock: impl Clock + 'static) -> Self {
-        Self { clock: SpanClock::new(clock) }
+        Self { clock: SpanClock(Box::leak(Box::new(clock))) }
     }
 }
 
-/// Adds times to a new span.
-#[inline]
-pub(super) fn begin<S>(
-    id: &Id,
-    context: &Context<'_, S>,
-    begin: impl FnOnce(&mut ExtensionsMut<'_>),
-) where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    let Some(span) = context.span(id) else { return };
-    let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
-    begin(&mut extensions);
+impl Default for SpanTiming {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
-/// Calls `change` with the times of a span, if it has any.
+/// Calls `f` with the extensions of a span, unless they are poisoned.
+///
+/// tracing-subscriber panics at each request for poisoned extensions. We catch that panic, because
+/// the panic that poisoned them exits the span as it unwinds: a second one would abort the process.
 #[inline]
-pub(super) fn change<S>(id: &Id, context: &Context<'_, S>, change: impl FnOnce(&mut SpanTimes))
+fn with_extensions<S>(id: &Id, context: &Context<'_, S>, f: impl FnOnce(&mut ExtensionsMut<'_>))
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let Some(span) = context.span(id) else { return };
-    let Some(mut extensions) = unless_poisoned(|| span.extensions_mut()) else { return };
-    if let Some(times) = extensions.get_mut::<SpanTimes>() {
-        change(times);
+    if let Ok(mut extensions) = catch_unwind(AssertUnwindSafe(|| span.extensions_mut())) {
+        f(&mut extensions);
     }
 }
 
@@ -147,18 +141,22 @@ where
 {
     #[inline]
     fn on_new_span(&self, _: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        begin(id, &context, |extensions| {
-            extensions.replace(SpanTimes::new(self.clock.clone()));
+        with_extensions(id, &context, |extensions| {
+            extensions.replace(SpanTimes::new(self.clock));
         });
     }
 
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        change(id, &context, SpanTimes::enter);
+        with_extensions(id, &context, |extensions| {
+            extensions.get_mut().map(SpanTimes::enter);
+        });
     }
 
     #[inline]
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        change(id, &context, SpanTimes::exit);
+        with_extensions(id, &context, |extensions| {
+            extensions.get_mut().map(SpanTimes::exit);
+        });
     }
 }

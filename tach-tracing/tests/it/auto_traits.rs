@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    CloseTimes, EventTimeLayer, FixedOffset, SpanDurations, SpanTimes, SpanTiming, Timer,
-    UnixMillis, UnixNanos, Uptime, Utc,
+    EventTimeLayer, FixedOffset, SpanDurations, SpanTimes, SpanTiming, Timer, UnixMillis,
+    UnixNanos, Uptime, Utc,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
-    CloseTimes<()>,
     EventTimeLayer<()>,
     FixedOffset,
     SpanDurations,
+    SpanTiming,
     Timer<FixedOffset>,
     Timer<UnixMillis>,
     Timer<UnixNanos>,
@@ -32,7 +32,6 @@ assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
     EventTimeLayer<fmt::Layer<Registry>, Arc<ManualClock>>,
     SpanTimes,
-    SpanTiming,
 );
 #[cfg(feature = "tree")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + Copy + 'static] tach_tracing::Tree<Timer<Utc>>);
@@ -48,7 +47,7 @@ assert_implements!(
 );
 assert_implements!(
     [Layer<Registry> + Send + Sync + 'static]
-    CloseTimes<EventTimeLayer<Option<fmt::Layer<Registry>>>>,
+    EventTimeLayer<EventTimeLayer<Option<fmt::Layer<Registry>>>>,
     EventTimeLayer<fmt::Layer<Registry>, Arc<dyn Clock>>,
     SpanTiming,
 );
@@ -65,9 +64,9 @@ fn span_timing_takes_any_clock() {
     let shared: Arc<dyn Clock> = Arc::new(ManualClock::default());
     let timing = SpanTiming::new();
     let all = [
-        timing.clone().with_clock(&CLOCK),
-        timing.clone().with_clock(dynamic),
-        timing.clone().with_clock(shared),
+        timing.with_clock(&CLOCK),
+        timing.with_clock(dynamic),
+        timing.with_clock(shared),
         timing.with_clock(ManualClock::default()),
     ];
     assert!(all.iter().all(|timing| format!("{timing:?}").contains("dyn Clock")));

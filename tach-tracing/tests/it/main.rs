@@ -2,7 +2,6 @@
 
 mod allocation;
 mod auto_traits;
-mod close_times;
 mod event_time;
 mod every;
 mod files;

@@ -1,7 +1,7 @@
 //! A timer prints the same in tracing-tree's lines.
 
 use tach_core::{ManualClock, UnixTime};
-use tach_tracing::{CloseTimes, Tree, Utc};
+use tach_tracing::{Tree, Utc};
 use test_support::Captured;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
@@ -21,15 +21,4 @@ fn a_line_has_the_timer_s_text() {
         "{}",
         captured.text()
     );
-}
-
-#[test]
-fn the_message_of_a_closed_span_has_no_quotes() {
-    let captured = Captured::default();
-    let layer =
-        tracing_tree::HierarchicalLayer::new(2).with_ansi(false).with_writer(captured.clone());
-    let subscriber = registry().with(CloseTimes::new(layer));
-    tracing::subscriber::with_default(subscriber, || drop(tracing::info_span!("work")));
-    let text = captured.text();
-    assert!(text.contains("close") && !text.contains('"'), "{text}");
 }

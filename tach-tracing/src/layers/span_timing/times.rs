@@ -1,109 +1,76 @@
 //! The times of a span.
 
+use core::fmt;
 use core::time::Duration;
 
-use tach_core::Instant;
+use tach_core::{Clock, Instant};
 
-use super::clock::SpanClock;
-use super::inside::{Inside, Thread};
+/// The clock that measures a span.
+#[derive(Clone, Copy)]
+pub(super) struct SpanClock(pub(super) &'static dyn Clock);
+
+impl fmt::Debug for SpanClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("dyn Clock")
+    }
+}
 
 /// The times of a span, an extension that [`SpanTiming`](crate::SpanTiming) adds.
 ///
 /// # Examples
 ///
-/// A layer that reads them when a span closes:
-///
-/// ```
-/// use tach_tracing::SpanTimes;
-/// use tracing::{Subscriber, span::Id};
-/// use tracing_subscriber::layer::{Context, Layer};
-/// use tracing_subscriber::registry::LookupSpan;
-///
-/// struct Busiest;
-///
-/// impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Busiest {
-///     fn on_close(&self, id: Id, context: Context<'_, S>) {
-///         let Some(span) = context.span(&id) else { return };
-///         if let Some(times) = span.extensions().get::<SpanTimes>() {
-///             println!("{} was busy for {:?}", span.name(), times.durations().busy);
-///         }
-///     }
-/// }
-/// ```
+/// A layer that reads them when a span closes is an example of
+/// [`SpanTiming`](crate::SpanTiming#examples).
 #[derive(Debug, Clone)]
 pub struct SpanTimes {
     clock: SpanClock,
     created: Instant,
-    /// The end of the time that `busy` and `beside` count.
+    /// The end of the time that `busy` counts.
     ///
     /// The lock of the extensions orders the reads of several threads. The clock does not, so a
     /// read that is earlier than the one before counts as equal.
     counted: Instant,
-    /// The end of the span, as the first `CloseTimes` read it.
-    closed: Option<Instant>,
     busy: Duration,
-    /// The time of all threads inside but the first, added up.
-    beside: Duration,
-    inside: Inside,
+    /// The enters without an exit, of all threads.
+    entered: usize,
 }
 
 impl SpanTimes {
     #[inline]
-    pub(in crate::layers) fn new(clock: SpanClock) -> Self {
-        let now = clock.monotonic_now();
-        Self {
-            clock,
-            created: now,
-            counted: now,
-            closed: None,
-            busy: Duration::ZERO,
-            beside: Duration::ZERO,
-            inside: Inside::default(),
-        }
+    pub(super) fn new(clock: SpanClock) -> Self {
+        let now = clock.0.monotonic_now();
+        Self { clock, created: now, counted: now, busy: Duration::ZERO, entered: 0 }
     }
 
     #[inline]
-    pub(in crate::layers) fn enter(&mut self) {
-        let threads = self.inside.count();
-        if self.inside.enter(Thread::current()) {
-            self.count(threads);
+    pub(super) fn enter(&mut self) {
+        if self.entered == 0 {
+            self.counted = self.now();
         }
+        self.entered += 1;
     }
 
     #[inline]
-    pub(in crate::layers) fn exit(&mut self) {
-        let threads = self.inside.count();
-        if self.inside.exit(Thread::current()) {
-            self.count(threads);
+    pub(super) fn exit(&mut self) {
+        if self.entered == 1 {
+            let now = self.now();
+            self.busy = self.busy_until(now);
+            self.counted = now;
         }
+        self.entered = self.entered.saturating_sub(1);
     }
 
-    /// Counts the time until now, with `threads` inside.
     #[inline]
-    fn count(&mut self, threads: u32) {
-        let now = self.clock.now().max(self.counted);
-        (self.busy, self.beside) = self.counted_until(now, threads);
-        self.counted = now;
+    fn now(&self) -> Instant {
+        self.clock.0.now().max(self.counted)
     }
 
-    /// Returns `busy` and `beside` until `now`, with `threads` inside.
     #[inline]
-    fn counted_until(&self, now: Instant, threads: u32) -> (Duration, Duration) {
-        if threads == 0 {
-            return (self.busy, self.beside);
+    fn busy_until(&self, now: Instant) -> Duration {
+        if self.entered == 0 {
+            return self.busy;
         }
-        let passed = self.clock.duration_between(self.counted, now);
-        let busy = self.busy.saturating_add(passed);
-        if threads == 1 {
-            return (busy, self.beside);
-        }
-        (busy, self.beside.saturating_add(passed.saturating_mul(threads - 1)))
-    }
-
-    /// Ends the span, unless it has ended already, and returns its durations.
-    pub(in crate::layers) fn close(&mut self) -> SpanDurations {
-        self.closed.get_or_insert_with(|| self.clock.now());
-        self.durations()
+        self.busy.saturating_add(self.clock.0.duration_between(self.counted, now))
     }
 
     /// Returns the time at which the span was created.
@@ -123,24 +90,7 @@ impl SpanTimes {
         self.created
     }
 
-    /// Returns the number of threads inside now.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_tracing::SpanTimes;
-    ///
-    /// fn is_idle(times: &SpanTimes) -> bool {
-    ///     times.threads() == 0
-    /// }
-    /// ```
-    #[must_use]
-    pub fn threads(&self) -> u32 {
-        self.inside.count()
-    }
-
-    /// Returns the durations until now, or the final ones once [`CloseTimes`](crate::CloseTimes)
-    /// has used them.
+    /// Returns the durations until now.
     ///
     /// A pinned event time changes nothing: it may belong to an event during which the span closes.
     ///
@@ -160,13 +110,11 @@ impl SpanTimes {
     /// ```
     #[must_use]
     pub fn durations(&self) -> SpanDurations {
-        let now = self.closed.unwrap_or_else(|| self.clock.now()).max(self.counted);
-        let age = self.clock.duration_between(self.created, now);
-        let (busy, beside) = self.counted_until(now, self.inside.count());
+        let now = self.now();
+        let age = self.clock.0.duration_between(self.created, now);
         // The parts were rounded one by one, and may exceed the age.
-        let busy = busy.min(age);
-        let idle = age.saturating_sub(busy);
-        SpanDurations { age, busy, idle, thread_time: busy.saturating_add(beside) }
+        let busy = self.busy_until(now).min(age);
+        SpanDurations { age, busy, idle: age.saturating_sub(busy) }
     }
 }
 
@@ -191,7 +139,4 @@ pub struct SpanDurations {
     pub busy: Duration,
     /// The time with no thread inside.
     pub idle: Duration,
-    /// The time inside, added up over the threads: twice `busy` if two threads were inside all the
-    /// time.
-    pub thread_time: Duration,
 }

@@ -1,6 +1,6 @@
 //! A stack prints the same events with and without the layer.
 
-use tach_tracing::{CloseTimes, EventTimeLayer};
+use tach_tracing::EventTimeLayer;
 use tracing::subscriber::with_default;
 use tracing::{Span, Subscriber as _};
 use tracing_subscriber::filter::{
@@ -98,12 +98,6 @@ fn event_time_lets_every_filter_work() {
     assert_unseen(|layer| EventTimeLayer::new(layer).with_span_events().boxed());
 }
 
-/// The lines of closed spans have no number, so no span closes before the output is read.
-#[test]
-fn close_times_lets_every_filter_work() {
-    assert_unseen(|layer| CloseTimes::new(layer).boxed());
-}
-
 /// tracing-subscriber finds a per-layer filter or a `None` inside the layer, whose level does not
 /// limit the layers below.
 #[test]
@@ -112,11 +106,9 @@ fn layers_below_keep_their_levels() {
     let filtered = || fmt::layer().with_filter(LevelFilter::WARN);
     assert_eq!(below().with(filtered()).max_level_hint(), None);
     assert_eq!(below().with(EventTimeLayer::new(filtered())).max_level_hint(), None);
-    assert_eq!(below().with(CloseTimes::new(filtered())).max_level_hint(), None);
     let none = || None::<fmt::Layer<_>>;
     assert_eq!(below().with(none()).max_level_hint(), None);
     assert_eq!(below().with(EventTimeLayer::new(none())).max_level_hint(), None);
-    assert_eq!(below().with(CloseTimes::new(none())).max_level_hint(), None);
     // The control: a filter for the whole subscriber does limit them.
     let global = below().with(EventTimeLayer::new(LevelFilter::WARN));
     assert_eq!(global.max_level_hint(), Some(LevelFilter::WARN));

@@ -1,5 +1,4 @@
-//! Formats, whose tests expect a time that a timer of tach-tracing prints, and durations that
-//! `CloseTimes` prints.
+//! Formats, whose tests expect a time that a timer of tach-tracing prints.
 
 pub use published::fmt::*;
 
@@ -42,35 +41,6 @@ pub mod format {
     #[cfg(test)]
     fn contains(spans: &FmtSpan, other: FmtSpan) -> bool {
         spans.clone() & other.clone() == other
-    }
-
-    /// The text of a duration in nanoseconds: that of a span which is busy for so long.
-    #[cfg(test)]
-    struct TimingDisplay(u64);
-
-    #[cfg(test)]
-    impl std::fmt::Display for TimingDisplay {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            use std::time::Duration;
-
-            use published::prelude::*;
-            use tach_core::{ManualClock, UnixTime};
-            use tach_tracing::{CloseTimes, SpanTiming};
-
-            static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
-
-            let writer = super::test::MockMakeWriter::default();
-            let lines = published::fmt::layer().with_ansi(false).with_writer(writer.clone());
-            let registry = published::registry().with(SpanTiming::new().with_clock(&CLOCK));
-            tracing::subscriber::with_default(registry.with(CloseTimes::new(lines)), || {
-                tracing::info_span!("busy").in_scope(|| {
-                    CLOCK.advance(Duration::from_nanos(self.0));
-                });
-            });
-            let line = writer.get_string();
-            let (_, busy) = line.split_once("time.busy=").unwrap_or_default();
-            f.write_str(busy.split(' ').next().unwrap_or_default())
-        }
     }
 
     // The module `test` of the formats.

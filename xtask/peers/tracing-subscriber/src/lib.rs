@@ -1,9 +1,9 @@
 //! tracing-subscriber's names, with tach-tracing's timers and layers in them, for its tests. `cargo
 //! xtask peers tracing-subscriber` runs them.
 //!
-//! [`layer::SubscriberExt::with`] wraps each layer in all layers of tach-tracing that forward to
-//! another one, and so does [`tracing_mock::layer`]. The time that the tests of formats expect is
-//! printed by a timer of tach-tracing. All else is tracing-subscriber's own.
+//! [`layer::SubscriberExt::with`] wraps each layer in an `EventTimeLayer`, and so does
+//! [`tracing_mock::layer`]. The time that the tests of formats expect is printed by a timer of
+//! tach-tracing. All else is tracing-subscriber's own.
 
 extern crate alloc;
 // The tests are programs, which know the crate by its name.
@@ -27,5 +27,5 @@ pub mod prelude {
     pub use published::layer::Layer as _;
     pub use published::util::SubscriberInitExt as _;
 
-    pub use crate::layer::{LayerExt as _, MockSubscriberExt as _, SubscriberExt as _};
+    pub use crate::layer::{LayerExt as _, SubscriberExt as _};
 }

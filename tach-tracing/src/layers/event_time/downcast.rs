@@ -17,4 +17,4 @@ macro_rules! downcast_to {
     };
 }
 
-pub(crate) use downcast_to;
+pub(super) use downcast_to;
