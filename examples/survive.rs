@@ -6,7 +6,7 @@
 //!
 //! It names its process and logs. Kill it by `kill -9`, note the last number on the screen, and
 //! start it again: the record with that number is in the log, though nobody had written it. Only on
-//! Linux and Windows with 64 bits: elsewhere a kill loses the records of the last milliseconds.
+//! Linux with 64 bits: elsewhere a kill loses the records of the last milliseconds.
 
 #![expect(clippy::print_stdout, reason = "prints what it logs and what its log has")]
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(folder);
     let log = folder.join("app.log");
     let builder = Pipeline::builder().sink(Sink::file(&log));
-    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     let builder = builder.survive(folder.join("survivors"));
     let pipeline = builder.init()?;
 

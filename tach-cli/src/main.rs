@@ -13,7 +13,7 @@ mod measure;
 mod output;
 mod plot;
 mod progress;
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod recover;
 mod skew;
 mod times;
@@ -56,7 +56,7 @@ enum Command {
     Skew(skew::Options),
     Bench(bench::Options),
     Watch(watch::Options),
-    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     Recover(recover::Options),
 }
 
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         Command::Skew(options) => skew::run(&options, &mut output),
         Command::Bench(options) => bench::run(&options, &mut output),
         Command::Watch(options) => watch::run(&options, &mut output),
-        #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         Command::Recover(options) => recover::run(&options, &mut output),
     };
     match result {

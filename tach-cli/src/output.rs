@@ -67,7 +67,7 @@ impl Output {
     }
 
     /// Returns whether the output is JSON.
-    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     pub(crate) const fn is_json(&self) -> bool {
         self.is_json
     }

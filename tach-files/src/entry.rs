@@ -1,8 +1,5 @@
 //! The meaning of a name in a folder.
 
-#[cfg(windows)]
-mod identity;
-
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
@@ -48,10 +45,7 @@ impl Entry {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn of(file: &File) -> io::Result<Self> {
-        let entry = Self::by(&file.metadata()?);
-        #[cfg(windows)]
-        let entry = Self { id: identity::of(file), ..entry };
-        Ok(entry)
+        file.metadata().map(|metadata| Self::by(&metadata))
     }
 
     /// Returns the entry at a path, or `None` if there is none. Folders of the path may be links.
@@ -65,12 +59,7 @@ impl Entry {
     /// See [`Entry`].
     pub fn at(path: &Path) -> io::Result<Option<Self>> {
         match path.symlink_metadata() {
-            Ok(metadata) => {
-                let entry = Self::by(&metadata);
-                #[cfg(windows)]
-                let entry = Self { id: identity::at(path), ..entry };
-                Ok(Some(entry))
-            }
+            Ok(metadata) => Ok(Some(Self::by(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -87,7 +76,7 @@ impl Entry {
     }
 
     /// Returns whether the two are known to be different files. Always `false` where files have no
-    /// identity, as on WASI.
+    /// identity, as on Windows.
     ///
     /// # Examples
     ///
@@ -104,13 +93,13 @@ impl Entry {
     }
 
     /// Returns the numbers of the device and of the file on it. `None` where files have no
-    /// identity, as on WASI.
+    /// identity, as on Windows.
     ///
     /// # Examples
     ///
     /// ```
     /// let file = std::fs::File::open("Cargo.toml")?;
-    /// assert_eq!(tach_files::Entry::of(&file)?.id().is_some(), cfg!(any(unix, windows)));
+    /// assert_eq!(tach_files::Entry::of(&file)?.id().is_some(), cfg!(unix));
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]

@@ -353,8 +353,7 @@ impl Folder {
     ///
     /// # Platform-specific behavior
     ///
-    /// On Windows, also if the file is open for writing elsewhere. On other systems that are not
-    /// Unix, nobody is noticed who writes the file.
+    /// On systems that are not Unix, a process that writes the file is not noticed.
     ///
     /// # Errors
     ///

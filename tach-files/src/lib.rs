@@ -11,8 +11,7 @@
 //! - [`Entry`] is the meaning of a name in a folder: the kind of file, its owner, its links.
 //! - [`Access`] is the mode and the owner of a new file.
 //! - [`try_lock`] and [`try_lock_shared`] are locks, for processes that use one file.
-//! - `PrivateFolder` is a folder of one user alone, for files that hold secrets (on Linux and
-//!   Windows).
+//! - `PrivateFolder` is a folder of one user alone, for files that hold secrets (on Linux).
 //!
 //! ```
 //! use std::io::Write as _;
@@ -43,7 +42,7 @@ mod entry;
 mod folder;
 mod lock;
 mod place;
-#[cfg(any(target_os = "linux", target_os = "android", windows))]
+#[cfg(target_os = "linux")]
 mod private;
 
 pub use self::access::Access;
@@ -52,7 +51,7 @@ pub use self::entry::Entry;
 pub use self::folder::Folder;
 pub use self::lock::{try_lock, try_lock_shared, unlock};
 pub use self::place::{Place, resolve};
-#[cfg(any(target_os = "linux", target_os = "android", windows))]
+#[cfg(target_os = "linux")]
 pub use self::private::{PrivateFolder, reserve};
 
 /// The example in the README.

@@ -1,31 +1,43 @@
-//! A folder that one user alone may read, for files that hold secrets.
-//!
-//! A back end is one file with these items. Its functions follow no link in the folder.
-//!
-//! - `struct Handle`: an open folder, by `Handle::open(place: &Place, makes: bool) ->
-//!   io::Result<Self>`, and the system calls behind the methods of [`PrivateFolder`].
-//! - `fn reserve(file: &File, start: u64, length: u64) -> io::Result<bool>`: reserves blocks. Returns
-//!   `false` if that takes a write of zeros.
-//! - `fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<usize>`: writes at a place.
+//! A folder that one user alone may read, for files that hold secrets: modes, `openat` and the locks
+//! of `fcntl`. No link in the folder is followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use cfg_if::cfg_if;
+use rustix::fs::{
+    AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, fallocate, fchmod,
+    fcntl_lock, fstat, fstatfs, mkdirat, openat, statat, unlinkat,
+};
+use rustix::io::{Errno, pwrite};
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 
+use crate::entry;
+use crate::folder::Handle as Above;
 use crate::place::Place;
 
-cfg_if! {
-    if #[cfg(windows)] {
-        mod windows;
-        use self::windows::{Handle, reserve as reserve_blocks, write_at};
-    } else {
-        mod linux;
-        use self::linux::{Handle, reserve as reserve_blocks, write_at};
-    }
-}
+/// The rights of a private folder and of a private file.
+const FOLDER: u32 = 0o700;
+const FILE: u32 = 0o600;
+/// The rights of the group and of others.
+const OTHERS: u32 = 0o077;
+
+/// File systems whose mapped files may change or end under a process: the numbers of statfs(2), and
+/// their names.
+const REMOTE: [(u32, &str); 9] = [
+    (0x6969, "NFS"),
+    (0x6573_5546, "FUSE"),
+    (0x0102_1997, "9p"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x0000_517b, "SMB"),
+    (0x00c3_6400, "Ceph"),
+    (0x5346_414f, "AFS"),
+    (0x0bd0_0bd0, "Lustre"),
+];
 
 /// An open folder for files of the process's user alone. No link in the folder is followed.
 ///
@@ -37,18 +49,11 @@ cfg_if! {
 ///
 /// # Platform-specific behavior
 ///
-/// Linux, Android and Windows only.
-///
-/// On Linux and Android, the folder has the mode 0700 and belongs to the process's user, and its
-/// files have the mode 0600. The lock is that of `fcntl`: a forked child does not inherit it,
-/// unlike that of [`try_lock`](crate::try_lock). It belongs to the process and not to the open
-/// file. It also ends if the process closes any descriptor of the file, and a process is never
-/// refused its own lock. So a process must not open a file again that it uses.
-///
-/// On Windows, the folder and its files have the rights that they inherit from the folder above.
-/// Use a folder in the user's profile, or one whose access control list names the user alone. The
-/// lock is the share mode of the open file: other processes may read the file meanwhile, and not
-/// write it.
+/// Linux only. The folder has the mode 0700 and belongs to the process's user, and its files have
+/// the mode 0600. The lock is that of `fcntl`: a forked child does not inherit it, unlike that of
+/// [`try_lock`](crate::try_lock). It belongs to the process and not to the open file. It also ends
+/// if the process closes any descriptor of the file, and a process is never refused its own lock.
+/// So a process must not open a file again that it uses.
 ///
 /// # Examples
 ///
@@ -65,7 +70,7 @@ cfg_if! {
 /// ```
 #[derive(Debug)]
 pub struct PrivateFolder {
-    handle: Handle,
+    handle: OwnedFd,
     path: PathBuf,
 }
 
@@ -75,8 +80,8 @@ impl PrivateFolder {
     ///
     /// # Errors
     ///
-    /// If the folder belongs to another user, or other users have rights to it, except on Windows.
-    /// Also if it can't be created or opened.
+    /// If the folder belongs to another user, or other users have rights to it. Also if
+    /// it can't be created or opened.
     ///
     /// # Examples
     ///
@@ -107,7 +112,31 @@ impl PrivateFolder {
 
     fn open_or_make(path: &Path, makes: bool) -> io::Result<Self> {
         let place = Place::of(&path.components().collect::<PathBuf>())?;
-        Ok(Self { handle: Handle::open(&place, makes)?, path: place.path() })
+        let path = place.path();
+        let above = Above::open(path.parent().unwrap_or(&path), makes)?;
+        if makes {
+            match mkdirat(above.descriptor(), place.name(), Mode::from_raw_mode(FOLDER)) {
+                // Somebody has made it before.
+                Err(Errno::EXIST) => {}
+                made => made?,
+            }
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(above.descriptor(), place.name(), flags, Mode::empty())?;
+        let found = fstat(&folder)?;
+        let (user, mode) = (found.st_uid, found.st_mode & 0o777);
+        if user != entry::user() {
+            let own = entry::user();
+            return Err(refused(format!(
+                "the folder belongs to user {user}, and must belong to user {own}, who runs this"
+            )));
+        }
+        if mode & OTHERS != 0 {
+            return Err(refused(format!(
+                "other users have rights to the folder, whose mode is {mode:#05o}; give it 0700"
+            )));
+        }
+        Ok(Self { handle: folder, path })
     }
 
     /// Returns the path, without links.
@@ -130,8 +159,7 @@ impl PrivateFolder {
     ///
     /// # Errors
     ///
-    /// On a file system of a network or of another process, such as NFS, FUSE or a share. There, an
-    /// access to mapped memory may wait for a server or end the process.
+    /// On a file system of a network or of another process, such as NFS or FUSE. There, an access to mapped memory may wait for a server or end the process.
     ///
     /// # Examples
     ///
@@ -143,7 +171,12 @@ impl PrivateFolder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn check_mappable(&self) -> io::Result<()> {
-        self.handle.check_mappable()
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits")]
+        let kind = fstatfs(&self.handle)?.f_type as u32;
+        match REMOTE.iter().find(|(number, _)| *number == kind) {
+            None => Ok(()),
+            Some((_, name)) => Err(not_mappable(name)),
+        }
     }
 
     /// Creates a file for reading and writing, with the [lock](Self#guarantees). Returns `None` if
@@ -157,7 +190,12 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder`].
     pub fn create(&self, name: &OsStr) -> io::Result<Option<File>> {
-        self.handle.create(name)
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&self.handle, name, flags, Mode::from_raw_mode(FILE))?;
+        // The umask may have taken rights of the owner.
+        fchmod(&file, Mode::from_raw_mode(FILE))?;
+        self.locked(name, file.into())
     }
 
     /// Opens a file for reading and writing, with the [lock](Self#guarantees). Returns `None` if
@@ -179,7 +217,8 @@ impl PrivateFolder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn open(&self, name: &OsStr) -> io::Result<Option<File>> {
-        self.handle.open_file(name)
+        let file = self.open_with(name, OFlags::RDWR)?;
+        self.locked(name, file)
     }
 
     /// Opens a file for reading, without the lock.
@@ -192,16 +231,13 @@ impl PrivateFolder {
     ///
     /// See [`is_in_use`](Self::is_in_use).
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
-        self.handle.read(name)
+        self.open_with(name, OFlags::RDONLY)
     }
 
     /// Returns whether another process has the [lock](Self#guarantees) of a file that is open for
     /// [reading](Self::read). Takes no lock.
     ///
-    /// # Platform-specific behavior
-    ///
-    /// On Linux and Android, the calling process's own lock does not count, and closing the file
-    /// ends it. On Windows, it counts like that of another process.
+    /// The calling process's own lock does not count, and closing the file ends it.
     ///
     /// # Errors
     ///
@@ -214,13 +250,13 @@ impl PrivateFolder {
     /// let folder = tach_files::PrivateFolder::make(&path)?;
     /// drop(folder.create("secrets".as_ref())?);
     /// let file = folder.read("secrets".as_ref())?;
-    /// assert!(!folder.is_in_use("secrets".as_ref(), &file)?);
+    /// assert!(!folder.is_in_use(&file)?);
     /// # drop(file);
     /// # std::fs::remove_dir_all(path)?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn is_in_use(&self, name: &OsStr, file: &File) -> io::Result<bool> {
-        self.handle.is_in_use(name, file)
+    pub fn is_in_use(&self, file: &File) -> io::Result<bool> {
+        Ok(fcntl_getlk(file, &Flock::from(FlockType::WriteLock))?.is_some())
     }
 
     /// Returns the names in the folder.
@@ -233,7 +269,14 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder`].
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        self.handle.names()
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let name = entry?.file_name().to_owned();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                names.push(OsStr::from_bytes(name.to_bytes()).to_owned());
+            }
+        }
+        Ok(names)
     }
 
     /// Removes a file.
@@ -241,10 +284,6 @@ impl PrivateFolder {
     /// # Errors
     ///
     /// If that fails. A name that is free already is no error.
-    ///
-    /// # Platform-specific behavior
-    ///
-    /// On Windows, a file that is mapped into memory can't be removed.
     ///
     /// # Examples
     ///
@@ -258,10 +297,40 @@ impl PrivateFolder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        match self.handle.remove(name) {
-            Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
+        match unlinkat(&self.handle, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => Ok(removed?),
         }
+    }
+
+    fn open_with(&self, name: &OsStr, access: OFlags) -> io::Result<File> {
+        // Opening a FIFO would wait for its other end, and a terminal would become the process's.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat(&self.handle, name, access | flags, Mode::empty())?;
+        let found = fstat(&file)?;
+        let is_regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        if is_regular && found.st_uid == entry::user() && found.st_nlink == 1 {
+            return Ok(file.into());
+        }
+        Err(refused("it is no regular file of this user alone".to_owned()))
+    }
+
+    /// Takes the lock of a file, if no process has it and the name leads to the file.
+    fn locked(&self, name: &OsStr, file: File) -> io::Result<Option<File>> {
+        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
+            locked => locked?,
+        }
+        let opened = fstat(&file)?;
+        let is_named = match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            // Another process had the lock before, and has removed the file.
+            Err(Errno::NOENT) => false,
+            found => {
+                let found = found?;
+                (found.st_dev, found.st_ino) == (opened.st_dev, opened.st_ino)
+            }
+        };
+        Ok(is_named.then_some(file))
     }
 }
 
@@ -270,8 +339,8 @@ impl PrivateFolder {
 ///
 /// # Platform-specific behavior
 ///
-/// On Linux, Android and Windows only. A file system that copies or compresses each block when it
-/// is written, such as Btrfs or a compressed folder of NTFS, may run out of room nevertheless.
+/// Linux only. A file system that copies or compresses each block when it is written, such as Btrfs,
+/// may run out of room nevertheless.
 ///
 /// # Errors
 ///
@@ -291,14 +360,19 @@ impl PrivateFolder {
 /// ```
 pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
     const ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
-    if reserve_blocks(file, start, length)? {
-        return Ok(());
+    loop {
+        match fallocate(file, FallocateFlags::empty(), start, length) {
+            Err(Errno::INTR) => {}
+            // The file system can't. Then a write of zeros reserves the blocks.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => break,
+            reserved => return Ok(reserved?),
+        }
     }
     let (mut at, end) = (start, start + length);
     while at < end {
         let left = usize::try_from(end - at).unwrap_or(ZEROS.len()).min(ZEROS.len());
-        match write_at(file, &ZEROS[..left], at) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        match pwrite(file, &ZEROS[..left], at) {
+            Err(Errno::INTR) => {}
             written => at += written? as u64,
         }
     }
@@ -309,17 +383,17 @@ fn refused(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-fn not_mappable(place: &str) -> io::Error {
-    let advice = if cfg!(windows) { "a local disk" } else { "tmpfs or of a local disk" };
+fn not_mappable(system: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
         format!(
-            "the folder is {place}, whose mapped files can't be trusted; use a folder of {advice}"
+            "the folder is on {system}, whose mapped files can't be trusted; use a folder of tmpfs \
+             or of a local disk"
         ),
     )
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::{env, fs, process};

@@ -12,14 +12,10 @@ pub(crate) mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "back_end/no_spans.rs"]
 pub(crate) mod spans;
-#[cfg(not(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-)))]
+#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
 #[path = "back_end/no_survival.rs"]
 pub(crate) mod survival;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) mod survival;
 
 use core::mem;

@@ -343,11 +343,7 @@ mod tests {
         assert_eq!((stats.dropped(), stats.dropped_spans()), (2, 1));
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[test]
     fn the_file_counts_what_a_signal_handler_has_no_room_for() {
         let (store, folder) = Store::of_test("nested");

@@ -138,11 +138,7 @@ struct Keys {
     redact: Vec<String>,
     #[serde(deserialize_with = "read::number")]
     max_record_bytes: Option<usize>,
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     survive: Option<std::path::PathBuf>,
 }
 
@@ -193,11 +189,7 @@ impl Config {
         let builder = turn_on(builder, keys.collapse_repeats, Builder::collapse_repeats);
         let builder = set(builder, keys.rate_limit, Builder::rate_limit);
         let builder = set(builder, keys.max_record_bytes, Builder::max_record_bytes);
-        #[cfg(all(
-            feature = "survive",
-            any(target_os = "linux", windows),
-            target_pointer_width = "64"
-        ))]
+        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         let builder = set(builder, keys.survive, Builder::survive);
         builder.redact(keys.redact)
     }

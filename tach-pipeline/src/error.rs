@@ -71,22 +71,14 @@ impl Error {
         Self::new(Kind::Open(path.display().to_string(), error))
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn survive(folder: &Path, error: io::Error) -> Self {
         let folder = folder.display();
         Self::other(Class::Other, format!("Builder::survive(\"{folder}\"): {error}"), Some(error))
     }
 
     /// The records in a folder or a file can't be read.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn survivors(path: &Path, error: io::Error) -> Self {
         let message = format!("can't read the records in {}: {error}", path.display());
         Self::other(Class::Other, message, Some(error))

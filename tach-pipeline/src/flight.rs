@@ -3,13 +3,9 @@
 mod error;
 mod files;
 mod format;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
-#[cfg(not(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-)))]
+#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
 #[path = "flight/not_kept.rs"]
 mod kept;
 #[cfg(feature = "otlp")]
@@ -28,11 +24,7 @@ use std::sync::Arc;
 
 pub(crate) use self::files::{Cause, Files};
 pub use self::format::FlightFormat;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) use self::kept::Kept;
 pub(crate) use self::recorder::Recorder;
 use self::requests::Requests;

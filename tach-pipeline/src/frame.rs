@@ -55,7 +55,7 @@ pub(crate) use self::buffer::Buffer;
 #[cfg(all(
     feature = "survive",
     feature = "tracing",
-    any(target_os = "linux", windows),
+    target_os = "linux",
     target_pointer_width = "64"
 ))]
 pub(crate) use self::callsites::each_callsite;
@@ -63,11 +63,7 @@ pub(crate) use self::callsites::each_callsite;
 pub(crate) use self::callsites::{given_name, place_of};
 #[cfg(all(test, feature = "tracing"))]
 pub(crate) use self::numbers::tests::unless_busy;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) use self::read::foreign::{
     Callsite as ForeignCallsite, Foreign, Meaning, foreign, foreign_time,
 };

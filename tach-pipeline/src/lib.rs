@@ -256,7 +256,7 @@
 //!   and of those that were dropped. No sink waits for another one that stalls.
 //!   [`Builder::flush_at_exit`] sets how long the exit waits, and names the platforms. Elsewhere
 //!   the guard flushes at the end of `main`; before `std::process::exit` call [`Pipeline::flush`].
-//! - With the feature `survive`, on Linux and Windows, [`Builder::survive`] keeps the queues in a
+//! - With the feature `survive`, on Linux, [`Builder::survive`] keeps the queues in a
 //!   file. Then the next start writes what a killed process had not written: also after SIGKILL,
 //!   `abort` and a segmentation fault.
 //! - Otherwise `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose
@@ -381,20 +381,16 @@ mod sink;
     not(any(
         feature = "otlp",
         feature = "perfetto",
-        all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64")
+        all(feature = "survive", target_os = "linux", target_pointer_width = "64")
     )),
     expect(dead_code, reason = "the formats of spans read the rest, and none is on")
 )]
 mod spans;
 mod stats;
-#[cfg(not(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-)))]
+#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
 #[path = "no_survive.rs"]
 mod survive;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survive;
 mod sync;
 #[cfg(feature = "tracing")]
@@ -412,11 +408,7 @@ pub use crate::queue::WhenFull;
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
 pub use crate::stats::{SinkStats, Stats};
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub use crate::survive::{Survivor, Survivors};
 #[cfg(feature = "tracing")]
 pub use crate::with_tracing::*;

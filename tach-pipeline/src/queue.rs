@@ -24,11 +24,7 @@ pub(crate) use self::held::Taken;
 use self::links::{Link, Links};
 use self::long::{LONG, Long};
 use self::pool::{Ends, Pool};
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) use self::ring::OVERHEAD;
 use self::ring::{Consumer, Producer};
 pub(crate) use self::wait::Wait;

@@ -11,11 +11,7 @@ use crate::incident::Incident;
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::stats::Dropped;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::survive::{Doubtful, Homeless, Report};
 
 /// Returns a record that reports how many records were dropped.
@@ -77,7 +73,7 @@ fn with_counts(
     scratch.written().to_owned()
 }
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 /// Returns a record that reports the records of a process that has ended, which follow.
 pub(crate) fn recovered(report: &Report, now: UnixTime) -> Vec<u8> {
     let mut scratch = Scratch::new();
@@ -110,7 +106,7 @@ pub(crate) fn recovered(report: &Report, now: UnixTime) -> Vec<u8> {
     scratch.written().to_owned()
 }
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 /// Returns a record that says how many of a sink's next events may come twice.
 pub(crate) fn doubtful(doubtful: &Doubtful, now: UnixTime) -> Vec<u8> {
     let Doubtful { process, sink, count } = doubtful;
@@ -124,7 +120,7 @@ pub(crate) fn doubtful(doubtful: &Doubtful, now: UnixTime) -> Vec<u8> {
     scratch.written().to_owned()
 }
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 /// Returns a record that says how many events of a sink are lost, since the pipeline lacks it.
 pub(crate) fn homeless(homeless: &Homeless, now: UnixTime) -> Vec<u8> {
     let Homeless { process, sink, count } = homeless;

@@ -4,11 +4,11 @@
 pub(crate) mod kept;
 mod lost_ends;
 mod open;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) mod recovered;
 pub(crate) mod slow;
 pub(crate) mod span;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) mod standing;
 pub(crate) mod status;
 #[cfg(feature = "otlp")]

@@ -12,12 +12,8 @@
 
 mod at;
 mod dead;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod deaths;
-#[cfg(unix)]
-mod forks;
-#[cfg(not(unix))]
-#[path = "survive/no_forks.rs"]
 mod forks;
 mod image;
 mod layout;

@@ -97,11 +97,7 @@ fn memory() {
     nothing_is_allocated_once_records_are_on_their_way();
     a_long_record_s_memory_is_given_back();
     threads_that_have_ended_leave_nothing(Pipeline::builder(), || 0);
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     threads_that_have_ended_leave_nothing_in_a_file();
 }
 
@@ -159,7 +155,7 @@ fn threads_that_have_ended_leave_nothing(builder: Builder, in_files: impl Fn() -
     assert!(after.1 < before.1 + 4 * 1024 * 1024, "{before:?} {after:?}");
 }
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 fn threads_that_have_ended_leave_nothing_in_a_file() {
     let folder = std::env::temp_dir().join(format!("tach-all-threads-{}", std::process::id()));
     let bytes = || {

@@ -113,11 +113,6 @@ impl Target {
             done = match &self.work {
                 Work::Msrv => msrv(home),
                 Work::Tests(means) => tests(home, triple, means, &["--lib", "--tests"]),
-                Work::TestsAndKills(means) => {
-                    let done = tests(home, triple, means, &["--lib", "--tests"])?;
-                    kills(home, triple, means)?;
-                    Ok(done)
-                }
                 Work::Reads(means) => {
                     tests(home, triple, means, &["--lib", "--test=it", "--test=source"])
                 }
@@ -160,7 +155,12 @@ fn msrv(home: &Home) -> Result<String, String> {
 fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<String, String> {
     let test = || {
         let mut test = core(home, "test", triple, means.flags, Std::With);
-        links_and_runs(&mut test, home, triple, means);
+        if let Some(linker) = means.linker {
+            test.env(setting(triple, "LINKER"), home.bin(linker));
+        }
+        if let Some(runner) = means.runner {
+            runs_with(&mut test, triple, &home.bin(runner));
+        }
         if let Some(counter) = means.counter {
             test.env("TACH_EXPECTED_COUNTER", counter);
         }
@@ -174,31 +174,6 @@ fn tests(home: &Home, triple: &str, means: &Means, which: &[&str]) -> Result<Str
     by_default.and(by_counter)?;
     let Some(runner) = means.runner else { return Ok("tests run natively".to_owned()) };
     Ok(format!("tests run under {}", first_line(Command::new(home.bin(runner)).arg("--version"))?))
-}
-
-/// Kills programs that log, and counts what their next start passes on. Each start takes an
-/// emulator a second, so fewer are killed than on the host.
-fn kills(home: &Home, triple: &str, means: &Means) -> Result<(), String> {
-    let files: &[_] = &["--package", "tach-files", "--lib"];
-    let features = "log,slog,survive,tracing";
-    let survive = ["--package", "tach-pipeline", "--features", features, "--test", "survive"];
-    for arguments in [files, &survive] {
-        let mut test = home.cargo(Compiler::Newest, &["test", "--locked", "--target", triple]);
-        links_and_runs(&mut test, home, triple, means);
-        run(test.args(arguments).env("TACH_KILLS", "15"))?;
-    }
-    Ok(())
-}
-
-fn links_and_runs(cargo: &mut Command, home: &Home, triple: &str, means: &Means) {
-    if let Some(linker) = means.linker {
-        cargo.env(setting(triple, "LINKER"), home.bin(linker));
-        // It compiles the C code of dependencies too.
-        cargo.env(format!("CC_{}", triple.replace('-', "_")), home.bin(linker));
-    }
-    if let Some(runner) = means.runner {
-        runs_with(cargo, triple, &home.bin(runner));
-    }
 }
 
 fn web(home: &Home, triple: &str, place: Option<&str>) -> Result<String, String> {

@@ -5,7 +5,7 @@ mod calibrate;
 mod compare;
 mod doctor;
 mod drift;
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod recover;
 mod skew;
 mod support;

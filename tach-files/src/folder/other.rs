@@ -36,23 +36,9 @@ impl Handle {
         File::options().append(appends).write(!appends).open(self.0.join(name))
     }
 
-    /// Opens a file for writing. Returns `None` if it is open for writing elsewhere.
+    /// Opens a file for writing. Nobody is noticed who has it open.
     pub(crate) fn open_alone(&self, name: &OsStr) -> io::Result<Option<File>> {
-        let mut options = File::options();
-        options.write(true);
-        #[cfg(windows)]
-        {
-            use std::os::windows::fs::OpenOptionsExt as _;
-
-            /// `FILE_SHARE_READ` and `FILE_SHARE_DELETE`.
-            const NOT_WRITTEN: u32 = 1 | 4;
-            options.share_mode(NOT_WRITTEN);
-        }
-        match options.open(self.0.join(name)) {
-            // `ERROR_SHARING_VIOLATION`.
-            Err(error) if cfg!(windows) && error.raw_os_error() == Some(32) => Ok(None),
-            file => file.map(Some),
-        }
+        self.open_file(name, false).map(Some)
     }
 
     pub(crate) fn read_file(&self, name: &OsStr) -> io::Result<File> {

@@ -2,12 +2,12 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-#[cfg(any(target_os = "linux", target_os = "android", windows))]
+#[cfg(target_os = "linux")]
 use tach_files::PrivateFolder;
 use tach_files::{Access, Entry, Folder, Place};
 use test_support::assert_implements;
 
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy] Access, Entry);
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] Folder, Place);
-#[cfg(any(target_os = "linux", target_os = "android", windows))]
+#[cfg(target_os = "linux")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] PrivateFolder);

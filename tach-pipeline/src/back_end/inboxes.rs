@@ -201,11 +201,7 @@ mod tests {
         assert_eq!((inboxes.awake().len(), inboxes.all.len()), (1, 1));
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[test]
     fn queues_in_a_file_are_forgotten_and_fall_asleep_too() {
         let (store, folder) = crate::survive::Store::of_test("inboxes");

@@ -10,20 +10,16 @@ use crate::frame::Frame;
 use crate::queue::QueueId;
 use crate::sink::all::Sinks;
 use crate::survive::Store;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::survive::{Progress, RecordingFile, SpanLeft};
 
 pub(crate) struct Spans;
 
 /// The spans that wait, in the pipeline's file.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(super) struct Kept;
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 impl Kept {
     pub(super) fn new(_: &Arc<Store>) -> Self {
         Self
@@ -37,20 +33,12 @@ impl Kept {
 impl Spans {
     pub(super) fn keep(&mut self, _: &Arc<Store>) {}
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn recorded_by(&self, files: Vec<RecordingFile>) -> Vec<RecordingFile> {
         files
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn recovered(&self, span: &SpanLeft, _: &[String], _: &mut Sinks) {
         match *span {}
     }

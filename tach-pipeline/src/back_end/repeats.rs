@@ -59,11 +59,7 @@ impl Repeats {
         })
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) const fn counted(&self) -> Option<Dropped> {
         self.repeated
     }

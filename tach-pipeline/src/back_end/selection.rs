@@ -9,11 +9,7 @@ use super::repeats::Repeats;
 use crate::filter::Filters;
 use crate::frame::Frame;
 use crate::report;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::stats::Dropped;
 
 /// Why a record is passed on.
@@ -93,11 +89,7 @@ impl Selection {
         pass_on(&record, time, Selected::Written);
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how often the last record was repeated, and from when to when, if that is not
     /// written yet.
     pub(crate) fn repeats(&self) -> Option<(u64, UnixTime, UnixTime)> {

@@ -1,7 +1,7 @@
 //! The back end's code for spans. Assembles spans from their records, collects their durations, and
 //! passes the spans to the flight recorder and to the sinks.
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
 #[cfg(feature = "otlp")]
 mod sent;
@@ -13,11 +13,7 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(super) use self::kept::Kept;
 pub(crate) use self::sent::Sent;
 use super::cause::Cause;
@@ -58,11 +54,7 @@ impl Spans {
 
     /// Keeps a list of what waits, for the pipeline's file.
     pub(super) fn keep(&mut self, store: &Arc<Store>) {
-        #[cfg(all(
-            feature = "survive",
-            any(target_os = "linux", windows),
-            target_pointer_width = "64"
-        ))]
+        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         {
             self.traces.keep();
             self.sent.keep();

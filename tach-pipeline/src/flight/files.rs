@@ -49,7 +49,7 @@ impl fmt::Display for Cause {
 }
 
 /// How many processes in a row may be killed while they write the file of one that has ended.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 const TRIES: u64 = 16;
 
 pub(crate) struct Files {
@@ -126,11 +126,7 @@ impl Files {
     /// # Errors
     ///
     /// See [`write`](Self::write).
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn write_of(&self, snapshot: &Snapshot, process: u64) -> io::Result<PathBuf> {
         // A process that was killed while it wrote the file has left a partial one.
         let tries = (0..TRIES).map(|number| self.write_as(snapshot, process, number));

@@ -31,11 +31,7 @@ pub(crate) struct Recorder {
     writing: Weak<()>,
     pub(super) reporter: Reporter,
     /// `None` if the items don't outlive the process.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) kept: Option<crate::survive::Recording>,
 }
 
@@ -56,11 +52,7 @@ impl Recorder {
             redacted: redacted.into(),
             writing: Weak::new(),
             reporter,
-            #[cfg(all(
-                feature = "survive",
-                any(target_os = "linux", windows),
-                target_pointer_width = "64"
-            ))]
+            #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
             kept: None,
         }
     }

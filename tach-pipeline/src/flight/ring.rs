@@ -157,21 +157,13 @@ impl Ring {
     }
 
     /// Returns how long ago an item may have happened.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) const fn max_age(&self) -> Duration {
         self.max_age
     }
 
     /// Returns the block that is being filled.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) const fn newest(&self) -> &Block {
         &self.current
     }

@@ -117,7 +117,7 @@ pub(super) fn set_up() {
 }
 
 /// Calls `f` with each callsite whose number a thread may know, and the number.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) fn each_callsite(mut f: impl FnMut(u32, &'static Metadata<'static>)) {
     if let Some(callsites) = CALLSITES.get() {
         callsites.each(|number, Callsite(metadata)| f(number, metadata));

@@ -78,11 +78,7 @@ impl<T: Numbered> Numbers<T> {
     }
 
     /// Calls `f` with each value whose number a thread may know.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn each(&self, mut f: impl FnMut(u32, T)) {
         for (number, entry) in (0..).zip(&self.entries) {
             if let Some(value) = entry.value.get().filter(|_| entry.is_known.is_on()) {

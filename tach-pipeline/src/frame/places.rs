@@ -34,7 +34,7 @@ pub(super) fn numbers() -> Option<&'static Numbers<StaticPlace>> {
 }
 
 /// Calls `f` with each place whose number a thread may know, and the number.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) fn each(f: impl FnMut(u32, StaticPlace)) {
     if let Some(places) = numbers() {
         places.each(f);

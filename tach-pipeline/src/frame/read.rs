@@ -1,7 +1,7 @@
 //! Reads the bytes of a record. Never panics, whatever the bytes are.
 
 mod fields;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(super) mod foreign;
 pub(super) mod remains;
 #[cfg(feature = "tracing")]

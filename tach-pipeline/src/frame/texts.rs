@@ -36,7 +36,7 @@ pub(super) fn numbers() -> Option<&'static Numbers<&'static str>> {
 }
 
 /// Calls `f` with each text whose number a thread may know, and the number.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) fn each(f: impl FnMut(u32, &'static str)) {
     if let Some(texts) = numbers() {
         texts.each(f);

@@ -8,14 +8,10 @@ mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "builder/no_spans.rs"]
 mod spans;
-#[cfg(not(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-)))]
+#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
 #[path = "builder/no_survival.rs"]
 mod survival;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survival;
 
 use core::fmt;

@@ -247,7 +247,7 @@ proptest! {
 
 /// The back end has taken all records, and a sink stalls: the file holds them until they are passed
 /// on.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
     let (store, folder) = crate::survive::Store::of_test("held");
@@ -266,7 +266,7 @@ fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
 }
 
 /// Dropping records of a ring that a file holds makes no room, so they stay.
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn a_held_ring_keeps_its_records_when_there_is_no_room() {
     let (store, folder) = crate::survive::Store::of_test("kept");

@@ -4,7 +4,7 @@ mod layout;
 mod opened;
 #[cfg(feature = "otlp")]
 mod signals;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survival;
 
 use std::sync::Arc;

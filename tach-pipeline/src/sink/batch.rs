@@ -40,11 +40,7 @@ impl Batch {
         Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: None }
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns a batch of events that happened about `time`.
     pub(super) fn of(bytes: Vec<u8>, ends: Vec<usize>, time: UnixTime) -> Self {
         Self { bytes, ends, times: Some((time, time)), ..Self::new() }
@@ -59,31 +55,19 @@ impl Batch {
         self.bytes.len()
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns all bytes, including those that were written.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns where each event ends.
     pub(super) fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how many bytes were written.
     pub(super) const fn written(&self) -> usize {
         self.written
@@ -154,11 +138,7 @@ impl Batch {
         self.happened(from, to);
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[cfg(feature = "otlp")]
     /// Adds copies of the events of `other` that were not written.
     pub(super) fn append_left(&mut self, other: &Self) {

@@ -1,6 +1,6 @@
 //! A file that is appended to, rotated, and opened again if it was moved or deleted.
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survival;
 
 use core::mem;

@@ -1,14 +1,10 @@
 //! A sink's writer, which may fail.
 
 mod failure;
-#[cfg(not(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-)))]
+#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
 #[path = "output/not_kept.rs"]
 mod kept;
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
 #[cfg(feature = "otlp")]
 mod remote;
@@ -60,7 +56,7 @@ pub(super) struct Output {
     #[cfg(all(
         feature = "otlp",
         feature = "survive",
-        any(target_os = "linux", windows),
+        target_os = "linux",
         target_pointer_width = "64"
     ))]
     aside_kept: u64,
@@ -87,7 +83,7 @@ impl Output {
             #[cfg(all(
                 feature = "otlp",
                 feature = "survive",
-                any(target_os = "linux", windows),
+                target_os = "linux",
                 target_pointer_width = "64"
             ))]
             aside_kept: 0,

@@ -1,6 +1,6 @@
 //! Open spans, until they end.
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
 mod line;
 mod span;

@@ -8,11 +8,7 @@ use super::timed::Timed;
 use crate::durations::Collected;
 use crate::frame::{Frame, Time};
 use crate::queue::QueueId;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::spans::standing::Change;
 use crate::stats::{Count, Stats};
 use crate::trace::Contexts;
@@ -104,31 +100,19 @@ impl Traces {
     }
 
     /// Keeps a list of the changes of spans that were not passed on.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn keep(&mut self) {
         self.spans.keep();
     }
 
     /// Calls `each` with what has changed since the last call.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
         self.spans.take_changes(each);
     }
 
     /// Calls `each` with all that waits to be passed on.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn each_waiting(&self, each: &mut dyn FnMut(&Change<'_>)) {
         self.spans.each_waiting(each);
     }

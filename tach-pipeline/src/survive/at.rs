@@ -1,7 +1,8 @@
-//! Reads and writes at a place of a file.
+//! Reads at a place of a file.
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// Returns the length of the part that was read, which is less at the end of the file.
 ///
@@ -12,11 +13,7 @@ pub(super) fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> 
     let mut done = 0;
     while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
         let at = at + done as u64;
-        #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_at(file, rest, at);
-        #[cfg(windows)]
-        let read = std::os::windows::fs::FileExt::seek_read(file, rest, at);
-        match read {
+        match FileExt::read_at(file, rest, at) {
             Ok(0) => break,
             Ok(count) => done += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -24,25 +21,4 @@ pub(super) fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> 
         }
     }
     Ok(done)
-}
-
-/// # Errors
-///
-/// If that fails. A part may have been written.
-pub(super) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    let mut done = 0;
-    while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-        let at = at + done as u64;
-        #[cfg(unix)]
-        let written = std::os::unix::fs::FileExt::write_at(file, rest, at);
-        #[cfg(windows)]
-        let written = std::os::windows::fs::FileExt::seek_write(file, rest, at);
-        match written {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => done += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 use tach_files::PrivateFolder;
 
-use super::at::{read_at, write_all_at};
 use super::image::{Image, Lane, Left, OwnImage, Unreadable, Write};
 use super::layout::{MOST_BYTES, head, lane, write};
 use super::own::{self, Own, Use};
@@ -320,13 +320,13 @@ impl Dead {
     /// If that can't be written.
     pub(super) fn note_taken(&self, taken: u64) -> io::Result<()> {
         let mut before = [0; size_of::<u64>()];
-        read_at(&self.file, &mut before, head::TAKEN as u64)?;
+        self.file.read_exact_at(&mut before, head::TAKEN as u64)?;
         if taken > u64::from_ne_bytes(before) { self.store(head::TAKEN, taken) } else { Ok(()) }
     }
 
     fn store(&self, at: usize, word: u64) -> io::Result<()> {
-        let stored = write_all_at(&self.file, &word.to_ne_bytes(), at as u64);
-        #[cfg(all(test, unix))]
+        let stored = self.file.write_all_at(&word.to_ne_bytes(), at as u64);
+        #[cfg(test)]
         super::deaths::stored(&self.folder.path().join(&self.name));
         stored
     }
@@ -338,7 +338,7 @@ impl Dead {
     /// If that fails.
     pub(super) fn remove(&self) -> io::Result<()> {
         let removed = self.folder.remove(&self.name);
-        #[cfg(all(test, unix))]
+        #[cfg(test)]
         super::deaths::stored(&self.folder.path().join(&self.name));
         removed
     }

@@ -285,5 +285,5 @@ impl<'a> Image<'a> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(super) mod tests;

@@ -21,7 +21,7 @@ pub(super) struct Mapping {
     /// Before the memory, so that it is dropped first.
     private: Private,
     memory: MmapRaw,
-    #[cfg(all(test, unix))]
+    #[cfg(test)]
     path: std::path::PathBuf,
 }
 
@@ -46,7 +46,7 @@ impl Mapping {
         Ok(Self {
             private: Private::new(&memory),
             memory,
-            #[cfg(all(test, unix))]
+            #[cfg(test)]
             path: super::deaths::path(file),
         })
     }
@@ -124,12 +124,9 @@ impl Mapping {
     }
 
     /// In a test, notes that the process may die here.
-    #[cfg_attr(
-        not(all(test, unix)),
-        expect(clippy::unused_self, reason = "only tests watch the stores")
-    )]
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests watch the stores"))]
     fn stored(&self) {
-        #[cfg(all(test, unix))]
+        #[cfg(test)]
         super::deaths::stored(&self.path);
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn add_soon(id: u64) -> Result<Own, Use> {
     add(id, Use::Pipeline)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 pub(super) fn has(id: u64) -> bool {
     OWN.get().value.lock().iter().any(|(file, _)| *file == id)
 }

@@ -467,5 +467,5 @@ fn left<'a>(
     (report, spans)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ mod rings;
 mod waiting;
 
 use core::hash::{BuildHasher as _, Hasher as _};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::ffi::OsString;
 use std::fs::File;
@@ -61,8 +61,6 @@ pub(crate) struct Store {
 struct End {
     name: OsString,
     folder: Arc<PrivateFolder>,
-    /// Whether the file is to be removed when it is mapped no more.
-    is_due: AtomicBool,
     /// After the file is closed, and removed.
     _own: Own,
 }
@@ -161,12 +159,7 @@ impl Store {
             heap: Lock::new(0),
             queues: AtomicU64::new(0),
             commits: Lock::new(Commits::new()),
-            end: End {
-                name,
-                folder: Arc::clone(folder),
-                is_due: AtomicBool::new(false),
-                _own: own,
-            },
+            end: End { name, folder: Arc::clone(folder), _own: own },
         });
         store.line();
         // A pipeline's only sink has no thread, and one batch.
@@ -188,15 +181,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Removes the file. Call after everything was written. Some systems remove no file that is
-    /// mapped: then the file is removed after the last thread that has logged has ended, or by the
-    /// next start.
+    /// Removes the file. Call after everything was written.
     pub(crate) fn remove(&self) {
         self.fixed.set(head::SETTLED, 1);
         self.fixed.publish(head::TAKEN, u64::MAX);
-        let is_due = self.end.folder.remove(&self.end.name).is_err();
-        // ORDERING: Relaxed: the last reference to the store is dropped later, and publishes it.
-        self.end.is_due.store(is_due, Ordering::Relaxed);
+        let _found_at_the_next_start = self.end.folder.remove(&self.end.name);
     }
 
     /// Returns a number for a queue.
@@ -245,14 +234,6 @@ impl Store {
         }
         commits.lines += 1;
         self.fixed.publish(head::LINES, commits.lines);
-    }
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        if *self.is_due.get_mut() {
-            let _found_at_the_next_start = self.folder.remove(&self.name);
-        }
     }
 }
 

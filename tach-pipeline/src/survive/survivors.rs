@@ -32,7 +32,7 @@ use crate::error::Error;
 ///
 /// # Platform-specific behavior
 ///
-/// With the feature `survive`, on Linux and Windows with 64 bits.
+/// With the feature `survive`, on Linux with 64 bits.
 ///
 /// # Examples
 ///
@@ -43,9 +43,7 @@ use crate::error::Error;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = std::env::temp_dir().join(format!("tach-doc-survivors-{}", std::process::id()));
 /// # std::fs::create_dir(&folder)?;
-/// # #[cfg(unix)]
 /// # use std::os::unix::fs::PermissionsExt as _;
-/// # #[cfg(unix)]
 /// # std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
 /// for survivor in Survivors::read(&folder)? {
 ///     match survivor {
@@ -145,7 +143,7 @@ impl Survivors {
     /// Returns `None` if the file has nothing, or is gone.
     fn open(&self, Named { name, id }: &Named) -> io::Result<Option<Survivor>> {
         let snapshot = with_file(&self.folder, name, *id, |file| {
-            let is_alive = self.folder.is_in_use(name, file.0)?;
+            let is_alive = self.folder.is_in_use(file.0)?;
             match is_alive {
                 true if !self.peeks => Err(io::Error::new(
                     io::ErrorKind::WouldBlock,
@@ -199,5 +197,5 @@ fn with_file<R>(
     f(Snapshot(&file))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

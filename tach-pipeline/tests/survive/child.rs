@@ -1,8 +1,5 @@
 //! The children: programs that log until they are killed, and programs that pass on what is left.
-#![cfg_attr(
-    unix,
-    expect(unsafe_code, reason = "forks, and ends in the ways that std does not offer")
-)]
+#![expect(unsafe_code, reason = "forks, and ends in the ways that std does not offer")]
 
 use core::fmt;
 use core::time::Duration;
@@ -13,10 +10,10 @@ use std::thread;
 use log::{Level, Log as _, Record};
 use tach_log::{Json, Logfmt};
 use tach_pipeline::{Builder, Pipeline, Rotation, Sink, WhenFull};
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 use tach_pipeline::{Otlp, Signal, Syslog};
 
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 use crate::scene::COLLECTOR;
 use crate::scene::{Count, FIRST, Random, SEED, Scene, Sinks};
 
@@ -38,7 +35,6 @@ pub(crate) fn run(role: &str) {
         }
         "flood" => flood(&scene, seed, || std::process::abort()),
         "abort" => flood_until(&scene, seed, || std::process::abort()),
-        #[cfg(unix)]
         "segfault" => flood_until(&scene, seed, || {
             // std's handler returns, and would be called again by the faulty instruction.
             // SAFETY: the action needs no handler.
@@ -46,12 +42,10 @@ pub(crate) fn run(role: &str) {
             // SAFETY: ends the process.
             unsafe { libc::raise(libc::SIGSEGV) };
         }),
-        #[cfg(unix)]
         "_exit" => flood_until(&scene, seed, || {
             // SAFETY: ends the process.
             unsafe { libc::_exit(0) };
         }),
-        #[cfg(unix)]
         "exec" => flood_until(&scene, seed, || {
             use std::os::unix::process::CommandExt as _;
             let failed = std::process::Command::new("/bin/true").exec();
@@ -101,7 +95,6 @@ pub(crate) fn run(role: &str) {
         "exit" | "return" | "drop the guard" | "abort with spans" => {
             crate::spans::end(&scene, seed, role);
         }
-        #[cfg(unix)]
         "fork" => flood_and_fork(&scene, seed),
         other => panic!("no such role: {other}"),
     }
@@ -124,12 +117,12 @@ fn builder(scene: &Scene, seed: u64) -> Builder {
                     .rotate(Rotation::new().max_bytes(256 * 1024).keep(10_000)),
             )
             .sink(Sink::file(scene.log("fields.logfmt")).format(Logfmt::new())),
-        #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+        #[cfg(all(feature = "syslog", feature = "otlp"))]
         Sinks::Others => builder
             .sink(Sink::file(scene.folder.join("pipe")))
             .sink(Sink::syslog(Syslog::unix(scene.folder.join("socket"))))
             .sink(collector()),
-        #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+        #[cfg(all(feature = "syslog", feature = "otlp"))]
         Sinks::Collector => builder.sink(collector()),
     };
     let pipe = scene.folder.join("stall");
@@ -142,7 +135,7 @@ fn builder(scene: &Scene, seed: u64) -> Builder {
     if seed % 5 == 4 { builder.queue_bytes(16 * 1024) } else { builder }
 }
 
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 fn collector() -> Sink<tach_pipeline::kind::OneFormat> {
     let collector = Otlp::new().endpoint(&env::var(COLLECTOR).unwrap());
     Sink::otlp(collector.signals([Signal::Logs]))
@@ -268,7 +261,6 @@ fn one(pipeline: &Pipeline, args: fmt::Arguments<'_>) {
     pipeline.log(&record.args(args).build());
 }
 
-#[cfg(unix)]
 /// Forks children that log, which nobody sees, and live on.
 fn flood_and_fork(scene: &Scene, seed: u64) {
     let guard = builder(scene, seed).build().unwrap();

@@ -1,6 +1,6 @@
 //! Kills children and counts what is in the log.
 
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use tach_pipeline::{Survivor, Survivors};
 use crate::scene::{Random, Scene, Sinks, Summary};
 #[cfg(feature = "otlp")]
 use crate::spans;
-#[cfg(unix)]
 use crate::unix;
 
 /// Returns how many children to kill: fewer in CI than by hand.
@@ -34,11 +33,11 @@ const TESTS: &[Test] = &[
     ("a_recovery_that_is_killed_too", 20, Sinks::One, recovery_killed),
     ("several_files", 20, Sinks::Files, killed),
     ("several_files_and_a_recovery_that_is_killed_too", 20, Sinks::Files, recovery_killed),
-    #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+    #[cfg(all(feature = "syslog", feature = "otlp"))]
     ("other_sinks", 20, Sinks::Others, killed),
-    #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+    #[cfg(all(feature = "syslog", feature = "otlp"))]
     ("other_sinks_and_a_recovery_that_is_killed_too", 20, Sinks::Others, recovery_killed),
-    #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+    #[cfg(all(feature = "syslog", feature = "otlp"))]
     ("a_collector_that_stays_away", 2, Sinks::Collector, away),
     #[cfg(feature = "otlp")]
     ("open_spans", 30, Sinks::One, spans::killed),
@@ -49,31 +48,22 @@ const TESTS: &[Test] = &[
     ("threads_that_end_soon", 10, Sinks::One, churns),
     ("a_process_whose_file_is_read", 10, Sinks::One, is_read),
     ("abort", 5, Sinks::One, |scene, seed| ends(scene, seed, "abort")),
-    #[cfg(unix)]
     ("a_segmentation_fault", 5, Sinks::One, |scene, seed| ends(scene, seed, "segfault")),
-    #[cfg(unix)]
     ("_exit", 5, Sinks::One, |scene, seed| ends(scene, seed, "_exit")),
-    #[cfg(unix)]
     ("exec", 5, Sinks::One, |scene, seed| ends(scene, seed, "exec")),
-    #[cfg(unix)]
     ("the_oom_killer", 5, Sinks::One, unix::out_of_memory),
-    #[cfg(unix)]
     ("a_process_that_forks", 10, Sinks::One, unix::forks),
-    #[cfg(unix)]
     ("two_programs_with_one_folder_and_one_log", 10, Sinks::One, two),
     ("a_policy_that_drops", 5, Sinks::One, drops),
     ("a_rate_limit", 5, Sinks::One, limited),
-    #[cfg(unix)]
     ("a_sink_that_stalls", 5, Sinks::One, unix::stalls),
-    #[cfg(unix)]
     ("a_folder_that_is_full", 3, Sinks::One, unix::full),
-    #[cfg(unix)]
     ("more_files_than_a_folder_holds", 1, Sinks::One, unix::many),
 ];
 
 pub(crate) fn run() {
     let only = env::args().nth(1).filter(|only| !only.starts_with('-'));
-    let (mut met, progress) = (0, watched());
+    let progress = watched();
     for &(name, few, sinks, test) in TESTS {
         if only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
             continue;
@@ -94,19 +84,16 @@ pub(crate) fn run() {
         }
         let mut stdout = std::io::stdout();
         writeln!(stdout, "test {name} ... ok, {kills} kills: {sum:?}").unwrap();
-        // A control: the kills met records that were not written. Few kills under an emulator may
-        // meet none, so there all tests have one control.
-        assert!(cfg!(windows) || sum.recovered > 0 && sum.reports > 0);
-        met += sum.recovered.min(sum.reports);
+        // A control: the kills met records that were not written.
+        assert!(sum.recovered > 0 && sum.reports > 0);
         assert!(sum.unfinished > 0 || !["open_spans", "a_flight_recorder"].contains(&name));
     }
-    assert!(met > 0);
 }
 
 /// Ends the process if a test hangs, which would otherwise stop all tests behind it without a word.
 /// Receives what begins.
 fn watched() -> Sender<String> {
-    /// Under an emulator on a busy machine a test takes half a minute.
+    /// A test takes some seconds, on a busy machine many.
     const LONGEST: Duration = Duration::from_secs(300);
     let (progress, begun) = mpsc::channel();
     thread::spawn(move || {
@@ -137,7 +124,7 @@ pub(crate) fn recovered(scene: &Scene, seed: u64) -> Summary {
 
 /// A collector refuses all requests for seconds. Two processes, one after the other, log a record a
 /// second and are killed. What waits for the collector is counted after each death.
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 fn away(scene: &Scene, seed: u64) -> Summary {
     const EACH: u64 = 3;
     let collector = scene.receivers.as_ref().unwrap();
@@ -283,7 +270,6 @@ fn ends(scene: &Scene, seed: u64, role: &str) -> Summary {
     recovered(scene, seed)
 }
 
-#[cfg(unix)]
 fn two(scene: &Scene, seed: u64) -> Summary {
     // Neither rotates: another process may have renamed the file that one of them was writing.
     let seed = if seed % 4 == 3 { seed + 1 } else { seed };

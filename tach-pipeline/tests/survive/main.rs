@@ -3,23 +3,23 @@
 //! `TACH_KILLS=10000 cargo test --release -p tach-pipeline --features survive,tracing --test
 //! survive` kills more often than CI does.
 
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod child;
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod kills;
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 mod receivers;
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod scene;
-#[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[cfg(feature = "otlp")]
 mod spans;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod unix;
 
 fn main() {
-    #[cfg(all(any(target_os = "linux", windows), target_pointer_width = "64"))]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     match std::env::args().nth(1).filter(|_| std::env::var_os(scene::FOLDER).is_some()) {
         Some(role) => child::run(&role),
         None => kills::run(),

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-#[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+#[cfg(all(feature = "syslog", feature = "otlp"))]
 use crate::receivers::Receivers;
 
 pub(crate) const FOLDER: &str = "TACH_SURVIVE_FOLDER";
@@ -21,7 +22,7 @@ pub(crate) const THREADS: usize = 64;
 pub(crate) struct Scene {
     pub(crate) folder: PathBuf,
     pub(crate) sinks: Sinks,
-    #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+    #[cfg(all(feature = "syslog", feature = "otlp"))]
     pub(crate) receivers: Option<Receivers>,
 }
 
@@ -32,10 +33,10 @@ pub(crate) enum Sinks {
     /// Three files in different formats, of which one is rotated.
     Files,
     /// A file, a pipe, a syslog daemon's socket and a collector.
-    #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+    #[cfg(all(feature = "syslog", feature = "otlp"))]
     Others,
     /// A file and a collector.
-    #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+    #[cfg(all(feature = "syslog", feature = "otlp"))]
     Collector,
 }
 
@@ -43,9 +44,9 @@ impl Sinks {
     const ALL: &'static [(&'static str, Self)] = &[
         ("one", Self::One),
         ("files", Self::Files),
-        #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+        #[cfg(all(feature = "syslog", feature = "otlp"))]
         ("others", Self::Others),
-        #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+        #[cfg(all(feature = "syslog", feature = "otlp"))]
         ("collector", Self::Collector),
     ];
 
@@ -58,9 +59,9 @@ impl Sinks {
         match self {
             Self::One => &["app.log"],
             Self::Files => &["app.log", "keyed.json", "fields.logfmt"],
-            #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+            #[cfg(all(feature = "syslog", feature = "otlp"))]
             Self::Others => &["app.log", "pipe.log", "socket.log", "collector.log"],
-            #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+            #[cfg(all(feature = "syslog", feature = "otlp"))]
             Self::Collector => &["app.log", "collector.log"],
         }
     }
@@ -73,7 +74,7 @@ impl Scene {
         let _left_behind = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let scene = Self {
-            #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+            #[cfg(all(feature = "syslog", feature = "otlp"))]
             receivers: matches!(sinks, Sinks::Others | Sinks::Collector).then(|| {
                 let refuses_first = sinks == Sinks::Others && name.ends_with(['1', '4', '7']);
                 Receivers::start(&folder, refuses_first)
@@ -92,7 +93,7 @@ impl Scene {
         Self {
             folder: env::var_os(FOLDER).unwrap().into(),
             sinks,
-            #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+            #[cfg(all(feature = "syslog", feature = "otlp"))]
             receivers: None,
         }
     }
@@ -130,7 +131,7 @@ impl Scene {
 
     pub(crate) fn command(&self, role: &str, seed: u64, first: usize) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
-        #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+        #[cfg(all(feature = "syslog", feature = "otlp"))]
         if let Some(receivers) = &self.receivers {
             command.env(COLLECTOR, &receivers.collector);
         }
@@ -175,7 +176,7 @@ impl Scene {
 
     /// Asserts that each record that was logged is there once, whole, and in its thread's order.
     pub(crate) fn check(&self, seed: u64) -> Summary {
-        #[cfg(all(unix, feature = "syslog", feature = "otlp"))]
+        #[cfg(all(feature = "syslog", feature = "otlp"))]
         if let Some(receivers) = &self.receivers {
             receivers.drain();
         }
@@ -198,7 +199,6 @@ impl Scene {
 
     /// Like [`check`](Self::check), for a log that several processes write. If the death of one of
     /// them cut a line in half, the next line of another one stands behind it.
-    #[cfg(unix)]
     pub(crate) fn check_shared(&self, seed: u64) -> Summary {
         let lines = behind_halves(self.lines());
         self.check_that(seed, "app.log", lines, |number, expected| number == expected)
@@ -339,10 +339,7 @@ impl Count {
 
     pub(crate) fn set(&self, count: u64) {
         let bytes = count.to_ne_bytes();
-        #[cfg(unix)]
-        std::os::unix::fs::FileExt::write_all_at(&self.file, &bytes, self.at).unwrap();
-        #[cfg(windows)]
-        std::os::windows::fs::FileExt::seek_write(&self.file, &bytes, self.at).unwrap();
+        self.file.write_all_at(&bytes, self.at).unwrap();
     }
 }
 

@@ -95,11 +95,7 @@ fn units(scene: &Scene, thread: usize, pause: u64) {
 }
 
 /// The exits of a process with open spans.
-#[cfg(unix)]
 const EXITS: [&str; 3] = ["exit", "return", "drop the guard"];
-/// Elsewhere only a guard that is dropped notes the exit.
-#[cfg(not(unix))]
-const EXITS: [&str; 1] = ["drop the guard"];
 
 /// The child that ends with two open spans. A guard outlives `main`, unless it is dropped.
 pub(crate) fn end(scene: &Scene, seed: u64, role: &str) {

@@ -1,4 +1,4 @@
-//! Deaths and sinks that only Unix has.
+//! Deaths and sinks that only the system makes: the OOM killer, forks, FIFOs, a full disk.
 
 use core::time::Duration;
 use std::collections::BTreeSet;

@@ -16,8 +16,6 @@ pub(crate) enum Work {
     Msrv,
     /// Run tach-core's tests.
     Tests(Means),
-    /// Run those tests, and kill programs whose records outlive them.
-    TestsAndKills(Means),
     /// Run those tests without the storms of signals and forks, on a machine that differs from the
     /// previous one only in its counter.
     Reads(Means),
@@ -108,7 +106,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target {
         name: "windows",
         triples: &["x86_64-pc-windows-gnu"],
-        work: Work::TestsAndKills(emulated("cc-windows", "run-wine")),
+        work: Work::Tests(emulated("cc-windows", "run-wine")),
     },
     Target {
         name: "wasi",

@@ -5,11 +5,7 @@ use tach_core::{Instant, UnixTime};
 use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::spans::standing::Change;
 use crate::spans::tail::Tail;
 use crate::spans::tail::waiting::WaitingTraces;
@@ -46,11 +42,7 @@ impl Sent {
 
     /// Passes on a span of a process that has ended. A trace that its process had not decided about
     /// is kept.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[expect(
         clippy::unused_self,
         reason = "a build without sinks of spans has no way to pass it on"
@@ -65,11 +57,7 @@ impl Sent {
         }
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn keep(&mut self) {
         if let Some(tail) = &mut self.tail {
             tail.keep();
@@ -78,11 +66,7 @@ impl Sent {
 
     /// Calls `each` with the changes of what waits since the last call. Returns the spans that wait
     /// since then, in the order in which they were passed on.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn take_changes<'a>(
         &'a mut self,
         each: &mut dyn FnMut(&Change<'_>),
@@ -91,11 +75,7 @@ impl Sent {
     }
 
     /// Calls `each` with all spans that wait.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn each_waiting(&self, each: &mut dyn FnMut(&Change<'_>)) {
         if let Some(tail) = &self.tail {
             tail.each_waiting(each);

@@ -6,11 +6,7 @@ use tach_core::UnixTime;
 use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::spans::standing::Change;
 use crate::stats::Counts;
 
@@ -21,25 +17,13 @@ impl Sent {
 
     pub(super) fn span(&mut self, _: &Span<'_>, _: &mut Sinks) {}
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn recovered(&self, _: &Span<'_>, _: &mut Sinks) {}
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn keep(&mut self) {}
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn take_changes(
         &mut self,
         _: &mut dyn FnMut(&Change<'_>),
@@ -47,11 +31,7 @@ impl Sent {
         core::iter::empty()
     }
 
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn each_waiting(&self, _: &mut dyn FnMut(&Change<'_>)) {}
 
     pub(super) fn end_round(&mut self, _: &Counts, _: &mut Sinks) {}

@@ -56,8 +56,8 @@ impl Builder {
     /// # Guarantees
     ///
     /// A record whose call has returned is not lost by the death of the process, however the
-    /// process dies: by SIGKILL or the kernel's OOM killer, by `abort`, SIGSEGV, `_exit` or `exec`,
-    /// or by `TerminateProcess` on Windows. The next pipeline that is built with the same folder
+    /// process dies: by SIGKILL or the kernel's OOM killer, by `abort`, SIGSEGV, `_exit` or `exec`.
+    /// The next pipeline that is built with the same folder
     /// passes the record on to its own sinks, before its first own record: with its time and its
     /// thread, in the order of its thread, also if that process is killed at any moment. A regular
     /// file gets each record once. If the death cut a line of the file in half, the line is
@@ -168,18 +168,8 @@ impl Builder {
     ///
     /// # Platform-specific behavior
     ///
-    /// With the feature `survive`, on Linux and Windows with 64 bits. On a file system that copies
-    /// or compresses each block when it is written, such as Btrfs or a compressed folder of NTFS, a
-    /// full disk may end the process.
-    ///
-    /// On Windows:
-    ///
-    /// - The folder has the rights that it inherits. Use a folder in the user's profile, such as below
-    ///   `%LOCALAPPDATA%`, or one whose access control list names the user alone: the files contain all
-    ///   values before redaction.
-    /// - A folder on a share of another machine is refused.
-    /// - A mapped file can't be removed. If a thread that has logged outlives the pipeline, the file
-    ///   stays until that thread has ended, or until the next start. It says that nothing is left in it.
+    /// With the feature `survive`, on Linux with 64 bits. On a file system that copies or compresses
+    /// each block when it is written, such as Btrfs, a full disk may end the process.
     ///
     /// # Examples
     ///

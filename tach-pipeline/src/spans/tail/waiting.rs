@@ -5,7 +5,7 @@
 //! before comes in the next round at the latest. So the decision is made at the end of the next
 //! round.
 
-#[cfg(all(feature = "survive", any(target_os = "linux", windows), target_pointer_width = "64"))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
 
 use core::mem;
@@ -15,11 +15,7 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::RandomState;
 use tach_core::Instant;
 
-#[cfg(all(
-    feature = "survive",
-    any(target_os = "linux", windows),
-    target_pointer_width = "64"
-))]
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use self::kept::Changes;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
@@ -62,11 +58,7 @@ pub(crate) struct WaitingTraces {
     bytes: usize,
     next: u64,
     /// `None` if the spans are in no file.
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     changes: Option<Changes>,
 }
 
@@ -101,11 +93,7 @@ impl WaitingTraces {
             unused: Vec::new(),
             bytes: 0,
             next: 0,
-            #[cfg(all(
-                feature = "survive",
-                any(target_os = "linux", windows),
-                target_pointer_width = "64"
-            ))]
+            #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
             changes: None,
         }
     }
@@ -137,11 +125,7 @@ impl WaitingTraces {
             self.ended.push(id);
         }
         self.bytes += trace.push(span);
-        #[cfg(all(
-            feature = "survive",
-            any(target_os = "linux", windows),
-            target_pointer_width = "64"
-        ))]
+        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         if let Some(changes) = &mut self.changes {
             changes.came(span, trace.spans.len() - 1);
         }
@@ -245,11 +229,7 @@ impl WaitingTraces {
         let Known::Waiting(mut trace) = decided else { return };
         self.undecided -= 1;
         self.bytes -= trace.bytes();
-        #[cfg(all(
-            feature = "survive",
-            any(target_os = "linux", windows),
-            target_pointer_width = "64"
-        ))]
+        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         if let Some(changes) = &mut self.changes {
             trace.spans.iter().for_each(|span| changes.leaves(span.context.span));
         }

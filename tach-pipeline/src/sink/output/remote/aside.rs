@@ -98,11 +98,7 @@ impl Part {
 }
 
 impl Aside {
-    #[cfg(all(
-        feature = "survive",
-        any(target_os = "linux", windows),
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns copies of all events.
     pub(in crate::sink) fn left(&self) -> Batch {
         let mut all = Batch::new();
