@@ -1,5 +1,4 @@
-//! `tach` answers whether this host's clock is good, and measures and plots its time. It also
-//! prints the records that killed processes left.
+//! `tach` answers whether this host's clock is good, and measures and plots its time.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -13,8 +12,6 @@ mod measure;
 mod output;
 mod plot;
 mod progress;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod recover;
 mod skew;
 mod times;
 mod watch;
@@ -39,8 +36,7 @@ const FAILED: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Arguments {
-    /// Prints JSON, one object a line. Integers of 2^53 and more are texts, except in the records of
-    /// `recover`
+    /// Prints JSON, one object a line. Integers of 2^53 and more are texts
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -56,8 +52,6 @@ enum Command {
     Skew(skew::Options),
     Bench(bench::Options),
     Watch(watch::Options),
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    Recover(recover::Options),
 }
 
 /// A command's answer to a script.
@@ -81,8 +75,6 @@ fn main() -> ExitCode {
         Command::Skew(options) => skew::run(&options, &mut output),
         Command::Bench(options) => bench::run(&options, &mut output),
         Command::Watch(options) => watch::run(&options, &mut output),
-        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        Command::Recover(options) => recover::run(&options, &mut output),
     };
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

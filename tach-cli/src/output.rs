@@ -66,12 +66,6 @@ impl Output {
         Self { stream: shown.stream(io::stdout().lock()), shown, is_json, width }
     }
 
-    /// Returns whether the output is JSON.
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    pub(crate) const fn is_json(&self) -> bool {
-        self.is_json
-    }
-
     /// Writes `value` as a line of JSON if that was requested, otherwise its text.
     pub(crate) fn write<T: fmt::Display>(
         &mut self,

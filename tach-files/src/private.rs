@@ -13,7 +13,6 @@ use rustix::fs::{
     fcntl_lock, fstat, fstatfs, mkdirat, openat, statat, unlinkat,
 };
 use rustix::io::{Errno, pwrite};
-use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use crate::entry;
 use crate::folder::Handle as Above;
@@ -87,39 +86,13 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder`].
     pub fn make(path: &Path) -> io::Result<Self> {
-        Self::open_or_make(path, true)
-    }
-
-    /// Opens a folder that exists, like [`make`](Self::make).
-    ///
-    /// # Errors
-    ///
-    /// See [`make`](Self::make). Also if the folder is missing.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::io::ErrorKind;
-    ///
-    /// use tach_files::PrivateFolder;
-    ///
-    /// let missing = PrivateFolder::existing("there/is/no/such".as_ref()).unwrap_err();
-    /// assert_eq!(missing.kind(), ErrorKind::NotFound);
-    /// ```
-    pub fn existing(path: &Path) -> io::Result<Self> {
-        Self::open_or_make(path, false)
-    }
-
-    fn open_or_make(path: &Path, makes: bool) -> io::Result<Self> {
         let place = Place::of(&path.components().collect::<PathBuf>())?;
         let path = place.path();
-        let above = Above::open(path.parent().unwrap_or(&path), makes)?;
-        if makes {
-            match mkdirat(above.descriptor(), place.name(), Mode::from_raw_mode(FOLDER)) {
-                // Somebody has made it before.
-                Err(Errno::EXIST) => {}
-                made => made?,
-            }
+        let above = Above::open(path.parent().unwrap_or(&path), true)?;
+        match mkdirat(above.descriptor(), place.name(), Mode::from_raw_mode(FOLDER)) {
+            // Somebody has made it before.
+            Err(Errno::EXIST) => {}
+            made => made?,
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = openat(above.descriptor(), place.name(), flags, Mode::empty())?;
@@ -229,34 +202,18 @@ impl PrivateFolder {
     ///
     /// # Examples
     ///
-    /// See [`is_in_use`](Self::is_in_use).
-    pub fn read(&self, name: &OsStr) -> io::Result<File> {
-        self.open_with(name, OFlags::RDONLY)
-    }
-
-    /// Returns whether another process has the [lock](Self#guarantees) of a file that is open for
-    /// [reading](Self::read). Takes no lock.
-    ///
-    /// The calling process's own lock does not count, and closing the file ends it.
-    ///
-    /// # Errors
-    ///
-    /// If the file system has no such locks.
-    ///
-    /// # Examples
-    ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tach-files-private-u-{}", std::process::id()));
     /// let folder = tach_files::PrivateFolder::make(&path)?;
     /// drop(folder.create("secrets".as_ref())?);
     /// let file = folder.read("secrets".as_ref())?;
-    /// assert!(!folder.is_in_use(&file)?);
+    /// assert_eq!(file.metadata()?.len(), 0);
     /// # drop(file);
     /// # std::fs::remove_dir_all(path)?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn is_in_use(&self, file: &File) -> io::Result<bool> {
-        Ok(fcntl_getlk(file, &Flock::from(FlockType::WriteLock))?.is_some())
+    pub fn read(&self, name: &OsStr) -> io::Result<File> {
+        self.open_with(name, OFlags::RDONLY)
     }
 
     /// Returns the names in the folder.

@@ -77,13 +77,6 @@ impl Error {
         Self::other(Class::Other, format!("Builder::survive(\"{folder}\"): {error}"), Some(error))
     }
 
-    /// The records in a folder or a file can't be read.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(crate) fn survivors(path: &Path, error: io::Error) -> Self {
-        let message = format!("can't read the records in {}: {error}", path.display());
-        Self::other(Class::Other, message, Some(error))
-    }
-
     /// The call sets an option to a value that can't be used. `wanted` says which ones can.
     pub(crate) fn setting(call: String, wanted: &str) -> Self {
         Self::new(Kind::Setting(call, wanted.to_owned()))

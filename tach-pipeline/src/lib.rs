@@ -378,11 +378,7 @@ mod shared;
 mod sink;
 #[cfg(feature = "tracing")]
 #[cfg_attr(
-    not(any(
-        feature = "otlp",
-        feature = "perfetto",
-        all(feature = "survive", target_os = "linux", target_pointer_width = "64")
-    )),
+    not(any(feature = "otlp", feature = "perfetto")),
     expect(dead_code, reason = "the formats of spans read the rest, and none is on")
 )]
 mod spans;
@@ -408,8 +404,6 @@ pub use crate::queue::WhenFull;
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
 pub use crate::stats::{SinkStats, Stats};
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub use crate::survive::{Survivor, Survivors};
 #[cfg(feature = "tracing")]
 pub use crate::with_tracing::*;
 #[cfg(feature = "otlp")]

@@ -10,7 +10,6 @@
 //! [finishes](settle) the write during which a process ended, and [passes on](recovery) the records
 //! that were still in its rings. Its own file says how far it has come.
 
-mod at;
 mod dead;
 #[cfg(test)]
 mod deaths;
@@ -28,7 +27,6 @@ mod spans;
 #[cfg(feature = "tracing")]
 mod spans;
 mod store;
-mod survivors;
 mod texts;
 
 use std::io;
@@ -49,7 +47,6 @@ pub(crate) use self::spans::SpanLeft;
 pub(crate) use self::store::{Events, Named, Progress, RingMemory, RingPart, Store, Target};
 #[cfg(feature = "tracing")]
 pub(crate) use self::store::{Recorded, Recording, WaitingSpans};
-pub use self::survivors::{Survivor, Survivors};
 #[cfg(feature = "tracing")]
 pub(crate) use self::texts::keep_callsite;
 pub(crate) use self::texts::{keep_place, keep_text};

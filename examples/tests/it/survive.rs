@@ -1,5 +1,6 @@
 //! A program that is killed, and its next start.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 
 use crate::example;
@@ -38,6 +39,34 @@ fn the_last_record_is_recovered() -> bool {
     // The kill came before the next number was printed, or just after its record was logged.
     assert!(number == logged || number == logged + 1, "{logged}: {lines:?}");
     last.contains(&format!(" recovered_pid={pid}"))
+}
+
+/// The other program passes on what was left, where the first one is not started again.
+#[test]
+fn another_program_passes_on_what_a_killed_one_logged() {
+    let folder = Folder::new("recover");
+    let mut child = example("survive").arg(&folder.path).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == "logged request 50"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let log = folder.path.join("app.log");
+    let mut recover = example("recover");
+    let printed = recover.arg(folder.path.join("survivors")).arg(&log).output().unwrap();
+    assert!(printed.status.success(), "{printed:?}");
+    let text = fs::read_to_string(log).unwrap();
+    let numbers: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains(": request "))
+        .map(|line| number(line, ": request "))
+        .collect();
+    assert!(numbers.len() >= 50 && numbers.iter().copied().eq(1..=numbers.len() as u64), "{text}");
+    let recovered = text.lines().filter(|line| line.contains(" recovered_pid="));
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert!(recovered.into_iter().all(|line| printed.contains(line)), "{printed}");
+    // Nothing is left for the next start.
+    let again = recover.output().unwrap();
+    assert!(again.status.success() && again.stdout.is_empty(), "{again:?}");
 }
 
 /// Returns the number after a word.

@@ -5,8 +5,6 @@ mod calibrate;
 mod compare;
 mod doctor;
 mod drift;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod recover;
 mod skew;
 mod support;
 #[cfg(unix)]

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
@@ -12,7 +11,7 @@ use tach_files::PrivateFolder;
 
 use super::image::{Image, Lane, Left, OwnImage, Unreadable, Write};
 use super::layout::{MOST_BYTES, head, lane, write};
-use super::own::{self, Own, Use};
+use super::own::{self, Own};
 use super::recovery;
 use super::settle::{Receiver, settle};
 use super::spans;
@@ -65,19 +64,10 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
     let mut found = Found::default();
     // Files that another process uses.
     let mut others = Vec::new();
-    let mut is_read = false;
     for name in folder.names()? {
         let Some(id) = own::id_of(&name) else { continue };
-        let own = match own::add_soon(id) {
-            Ok(own) => own,
-            // The other pipeline passes its records on, or its process lives.
-            Err(Use::Pipeline) => continue,
-            Err(by) => {
-                is_read = true;
-                found.skipped.push(Skipped { name, why: by.error() });
-                continue;
-            }
-        };
+        // Another pipeline of this process writes the file, or passes its records on.
+        let Some(own) = own::add(id) else { continue };
         match Dead::open(folder, name.clone(), id, own) {
             Ok(Ok(dead)) => found.dead.push(dead),
             Ok(Err(own)) => others.push((name, own)),
@@ -99,12 +89,6 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
         found.dead.retain(|dead| Some(dead.id) != claimed);
     }
     hold_claims(folder, &mut found)?;
-    if is_read {
-        // The file may say what was passed on of the others.
-        found.waiting += found.dead.len();
-        found.dead.clear();
-        return Ok(found);
-    }
     let dead = core::mem::take(&mut found.dead);
     for one in &dead {
         if let Err(why) = one.settle(to) {
@@ -170,31 +154,6 @@ fn pass_claims(dead: &[Dead]) -> io::Result<()> {
         let (of, taken) = one.takes;
         if let Some(other) = dead.iter().find(|other| other.id == of) {
             other.note_taken(taken)?;
-        }
-    }
-    Ok(())
-}
-
-/// Notes in the file of a process how many of its records another process has passed on, if the
-/// file is there.
-///
-/// # Errors
-///
-/// If a process uses the file, or it can't be written.
-pub(super) fn note_claim(folder: &Arc<PrivateFolder>, (of, taken): (u64, u64)) -> io::Result<()> {
-    for name in folder.names()?.into_iter().filter(|name| own::id_of(name) == Some(of)) {
-        let own = own::add(of, Use::Reader).map_err(Use::error);
-        let noted = own.and_then(|own| match Dead::open(folder, name.clone(), of, own)? {
-            Ok(dead) => dead.note_taken(taken),
-            Err(_) => Err(io::Error::new(io::ErrorKind::WouldBlock, "it is in use")),
-        });
-        match noted {
-            Err(why) if why.kind() != io::ErrorKind::NotFound => {
-                let name = Path::new(&name).display();
-                let why = format!("{name} has to note what was passed on: {why}");
-                return Err(io::Error::other(why));
-            }
-            _ => {}
         }
     }
     Ok(())
@@ -380,10 +339,13 @@ fn damaged() -> io::Error {
 }
 
 /// Reads a file up to the length that a store may have.
-pub(super) fn read(mut file: &File) -> io::Result<Vec<u8>> {
+fn read(mut file: &File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len().min(MOST_BYTES);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     file.rewind()?;
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests;

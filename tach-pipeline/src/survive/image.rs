@@ -204,34 +204,9 @@ impl<'a> Image<'a> {
         self.of_table(table::SINKS_DROPPED)
     }
 
-    /// Returns the number of the part with the spans that wait. A part that is used anew has
-    /// another one.
-    pub(super) fn waiting_number(&self) -> u64 {
-        self.of_table(table::SPANS_NUMBER)
-    }
-
-    /// Returns the number of the part with the items of the flight recorder, and the first byte
-    /// that counts. What the process wrote before it may be overwritten.
-    pub(super) fn recorded_number(&self) -> (u64, u64) {
-        (self.of_table(table::RECORDED_NUMBER), self.of_table(table::RECORDED_FIRST))
-    }
-
     /// Returns whether the process had a flight recorder.
     pub(super) fn has_recorder(&self) -> bool {
         self.word(head::RECORDED_AGE) != 0
-    }
-
-    /// Returns where the part with the items of the flight recorder starts, and its length.
-    pub(super) fn recorded_place(&self) -> (usize, usize) {
-        let size = |at| self.size(self.table + at);
-        (size(table::RECORDED_START), size(table::RECORDED_CAPACITY))
-    }
-
-    /// Returns where the part of the spans that wait starts, and its length with the room that is
-    /// left.
-    pub(super) fn waiting_place(&self) -> (usize, usize) {
-        let size = |at| self.size(self.table + at);
-        (size(table::SPANS_START), size(table::SPANS_CAPACITY))
     }
 
     /// Returns how many spans found no room.
@@ -278,10 +253,6 @@ impl<'a> Image<'a> {
             }
             Cow::Owned(bytes) => Part::Copy(bytes),
         }
-    }
-
-    pub(super) const fn bytes(&self) -> &'a [u8] {
-        self.bytes
     }
 }
 

@@ -27,27 +27,14 @@ impl Assembly {
     }
 }
 
-#[cfg(feature = "otlp")]
-pub(super) fn otlp(span: &SpanLeft, _: &crate::filter::Levels) -> Option<Vec<u8>> {
-    match *span {}
-}
-
 pub(crate) struct Recording;
 
 impl Recording {
-    pub(super) fn new(_: &Image<'_>, _: u64, _: &mut usize, _: &mut u64) -> Self {
+    pub(super) fn new(_: &Image<'_>, _: &mut usize, _: &mut u64) -> Self {
         Self
     }
 
     pub(super) fn len(&self) -> u64 {
         0
     }
-
-    pub(super) fn shown(&self) -> Vec<(UnixTime, Vec<u8>)> {
-        Vec::new()
-    }
-}
-
-pub(super) fn event(span: &SpanLeft) -> Option<(Vec<u8>, UnixTime)> {
-    match *span {}
 }

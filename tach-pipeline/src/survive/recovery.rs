@@ -245,7 +245,7 @@ impl Reading {
         let sum = |[one, other]: [u64; 2], [more, others]: [u64; 2]| [one + more, other + others];
         let [unwritten, homeless] = items.iter().map(of).fold([0, 0], sum);
         let mut room = Room::default();
-        let recorded = Recording::new(&image, 0, &mut room.left, &mut room.cut).len();
+        let recorded = Recording::new(&image, &mut room.left, &mut room.cut).len();
         let mut records = Vec::new();
         let (mut report, spans) = left(&image, room, recorded, |record, thread, _| {
             let (part, thread) = (image.part(record), Arc::clone(thread));
@@ -315,7 +315,7 @@ impl RecordingFile {
     #[cfg(feature = "tracing")]
     pub(crate) fn read(&self) -> io::Result<Recording> {
         self.dead.with_image(|image| {
-            let Contents { records, spans, recording, .. } = contents(image, 0);
+            let Contents { records, spans, recording } = contents(image);
             recording.with(records, spans)
         })
     }
@@ -367,26 +367,8 @@ fn events(image: &Image<'_>, to: &[Named]) -> Vec<Item> {
     items
 }
 
-/// Returns the events of sinks that are no regular files, after the first `taken` items, each with
-/// the sink's name.
-pub(super) fn events_after(image: &Image<'_>, taken: usize) -> Vec<(String, Vec<u8>)> {
-    let Some(lanes) = image.lanes() else { return Vec::new() };
-    let spools = lanes.iter().filter(|lane| !lane.is_file);
-    let spools = spools.flat_map(|lane| lane.spools.iter().map(|spool| (lane.name, spool)));
-    let mut items = 0;
-    let mut after = Vec::new();
-    for (name, spool) in spools {
-        items += 1 + usize::from(spool.doubtful() > 0);
-        if items > taken {
-            after.extend(spool.events_left().into_iter().map(|event| (name.to_owned(), event)));
-        }
-    }
-    after
-}
-
-/// What a process has left, without events of sinks.
+/// What a process has left for a dump of its flight recorder.
 pub(super) struct Contents {
-    pub(super) report: Report,
     /// Copies of the records, in their order.
     pub(super) records: Vec<Vec<u8>>,
     /// In the order of their starts.
@@ -407,14 +389,13 @@ impl Default for Room {
     }
 }
 
-/// Reads what a process has left, without what its flight recorder had written before the byte
-/// `recorded_from` of all.
-pub(super) fn contents(image: &Image<'_>, recorded_from: u64) -> Contents {
+/// Reads what a process has left.
+pub(super) fn contents(image: &Image<'_>) -> Contents {
     let mut room = Room::default();
-    let recording = Recording::new(image, recorded_from, &mut room.left, &mut room.cut);
+    let recording = Recording::new(image, &mut room.left, &mut room.cut);
     let mut records = Vec::new();
-    let (report, spans) = left(image, room, recording.len(), |_, _, copy| records.push(copy));
-    Contents { report, records, spans, recording }
+    let (_, spans) = left(image, room, recording.len(), |_, _, copy| records.push(copy));
+    Contents { records, spans, recording }
 }
 
 /// Reads the records and the spans. Calls `each` with each event: its bytes in the file, its thread

@@ -5,20 +5,11 @@ use core::time::Duration;
 use std::collections::HashSet;
 
 use tach_core::UnixTime;
-use tach_log::Value;
-#[cfg(feature = "otlp")]
-use tach_otlp::adapter::SpanLimits;
 
 use super::image::Image;
-#[cfg(feature = "otlp")]
-use crate::filter::Levels;
-use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Fields, Foreign, Scratch, Time, Writer};
-#[cfg(feature = "otlp")]
-use crate::sink::write_span;
+use crate::frame::{self, Foreign, Time};
 pub(crate) use crate::spans::recovered::OwnSpan as SpanLeft;
 use crate::spans::recovered::Recovered;
-use crate::spans::span::Item;
 
 /// Returns how many items the spans and the recording of a file are at most, besides the spans in
 /// the queues.
@@ -39,15 +30,15 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Reads the items, without those that were written before the byte `from` of all. Takes the
-    /// bytes of copies from `room`, and adds the number of damaged parts to `cut`.
-    pub(super) fn new(image: &Image<'_>, from: u64, room: &mut usize, cut: &mut u64) -> Self {
+    /// Reads the items. Takes the bytes of copies from `room`, and adds the number of damaged parts
+    /// to `cut`.
+    pub(super) fn new(image: &Image<'_>, room: &mut usize, cut: &mut u64) -> Self {
         let mut recording =
             Self { last: image.last_line(), age: image.recorded_age(), ..Self::default() };
         if image.exits() {
             return recording;
         }
-        let recorded = image.recorded(from);
+        let recorded = image.recorded();
         *cut += u64::from(recorded.is_damaged);
         let mut spans = Recovered::new();
         for (standing, bytes) in recorded.items() {
@@ -85,18 +76,6 @@ impl Recording {
         self.events.sort_by_key(|(time, _)| *time);
         self.spans.sort_by_key(|span| span.span(&[]).end);
         self
-    }
-
-    /// Returns a record for each event and each span that is not too old, and its time, in the
-    /// order of the times.
-    pub(super) fn shown(&self) -> Vec<(UnixTime, Vec<u8>)> {
-        let since = self.last.checked_sub(self.age).unwrap_or(UnixTime::EPOCH);
-        let events = self.events.iter().filter(|(time, _)| *time >= since).cloned();
-        let spans = self.spans.iter().filter(|span| span.span(&[]).end >= since);
-        let spans = spans.filter_map(|span| event(span).map(|(record, time)| (time, record)));
-        let mut all: Vec<_> = events.chain(spans).collect();
-        all.sort_by_key(|(time, _)| *time);
-        all
     }
 }
 
@@ -165,54 +144,4 @@ impl Assembly {
     pub(super) fn finish(self, exits: bool) -> Vec<SpanLeft> {
         self.spans.finish((!exits).then_some(self.last))
     }
-}
-
-/// Returns a span as a `ScopeSpans` of OTLP, as a field of `ResourceSpans`.
-#[cfg(feature = "otlp")]
-pub(super) fn otlp(span: &SpanLeft, levels: &Levels) -> Option<Vec<u8>> {
-    let span = span.span(&[]);
-    let mut encoded = Vec::new();
-    write_span(&mut encoded, &span, &span.first()?, &SpanLimits::default(), levels);
-    Some(encoded)
-}
-
-/// Returns a record that shows a span, and its time.
-pub(super) fn event(span: &SpanLeft) -> Option<(Vec<u8>, UnixTime)> {
-    let span = span.span(&[]);
-    let start = span.begin()?;
-    let mut scratch = Scratch::new();
-    let target = MaybeStatic::Borrowed(start.target);
-    let mut record = Writer::begin(&mut scratch, Time::Unix(span.start), start.level, target);
-    record.printed_message(format_args!("span {}", start.name));
-    let last = span.last_values();
-    let mut events = 0;
-    for (at, item) in span.items().enumerate() {
-        match item {
-            Item::Event(..) => events += 1,
-            Item::Part(part) => {
-                let fields = part.span_fields().into_iter().flat_map(Fields::parts);
-                for (key, value) in fields {
-                    if let Some(value) = value.filter(|_| !last.is_recorded_again(at, key)) {
-                        record.copied_field(key, value);
-                    }
-                }
-            }
-        }
-    }
-    let context = span.context;
-    let mut printed = |key, value: &dyn core::fmt::Display| {
-        record.printed_field(MaybeStatic::Static(key), format_args!("{value}"));
-    };
-    printed("trace_id", &format_args!("{:032x}", context.trace));
-    printed("span_id", &format_args!("{:016x}", context.span));
-    if span.parent() != 0 {
-        printed("parent_id", &format_args!("{:016x}", span.parent()));
-    }
-    printed("end", &format_args!("{:.6}", span.end));
-    record.field(MaybeStatic::Static("events"), Value::U64(events));
-    if span.is_unfinished {
-        record.field(MaybeStatic::Static("unfinished"), Value::Bool(true));
-    }
-    record.end();
-    Some((scratch.written().to_owned(), span.start))
 }

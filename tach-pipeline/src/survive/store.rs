@@ -33,7 +33,7 @@ pub(crate) use self::rings::{RingMemory, RingPart};
 pub(crate) use self::waiting::WaitingSpans;
 use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, check, head, lane, line};
 use super::mapping::Mapping;
-use super::own::{self, Own, Use};
+use super::own::{self, Own};
 use super::texts;
 use crate::host::program;
 use crate::sync::Lock;
@@ -241,7 +241,7 @@ impl Store {
 fn create(folder: &PrivateFolder) -> io::Result<Created> {
     for _ in 0..TRIES {
         let id = RandomState::new().build_hasher().finish();
-        let Ok(own) = own::add(id, Use::Pipeline) else { continue };
+        let Some(own) = own::add(id) else { continue };
         let name = own::name(std::process::id(), id);
         // Another process may take the lock of an empty file, and remove the file.
         if let Some(file) = folder.create(&name)? {

@@ -14,12 +14,6 @@ assert_implements!(
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-assert_implements!(
-    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    tach_pipeline::Survivor, tach_pipeline::Survivors,
-);
-
 #[cfg(feature = "syslog")]
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]

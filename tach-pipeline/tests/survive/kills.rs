@@ -3,13 +3,10 @@
 #[cfg(all(feature = "syslog", feature = "otlp"))]
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Child;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::{env, thread};
-
-use tach_pipeline::{Survivor, Survivors};
 
 use crate::scene::{Random, Scene, Sinks, Summary};
 #[cfg(feature = "otlp")]
@@ -46,7 +43,6 @@ const TESTS: &[Test] = &[
     #[cfg(feature = "otlp")]
     ("exits_with_open_spans", 12, Sinks::One, spans::exits),
     ("threads_that_end_soon", 10, Sinks::One, churns),
-    ("a_process_whose_file_is_read", 10, Sinks::One, is_read),
     ("abort", 5, Sinks::One, |scene, seed| ends(scene, seed, "abort")),
     ("a_segmentation_fault", 5, Sinks::One, |scene, seed| ends(scene, seed, "segfault")),
     ("_exit", 5, Sinks::One, |scene, seed| ends(scene, seed, "_exit")),
@@ -123,7 +119,7 @@ pub(crate) fn recovered(scene: &Scene, seed: u64) -> Summary {
 }
 
 /// A collector refuses all requests for seconds. Two processes, one after the other, log a record a
-/// second and are killed. What waits for the collector is counted after each death.
+/// second and are killed.
 #[cfg(all(feature = "syslog", feature = "otlp"))]
 fn away(scene: &Scene, seed: u64) -> Summary {
     const EACH: u64 = 3;
@@ -150,14 +146,6 @@ fn away(scene: &Scene, seed: u64) -> Summary {
             thread::sleep(Duration::from_millis(5));
         }
         kill_after(child, Random(seed ^ 0xaa).below(2_000));
-        let survivors = Survivors::read(scene.files()).unwrap().map(Result::unwrap);
-        let waiting = survivors.map(|survivor| {
-            let records = survivor.formatted().filter(|(sink, event)| {
-                sink.contains("http") && event.windows(9).any(|part| part == b"survives ")
-            });
-            survivor.records() + records.count() as u64
-        });
-        assert_eq!(waiting.sum::<u64>(), EACH * (life as u64 + 1), "seed {seed}");
     }
     assert_eq!(scene.lines_of("collector.log"), [""; 0], "a control: nothing was accepted");
     collector.is_away.store(false, Ordering::SeqCst);
@@ -207,60 +195,6 @@ fn recovery_killed(scene: &Scene, seed: u64) -> Summary {
         kill_after(scene.child("recover", seed), random.below(most));
     }
     recovered(scene, seed)
-}
-
-/// Reads the file of a process while it logs, and after its death. That changes nothing.
-fn is_read(scene: &Scene, seed: u64) -> Summary {
-    let child = started(scene.child("flood", seed));
-    for _ in 0..10 {
-        for survivor in Survivors::peek(scene.files()).unwrap() {
-            let survivor = survivor.unwrap();
-            assert!(survivor.is_alive() && survivor.process() == u64::from(child.id()));
-            assert_eq!(survivor.cut(), 0, "seed {seed}");
-            // A thread's records may lie in several rings, which are read one after the other.
-            messages(seed, &survivor, |number, expected| number >= expected);
-        }
-    }
-    let refused = Survivors::read(scene.files()).unwrap().next().unwrap().unwrap_err();
-    assert!(refused.to_string().contains("a living process uses the file"), "{refused}");
-    kill_after(child, Random(seed ^ 0x5eed).below(30_000));
-    let read = |_| {
-        let survivors = Survivors::read(scene.files()).unwrap();
-        let survivors: Vec<_> = survivors.map(Result::unwrap).collect();
-        survivors
-            .iter()
-            .map(|it| messages(seed, it, |number, expected| number == expected))
-            .collect()
-    };
-    let [before, again]: [Vec<_>; 2] = [0, 1].map(read);
-    assert_eq!(before, again);
-    let summary = recovered(scene, seed);
-    let left: usize = before.iter().map(Vec::len).sum();
-    assert_eq!(left as u64, summary.recovered, "seed {seed}");
-    summary
-}
-
-/// Returns the messages, after a check of each one's number against the number that would follow
-/// its thread's last one.
-fn messages(seed: u64, survivor: &Survivor, is_next: impl Fn(u64, u64) -> bool) -> Vec<String> {
-    let mut next = BTreeMap::<String, u64>::new();
-    let mut messages = Vec::new();
-    let each = survivor.each(|event| {
-        let message = event.message().to_string();
-        if let Some(record) = message.strip_prefix("survives ") {
-            let parts: Vec<_> = record.split(' ').collect();
-            let [thread, number, padding, "end"] = parts[..] else { panic!("{message:?}") };
-            assert!(padding.bytes().all(|byte| byte == b'x'), "seed {seed}: {message:?}");
-            let number: u64 = number.parse().unwrap();
-            let expected = next.insert(thread.to_owned(), number + 1).unwrap_or(number);
-            let is_right = is_next(number, expected) || survivor.queues_outside() > 0;
-            assert!(is_right, "{seed}: {message:?} and not {expected}");
-            messages.push(message);
-        }
-        Ok(())
-    });
-    each.unwrap();
-    messages
 }
 
 fn ends(scene: &Scene, seed: u64, role: &str) -> Summary {

@@ -152,12 +152,7 @@ impl Builder {
     /// full of them, a process passes their records on and creates no file: its own records don't
     /// outlive it, and if it is killed too, up to 64 KiB come twice. That may happen to a program
     /// that ends soon after each start. A file of another version of this crate, or a damaged file,
-    /// stays. So does a file that [`Survivors`](crate::Survivors) of the same process reads at that
-    /// moment, and all others wait with it for the next start. All of this is
-    /// [reported](Self::on_incident).
-    ///
-    /// [`Survivors`](crate::Survivors) reads the records of a folder and changes nothing: `tach recover`
-    /// of the package tach-cli prints them.
+    /// stays. All of this is [reported](Self::on_incident).
     ///
     /// # Errors
     ///

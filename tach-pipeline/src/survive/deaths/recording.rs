@@ -22,7 +22,7 @@ fn item(number: u64) -> Vec<u8> {
 
 fn numbers(bytes: &[u8]) -> Vec<u64> {
     let image = Image::read(bytes).ok().unwrap();
-    let recorded = image.recorded(0);
+    let recorded = image.recorded();
     assert!(!recorded.is_damaged);
     let number = |(_, bytes): (_, &[u8])| {
         let number = u64::from_ne_bytes(*bytes.first_chunk().unwrap());

@@ -39,18 +39,6 @@ impl<'a> Spool<'a> {
         (self.bytes.get(start..).unwrap_or_default(), ends)
     }
 
-    /// Returns copies of the events that are [left](Self::left).
-    pub(in crate::survive) fn events_left(&self) -> Vec<Vec<u8>> {
-        let (bytes, ends) = self.left();
-        let mut start = 0;
-        let event = |end| {
-            let event = bytes.get(start..end).unwrap_or_default();
-            start = end;
-            event.to_owned()
-        };
-        ends.into_iter().map(event).collect()
-    }
-
     /// Returns how many of the events that are [left](Self::left) may have been written
     /// nevertheless.
     pub(in crate::survive) fn doubtful(&self) -> usize {
@@ -80,25 +68,6 @@ impl<'a> Image<'a> {
     /// Returns which of the two writes of a sink does not count.
     pub(in crate::survive) fn next_write(&self, lane: usize) -> usize {
         usize::from(self.word(lane::of(lane) + lane::WRITE) != 1)
-    }
-
-    /// Returns the number and the place of each spool. One that is used anew has another number,
-    /// and one that has grown another place.
-    pub(in crate::survive) fn spool_numbers(&self) -> Vec<[u64; 2]> {
-        let words = |at| [spool::NUMBER, spool::START].map(|it| self.of_table(at + it));
-        self.spools().map(words).collect()
-    }
-
-    /// Returns where each spool starts, and its length with the room that is left.
-    pub(in crate::survive) fn spool_places(&self) -> impl Iterator<Item = (usize, usize)> {
-        let size = |at| self.size(self.table + at);
-        self.spools().map(move |at| (size(at + spool::START), size(at + spool::CAPACITY)))
-    }
-
-    /// Returns the places of all spools in the table.
-    fn spools(&self) -> impl Iterator<Item = usize> + use<> {
-        let lanes = self.size(self.table + table::LANES).min(LANES);
-        (0..lanes).flat_map(|lane| (0..SPOOLS).map(move |it| table::spool(lane, it)))
     }
 
     /// Returns the sinks, with what they may lack. Returns `None` if a spool is damaged.

@@ -98,7 +98,7 @@ impl<'a> Image<'a> {
     }
 
     /// Returns how many words of a ring were passed on.
-    pub(in crate::survive) fn position(&self, at: usize) -> u64 {
+    fn position(&self, at: usize) -> u64 {
         let rings = self.size(self.table + table::RINGS);
         if at < rings { self.of_table(table::POSITIONS + at * WORD) } else { 0 }
     }

@@ -25,14 +25,13 @@ impl Recorded {
 }
 
 impl Image<'_> {
-    /// Returns the items of the flight recorder, up to damage. Leaves out those that were written
-    /// before the byte `from` of all.
-    pub(in crate::survive) fn recorded(&self, from: u64) -> Recorded {
+    /// Returns the items of the flight recorder, up to damage.
+    pub(in crate::survive) fn recorded(&self) -> Recorded {
         let mut recorded = Recorded::default();
         if self.of_table(table::RECORDED_NUMBER) == 0 {
             return recorded;
         }
-        let Some(bytes) = self.recorded_bytes(from) else {
+        let Some(bytes) = self.recorded_bytes() else {
             return Recorded { is_damaged: true, ..recorded };
         };
         let mut at = 0;
@@ -62,14 +61,13 @@ impl Image<'_> {
     }
 
     /// Returns the bytes that count, in one piece.
-    fn recorded_bytes(&self, from: u64) -> Option<Vec<u8>> {
+    fn recorded_bytes(&self) -> Option<Vec<u8>> {
         let [start, capacity] =
             [table::RECORDED_START, table::RECORDED_CAPACITY].map(|at| self.size(self.table + at));
         let [first, end] = [table::RECORDED_FIRST, table::RECORDED_END].map(|at| self.of_table(at));
-        let first = if first <= end { first.max(from).min(end) } else { return None };
+        let length = usize::try_from(end.checked_sub(first)?).ok()?;
         let part = self.bytes.get(start..start.checked_add(capacity)?)?;
         let is_right = start % PAGE == 0 && capacity % PAGE == 0 && first % WORD as u64 == 0;
-        let length = usize::try_from(end.checked_sub(first)?).ok()?;
         let from = usize::try_from(first.checked_rem(capacity as u64)?).ok()?;
         if !is_right || length > capacity {
             return None;

@@ -123,7 +123,7 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
 fn read(bytes: &[u8]) -> Vec<String> {
     let Ok(image) = Image::read(bytes) else { return Vec::new() };
     let _read = (image.lanes(), image.program(), image.takes(), image.dropped());
-    let _spans = crate::survive::recovery::contents(&image, 0);
+    let _spans = crate::survive::recovery::contents(&image);
     for number in 0..8192 {
         let _none = (image.text(number), image.place(number));
     }
@@ -387,6 +387,48 @@ proptest! {
             read(&bytes);
         }
     }
+}
+
+/// The inputs that the fuzzer found interesting: `fuzz/fuzz_targets/survivor.rs` says what their
+/// bytes mean.
+#[test]
+fn inputs_of_the_fuzzer_make_nothing_panic() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/survivor");
+    let (original, _) = image();
+    let is_used = |at: &usize| original[*at..*at + WORD] != [0; WORD];
+    let words: Vec<_> = (0..original.len()).step_by(WORD).filter(is_used).collect();
+    let (mut inputs, mut records) = (0, 0);
+    for input in fs::read_dir(folder).unwrap() {
+        let input = fs::read(input.unwrap().path()).unwrap();
+        let mut bytes = original.clone();
+        for change in input.chunks_exact(8) {
+            damage(&mut bytes, &words, change.try_into().unwrap());
+        }
+        repair(&mut bytes);
+        inputs += 1;
+        records += read(&bytes).len();
+    }
+    assert!(inputs > 100 && records > 1_000, "{inputs} inputs, {records} records");
+}
+
+/// Makes one change of the fuzzer's.
+fn damage(bytes: &mut Vec<u8>, words: &[usize], [a, b, c, kind, value @ ..]: [u8; 8]) {
+    let at = u32::from_le_bytes([a, b, c, 0]) as usize;
+    let at = if kind % 4 == 0 { at % (bytes.len() / 8 + 1) * 8 } else { words[at % words.len()] };
+    let Some(word) = bytes.get_mut(at..at + 8) else { return };
+    let value = u64::from(u32::from_le_bytes(value));
+    let old = u64::from_ne_bytes(word.try_into().unwrap());
+    let new = match kind >> 2 & 7 {
+        0 => value,
+        1 => value << 32 | old & u64::from(u32::MAX),
+        2 => old >> 32 << 32 | value,
+        3 => u64::MAX - value,
+        4 => old.wrapping_add(value),
+        5 => old.wrapping_sub(value),
+        6 => old ^ 1 << (value % 64),
+        _ => return bytes.truncate(at + 8),
+    };
+    word.copy_from_slice(&new.to_ne_bytes());
 }
 
 /// Makes the checksums of the tables right.

@@ -1,0 +1,30 @@
+//! Passes on what killed processes left in a folder of `Builder::survive`, where their program is
+//! not started again.
+//!
+//! ```text
+//! cargo run --example recover -- /run/app/survivors /var/log/app/app.log
+//! ```
+//!
+//! The records go to the log, which gets each of them once and whose last line is completed, and to
+//! stdout. They leave the folder. The file of a living process is left alone. Name the log that the
+//! processes wrote: its name is that of their sink. Open spans and a flight recorder's items need
+//! the sinks and the recorder of the program too. Only on Linux with 64 bits.
+
+use core::error::Error;
+use core::time::Duration;
+use std::env;
+
+use tach_log::Line;
+use tach_pipeline::{Pipeline, Sink};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut names = env::args_os().skip(1);
+    let (folder, log) = names.next().zip(names.next()).ok_or("name a folder and a log")?;
+    let builder = Pipeline::builder().filter("trace");
+    let builder = builder.sink(Sink::file(log)).sink(Sink::stdout().format(Line::new()));
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    let builder = builder.survive(folder);
+    let pipeline = builder.build()?;
+    pipeline.flush(Duration::from_secs(60))?;
+    Ok(())
+}
