@@ -25,6 +25,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     let builder = builder.survive(folder);
     let pipeline = builder.build()?;
-    pipeline.flush(Duration::from_secs(60))?;
+    pipeline.flush(Duration::from_mins(1))?;
     Ok(())
 }

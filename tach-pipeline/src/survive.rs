@@ -21,10 +21,6 @@ mod own;
 mod per_process;
 mod recovery;
 mod settle;
-#[cfg(not(feature = "tracing"))]
-#[path = "survive/no_spans.rs"]
-mod spans;
-#[cfg(feature = "tracing")]
 mod spans;
 mod store;
 mod texts;
@@ -41,13 +37,10 @@ pub(crate) use self::recovery::{
     Doubtful, Events as Unwritten, Homeless, Next, RecordingFile, Recovery, Report,
 };
 pub(crate) use self::settle::{Receiver, Written, part_of};
-#[cfg(feature = "tracing")]
 pub(crate) use self::spans::Recording as RecordingLeft;
 pub(crate) use self::spans::SpanLeft;
 pub(crate) use self::store::{Events, Named, Progress, RingMemory, RingPart, Store, Target};
-#[cfg(feature = "tracing")]
 pub(crate) use self::store::{Recorded, Recording, WaitingSpans};
-#[cfg(feature = "tracing")]
 pub(crate) use self::texts::keep_callsite;
 pub(crate) use self::texts::{keep_place, keep_text};
 

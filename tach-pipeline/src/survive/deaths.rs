@@ -6,7 +6,6 @@
 
 #[cfg(feature = "otlp")]
 mod dumps;
-#[cfg(feature = "tracing")]
 mod recording;
 #[cfg(feature = "otlp")]
 mod spans;

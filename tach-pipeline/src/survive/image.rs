@@ -4,9 +4,7 @@
 mod lanes;
 mod left;
 mod meaning;
-#[cfg(feature = "tracing")]
 mod recording;
-#[cfg(feature = "tracing")]
 mod waiting;
 
 use core::cell::Cell;

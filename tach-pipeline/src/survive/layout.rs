@@ -191,7 +191,6 @@ pub(super) mod table {
 /// An entry of the spans that wait: its length in the lower half of a word and its kind in the
 /// upper one, and the span's id. They are followed by the words of a state and by records, in
 /// entries of spans, or by a record whose span is not known yet.
-#[cfg(feature = "tracing")]
 pub(super) mod waiting {
     pub(crate) const HEAD: usize = 16;
     /// The state of a span, and the records that follow those of its entries before.
@@ -204,7 +203,6 @@ pub(super) mod waiting {
 /// An entry of the flight recorder: its length in the lower half of a word and its kind in the
 /// upper one. It is followed by the record of an event, or by the words of a span's state and its
 /// records. It may begin at the end of the part and go on at the beginning.
-#[cfg(feature = "tracing")]
 pub(super) mod recording {
     pub(crate) const EVENT: u64 = 1;
     pub(crate) const SPAN: u64 = 2;

@@ -75,7 +75,6 @@ struct RecordLeft {
 /// kept.
 pub(crate) struct RecordingFile {
     dead: Dead,
-    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "a recorder reads it"))]
     pub(crate) process: u64,
     /// How many items were passed on.
     taken: u64,
@@ -312,7 +311,6 @@ impl RecordingFile {
     /// # Errors
     ///
     /// If the file can't be read.
-    #[cfg(feature = "tracing")]
     pub(crate) fn read(&self) -> io::Result<Recording> {
         self.dead.with_image(|image| {
             let Contents { records, spans, recording } = contents(image);

@@ -2,10 +2,8 @@
 
 mod commits;
 mod kept;
-#[cfg(feature = "tracing")]
 mod recording;
 mod rings;
-#[cfg(feature = "tracing")]
 mod waiting;
 
 use core::hash::{BuildHasher as _, Hasher as _};
@@ -22,14 +20,11 @@ use tach_files::PrivateFolder;
 use tach_log::adapter::beginning;
 
 use self::commits::Commits;
-#[cfg(feature = "tracing")]
 pub(crate) use self::commits::Recorded;
 pub(crate) use self::commits::{Events, Progress, Target};
-#[cfg(feature = "tracing")]
 pub(crate) use self::recording::Recording;
 use self::rings::Room;
 pub(crate) use self::rings::{RingMemory, RingPart};
-#[cfg(feature = "tracing")]
 pub(crate) use self::waiting::WaitingSpans;
 use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, check, head, lane, line};
 use super::mapping::Mapping;
@@ -96,7 +91,6 @@ impl Store {
     }
 
     /// Returns how many records the file counts as dropped.
-    #[cfg(feature = "tracing")]
     pub(crate) fn count_dropped(&self) -> u64 {
         self.fixed.get(head::DROPPED)
     }

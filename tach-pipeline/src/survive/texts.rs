@@ -38,7 +38,6 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
     };
     texts::each(|number, text| keep(&|| store.keep_text(number, text)));
     places::each(|number, place| keep(&|| store.keep_place(number, place)));
-    #[cfg(feature = "tracing")]
     crate::frame::each_callsite(|number, callsite| {
         keep(&|| store.keep_callsite(number, callsite));
     });
@@ -56,7 +55,6 @@ pub(crate) fn keep_place(number: u32, place: StaticPlace, is_known: &Switch) -> 
 }
 
 /// Writes a callsite to all files, before a record has its number.
-#[cfg(feature = "tracing")]
 pub(crate) fn keep_callsite(
     number: u32,
     callsite: &'static tracing_core::Metadata<'static>,

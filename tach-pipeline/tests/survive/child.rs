@@ -10,10 +10,8 @@ use std::thread;
 use log::{Level, Log as _, Record};
 use tach_log::{Json, Logfmt};
 use tach_pipeline::{Builder, Pipeline, Rotation, Sink, WhenFull};
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 use tach_pipeline::{Otlp, Signal, Syslog};
 
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 use crate::scene::COLLECTOR;
 use crate::scene::{Count, FIRST, Random, SEED, Scene, Sinks};
 
@@ -87,11 +85,8 @@ pub(crate) fn run(role: &str) {
                 count.set(at as u64 + 1);
             }
         }
-        #[cfg(feature = "otlp")]
         "spans" | "recorder" => crate::spans::flood(&scene, seed, role, || say("started")),
-        #[cfg(feature = "otlp")]
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
-        #[cfg(feature = "otlp")]
         "exit" | "return" | "drop the guard" | "abort with spans" => {
             crate::spans::end(&scene, seed, role);
         }
@@ -117,12 +112,10 @@ fn builder(scene: &Scene, seed: u64) -> Builder {
                     .rotate(Rotation::new().max_bytes(256 * 1024).keep(10_000)),
             )
             .sink(Sink::file(scene.log("fields.logfmt")).format(Logfmt::new())),
-        #[cfg(all(feature = "syslog", feature = "otlp"))]
         Sinks::Others => builder
             .sink(Sink::file(scene.folder.join("pipe")))
             .sink(Sink::syslog(Syslog::unix(scene.folder.join("socket"))))
             .sink(collector()),
-        #[cfg(all(feature = "syslog", feature = "otlp"))]
         Sinks::Collector => builder.sink(collector()),
     };
     let pipe = scene.folder.join("stall");
@@ -135,7 +128,6 @@ fn builder(scene: &Scene, seed: u64) -> Builder {
     if seed % 5 == 4 { builder.queue_bytes(16 * 1024) } else { builder }
 }
 
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 fn collector() -> Sink<tach_pipeline::kind::OneFormat> {
     let collector = Otlp::new().endpoint(&env::var(COLLECTOR).unwrap());
     Sink::otlp(collector.signals([Signal::Logs]))
@@ -236,7 +228,6 @@ fn log(
 /// Returns what a thread logs by: `log`, and with their features slog and tracing.
 fn logger(pipeline: &Pipeline, thread: usize) -> Box<dyn Fn(fmt::Arguments<'_>) + '_> {
     match thread % 3 {
-        #[cfg(feature = "tracing")]
         1 => {
             let spans = tracing::Dispatch::new(pipeline.subscriber());
             Box::new(move |args| {
@@ -246,7 +237,6 @@ fn logger(pipeline: &Pipeline, thread: usize) -> Box<dyn Fn(fmt::Arguments<'_>) 
                 });
             })
         }
-        #[cfg(feature = "slog")]
         2 => {
             let logger = slog::Logger::root(pipeline.clone(), slog::o!("of" => "the logger"));
             Box::new(move |args| slog::info!(logger, "{args}"; "key" => 1))

@@ -1,6 +1,5 @@
 //! Kills children and counts what is in the log.
 
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +8,6 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::{env, thread};
 
 use crate::scene::{Random, Scene, Sinks, Summary};
-#[cfg(feature = "otlp")]
 use crate::spans;
 use crate::unix;
 
@@ -30,17 +28,11 @@ const TESTS: &[Test] = &[
     ("a_recovery_that_is_killed_too", 20, Sinks::One, recovery_killed),
     ("several_files", 20, Sinks::Files, killed),
     ("several_files_and_a_recovery_that_is_killed_too", 20, Sinks::Files, recovery_killed),
-    #[cfg(all(feature = "syslog", feature = "otlp"))]
     ("other_sinks", 20, Sinks::Others, killed),
-    #[cfg(all(feature = "syslog", feature = "otlp"))]
     ("other_sinks_and_a_recovery_that_is_killed_too", 20, Sinks::Others, recovery_killed),
-    #[cfg(all(feature = "syslog", feature = "otlp"))]
     ("a_collector_that_stays_away", 2, Sinks::Collector, away),
-    #[cfg(feature = "otlp")]
     ("open_spans", 30, Sinks::One, spans::killed),
-    #[cfg(feature = "otlp")]
     ("a_flight_recorder", 20, Sinks::One, spans::recorder_killed),
-    #[cfg(feature = "otlp")]
     ("exits_with_open_spans", 12, Sinks::One, spans::exits),
     ("threads_that_end_soon", 10, Sinks::One, churns),
     ("abort", 5, Sinks::One, |scene, seed| ends(scene, seed, "abort")),
@@ -120,7 +112,6 @@ pub(crate) fn recovered(scene: &Scene, seed: u64) -> Summary {
 
 /// A collector refuses all requests for seconds. Two processes, one after the other, log a record a
 /// second and are killed.
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 fn away(scene: &Scene, seed: u64) -> Summary {
     const EACH: u64 = 3;
     let collector = scene.receivers.as_ref().unwrap();

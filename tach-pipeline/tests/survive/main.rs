@@ -1,19 +1,17 @@
 //! Processes that are killed while they log, and the pipelines that pass on their records.
 //!
-//! `TACH_KILLS=10000 cargo test --release -p tach-pipeline --features survive,tracing --test
-//! survive` kills more often than CI does.
+//! `TACH_KILLS=10000 cargo test --release -p tach-pipeline --all-features --test survive` kills more
+//! often than CI does.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod child;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod kills;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 mod receivers;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod scene;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-#[cfg(feature = "otlp")]
 mod spans;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod unix;

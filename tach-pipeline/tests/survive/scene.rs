@@ -7,13 +7,11 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-#[cfg(all(feature = "syslog", feature = "otlp"))]
 use crate::receivers::Receivers;
 
 pub(crate) const FOLDER: &str = "TACH_SURVIVE_FOLDER";
 pub(crate) const SEED: &str = "TACH_SURVIVE_SEED";
 pub(crate) const SINKS: &str = "TACH_SURVIVE_SINKS";
-#[cfg(feature = "otlp")]
 pub(crate) const COLLECTOR: &str = "TACH_SURVIVE_COLLECTOR";
 pub(crate) const FIRST: &str = "TACH_SURVIVE_FIRST";
 /// How many threads of a child have a count.
@@ -22,7 +20,6 @@ pub(crate) const THREADS: usize = 64;
 pub(crate) struct Scene {
     pub(crate) folder: PathBuf,
     pub(crate) sinks: Sinks,
-    #[cfg(all(feature = "syslog", feature = "otlp"))]
     pub(crate) receivers: Option<Receivers>,
 }
 
@@ -33,10 +30,8 @@ pub(crate) enum Sinks {
     /// Three files in different formats, of which one is rotated.
     Files,
     /// A file, a pipe, a syslog daemon's socket and a collector.
-    #[cfg(all(feature = "syslog", feature = "otlp"))]
     Others,
     /// A file and a collector.
-    #[cfg(all(feature = "syslog", feature = "otlp"))]
     Collector,
 }
 
@@ -44,9 +39,7 @@ impl Sinks {
     const ALL: &'static [(&'static str, Self)] = &[
         ("one", Self::One),
         ("files", Self::Files),
-        #[cfg(all(feature = "syslog", feature = "otlp"))]
         ("others", Self::Others),
-        #[cfg(all(feature = "syslog", feature = "otlp"))]
         ("collector", Self::Collector),
     ];
 
@@ -59,9 +52,7 @@ impl Sinks {
         match self {
             Self::One => &["app.log"],
             Self::Files => &["app.log", "keyed.json", "fields.logfmt"],
-            #[cfg(all(feature = "syslog", feature = "otlp"))]
             Self::Others => &["app.log", "pipe.log", "socket.log", "collector.log"],
-            #[cfg(all(feature = "syslog", feature = "otlp"))]
             Self::Collector => &["app.log", "collector.log"],
         }
     }
@@ -74,7 +65,6 @@ impl Scene {
         let _left_behind = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let scene = Self {
-            #[cfg(all(feature = "syslog", feature = "otlp"))]
             receivers: matches!(sinks, Sinks::Others | Sinks::Collector).then(|| {
                 let refuses_first = sinks == Sinks::Others && name.ends_with(['1', '4', '7']);
                 Receivers::start(&folder, refuses_first)
@@ -90,12 +80,7 @@ impl Scene {
     pub(crate) fn of_child() -> Self {
         let name = env::var(SINKS).unwrap();
         let sinks = Sinks::ALL.iter().find(|(it, _)| *it == name).unwrap().1;
-        Self {
-            folder: env::var_os(FOLDER).unwrap().into(),
-            sinks,
-            #[cfg(all(feature = "syslog", feature = "otlp"))]
-            receivers: None,
-        }
+        Self { folder: env::var_os(FOLDER).unwrap().into(), sinks, receivers: None }
     }
 
     pub(crate) fn log(&self, name: &str) -> PathBuf {
@@ -131,7 +116,6 @@ impl Scene {
 
     pub(crate) fn command(&self, role: &str, seed: u64, first: usize) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
-        #[cfg(all(feature = "syslog", feature = "otlp"))]
         if let Some(receivers) = &self.receivers {
             command.env(COLLECTOR, &receivers.collector);
         }
@@ -176,7 +160,6 @@ impl Scene {
 
     /// Asserts that each record that was logged is there once, whole, and in its thread's order.
     pub(crate) fn check(&self, seed: u64) -> Summary {
-        #[cfg(all(feature = "syslog", feature = "otlp"))]
         if let Some(receivers) = &self.receivers {
             receivers.drain();
         }

@@ -114,7 +114,6 @@ fn records_that_another_file_claims_are_left_out() {
     assert_eq!(folder.recover().messages, [&expected()[100..], &expected()].concat());
 }
 
-#[cfg(feature = "tracing")]
 #[test]
 fn spans_that_were_passed_on_are_left_out() {
     use crate::survive::image::tests::SPANS;

@@ -26,7 +26,6 @@ impl<'a> Image<'a> {
     }
 
     /// Returns when the process last noted the time.
-    #[cfg(feature = "tracing")]
     pub(in crate::survive) fn last_line(&self) -> UnixTime {
         let last = self.word(head::LINES).checked_sub(1).and_then(|number| self.line(number));
         last.map_or(UnixTime::EPOCH, |[_, at, ..]| UnixTime::from_nanos(at))

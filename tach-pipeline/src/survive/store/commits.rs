@@ -373,7 +373,6 @@ impl Store {
     }
 
     /// Makes the items of the flight recorder count no more that were written before `first`.
-    #[cfg(feature = "tracing")]
     pub(super) fn forget_recorded(&self, first: u64) {
         let mut commits = self.commits.lock();
         let recorded = &mut commits.progress.recorded;

@@ -1,6 +1,5 @@
 //! Static texts, places and callsites in the file.
 
-#[cfg(feature = "tracing")]
 use super::super::layout::{CALLSITES, callsite};
 use super::super::layout::{HEAP, HEAP_AT, entry, place, text};
 use super::Store;
@@ -41,7 +40,6 @@ impl Store {
     }
 
     /// Like [`keep_text`](Self::keep_text), for a callsite.
-    #[cfg(feature = "tracing")]
     pub(in crate::survive) fn keep_callsite(
         &self,
         number: u32,
