@@ -25,7 +25,6 @@ use crate::readme;
 use crate::release::{api, dependencies, features, lower_bounds, packages};
 use crate::run::{self, Priority, SHORT_TESTS, cargo, program, run, run_test, run_tests};
 use crate::sanitize;
-use crate::schemas;
 use crate::tower;
 use crate::workflow;
 
@@ -107,9 +106,6 @@ pub(crate) const STEPS: &[Step] = &[
     ),
     Step("journal", "set up systemd's journal and run the test with it", Tier::Full, |_| {
         journal::check()
-    }),
-    Step("schemas", "have the services' schemas check lines in their layouts", Tier::Full, |_| {
-        schemas::check()
     }),
     Step(
         "otel",

@@ -18,7 +18,6 @@ mod readme;
 mod release;
 mod run;
 mod sanitize;
-mod schemas;
 mod tools;
 mod tower;
 mod workflow;

@@ -1,13 +1,32 @@
-//! The layouts of services, with fields whose names and types clash with the services' schemas.
+//! Lines in the layouts of services that programs with the services' own schemas have read.
+//!
+//! Each file in `schemas` contains the lines of a layout, for fields whose names and types clash
+//! with the service's schema. The last lines that changed were read by:
+//!
+//! - ECS: `OpenSearch` 2.19.6, with the mapping of `@elastic/ecs` 9.4.0 and with a mapping that
+//!   refuses every field that is neither of ECS nor a label.
+//! - Google Cloud: `LogEntry` of `cloud.google.com/go/logging` 1.13.0 and `ReportedErrorEvent` of
+//!   `cloud.google.com/go/errorreporting` 0.3.2, after the special fields were taken out as the
+//!   agents do.
+//! - Datadog: `HTTPLogItem` and `LogAttributes` of `datadog-api-client` 2.62.0, after the documented
+//!   preprocessing of JSON.
+//!
+//! A test that fails writes its lines to a file. Before the file replaces the one here, let the
+//! service or its schema read the lines, and state the version above.
+
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use log::kv::Value as KvValue;
 use log::{Level, Record};
-use serde_json::{Value, json};
-use tach_log::Json;
+use serde_json::json;
+use tach_core::UnixTime;
+use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site, chain, event, nested};
+use tach_log::{Format as _, Json, Value};
 
-/// Names that the schemas define, and names that lead to them. Each field has a value of a type
-/// that is wrong for the most of them.
-const HOSTILE: [&str; 76] = [
+/// Names that the schemas define, names that lead to them, and names that a reader of paths refuses.
+const HOSTILE: [&str; 132] = [
     "user",
     "host",
     "url",
@@ -84,145 +103,182 @@ const HOSTILE: [&str; 76] = [
     "a..b",
     "*",
     "_id",
+    ".",
+    "..",
+    " . ",
+    "\u{1c}",
+    "\u{a0}",
+    "\0",
+    "\t\n",
+    "\\",
+    "\"",
+    "_source",
+    "_index",
+    "__proto__",
+    "constructor",
+    "a",
+    "a.b",
+    "a.b.c",
+    "exception.message",
+    "labels.a",
+    "labels_a",
+    "label.a",
+    "target",
+    "timestampSeconds",
+    "timestampNanos",
+    "docker",
+    "serviceContext",
+    "context",
+    "eventTime",
+    "hostname",
+    "syslog.appname",
+    "dd.service",
+    "ddsource",
+    "source",
+    "ddtags",
+    "syslog.severity",
+    "_timestamp",
+    "Timestamp",
+    "date",
+    "published_date",
+    "syslog.timestamp",
+    "dd.env",
+    "dd.version",
+    "contextMap.dd.trace_id",
+    "contextMap.dd.span_id",
+    "named_tags.dd.trace_id",
+    "named_tags.dd.span_id",
+    "contextMap.dd",
+    "named_tags",
+    "logging.googleapis.com/operation",
+    "logging.googleapis.com/severity",
+    "logging.googleapis.com/sourceLocation",
+    "logging.googleapis.com/spanId",
+    "logger.thread_name",
+    "process.thread.id",
+    "log.origin.file.line",
+    "labels.span",
+    "process",
 ];
 
-/// Members, and whether a value has the type of the member.
-type Types<'a> = &'a [(&'a str, fn(&Value) -> bool)];
+/// Fields of an event, within a span that has none.
+struct Given<'a>(&'a [(&'a str, Value<'a>)]);
 
-fn events(format: &Json) -> Vec<Value> {
-    let object = json!({ "a": { "b": [1] } });
-    let values = [
-        KvValue::from("text"),
-        KvValue::from(true),
-        KvValue::from(7),
-        KvValue::from(0.5),
-        KvValue::null(),
-        KvValue::from_serde(&object),
-        KvValue::from_debug(&Some(1)),
-    ];
-    let write = |fields: &[(&str, KvValue<'_>)]| {
-        let mut record = Record::builder();
-        record.level(Level::Error).target("app::db").key_values(&fields);
-        record.file(Some("src/db.rs")).line(Some(42)).module_path(Some("app::db"));
-        let mut line = Vec::new();
-        tach_log::write(format)(&mut line, &record.args(format_args!("said")).build()).unwrap();
-        let text = String::from_utf8(line).unwrap();
-        let keys = fields.len();
-        let event: Value = serde_json::from_str(&text).unwrap();
-        // A reader of JSON keeps one of several members with one key.
-        let members = event.as_object().unwrap().len();
-        assert!(members >= keys, "{text}");
-        event
+impl Fields for Given<'_> {
+    fn visit(&self, each: EachField<'_>) -> io::Result<()> {
+        self.0.iter().try_for_each(|(key, value)| each(key, *value))
+    }
+
+    fn visit_spans(&self, each: EachSpan<'_>) -> io::Result<()> {
+        each("a \"query\":\n", &Given(&[]))
+    }
+}
+
+/// Returns the lines of a layout.
+fn lines(format: &Json) -> String {
+    let (mut lines, mut count) = (Vec::new(), 0);
+    let mut write = |message: &str, fields: &[(&str, Value<'_>)], site: Site<'_>| {
+        let levels = [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
+        let level = levels[count % levels.len()];
+        count += 1;
+        let fields = Given(fields);
+        let event = event(Parts {
+            time: UnixTime::from_nanos(1_700_000_000_123_456_789),
+            level,
+            level_name: level.as_str(),
+            target: if message.is_empty() { "" } else { "app::db" },
+            message,
+            fields: &fields,
+            has_spans: site.trace_context.is_some(),
+            site,
+            is_line: false,
+            shows_colors: false,
+        });
+        format.write(&event, &mut lines).unwrap();
     };
-    let mut events = Vec::new();
-    for value in &values {
-        events.push(write(&HOSTILE.map(|key| (key, value.clone()))));
-        events.extend(HOSTILE.map(|key| write(&[(key, value.clone())])));
+    let nowhere = Site::default();
+    write("", &[], nowhere);
+    write("{\"severity\":\"EMERGENCY\"}", &[], nowhere);
+    // First a number: an index that took it for the label's type would refuse the texts.
+    for value in [
+        Value::I64(-7),
+        Value::Str("text"),
+        Value::Bool(true),
+        Value::F64(0.5),
+        Value::F64(f64::NAN),
+        Value::U128(u128::MAX),
+        Value::Null,
+        Value::Str("2023-11-14T22:13:20Z\n\u{1b}"),
+        Value::Json("{\"a\":{\"b\":[1,\"x\"]},\"\":null}"),
+        Value::Json("{\"a\":\"b\"}"),
+        Value::Error(chain("failed\n\tat once\0the cause")),
+    ] {
+        write(&format!("all are {value}"), &HOSTILE.map(|name| (name, value)), nowhere);
     }
-    events
-}
-
-/// Asserts that members have the types of the schema, and that no member is both a value and an
-/// object.
-fn assert_types(event: &Value, types: Types<'_>) {
-    let event = event.as_object().unwrap();
-    for (key, value) in event {
-        if let Some((_, is_right)) = types.iter().find(|(name, _)| name == key) {
-            assert!(is_right(value), "{key}: {value}");
+    let value = Value::Json("{\"a\":[1]}");
+    for name in HOSTILE {
+        write(&format!("{name:?}"), &[(name, value)], nowhere);
+    }
+    let site = Site {
+        file: Some("src/db.rs"),
+        line: Some(42),
+        module: Some("app::db"),
+        thread_id: Some(7),
+        thread_name: Some("main"),
+        trace_context: Some((0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c, 0x00f0_67aa_0ba9_02b7, 1)),
+        ..nowhere
+    };
+    for name in ["a", "span", "trace.id", "trace_id", "dd.span_id", "logging.googleapis.com/trace"]
+    {
+        for level in ["of an error", "of a warning", "of information", "of a detail", "of a step"] {
+            write(level, &[(name, Value::I64(-7))], site);
         }
-        let within = format!("{key}.");
-        assert!(!event.keys().any(|other| other.starts_with(&within)), "{key} in {event:?}");
     }
+    String::from_utf8(lines).unwrap()
 }
 
-fn is_date(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok())
+#[track_caller]
+fn assert_lines(file: &str, format: &Json) {
+    let lines = lines(format);
+    for line in lines.lines() {
+        // A reader of JSON keeps one of several members with one key.
+        let event: serde_json::Map<_, _> = serde_json::from_str(line).unwrap();
+        assert_eq!(event.len(), nested::items(line).count(), "{line}");
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/schemas").join(file);
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    if lines == expected {
+        return;
+    }
+    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
+    fs::write(&written, &lines).unwrap();
+    let change = lines.lines().zip(expected.lines()).find(|(line, expected)| line != expected);
+    panic!("{} differs from {}, first in {change:#?}", written.display(), path.display());
 }
 
-/// `spec/spec.json` of elastic/ecs-logging and the types of `generated/ecs/ecs_flat.yml` of
-/// elastic/ecs 8.11: Elasticsearch refuses a document with an object in place of a keyword or a
-/// text. `labels` is an object of keywords without dots in their names.
 #[test]
-fn ecs_holds_with_any_fields() {
-    let types: Types<'_> = &[
-        ("@timestamp", is_date),
-        ("transaction.id", Value::is_string),
-        ("log.level", Value::is_string),
-        ("message", Value::is_string),
-        ("ecs.version", Value::is_string),
-        ("log.logger", Value::is_string),
-        ("log.origin.file.name", Value::is_string),
-        ("log.origin.file.line", Value::is_u64),
-        ("log.origin.function", Value::is_string),
-        ("process.thread.name", Value::is_string),
-        ("process.thread.id", Value::is_u64),
-        ("trace.id", Value::is_string),
-        ("span.id", Value::is_string),
-        ("error.message", Value::is_string),
-        ("error.type", Value::is_string),
-        ("error.stack_trace", Value::is_string),
-    ];
-    for event in events(&Json::ecs()) {
-        assert_types(&event, types);
-        for (key, value) in event.as_object().unwrap() {
-            let Some(label) = key.strip_prefix("labels.") else {
-                assert!(types.iter().any(|(name, _)| name == key), "{key} is no field of ECS");
-                continue;
-            };
-            assert!(!label.contains(['.', '*', '\\']), "{key}");
-            assert!(label.contains(|c: char| !c.is_whitespace() && !c.is_control()), "{key:?}");
-            // A number would map the label, and another event's text would be refused.
-            assert!(value.is_string() || value.is_null(), "{key}: {value}");
-        }
-    }
-    let event = &events(&Json::ecs())[1 + 4];
-    assert_eq!((&event["error.message"], event.get("error")), (&json!("text"), None));
+fn the_lines_of_ecs_are_those_that_were_read() {
+    assert_lines("ecs.jsonl", &Json::ecs());
 }
 
-/// Structured logging's special fields, `LogEntry` and `HttpRequest` of the API's reference, and
-/// "Format errors in logs" of Error Reporting.
 #[test]
-fn google_cloud_holds_with_any_fields() {
-    let never: fn(&Value) -> bool = |_| false;
-    let types: Types<'_> = &[
-        ("severity", |value| value == "ERROR"),
-        ("message", |value| value == "said"),
-        ("time", is_date),
-        ("@type", |value| value.as_str().is_some_and(|text| text.ends_with("ReportedErrorEvent"))),
-        ("stack_trace", Value::is_string),
-        ("logging.googleapis.com/trace", Value::is_string),
-        ("logging.googleapis.com/spanId", Value::is_string),
-        ("logging.googleapis.com/sourceLocation", Value::is_object),
-        ("httpRequest", never),
-        ("timestamp", never),
-        ("logging.googleapis.com/insertId", never),
-        ("logging.googleapis.com/trace_sampled", never),
-        ("logging.googleapis.com/labels", never),
-        ("timeNanos", never),
-        ("log", never),
-        ("kubernetes", never),
-        ("exception", Value::is_string),
-    ];
-    for event in events(&Json::google_cloud()) {
-        assert_eq!(event["message"], "said");
-        let event = event.as_object().unwrap();
-        let is_known = |key: &String| types.iter().any(|(name, _)| name == key);
-        let special = |key: &&String| key.starts_with("logging.googleapis.com/");
-        assert!(event.keys().filter(special).all(is_known), "{event:?}");
-        for (key, is_right) in types {
-            assert!(event.get(*key).is_none_or(is_right), "{key}: {:?}", event[*key]);
-        }
-    }
+fn the_lines_of_google_cloud_are_those_that_were_read() {
+    assert_lines("google_cloud.jsonl", &Json::google_cloud());
+}
+
+#[test]
+fn the_lines_of_datadog_are_those_that_were_read() {
+    assert_lines("datadog.jsonl", &Json::datadog());
 }
 
 #[test]
 fn google_cloud_s_labels_are_an_object_of_texts() {
-    let write = |labels: &Value| {
+    let write = |labels: &serde_json::Value| {
         let fields = [("labels", KvValue::from_serde(labels))];
         let mut line = Vec::new();
         let record = Record::builder().key_values(&fields).build();
         tach_log::write(Json::google_cloud())(&mut line, &record).unwrap();
-        serde_json::from_slice::<Value>(&line).unwrap()
+        serde_json::from_slice::<serde_json::Value>(&line).unwrap()
     };
     let labels = json!({ "shard": "7" });
     assert_eq!(write(&labels)["logging.googleapis.com/labels"], labels);
@@ -230,46 +286,4 @@ fn google_cloud_s_labels_are_an_object_of_texts() {
     let event = write(&others);
     assert_eq!((&event["labels"], event.get("@type")), (&others, None));
     assert_eq!(event.get("logging.googleapis.com/labels"), None);
-}
-
-/// "Preprocessing" of Datadog's pipelines, and the standard attributes of errors.
-#[test]
-fn datadog_holds_with_any_fields() {
-    let never: fn(&Value) -> bool = |_| false;
-    let types: Types<'_> = &[
-        ("timestamp", is_date),
-        ("status", |value| value == "error"),
-        ("message", |value| value == "said"),
-        ("error.message", Value::is_string),
-        ("error.kind", Value::is_string),
-        ("error.stack", Value::is_string),
-        ("trace_id", Value::is_string),
-        ("dd.trace_id", Value::is_string),
-        ("error", never),
-        ("syslog", never),
-        ("dd", never),
-        ("logger", never),
-        ("host", never),
-        ("service", never),
-        ("level", never),
-        ("severity", never),
-        ("@timestamp", never),
-    ];
-    for event in events(&Json::datadog()) {
-        let event = event.as_object().unwrap();
-        for (key, is_right) in types {
-            assert!(event.get(*key).is_none_or(is_right), "{key}: {:?}", event[*key]);
-        }
-        // A reader that takes dots as paths finds one value for each name.
-        for (name, _) in types {
-            let within = format!("{name}.");
-            let below = event.keys().find(|key| key.starts_with(&within));
-            let may_have = ["error", "dd", "logger", "syslog"].contains(name);
-            assert!(may_have || below.is_none(), "{below:?} below {name}");
-        }
-    }
-    let event = &events(&Json::datadog())[0];
-    for key in ["host_name_", "status_code", "error_message_x", "syslog_", "user.name"] {
-        assert_eq!(event[key], "text", "{key}");
-    }
 }
