@@ -13,7 +13,9 @@ pub use crate::encode::protobuf;
 pub use crate::encode::taken::Taken;
 pub use crate::encode::value::key_value;
 #[cfg(feature = "http")]
-use crate::options::{Otlp, Protocol, Temporality, environment};
+pub use crate::options::environment::{compression, protocol, temporality};
+#[cfg(feature = "http")]
+use crate::options::{Otlp, Temporality};
 #[cfg(feature = "http")]
 use crate::signal::Signal;
 
@@ -29,20 +31,6 @@ pub fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
 pub fn resource(otlp: &Otlp) -> Vec<u8> {
     otlp.resource()
 }
-
-/// Returns the protocol with this name, which is the name in the variables of the environment.
-///
-/// # Errors
-///
-/// If no protocol has the name: returns the names that can be used.
-#[cfg(feature = "http")]
-pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
-    environment::protocol(name)
-}
-
-/// Whether [`certificate`] and [`client_certificate`] can be used: they need the feature `tls`.
-#[cfg(feature = "http")]
-pub const HAS_TLS: bool = cfg!(feature = "tls");
 
 /// Calls `Otlp::certificate`. Without the feature `tls`, returns the options as they are.
 #[cfg(feature = "http")]

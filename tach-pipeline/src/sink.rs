@@ -1,7 +1,7 @@
 //! Where events go.
 
 pub(crate) mod all;
-mod any_format;
+pub(crate) mod any_format;
 mod batch;
 mod colors;
 #[cfg(feature = "otlp")]
@@ -113,7 +113,7 @@ pub struct Sink<K = kind::Any> {
     envelope: Option<Box<dyn Envelope>>,
     buffer_bytes: usize,
     /// The faults of the receiver's options.
-    faults: Faults,
+    pub(crate) faults: Faults,
     /// The key of the sink in a configuration file.
     pub(crate) place: Option<String>,
 }
@@ -316,13 +316,18 @@ impl<K> Sink<K> {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn format(mut self, format: impl Format + Send + 'static) -> Self
+    pub fn format(self, format: impl Format + Send + 'static) -> Self
     where
         K: kind::TakesFormat,
     {
+        self.any_format(Box::new(format))
+    }
+
+    /// Like [`format`](Self::format), for a format of any type.
+    pub(crate) fn any_format(mut self, format: Box<dyn AnyFormat>) -> Self {
         self.format = match &self.envelope {
-            Some(envelope) => envelope.around(Box::new(format)),
-            None => Box::new(format),
+            Some(envelope) => envelope.around(format),
+            None => format,
         };
         self
     }

@@ -38,6 +38,7 @@ fn a_mistake_in_the_file_ends_the_program_with_the_key() {
     fs::remove_file(&file).unwrap();
     assert!(!output.status.success(), "{output:?}");
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("sinks[0].formats: "), "{stderr}");
-    assert!(stderr.contains("expected one of `to`, `format`, `filter`"), "{stderr}");
+    assert!(stderr.contains("sinks[0]: "), "{stderr}");
+    let expected = "unknown field `formats`, expected one of `to`, `format`, `filter`";
+    assert!(stderr.contains(expected), "{stderr}");
 }

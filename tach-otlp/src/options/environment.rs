@@ -24,9 +24,15 @@ type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
 /// holds for all signals, and `OTEL_EXPORTER_OTLP_LOGS_HEADERS` overrides it for one.
 const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
     ("HEADERS", headers),
-    ("COMPRESSION", compression),
+    ("COMPRESSION", |requests, name| {
+        requests.compression = compression(name)?;
+        Ok(())
+    }),
     ("TIMEOUT", timeout),
-    ("PROTOCOL", set_protocol),
+    ("PROTOCOL", |requests, name| {
+        requests.protocol = protocol(name)?;
+        Ok(())
+    }),
     #[cfg(feature = "grpc")]
     ("INSECURE", |requests, word| {
         requests.is_insecure = truth(word)?;
@@ -163,8 +169,11 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
             requests.ignored.extend(fault);
         }
     }
-    let found = find(TEMPORALITY);
-    let fault = set_to(&mut options, temporality, found);
+    let set: Set<Otlp> = |options, name| {
+        options.temporality = temporality(name)?;
+        Ok(())
+    };
+    let fault = set_to(&mut options, set, find(TEMPORALITY));
     options.requests_mut(Signal::Metrics).ignored.extend(fault);
     for (name, set) in OF_RESOURCE {
         let fault = set_to(&mut options, set, find(name));
@@ -236,13 +245,17 @@ fn resource(options: &mut Otlp, list: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn compression(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
-    requests.compression = match name {
-        "gzip" => Compression::Gzip,
-        "none" => Compression::None,
-        _ => return Err("it must be gzip or none"),
-    };
-    Ok(())
+/// Returns the compression with this name.
+///
+/// # Errors
+///
+/// With the names that can be used.
+pub fn compression(name: &str) -> Result<Compression, &'static str> {
+    match name {
+        "gzip" => Ok(Compression::Gzip),
+        "none" => Ok(Compression::None),
+        _ => Err("it must be gzip or none"),
+    }
 }
 
 fn timeout(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
@@ -263,13 +276,17 @@ fn delay(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn temporality(options: &mut Otlp, name: &str) -> Result<(), &'static str> {
-    options.temporality = match &*name.to_ascii_lowercase() {
-        "cumulative" => Temporality::Cumulative,
-        "delta" | "lowmemory" => Temporality::Delta,
-        _ => return Err("it must be cumulative, delta or lowmemory"),
-    };
-    Ok(())
+/// Returns the temporality with this name.
+///
+/// # Errors
+///
+/// With the names that can be used.
+pub fn temporality(name: &str) -> Result<Temporality, &'static str> {
+    match &*name.to_ascii_lowercase() {
+        "cumulative" => Ok(Temporality::Cumulative),
+        "delta" | "lowmemory" => Ok(Temporality::Delta),
+        _ => Err("it must be cumulative, delta or lowmemory"),
+    }
 }
 
 fn duration(millis: &str) -> Result<Duration, &'static str> {
@@ -286,17 +303,12 @@ fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
     number.parse().map_err(|_| "it must be a number of at least 0")
 }
 
-fn set_protocol(requests: &mut Requests, name: &str) -> Result<(), &'static str> {
-    requests.protocol = protocol(name)?;
-    Ok(())
-}
-
 /// Returns the protocol with this name.
 ///
 /// # Errors
 ///
 /// With the names that can be used.
-pub(crate) fn protocol(name: &str) -> Result<Protocol, &'static str> {
+pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
     Ok(match name {
         "http/protobuf" => Protocol::HttpProtobuf,
         #[cfg(feature = "grpc")]

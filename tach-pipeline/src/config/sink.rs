@@ -1,160 +1,182 @@
-//! The keys of a sink.
+//! The keys of sinks.
 
-use core::time::Duration;
+use std::path::PathBuf;
 
-use serde::Deserialize;
-
-use super::file::FileKeys;
-use super::format::Format;
 #[cfg(feature = "otlp")]
-use super::otlp::{self, OtlpKeys};
-#[cfg(target_os = "linux")]
-use super::read::NoOptions;
-use super::read::{self, Check, Checked, at_most_one, set, switch};
-#[cfg(feature = "syslog")]
-use super::syslog::SyslogKeys;
+use tach_otlp::Otlp;
+
+use super::NoOptions;
+use super::calls::{Calls, call, choose, keys};
+use super::parsed::{Parsed, parsed};
 use crate::pipeline::builder::Builder;
-use crate::sink::{Sink, kind};
+#[cfg(feature = "syslog")]
+use crate::sink::Syslog;
+use crate::sink::{Rotation, Sink, kind};
 
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "SinkKeys")]
-pub(super) struct AnySink(Sink);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with the keys of a sink, such as `to`")]
-struct SinkKeys {
-    #[serde(deserialize_with = "read::choice")]
-    to: To,
-    #[serde(default, deserialize_with = "read::optional_choice")]
-    format: Option<Format>,
-    filter: Option<String>,
-    #[serde(default, deserialize_with = "read::duration")]
-    stall_timeout: Option<Duration>,
-    #[serde(default, deserialize_with = "read::number")]
-    buffer_bytes: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum To {
-    Stdout(Checked<Terminal>),
-    Stderr(Checked<Terminal>),
-    File(FileKeys),
-    #[cfg(feature = "syslog")]
-    Syslog(Checked<SyslogKeys>),
-    #[cfg(target_os = "linux")]
-    Journald(NoOptions),
-    #[cfg(feature = "otlp")]
-    Otlp(#[serde(deserialize_with = "otlp::keys")] OtlpKeys),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(
-    default,
-    deny_unknown_fields,
-    expecting = "a table with the keys of a stream, such as `colors`"
-)]
-struct Terminal {
-    colors: Option<bool>,
-    without_colors: bool,
-}
+/// A sink of any kind, and whether it takes a format.
+pub(super) struct AnySink(Sink, bool);
 
 impl AnySink {
-    /// Adds the sink with this index in the list.
-    pub(super) fn add_to(builder: Builder, (at, Self(mut sink)): (usize, Self)) -> Builder {
-        sink.place = Some(format!("sinks[{at}]"));
-        builder.sink(sink)
+    /// Adds the sinks of a list.
+    pub(super) fn add_to(builder: Builder, sinks: Vec<Calls<Self>>) -> Builder {
+        sinks.into_iter().enumerate().fold(builder, |builder, (at, keys)| {
+            let mut sink = keys.on(Self(Sink::stderr().into(), true)).0;
+            sink.place = Some(format!("sinks[{at}]"));
+            builder.sink(sink)
+        })
     }
 }
 
-impl TryFrom<SinkKeys> for AnySink {
-    type Error = String;
-
-    fn try_from(keys: SinkKeys) -> Result<Self, Self::Error> {
-        let sink = keys.to.sink(keys.format)?;
-        let sink = set(sink, keys.filter, Sink::filter);
-        let sink = set(sink, keys.stall_timeout, Sink::stall_timeout);
-        Ok(Self(set(sink, keys.buffer_bytes, Sink::buffer_bytes)))
+keys! {
+    AnySink;
+    needs to;
+    calls {
+        to = |to: Self, keys: Calls<Option<Self>>| keys.on(None).unwrap_or(to);
+        format = |Self(mut sink, takes_format), keys: Calls<Option<_>>| {
+            let wanted = "the receiver reads one format alone";
+            sink.faults.unless(takes_format, || "the key `format`".to_owned(), wanted);
+            Self(keys.on(None).into_iter().fold(sink, Sink::any_format), takes_format)
+        };
+        filter = |Self(sink, takes_format), it: String| Self(sink.filter(it), takes_format);
+        stall_timeout = |Self(sink, takes_format), Parsed(it)| Self(sink.stall_timeout(it), takes_format);
+        buffer_bytes = |Self(sink, takes_format), it| Self(sink.buffer_bytes(it), takes_format);
     }
 }
 
-impl To {
-    /// # Errors
-    ///
-    /// If there is a format, but the receiver reads one format alone.
-    #[cfg_attr(
-        not(any(feature = "otlp", target_os = "linux")),
-        expect(clippy::unnecessary_wraps, reason = "only the other receivers refuse a format")
-    )]
-    fn sink(self, format: Option<Format>) -> Result<Sink, String> {
-        match self {
-            Self::Stdout(Checked(keys)) => Ok(formatted(keys.of(Sink::stdout()), format)),
-            Self::Stderr(Checked(keys)) => Ok(formatted(keys.of(Sink::stderr()), format)),
-            Self::File(keys) => Ok(formatted(keys.sink(), format)),
-            #[cfg(feature = "syslog")]
-            Self::Syslog(Checked(keys)) => Ok(formatted(Sink::syslog(keys.syslog()), format)),
-            #[cfg(target_os = "linux")]
-            Self::Journald(NoOptions {}) => unformatted(Sink::journald(), format.as_ref()),
-            #[cfg(feature = "otlp")]
-            Self::Otlp(keys) => unformatted(Sink::otlp(keys.otlp()), format.as_ref()),
-        }
+keys! {
+    Option<AnySink>;
+    choice {
+        stdout = |keys: Calls<Sink<_>>| AnySink(keys.on(Sink::stdout()).into(), true);
+        stderr = |keys: Calls<Sink<_>>| AnySink(keys.on(Sink::stderr()).into(), true);
+        file = |keys: Calls<Sink<_>>| AnySink(keys.on(Sink::file("")).into(), true);
+        #[cfg(feature = "syslog")]
+        syslog = |keys: Calls<Syslog>| AnySink(Sink::syslog(keys.on(Syslog::udp(""))).into(), true);
+        #[cfg(target_os = "linux")]
+        journald = |_: NoOptions| AnySink(Sink::journald().into(), false);
+        #[cfg(feature = "otlp")]
+        otlp = |keys: Calls<Otlp>| AnySink(Sink::otlp(keys.on(Otlp::new())).into(), false);
     }
 }
 
-impl Check for Terminal {
-    fn check(&self) -> Result<(), String> {
-        let colors = self.colors == Some(true);
-        at_most_one(&[("colors", colors), ("without_colors", self.without_colors)])
+keys! {
+    Sink<kind::Stream>;
+    calls {
+        colors = |to: Self, is_on: bool| if is_on { to.colors() } else { to.without_colors() };
     }
 }
 
-impl Terminal {
-    fn of(&self, sink: Sink<kind::Stream>) -> Sink<kind::Stream> {
-        match switch(self.colors, self.without_colors) {
-            Some(true) => sink.colors(),
-            Some(false) => sink.without_colors(),
-            None => sink,
-        }
+keys! {
+    Sink<kind::File>;
+    needs path;
+    calls {
+        path = |_, path: PathBuf| Sink::file(path);
+        mode = |to: Self, Parsed(Octal(mode))| to.mode(mode);
+        rotate = |to: Self, rotation: Calls<Rotation>| to.rotate(rotation.on(Rotation::new()));
     }
+    values sync;
+    flags keep_open;
 }
 
-fn formatted<K: kind::TakesFormat>(sink: Sink<K>, format: Option<Format>) -> Sink
-where
-    Sink<K>: Into<Sink>,
-{
-    match format {
-        Some(format) => format.of(sink).into(),
-        None => sink.into(),
-    }
+keys! {
+    Rotation;
+    either daily hourly;
+    values max_bytes keep keep_bytes;
+    parsed keep_for;
+    flags daily hourly local_time at_start
+        #[cfg(feature = "gzip")] gzip;
 }
 
-#[cfg(any(feature = "otlp", target_os = "linux"))]
-fn unformatted(sink: Sink<kind::OneFormat>, format: Option<&Format>) -> Result<Sink, String> {
-    match format {
-        Some(_) => Err("the receiver reads one format alone, expected no key `format`".to_owned()),
-        None => Ok(sink.into()),
+/// The mode of a file.
+struct Octal(u32);
+
+parsed! {
+    Octal = |text: &str| u32::from_str_radix(text, 8).map(Octal),
+}
+
+#[cfg(feature = "syslog")]
+keys! {
+    Syslog;
+    needs local unix udp tcp;
+    either rfc3164 rfc5424;
+    calls {
+        #[cfg(unix)]
+        local = |to: Self, is_on| if is_on { Self::local() } else { to };
+        #[cfg(unix)]
+        unix = |_, path: PathBuf| Self::unix(path);
+        udp = |_, address: String| Self::udp(&address);
+        tcp = |_, address: String| Self::tcp(&address);
     }
+    texts app_name host_name;
+    values facility;
+    flags rfc3164 rfc5424 lf_framing;
 }
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
 
     #[test]
-    fn a_switch_that_is_false_is_its_opposite() {
+    fn a_switch_with_a_method_for_each_state_is_one_key() {
         let cases = [
             ("", Sink::stderr()),
             ("colors = true", Sink::stderr().colors()),
-            ("without_colors = true", Sink::stderr().without_colors()),
             ("colors = false", Sink::stderr().without_colors()),
-            ("colors = false\nwithout_colors = true", Sink::stderr().without_colors()),
-            ("colors = true\nwithout_colors = false", Sink::stderr().colors()),
-            ("without_colors = false", Sink::stderr()),
         ];
         for (text, expected) in cases {
-            let keys: Terminal = toml::from_str(text).unwrap();
-            let sink = format!("{:?}", keys.of(Sink::stderr()));
+            let keys: Calls<Sink<kind::Stream>> = toml::from_str(text).unwrap();
+            let sink = format!("{:?}", keys.on(Sink::stderr()));
             assert_eq!(sink, format!("{expected:?}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_key_of_a_rotation_is_a_method() {
+        let week = Duration::from_secs(7 * 24 * 60 * 60);
+        let cases = [
+            (
+                "daily = true\nmax_bytes = 100_000\nkeep = 14",
+                Rotation::new().daily().max_bytes(100_000).keep(14),
+            ),
+            (
+                "hourly = true\nkeep_bytes = 1_000_000\nkeep_for = '7days'",
+                Rotation::new().hourly().keep_bytes(1_000_000).keep_for(week),
+            ),
+            ("at_start = true\ndaily = false", Rotation::new().at_start()),
+            ("daily = true\nlocal_time = true", Rotation::new().daily().local_time()),
+            #[cfg(feature = "gzip")]
+            ("daily = true\ngzip = true", Rotation::new().daily().gzip()),
+        ];
+        for (text, expected) in cases {
+            let keys: Calls<Rotation> = toml::from_str(text).unwrap();
+            assert_eq!(keys.on(Rotation::new()), expected, "{text}");
+        }
+    }
+
+    #[cfg(feature = "syslog")]
+    #[test]
+    fn each_key_of_a_daemon_is_a_method() {
+        let cases = [
+            (
+                "tcp = 'logs:514'\nlf_framing = true\nhost_name = 'a'",
+                Syslog::tcp("logs:514").lf_framing().host_name("a"),
+            ),
+            (
+                "udp = 'logs:514'\nrfc3164 = true\nfacility = 'local3'",
+                Syslog::udp("logs:514").rfc3164().facility(crate::Facility::Local3),
+            ),
+            #[cfg(unix)]
+            (
+                "local = true\nrfc5424 = true\napp_name = 'shop'",
+                Syslog::local().rfc5424().app_name("shop"),
+            ),
+            #[cfg(unix)]
+            ("unix = '/run/log'", Syslog::unix("/run/log")),
+        ];
+        for (text, expected) in cases {
+            let keys: Calls<Syslog> = toml::from_str(text).unwrap();
+            assert_eq!(keys.on(Syslog::udp("")), expected, "{text}");
         }
     }
 }

@@ -17,11 +17,7 @@
 /// let builder = Pipeline::builder().when_full(WhenFull::DropNewest);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(
-    feature = "config",
-    derive(serde::Deserialize),
-    serde(rename_all = "snake_case", expecting = "the name of a policy")
-)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WhenFull {
     /// Waits until there is room. A single sink that stalls therefore stalls the program, and one

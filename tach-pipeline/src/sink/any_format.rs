@@ -9,7 +9,7 @@ use tach_log::{Format, Json, Line, Logfmt};
 use super::journal::Journal;
 
 /// A format whose type can be compared at run time.
-pub(super) trait AnyFormat: Format + Send {
+pub(crate) trait AnyFormat: Format + Send {
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -28,11 +28,7 @@ const OWNER_WRITES: u32 = 0o200;
 
 /// When a write waits until its records are on the disk: see [`Sink::sync`](crate::Sink::sync).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(
-    feature = "config",
-    derive(serde::Deserialize),
-    serde(rename_all = "snake_case", expecting = "the name of a policy")
-)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum SyncPolicy {
     /// Never: the system writes the records to the disk some seconds later. Written records outlive

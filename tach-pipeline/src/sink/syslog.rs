@@ -303,11 +303,7 @@ impl Syslog {
 ///
 /// See [`Syslog::facility`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(
-    feature = "config",
-    derive(serde::Deserialize),
-    serde(rename_all = "snake_case", expecting = "the name of a facility")
-)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names are syslog's")]
 pub enum Facility {

@@ -1,0 +1,188 @@
+//! Tables of keys, each of which is a call of a method.
+
+use core::marker::PhantomData;
+use core::{fmt, iter};
+use std::collections::BTreeMap;
+
+use serde::de::value::MapDeserializer;
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// Options whose methods are the keys of a table. [`keys`] implements it.
+pub(super) trait Keys: Sized + 'static {
+    /// The keys, in the order in which their methods are called.
+    const KEYS: &'static [&'static str];
+    /// Keys of which a table has one.
+    const NEEDS: &'static [&'static str] = &[];
+    /// Keys of which a table has one at most.
+    const EITHER: &'static [&'static str] = &[];
+    /// Whether a table has one key in all, which may also stand alone, as a text.
+    const IS_CHOICE: bool = false;
+
+    /// Reads the value of `key`. Returns no call for `null`.
+    ///
+    /// # Errors
+    ///
+    /// If the key is unknown, or its value can't be read.
+    fn call<'de, A: MapAccess<'de>>(
+        key: &str,
+        from: &mut A,
+    ) -> Result<Option<Call<Self>>, A::Error>;
+}
+
+pub(super) type Call<T> = Box<dyn FnOnce(T) -> T>;
+
+/// The calls of a table, in the order of [`Keys::KEYS`]: a table has no order of its own.
+pub(super) struct Calls<T>(BTreeMap<Option<usize>, Call<T>>);
+
+impl<T> Calls<T> {
+    /// Returns the options after the calls.
+    pub(super) fn on(self, options: T) -> T {
+        self.0.into_values().fold(options, |options, call| call(options))
+    }
+}
+
+impl<'de, T: Keys> Deserialize<'de> for Calls<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Table(PhantomData))
+    }
+}
+
+struct Table<T>(PhantomData<T>);
+
+impl<'de, T: Keys> Visitor<'de> for Table<T> {
+    type Value = Calls<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = if T::IS_CHOICE { "a name, or a table with one of" } else { "a table with" };
+        write!(f, "{start} `{}`", T::KEYS.join("`, `"))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Calls<T>, E> {
+        if !T::IS_CHOICE {
+            // The text may be an endpoint with a password.
+            return Err(E::invalid_type(Unexpected::Other("a text"), &self));
+        }
+        let no_options = MapDeserializer::<_, E>::new(iter::empty::<(&str, &str)>());
+        self.visit_map(MapDeserializer::new(iter::once((name, no_options))))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Calls<T>, A::Error> {
+        let index = |key: &str| T::KEYS.iter().position(|known| *known == key);
+        let mut calls = BTreeMap::new();
+        while let Some(key) = table.next_key::<String>()? {
+            let call = T::call(&key, &mut table)?;
+            if call.is_some_and(|call| calls.insert(index(&key), call).is_some()) {
+                return Err(A::Error::custom(format!("the key `{key}` stands twice")));
+            }
+        }
+        let needed = if T::IS_CHOICE { T::KEYS } else { T::NEEDS };
+        for (keys, least) in [(needed, needed.len().min(1)), (T::EITHER, 0)] {
+            let count = keys.iter().filter(|key| calls.contains_key(&index(key))).count();
+            if count > 1 || count < least {
+                let keys = keys.join("`, `");
+                return Err(A::Error::custom(format!("expected one of `{keys}`, found {count}")));
+            }
+        }
+        Ok(Calls(calls))
+    }
+}
+
+/// Reads a value and returns the call with it.
+pub(super) fn call<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
+    from: &mut A,
+    method: impl FnOnce(T, V) -> T + 'static,
+) -> Result<Option<Call<T>>, A::Error> {
+    let value = from.next_value::<Option<V>>()?;
+    Ok(value.map(|value| Box::new(|options| method(options, value)) as Call<T>))
+}
+
+/// Like [`call`], for what is made of a choice.
+pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
+    from: &mut A,
+    make: impl FnOnce(V) -> T + 'static,
+) -> Result<Option<Call<Option<T>>>, A::Error> {
+    let value = from.next_value()?;
+    Ok(Some(Box::new(|_| Some(make(value)))))
+}
+
+/// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those
+/// with another value that serde reads or that is [parsed](super::parsed), and of those without an
+/// argument, which are called for `true`. `calls` has the keys that need more than a call of the
+/// method.
+macro_rules! keys {
+    (
+        $options:ty $(, $S:ident: $bound:path)?;
+        $(needs $($needed:ident)+;)?
+        $(either $($either:ident)+;)?
+        $(choice { $($(#[$if_choice:meta])? $choice:ident = $make:expr;)+ })?
+        $(calls { $($(#[$if:meta])? $call:ident = $method:expr;)+ })?
+        $(texts $($text:ident)+;)?
+        $(values $($value:ident)+;)?
+        $(parsed $($parsed:ident)+;)?
+        $(flags $($(#[$if_flag:meta])? $flag:ident)+;)?
+    ) => {
+        impl$(<$S: $bound + 'static>)? $crate::config::calls::Keys for $options {
+            const KEYS: &'static [&'static str] = &[
+                $($($(#[$if_choice])? stringify!($choice),)+)?
+                $($($(#[$if])? stringify!($call),)+)?
+                $($(stringify!($text),)+)?
+                $($(stringify!($value),)+)?
+                $($(stringify!($parsed),)+)?
+                $($($(#[$if_flag])? stringify!($flag),)+)?
+            ];
+            $(const NEEDS: &'static [&'static str] = &[$(stringify!($needed)),+];)?
+            $(const EITHER: &'static [&'static str] = &[$(stringify!($either)),+];)?
+            $(const IS_CHOICE: bool = ![$(stringify!($choice)),+].is_empty();)?
+
+            fn call<'de, A: serde::de::MapAccess<'de>>(
+                key: &str,
+                from: &mut A,
+            ) -> Result<Option<$crate::config::calls::Call<Self>>, A::Error> {
+                match key {
+                    $($($(#[$if_choice])? stringify!($choice) => choose(from, $make),)+)?
+                    $($($(#[$if])? stringify!($call) => call(from, $method),)+)?
+                    $($(stringify!($text) => call(from, |to: Self, it: String| to.$text(&*it)),)+)?
+                    $($(stringify!($value) => call(from, Self::$value),)+)?
+                    $($(stringify!($parsed) => call(from, |to: Self, Parsed(it)| to.$parsed(it)),)+)?
+                    $($($(#[$if_flag])? stringify!($flag) => {
+                        call(from, |to: Self, is_on| if is_on { to.$flag() } else { to })
+                    })+)?
+                    _ => Err(serde::de::Error::unknown_field(key, Self::KEYS)),
+                }
+            }
+        }
+    };
+}
+pub(super) use keys;
+
+#[cfg(test)]
+mod tests {
+    use super::Calls;
+    use crate::sink::Rotation;
+
+    #[track_caller]
+    fn refused(json: &str) -> String {
+        let error = serde_json::from_str::<Calls<Rotation>>(json).err().unwrap();
+        error.to_string()
+    }
+
+    #[test]
+    fn a_key_stands_once() {
+        let error = refused(r#"{"keep": 1, "keep": 2}"#);
+        assert!(error.starts_with("the key `keep` stands twice"), "{error}");
+    }
+
+    #[test]
+    fn keys_exclude_each_other() {
+        let error = refused(r#"{"daily": true, "hourly": true}"#);
+        assert!(error.starts_with("expected one of `daily`, `hourly`, found 2"), "{error}");
+    }
+
+    #[test]
+    fn null_is_like_no_key() {
+        let keys: Calls<Rotation> =
+            serde_json::from_str(r#"{"keep": null, "daily": true, "hourly": null}"#).unwrap();
+        assert_eq!(keys.on(Rotation::new()), Rotation::new().daily());
+    }
+}
