@@ -9,6 +9,7 @@ mod cross;
 mod files;
 mod fuzz;
 mod journal;
+mod limits;
 mod loom;
 mod moved;
 mod mutants;
@@ -45,6 +46,11 @@ const TASKS: &[Task] = &[
         let is_written = rest.first().is_some_and(|rest| rest == "--write");
         release::api::check(if is_written { Lists::Written } else { Lists::Compared })
     }),
+    Task(
+        "limits [--write]",
+        "compare the packages' size with limits.toml, or lower the limits to it",
+        limits::check,
+    ),
     Task("msrv", "check the published packages with the oldest Rust that they support", |_| {
         release::msrv::check()
     }),

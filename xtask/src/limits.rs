@@ -1,0 +1,186 @@
+//! The size of the published packages against `limits.toml`.
+//!
+//! A limit fails if more is counted, and also if what is counted is more than 2 % below it: so
+//! limits follow the code down. `--write` lowers those, and never raises one. A limit above its
+//! aim, and each raise, names an ADR, or says until when.
+//!
+//! Counted are the files that `mod` reaches from `src/lib.rs` and `src/main.rs`. Items that only
+//! `test`, `loom`, `fuzzing` or `doctest` compile are left out, and so are the files that they
+//! declare.
+//!
+//! - *Code lines*: lines with at least one token that is no comment and no rustdoc. A text over
+//!   several lines counts all of them.
+//! - *Public items*: functions, methods, constants, types, traits, modules and exported macros that
+//!   say `pub`, whether a user can reach them or not. (`unreachable_pub` warns of those that none
+//!   can.) Fields, variants, a trait's methods and `pub use` are none.
+//! - *`cfg`s*: each `cfg`, `cfg!`, `cfg_attr` and `cfg_if!` outside of `counter`, `os` and `sync`.
+//!   *Conditions* are the different ones among them; the order of `all`'s and `any`'s arguments
+//!   makes no difference.
+//! - *Stubs*: pairs of modules that one file declares under conditions that exclude each other,
+//!   however they are named and written, or of imports of one name under such conditions. Outside
+//!   of `counter`, `os` and `sync`.
+//! - *Circles*: modules with one parent that import each other. A module imports another if a path
+//!   in it, or in a module in it, leads there, also through a `use` in a third. Modules directly
+//!   below the root are rooms.
+//! - *Upward imports*: pairs of rooms of which one imports another that stands above it in
+//!   ARCHITECTURE.md's map, which lists all rooms of the crates that have a map.
+//! - *Words*: what blanks part. Those of an item's rustdoc include its examples, and no files that
+//!   it includes.
+#![expect(clippy::print_stdout, reason = "the counts are the task's output")]
+
+mod allowed;
+mod condition;
+mod count;
+mod imports;
+mod items;
+mod map;
+mod modules;
+mod stubs;
+mod tokens;
+mod uses;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread;
+
+use crate::files;
+use crate::limits::allowed::{Allowed, grouped};
+use crate::limits::count::{
+    ADR_WORDS, ALL_CODE_LINES, CODE_LINES, PUBLIC_ITEMS, STUBS, count, count_crate,
+};
+use crate::limits::verdict::{Count, Fault, check_lines, compare};
+use crate::run::{program, root};
+use crate::workspace::{Package, published};
+
+/// The crates whose rooms stand in ARCHITECTURE.md's map.
+const MAPPED: [&str; 2] = ["tach-core", "tach-pipeline"];
+
+const FILE: &str = "limits.toml";
+
+/// Compares what is counted with the limits, after it has lowered them if the argument is `--write`.
+pub(crate) fn check(arguments: &[String]) -> Result<(), String> {
+    let is_written = arguments.first().is_some_and(|argument| argument == "--write");
+    let counts = counts()?;
+    let path = root().join(FILE);
+    let text = files::read(&path)?;
+    let mut faults = faults(&text, &counts)?;
+    if is_written {
+        let lowered = lowered(&text, &faults);
+        files::write(&path, &lowered)?;
+        faults = self::faults(&lowered, &counts)?;
+    }
+    for total in counts.iter().filter(|count| is_summary(count)) {
+        println!("{:15} {:>6} {}", total.of, grouped(total.number), total.measure.what);
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<_> = faults.iter().map(|fault| format!("  {}", fault.text)).collect();
+    let lower = faults.iter().filter(|fault| fault.lower.is_some()).count();
+    let hint = match lower {
+        0 => String::new(),
+        _ => format!("\n`cargo xtask limits --write` lowers {lower} of them"),
+    };
+    Err(format!("{} limits don't hold:\n{}{hint}", faults.len(), texts.join("\n")))
+}
+
+fn is_summary(count: &Count) -> bool {
+    [CODE_LINES.section, PUBLIC_ITEMS.section, ALL_CODE_LINES.section]
+        .contains(&count.measure.section)
+}
+
+/// Counts all published packages and all ADRs.
+fn counts() -> Result<Vec<Count>, String> {
+    let map = files::read(&root().join("ARCHITECTURE.md"))?;
+    let packages = published()?;
+    let of_crates = thread::scope(|scope| {
+        let count = |package: &Package| {
+            let name = package.name();
+            let rooms = map::rooms(&map, &format!("{name}/src/"));
+            let rooms = MAPPED.contains(&name).then_some(&rooms[..]);
+            count_crate(name, &package.folder(), rooms)
+        };
+        let threads: Vec<_> =
+            packages.iter().map(|package| scope.spawn(move || count(package))).collect();
+        let ended = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err("counting panicked".into())));
+        ended.collect::<Result<Vec<_>, _>>()
+    })?;
+    let mut counts: Vec<Count> = of_crates.into_iter().flatten().collect();
+    let sum = |section| {
+        let of = counts.iter().filter(|count| count.measure.section == section);
+        of.map(|count| count.number).sum()
+    };
+    let all = count(&ALL_CODE_LINES, "all", sum(CODE_LINES.section), Vec::new());
+    let total = sum(STUBS.section);
+    let (stubs, mut counts): (Vec<_>, Vec<_>) =
+        counts.drain(..).partition(|count| count.measure.section == STUBS.section);
+    let places = stubs.into_iter().flat_map(|count| count.places).collect();
+    counts.extend([all, count(&STUBS, "all", total, places)]);
+    counts.extend(adrs(&root().join("docs/adr"))?);
+    Ok(counts)
+}
+
+fn adrs(folder: &Path) -> Result<Vec<Count>, String> {
+    let mut counts = Vec::new();
+    for path in files::entries(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with(|first: char| first.is_ascii_digit()) {
+            let words = files::read(&path)?.split_whitespace().count();
+            counts.push(count(&ADR_WORDS, &name, words, Vec::new()));
+        }
+    }
+    Ok(counts)
+}
+
+fn faults(text: &str, counts: &[Count]) -> Result<Vec<Fault>, String> {
+    let read = |text: &str| Allowed::read(text).map_err(|problem| format!("{FILE}: {problem}"));
+    let allowed = read(text)?;
+    // Of a change that is committed, HEAD has the same file; its first parent has the one before.
+    let old = ["HEAD", "HEAD^"].iter().find_map(|commit| {
+        let mut show = program("git", &["show", &format!("{commit}:{FILE}")]);
+        let old = String::from_utf8(show.output().ok()?.stdout).ok()?;
+        Some(old).filter(|old| !old.is_empty() && old != text)
+    });
+    let old = old.map(|old| read(&old)).transpose()?;
+    let has_adr = |number: &str| {
+        let start = format!("{number:0>4}-");
+        counts.iter().any(|count| count.of.starts_with(&start))
+    };
+    let mut faults = check_lines(&allowed, old.as_ref(), counts, has_adr);
+    faults.extend(counts.iter().filter_map(|count| compare(count, &allowed)));
+    Ok(faults)
+}
+
+/// Returns the text with the lines of limits that can be lower.
+fn lowered(text: &str, faults: &[Fault]) -> String {
+    let new: BTreeMap<usize, &Option<String>> = faults
+        .iter()
+        .filter_map(|fault| Some((fault.lower.as_ref()?.0, &fault.lower.as_ref()?.1)))
+        .collect();
+    let lines = (1..).zip(text.lines()).filter_map(|(number, line)| match new.get(&number) {
+        Some(new) => new.as_deref(),
+        None => Some(line),
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_lowered_and_removed_and_the_rest_stays() {
+        let lower = |line: usize, text: Option<&str>| Fault {
+            text: String::new(),
+            lower: Some((line, text.map(str::to_owned))),
+        };
+        let faults = [lower(3, Some("b = 1")), lower(4, None)];
+        assert_eq!(
+            lowered("# A\n[a]\nb = 2\nc = 3\n\nd = 4\n", &faults),
+            "# A\n[a]\nb = 1\n\nd = 4\n"
+        );
+    }
+}
