@@ -1,8 +1,6 @@
 //! For tach's own crates: events made of other records than `log`'s. Nothing here is stable.
 
-use core::fmt;
 use std::borrow::Cow;
-use std::thread;
 
 use log::Level;
 
@@ -13,9 +11,10 @@ pub use crate::format::keys::{AnyKey, Names};
 pub use crate::format::{Style, nested};
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
-pub use crate::record::{Printed, VisitFields, visit_each, visit_fields};
+pub use crate::record::{Printed, VisitFields, outcome, visit_each, visit_fields};
 use crate::value::Chain;
 pub use crate::value::{Messages, write_plain};
+pub use crate::write::thread_id;
 
 /// Creates an event.
 #[must_use]
@@ -80,37 +79,4 @@ pub fn severity_number(event: &Event<'_>) -> u64 {
         Level::Debug => 5,
         Level::Trace => 1,
     }
-}
-
-/// Returns a note to append to a printed text if printing failed or panicked.
-///
-/// # Errors
-///
-/// Returns the note for the reader.
-#[inline]
-pub fn outcome(printed: &thread::Result<fmt::Result>) -> Result<(), &'static str> {
-    match printed {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err("<failed to format>"),
-        Err(_) => Err("<panicked>"),
-    }
-}
-
-/// Returns the number that a thread's [`ThreadId`](thread::ThreadId) prints, as it has no other
-/// stable way to it.
-#[must_use]
-pub fn thread_id(thread: &thread::Thread) -> Option<u64> {
-    struct Digits(Option<u64>);
-    impl fmt::Write for Digits {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            for digit in text.chars().filter_map(|character| character.to_digit(10)) {
-                self.0 =
-                    self.0.unwrap_or(0).checked_mul(10).map(|number| number + u64::from(digit));
-            }
-            Ok(())
-        }
-    }
-    let mut digits = Digits(None);
-    fmt::Write::write_fmt(&mut digits, format_args!("{:?}", thread.id())).ok()?;
-    digits.0
 }

@@ -1,6 +1,5 @@
 //! Formats: an event as bytes.
 
-pub(crate) mod escape;
 mod ids;
 mod json;
 mod json_value;
@@ -25,6 +24,7 @@ pub use self::keyed::{Keyed, Part};
 pub use self::layout::Style;
 pub use self::line::Line;
 pub use self::logfmt::Logfmt;
+use crate::escape;
 use crate::event::Event;
 use crate::timestamp::DIGITS;
 

@@ -98,6 +98,7 @@
 #[doc(hidden)]
 pub mod adapter;
 mod bounds;
+mod escape;
 mod event;
 mod event_time;
 mod format;

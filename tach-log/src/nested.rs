@@ -10,7 +10,7 @@ use serde_core::Serialize;
 
 pub use self::probe::is_nested;
 
-use crate::format::escape;
+use crate::escape;
 
 /// Prints a value as JSON in one line, escaped as texts are.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use core::error::Error;
 use core::fmt;
 use core::mem;
 use core::panic::AssertUnwindSafe;
-use std::{io, panic};
+use std::{io, panic, thread};
 
 use log::kv::{self, VisitSource, VisitValue};
 use log::{Level, Record};
@@ -16,9 +16,8 @@ use tach_core::UnixTime;
 
 pub use self::careful::visit_each;
 use self::keys::Keys;
-use crate::adapter::{EachField, Fields, Parts, Site, outcome};
 use crate::bounds::{self, Budget};
-use crate::event::Event;
+use crate::event::{EachField, Event, Fields, Parts, Site};
 #[cfg(feature = "serde")]
 use crate::nested;
 use crate::value::{Chain, Messages, Value};
@@ -93,6 +92,20 @@ fn print(to: &mut String, value: fmt::Arguments<'_>) -> bool {
         to.push_str(note);
     }
     outcome.is_ok()
+}
+
+/// Returns a note to append to a printed text if printing failed or panicked.
+///
+/// # Errors
+///
+/// Returns the note for the reader.
+#[inline]
+pub fn outcome(printed: &thread::Result<fmt::Result>) -> Result<(), &'static str> {
+    match printed {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err("<failed to format>"),
+        Err(_) => Err("<panicked>"),
+    }
 }
 
 struct RecordFields<'a> {

@@ -5,7 +5,7 @@ use core::fmt::{self, Write as _};
 use core::iter;
 use std::borrow::Cow;
 
-use crate::format::escape;
+use crate::escape;
 
 /// A field's value.
 ///

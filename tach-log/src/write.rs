@@ -7,7 +7,7 @@ use std::{io, thread};
 use log::Record;
 use tach_core::{SystemClock, UnixTime};
 
-use crate::adapter::{self, Site};
+use crate::event::Site;
 use crate::event_time;
 use crate::format::Format;
 use crate::record::{self, Scratch};
@@ -56,7 +56,7 @@ impl Buffers {
         }
         let thread = format.wants_thread().then(thread::current);
         if let Some(thread) = &thread {
-            site.thread_id = adapter::thread_id(thread);
+            site.thread_id = thread_id(thread);
             site.thread_name = thread.name();
         }
         record::with_event(record, time, site, scratch, |event| format.write(event, line))?;
@@ -142,4 +142,23 @@ impl<F: Format> fmt::Display for Displayed<'_, F> {
         buffers.keep();
         result
     }
+}
+
+/// Returns the number that a thread's [`ThreadId`](thread::ThreadId) prints, as it has no other
+/// stable way to it.
+#[must_use]
+pub fn thread_id(thread: &thread::Thread) -> Option<u64> {
+    struct Digits(Option<u64>);
+    impl fmt::Write for Digits {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            for digit in text.chars().filter_map(|character| character.to_digit(10)) {
+                self.0 =
+                    self.0.unwrap_or(0).checked_mul(10).map(|number| number + u64::from(digit));
+            }
+            Ok(())
+        }
+    }
+    let mut digits = Digits(None);
+    fmt::Write::write_fmt(&mut digits, format_args!("{:?}", thread.id())).ok()?;
+    digits.0
 }

@@ -9,7 +9,8 @@ use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
 use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, JsonSyntax, What, is_default_key};
-use super::{escape, quoted, span_names, time};
+use super::{quoted, span_names, time};
+use crate::escape;
 use crate::event::Event;
 use crate::value::Value;
 

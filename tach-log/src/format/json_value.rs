@@ -1,6 +1,7 @@
 //! Values as JSON.
 
-use super::{escape, quoted};
+use super::quoted;
+use crate::escape;
 use crate::value::{Chain, Value, write_plain};
 
 #[expect(clippy::inline_always, reason = "the value stays in registers")]

@@ -113,7 +113,7 @@ impl<S> Keyed<S> {
     }
 
     pub(super) fn of(layout: Layout) -> Self {
-        Self { layout: Some(Box::new(layout.ready())), style: PhantomData }
+        Self { layout: Some(Box::new(layout)), style: PhantomData }
     }
 }
 
@@ -135,9 +135,8 @@ impl<S: Style> Keyed<S> {
 
     pub(super) fn change(mut self, change: impl FnOnce(&mut Layout)) -> Self {
         let default = || Box::new(Layout::new(S::SYNTAX, &DEFAULT));
-        let mut layout = *self.layout.take().unwrap_or_else(default);
-        change(&mut layout);
-        Self::of(layout)
+        change(self.layout.get_or_insert_with(default));
+        self
     }
 
     /// Writes a part with this key.

@@ -10,7 +10,8 @@ use tach_core::Offset;
 use super::ids::{Ids, SPAN_ID, TRACE_ID};
 use super::keys::Names;
 use super::time::Time;
-use super::{Format, escape, key_value, made_line, span_names};
+use super::{Format, key_value, made_line, span_names};
+use crate::escape;
 use crate::event::Event;
 use crate::value::Value;
 

@@ -89,7 +89,8 @@ fn is_blank(key: &str) -> bool {
 
 /// Returns whether the name `within` is below `object` for a reader that takes dots as paths.
 pub(super) fn is_within(within: &str, object: &str) -> bool {
-    within.strip_prefix(object).is_some_and(|rest| rest.starts_with('.'))
+    // Most names fail at the dot, which costs no comparison of texts.
+    within.as_bytes().get(object.len()) == Some(&b'.') && within.starts_with(object)
 }
 
 /// A kind of value that a service's schema requires.

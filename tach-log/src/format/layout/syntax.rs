@@ -5,9 +5,10 @@ use std::io;
 
 use tach_core::UnixTime;
 
+use crate::escape;
 use crate::event::Event;
 use crate::format::time::Time;
-use crate::format::{escape, json_value, key_value, quoted, span_names};
+use crate::format::{json_value, key_value, quoted, span_names};
 use crate::value::Value;
 
 /// How keys and values are written.

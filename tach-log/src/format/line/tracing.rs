@@ -3,10 +3,11 @@
 use std::io::{self, Write as _};
 
 use super::{Line, PLAIN, Style, color, faint, write_ids};
+use crate::escape;
 use crate::event::{Event, Span};
 use crate::format::ids::{SPAN_ID, TRACE_ID};
+use crate::format::key_value;
 use crate::format::keys::Names;
-use crate::format::{escape, key_value};
 use crate::value::{Value, write_plain};
 
 const BOLD: &[u8] = b"\x1b[1m";
