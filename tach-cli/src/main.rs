@@ -1,10 +1,7 @@
 //! `tach` answers whether this host's clock is good, and measures and plots its time.
 #![forbid(unsafe_code)]
 
-mod bench;
 mod calibrate;
-mod closed;
-mod compare;
 mod doctor;
 mod drift;
 mod interrupt;
@@ -14,7 +11,6 @@ mod plot;
 mod progress;
 mod skew;
 mod times;
-mod watch;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
@@ -46,12 +42,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Doctor(doctor::Options),
-    Compare(compare::Options),
     Drift(drift::Options),
     Calibrate(calibrate::Options),
     Skew(skew::Options),
-    Bench(bench::Options),
-    Watch(watch::Options),
 }
 
 /// A command's answer to a script.
@@ -69,12 +62,9 @@ fn main() -> ExitCode {
     let mut output = Output::new(arguments.json);
     let result = match arguments.command {
         Command::Doctor(options) => doctor::run(&options, &mut output),
-        Command::Compare(options) => compare::run(&options, &mut output),
         Command::Drift(options) => drift::run(&options, &mut output),
         Command::Calibrate(options) => calibrate::run(&options, &mut output),
         Command::Skew(options) => skew::run(&options, &mut output),
-        Command::Bench(options) => bench::run(&options, &mut output),
-        Command::Watch(options) => watch::run(&options, &mut output),
     };
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -26,20 +26,6 @@ impl Progress {
         Self(bar)
     }
 
-    /// Shows the state of a command that runs until it is interrupted.
-    pub(crate) fn endless() -> Self {
-        let bar = ProgressBar::new_spinner();
-        let style =
-            ProgressStyle::with_template("{spinner} {wide_msg}").expect("the template is valid");
-        bar.set_style(style);
-        Self(bar)
-    }
-
-    /// Calls `write` while the progress is off the screen.
-    pub(crate) fn above<T>(&self, write: impl FnOnce() -> T) -> T {
-        self.0.suspend(write)
-    }
-
     /// Shows that the command runs since `elapsed`, and its state.
     pub(crate) fn set(&self, elapsed: Duration, message: impl Into<String>) {
         // Formatting a message that nobody sees would disturb a measurement.

@@ -54,8 +54,8 @@
 //!
 //! # What it costs
 //!
-//! `tach bench`, a command of the package tach-cli, measures reads on your machine, beside std,
-//! quanta and minstant. The kinds of cost:
+//! `tach doctor`, a command of the package tach-cli, measures reads on your machine, beside std's.
+//! The kinds of cost:
 //!
 //! - A read is the instruction. Once in 50 ms of use, it also samples the OS's clock.
 //! - The first conversion of a process spins for some tens of microseconds to measure the rate.

@@ -1,12 +1,9 @@
 //! The program: its output, for machines and people, and its exit status.
 
-mod bench;
 mod calibrate;
-mod compare;
 mod doctor;
 mod drift;
 mod skew;
 mod support;
 #[cfg(unix)]
 mod terminal;
-mod watch;

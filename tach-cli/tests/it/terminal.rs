@@ -108,20 +108,13 @@ fn control_characters_are_shown_on_a_terminal() {
 /// Lines are broken between words, so that the terminal breaks none within one.
 #[test]
 fn texts_fit_the_terminal() {
-    let folder = Folder::new("columns");
-    let [a, b] = ["a.json", "b.json"].map(|name| {
-        let json = run(&mut tach(&["doctor", "--for", "1ms", "--json"])).stdout;
-        folder.write(name, &json).to_str().unwrap().to_owned()
-    });
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 6] = [
         &["--help"],
         &["doctor", "--help"],
         &["doctor", "--for", "1ms"],
-        &["compare", &a, &b],
         &["skew", "--for", "1ms"],
         &["drift", "--for", "1ms", "--load", "1"],
         &["calibrate", "--for", "100ms"],
-        &["bench", "--rounds", "1"],
     ];
     for (columns, arguments) in [40, 80].into_iter().flat_map(|of| commands.map(|one| (of, one))) {
         let mut command = tach(arguments);
