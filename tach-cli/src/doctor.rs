@@ -1,19 +1,15 @@
 //! `tach doctor`: is this host's clock good, and if not, which change would help?
 //!
-//! `host` collects the statements of the kernel's `files`, `daemons` those of the programs that
-//! discipline the clock, and `os_clock` and `errors` compare clocks. `findings`, which is pure,
-//! draws the conclusions that `report` and `metrics` print.
+//! `host` collects the statements of the kernel's `files`, and `os_clock` and `errors` compare
+//! clocks. `findings`, which is pure, draws the conclusions that `report` prints.
 
-mod daemons;
 mod errors;
 mod evidence;
 mod files;
 mod findings;
 mod host;
 mod hypervisor;
-mod metrics;
 mod os_clock;
-mod process;
 mod report;
 
 use core::time::Duration;
@@ -23,7 +19,6 @@ use clap::Args;
 
 use self::evidence::Evidence;
 use self::files::Files;
-use self::process::Process;
 use crate::Outcome;
 use crate::output::Output;
 use crate::times;
@@ -41,29 +36,16 @@ pub(crate) struct Options {
     /// prints the whole report if there is a problem
     #[arg(long)]
     check: bool,
-    /// Prints metrics, in the text format of Prometheus
-    #[arg(long, conflicts_with_all = ["check", "json"])]
-    prometheus: bool,
-    /// Judges the clock of a running process, by what /proc shows of it (Linux)
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
     /// A folder in place of `/`, with the files of another host: for tests
     #[arg(long, hide = true)]
     root: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    let mut files = Files::new(options.root.clone());
-    let mut process = None;
-    if let Some(pid) = options.pid {
-        files = files.of_process(pid)?;
-        process = Some(Process::new(pid, &files));
-    }
-    let evidence = Evidence::collect(&files, process, options.time);
+    let files = Files::new(options.root.clone());
+    let evidence = Evidence::collect(&files, options.time);
     let report = report::Report::new(&evidence);
-    if options.prometheus {
-        output.line(metrics::text(&report))?;
-    } else if !options.check {
+    if !options.check {
         output.write(&report, |width| report.text(width))?;
     } else if report.outcome() == Outcome::Problem {
         output.write(&report, |width| report.problems(width))?;

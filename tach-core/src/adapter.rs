@@ -108,19 +108,6 @@ pub fn os_clocks_by_system_call() -> Option<OsClocks> {
     Some(OsClocks { monotonic_ns, realtime_ns })
 }
 
-/// What a process on this machine sees when it chooses its source.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Circumstances<'a> {
-    /// The kernel's current clocksource, if it can be read.
-    pub current: Option<&'a str>,
-    /// The available ones, separated by blanks.
-    pub available: Option<&'a str>,
-    /// The value of `TACH_SOURCE`.
-    pub tach_source: Option<&'a str>,
-    /// The value of `TACH_ORDER`.
-    pub tach_order: Option<&'a str>,
-}
-
 /// The choice of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
@@ -130,23 +117,18 @@ pub struct Choice {
     pub order: Order,
     /// The reason for the source.
     pub reason: Reason,
-    /// `TACH_SOURCE` has an unknown value.
-    pub source_request_ignored: bool,
-    /// `TACH_ORDER` has an unknown value.
-    pub order_request_ignored: bool,
 }
 
-/// Returns the choice that a process would make on this machine in these circumstances.
+/// Returns the choice that a process without requests would make on this machine if these were the
+/// kernel's statements: its current clocksource, and the available ones, separated by blanks. `None`
+/// for what can't be read.
 #[must_use]
-pub fn choice_under(seen: &Circumstances<'_>) -> Choice {
-    let Circumstances { current, available, tach_source, tach_order } = *seen;
-    let chosen = source::chosen_under(&KernelView { current, available }, tach_source, tach_order);
+pub fn choice_under(current: Option<&str>, available: Option<&str>) -> Choice {
+    let verdict = source::verdict_under(&KernelView { current, available });
     Choice {
-        source: chosen.verdict.mode.source(),
-        order: chosen.verdict.mode.order(),
-        reason: Reason(chosen.verdict.cause),
-        source_request_ignored: chosen.source_ignored,
-        order_request_ignored: chosen.order_ignored,
+        source: verdict.mode.source(),
+        order: verdict.mode.order(),
+        reason: Reason(verdict.cause),
     }
 }
 
@@ -185,44 +167,26 @@ mod tests {
     }
 
     #[test]
-    fn the_same_circumstances_lead_to_the_choice_that_was_made() {
+    fn the_same_statements_lead_to_the_choice_that_was_made() {
+        let is_requested = |name| std::env::var_os(name).is_some();
+        if is_requested("TACH_SOURCE") || is_requested("TACH_ORDER") {
+            return;
+        }
         let words = &mut [0; os::CLOCKSOURCE_BYTES];
         let view = os::kernel_view(words);
         let status = crate::status();
-        let [source, order] = ["TACH_SOURCE", "TACH_ORDER"].map(|name| std::env::var(name).ok());
-        let choice = choice_under(&Circumstances {
-            current: view.current,
-            available: view.available,
-            tach_source: source.as_deref(),
-            tach_order: order.as_deref(),
-        });
+        let choice = choice_under(view.current, view.available);
         let made = (status.source, status.order, status.reason);
         assert_eq!((choice.source, choice.order, choice.reason), made);
-        let ignored = (status.source_request_ignored, status.order_request_ignored);
-        assert_eq!((choice.source_request_ignored, choice.order_request_ignored), ignored);
     }
 
     #[test]
     fn another_clocksource_leads_to_the_os_clock_unless_there_is_no_counter_to_weigh() {
         let jiffies = Some("jiffies");
-        let seen = Circumstances { current: jiffies, available: jiffies, ..Default::default() };
-        let choice = choice_under(&seen);
+        let choice = choice_under(jiffies, jiffies);
         let may_be_read = cpu_counter().is_invariant && crate::status().source == Source::Counter;
         assert_eq!((choice.source, choice.order), (Source::Os, Order::OsClock));
         let reason = choice.reason.as_str();
         assert!(!may_be_read || reason == "kernel-avoids-counter", "{reason}");
-    }
-
-    #[test]
-    fn variables_of_another_process_count() {
-        let under = |tach_source, tach_order| {
-            choice_under(&Circumstances { tach_source, tach_order, ..Default::default() })
-        };
-        let by_os = under(Some("os"), None);
-        assert_eq!((by_os.source, by_os.order), (Source::Os, Order::OsClock));
-        assert!(["environment", "build"].contains(&by_os.reason.as_str()), "{by_os:?}");
-        let nonsense = under(Some("rtc"), Some("strict"));
-        assert!(nonsense.source_request_ignored && nonsense.order_request_ignored);
-        assert!(!by_os.source_request_ignored && !by_os.order_request_ignored);
     }
 }

@@ -11,8 +11,9 @@ mod request;
 mod verdict;
 
 pub(crate) use self::choice::{
-    Chosen, Request, choose, choose_after, chosen_under, enforce_order, enforces_counter, install,
+    Chosen, Request, choose, choose_after, enforce_order, enforces_counter, install,
     kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter, replace, tick_of,
+    verdict_under,
 };
 pub(crate) use self::domain::after_failure;
 pub(crate) use self::reason::Cause;

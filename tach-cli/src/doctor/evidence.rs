@@ -4,15 +4,13 @@ use core::time::Duration;
 use std::time::{Instant as StdInstant, SystemTime};
 
 use serde::Serialize;
-use tach_core::adapter::{self, Choice, Circumstances, CpuCounter};
+use tach_core::adapter::{self, Choice, CpuCounter};
 use tach_core::{Instant, MonotonicInstant, Order, Source, UnixTime, status};
 
-use super::daemons::Daemons;
 use super::errors::{self, Distances, Errors};
 use super::files::Files;
 use super::host::Host;
 use super::os_clock::OsClock;
-use super::process::Process;
 use crate::measure::{Cost, KNOWN_NS, Subject, costs, nanos, subject};
 use crate::output::Ns;
 use crate::progress::Progress;
@@ -29,8 +27,6 @@ pub(crate) struct Evidence {
     /// The time of the report, in UTC.
     pub(crate) time: String,
     pub(crate) platform: String,
-    /// The process that the report is about, unless it is this one.
-    pub(crate) process: Option<Process>,
     pub(crate) source: &'static str,
     /// The stable code of the reason.
     pub(crate) reason: &'static str,
@@ -49,7 +45,6 @@ pub(crate) struct Evidence {
     pub(crate) restores: u32,
     pub(crate) host: Host,
     pub(crate) ntp: Option<Ntp>,
-    pub(crate) daemons: Daemons,
     /// `null` if threads can't be bound to cores here.
     pub(crate) skew: Option<Vec<Offset>>,
     pub(crate) costs: Vec<Cost>,
@@ -76,7 +71,7 @@ pub(crate) struct Ntp {
 /// Something that was not measured, since its bound is too wide.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NotMeasured {
-    /// Its code in the metrics.
+    /// Its code in JSON.
     pub(crate) code: &'static str,
     /// Its name in a sentence.
     pub(crate) name: String,
@@ -84,7 +79,7 @@ pub(crate) struct NotMeasured {
 
 impl Evidence {
     /// Measures this host for about `time`, and reads `files`.
-    pub(crate) fn collect(files: &Files, process: Option<Process>, time: Duration) -> Self {
+    pub(crate) fn collect(files: &Files, time: Duration) -> Self {
         let os_clock = OsClock::compare();
         let cores = u32::try_from(skew::cores()).unwrap_or(u32::MAX);
         let offsets_time = OFFSET_TIME.saturating_mul(cores.saturating_sub(1));
@@ -102,36 +97,17 @@ impl Evidence {
         });
         drop(progress);
         let os_clock = os_clock.zip(OsClock::compare()).map(|(start, end)| start.worst(end));
-        Self { os_clock, ..Self::new(files, process, skew, costs, errors) }
+        Self { os_clock, ..Self::new(files, skew, costs, errors) }
     }
 
-    fn new(
-        files: &Files,
-        process: Option<Process>,
-        skew: Option<Vec<Offset>>,
-        costs: Vec<Cost>,
-        errors: Errors,
-    ) -> Self {
+    fn new(files: &Files, skew: Option<Vec<Offset>>, costs: Vec<Cost>, errors: Errors) -> Self {
         let (host, status) = (files.read(), status());
-        // The files of another host or process lead to another choice.
-        let choice = if files.is_this_process() {
-            Choice {
-                source: status.source,
-                order: status.order,
-                reason: status.reason,
-                source_request_ignored: status.source_request_ignored,
-                order_request_ignored: status.order_request_ignored,
-            }
+        // The files of another host lead to another choice.
+        let choice = if files.is_this_host() {
+            Choice { source: status.source, order: status.order, reason: status.reason }
         } else {
-            let variable = |value: fn(&Process) -> &Option<String>| {
-                process.as_ref().and_then(|process| value(process).as_deref())
-            };
-            adapter::choice_under(&Circumstances {
-                current: host.clocksource.as_deref(),
-                available: host.available_clocksources.as_deref(),
-                tach_source: variable(|process| &process.tach_source),
-                tach_order: variable(|process| &process.tach_order),
-            })
+            let (current, available) = (&host.clocksource, &host.available_clocksources);
+            adapter::choice_under(current.as_deref(), available.as_deref())
         };
         let CpuCounter { clocksource, is_invariant, declared_hz } = adapter::cpu_counter();
         Self {
@@ -143,13 +119,12 @@ impl Evidence {
             reason_text: choice.reason.to_string(),
             order: order_code(choice.order),
             ignored_variables: [
-                (choice.source_request_ignored, "TACH_SOURCE must be \"os\" or \"counter\""),
-                (choice.order_request_ignored, "TACH_ORDER must be \"enforced\""),
+                (status.source_request_ignored, "TACH_SOURCE must be \"os\" or \"counter\""),
+                (status.order_request_ignored, "TACH_ORDER must be \"enforced\""),
             ]
             .into_iter()
             .filter_map(|(is_ignored, message)| is_ignored.then_some(message))
             .collect(),
-            process,
             os_clock: None,
             counter: Counter {
                 name: Some(clocksource).filter(|name| !name.is_empty()),
@@ -162,7 +137,6 @@ impl Evidence {
             counter_failures: status.counter_failures,
             suspends: status.suspends,
             restores: status.restores,
-            daemons: Daemons::find(files),
             host,
             ntp: status.kernel_clock.map(|clock| Ntp {
                 is_synchronized: clock.synchronized,

@@ -55,13 +55,11 @@ impl Finding {
 mod tests {
     use super::Severity::{Advice, Note, Problem};
     use super::*;
-    use crate::doctor::daemons::{Chrony, Daemons, Ptp};
     use crate::doctor::errors::{Distances, Errors};
     use crate::doctor::evidence::{Counter, Ntp};
     use crate::doctor::files::Device;
     use crate::doctor::host::{Host, Offsets};
     use crate::doctor::os_clock::OsClock;
-    use crate::doctor::process::Process;
     use crate::measure::Cost;
     use crate::skew::Offset;
 
@@ -77,9 +75,7 @@ mod tests {
         Evidence {
             tach: "0",
             time: String::new(),
-            process: None,
             os_clock: Some(OsClock::default()),
-            daemons: Daemons::default(),
             platform: "linux x86_64".to_owned(),
             source: "counter",
             reason: "kernel-uses-counter",
@@ -265,58 +261,5 @@ mod tests {
             evidence.host.clock_libraries = vec!["libfaketime.so.1".to_owned()];
         };
         assert_eq!(found(loaded), []);
-        let other = found(|evidence| {
-            loaded(evidence);
-            evidence.process =
-                Some(Process { pid: 7, name: None, tach_source: None, tach_order: None });
-        });
-        assert_eq!(other, [(Problem, "os-clock-replaced")]);
-    }
-
-    #[test]
-    fn chrony_and_the_kernel_may_disagree() {
-        let by = |kernel: Option<bool>, chrony: Option<bool>| {
-            found(|evidence| {
-                evidence.ntp = kernel.map(|is_synchronized| Ntp {
-                    is_synchronized,
-                    estimated_error_ns: 1,
-                    max_error_ns: 2,
-                });
-                evidence.daemons.chrony = chrony.map(|is_synchronized| Chrony {
-                    is_synchronized,
-                    source: "192.0.2.1".to_owned(),
-                    stratum: 3,
-                    offset_ns: 5.0,
-                    max_error_ns: 9.0,
-                });
-            })
-        };
-        assert_eq!(by(Some(true), Some(true)), []);
-        assert_eq!(by(None, Some(true)), []);
-        assert_eq!(by(Some(false), Some(true)), [(Note, "kernel-not-told")]);
-        for kernel in [Some(true), Some(false), None] {
-            assert_eq!(by(kernel, Some(false)), [(Advice, "chrony-not-synchronized")]);
-        }
-    }
-
-    #[test]
-    fn daemons_have_findings() {
-        let running = |names: &[&str], ptp: Option<Ptp>| {
-            found(|evidence| {
-                evidence.daemons.running = names.iter().map(|&name| name.to_owned()).collect();
-                evidence.daemons.ptp = ptp;
-            })
-        };
-        let two = running(&["chronyd", "systemd-timesyn"], None);
-        assert_eq!(two, [(Advice, "several-daemons")]);
-        assert_eq!(running(&["phc2sys", "ptp4l"], None), []);
-        assert_eq!(running(&["chronyd", "ptp4l"], None), []);
-        assert_eq!(running(&["ptp4l"], None), [(Note, "ptp-alone")]);
-        let alone =
-            Ptp { ports: vec!["LISTENING".to_owned()], has_grandmaster: false, offset_ns: None };
-        let listening = running(&["phc2sys", "ptp4l"], Some(alone.clone()));
-        assert_eq!(listening, [(Advice, "ptp-not-synchronized")]);
-        let following = Ptp { has_grandmaster: true, ..alone };
-        assert_eq!(running(&["phc2sys", "ptp4l"], Some(following)), []);
     }
 }

@@ -82,8 +82,8 @@ impl Files {
             kernel: self.line("proc/sys/kernel/osrelease"),
             cpu: field(&cpuinfo, "model name").map(str::to_owned),
             tsc_flags: owned(TSC_FLAGS.into_iter().filter(|flag| has_flag(flag))),
-            clocksource: self.own_line(&format!("{CLOCKSOURCE}/current_clocksource")),
-            available_clocksources: self.own_line(&format!("{CLOCKSOURCE}/available_clocksource")),
+            clocksource: self.line(&format!("{CLOCKSOURCE}/current_clocksource")),
+            available_clocksources: self.line(&format!("{CLOCKSOURCE}/available_clocksource")),
             kernel_parameters: owned(parameters.split_whitespace().filter(concerns_clocks)),
             hypervisor: clues.name(),
             hypervisor_names: clues.names.iter().flatten().map(hypervisor::text).collect(),
@@ -91,7 +91,7 @@ impl Files {
             vmclock: self.vmclock(&devices),
             ptp_clocks: self.ptp_clocks(),
             time_namespace: self
-                .of_own("timens_offsets")
+                .text("proc/self/timens_offsets")
                 .and_then(|text| offsets(&text))
                 .filter(|offsets| *offsets != Offsets { monotonic_s: 0, boottime_s: 0 }),
             sandboxes: self.sandboxes(),
@@ -120,7 +120,7 @@ impl Files {
 
     /// Returns the libraries of the process that replace clocks (faketime(1), datefudge(1)).
     fn clock_libraries(&self) -> Vec<String> {
-        let maps = self.of_own("maps").unwrap_or_default();
+        let maps = self.text("proc/self/maps").unwrap_or_default();
         let paths = maps.lines().filter_map(|line| line.split_once('/').map(|(_, path)| path));
         let names = paths.filter_map(|path| path.rsplit('/').next());
         let mut names: Vec<_> = owned(names.filter(|name| {
@@ -152,9 +152,9 @@ impl Files {
 
     fn sandboxes(&self) -> Vec<String> {
         let version = self.text("proc/version").unwrap_or_default();
-        let status = self.of_own("status").unwrap_or_default();
+        let status = self.text("proc/self/status").unwrap_or_default();
         let lower = version.to_lowercase();
-        let is_there = |path: &str| self.own_path(path).is_some_and(|path| path.exists());
+        let is_there = |path: &str| self.exists(path);
         let found = [
             ("gVisor", lower.contains("gvisor") || version.contains(GVISOR_DATE)),
             ("WSL", lower.contains("microsoft")),

@@ -45,14 +45,6 @@ impl<'a> Report<'a> {
         Self { verdict, findings, not_measured, evidence }
     }
 
-    pub(crate) fn evidence(&self) -> &Evidence {
-        self.evidence
-    }
-
-    pub(crate) fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
     pub(crate) fn outcome(&self) -> Outcome {
         if self.verdict == Verdict::Bad { Outcome::Problem } else { Outcome::Good }
     }
@@ -114,13 +106,6 @@ impl Report<'_> {
     fn clock(&self, page: &mut Page) {
         let evidence = self.evidence;
         page.part("Clock");
-        page.known(
-            "process",
-            evidence.process.as_ref().map(|process| {
-                let name = process.name.as_deref().unwrap_or("unknown");
-                format!("{} ({name}), by what /proc shows of it", process.pid)
-            }),
-        );
         let source = if evidence.source == "os" { "OS clock" } else { "CPU counter" };
         page.row("source", &format!("{source}: {}", evidence.reason_text));
         page.row(
@@ -160,7 +145,7 @@ impl Report<'_> {
             Device::Absent => None,
             Device::NoDriver => Some("announced by the hypervisor, without a driver"),
             Device::Unreadable => Some("/dev/vmclock0, not readable"),
-            Device::Present | Device::Readable => Some("/dev/vmclock0"),
+            Device::Readable => Some("/dev/vmclock0"),
         };
         page.known("vmclock", vmclock);
         page.known("PTP clocks", (!host.ptp_clocks.is_empty()).then(|| host.ptp_clocks.join(", ")));
@@ -174,7 +159,7 @@ impl Report<'_> {
     }
 
     fn utc(&self, page: &mut Page) {
-        let (ntp, daemons) = (&self.evidence.ntp, &self.evidence.daemons);
+        let ntp = &self.evidence.ntp;
         page.part("UTC");
         page.row(
             "kernel",
@@ -188,47 +173,6 @@ impl Report<'_> {
                 }
             }),
         );
-        page.known(
-            "chronyd",
-            daemons.chrony.as_ref().map(|chrony| {
-                let [offset, worst] = [chrony.offset_ns, chrony.max_error_ns].map(Ns);
-                if chrony.is_synchronized {
-                    let (source, stratum) = (&chrony.source, chrony.stratum);
-                    format!("{offset} from {source}, stratum {stratum}; {worst} from UTC at worst")
-                } else {
-                    "follows no source".to_owned()
-                }
-            }),
-        );
-        page.known(
-            "ptp4l",
-            daemons.ptp.as_ref().map(|ptp| {
-                let ports = ptp.ports.join(", ");
-                match ptp.offset_ns {
-                    Some(offset) => format!("{} from its grandmaster, ports: {ports}", Ns(offset)),
-                    None => format!("follows no grandmaster, ports: {ports}"),
-                }
-            }),
-        );
-        let others: Vec<_> = daemons
-            .running
-            .iter()
-            .filter(|name| match &***name {
-                "chronyd" => daemons.chrony.is_none(),
-                "ptp4l" => daemons.ptp.is_none(),
-                _ => true,
-            })
-            .map(|name| match &**name {
-                "systemd-timesyn" if daemons.timesyncd_is_synchronized => {
-                    "systemd-timesyncd, which has set the clock".to_owned()
-                }
-                "systemd-timesyn" => "systemd-timesyncd, which has not set the clock".to_owned(),
-                "chronyd" => "chronyd, which does not answer chronyc".to_owned(),
-                "ptp4l" => "ptp4l, whose state pmc shows to root".to_owned(),
-                name => name.to_owned(),
-            })
-            .collect();
-        page.known("runs", (!others.is_empty()).then(|| others.join("; ")));
     }
 
     fn measured(&self, page: &mut Page) {
@@ -301,11 +245,6 @@ impl Report<'_> {
             page.part("Findings");
         }
         self.findings.iter().for_each(|finding| finding.add_to(page));
-        let is_whose = if self.evidence.process.is_some() {
-            "the clock of this process is"
-        } else {
-            "this host's clock is"
-        };
         let verdict = match self.verdict {
             Verdict::Good => good("good. There is nothing to do.").to_string(),
             Verdict::GoodWithAdvice => good("good. The advice would make it better.").to_string(),
@@ -316,14 +255,8 @@ impl Report<'_> {
             .to_string(),
             Verdict::Bad => bad("bad. See the problems above.").to_string(),
         };
-        let text = format!("{} {is_whose} {verdict}", heading("Verdict:"));
+        let text = format!("{} this host's clock is {verdict}", heading("Verdict:"));
         page.lines.push(format!("\n{}", paragraph(&text, page.width)));
-        if self.evidence.process.is_some() {
-            let text = "A process keeps its own choice in its memory. If its program installs a \
-                        Config, or its counter has failed since it began, only its own \
-                        tach_core::status() says so.";
-            page.lines.push(faint(paragraph(text, page.width)).to_string());
-        }
     }
 }
 

@@ -227,24 +227,9 @@ fn decide_now(begin: &mut dyn FnMut()) {
     }
 }
 
-/// Returns the choice on this machine if the kernel had stated `view`, and the variables had these
-/// values.
-pub(crate) fn chosen_under(
-    view: &KernelView<'_>,
-    source: Option<&str>,
-    order: Option<&str>,
-) -> Chosen {
-    let (source, order) = (SOURCE.parse(source), ORDER.parse(order));
-    let wish = wish(Request::default(), source.get(), order.get());
-    Chosen {
-        verdict: weigh(wish, &mut || (), Some(view)),
-        source_ignored: source.is_nonsense(),
-        order_ignored: order.is_nonsense(),
-        forced: wish.source.is_some(),
-        configured: false,
-        moves: 0,
-        domain: 0,
-    }
+/// Returns the verdict on this machine, without requests, if the kernel had stated `view`.
+pub(crate) fn verdict_under(view: &KernelView<'_>) -> Verdict {
+    weigh(wish(Request::default(), None, None), &mut || (), Some(view))
 }
 
 /// Returns the requests of the program and of the environment, as one.

@@ -28,7 +28,7 @@ pub(super) fn add(evidence: &Evidence, all: &mut Vec<Finding>) {
     let Some(hypervisor) = &host.hypervisor else { return };
     let without = format!("This is a virtual machine ({hypervisor})");
     match host.vmclock {
-        Device::Present | Device::Readable => {}
+        Device::Readable => {}
         Device::Unreadable => all.push(
             finding(
                 Advice,

@@ -90,9 +90,8 @@ fn errors(evidence: &Evidence, all: &mut Vec<Finding>) {
              slewed, or this machine is emulated or overloaded.",
             Ns(found.median_ns)
         );
-        all.push(
-            finding(Advice, "timeline-error", text)
-                .with("Run `tach watch` for some minutes: it shows steps and changes of rate."),
-        );
+        all.push(finding(Advice, "timeline-error", text).with(
+            "Run `tach drift --for 20m --plot drift.svg`: it shows steps and changes of rate.",
+        ));
     }
 }
