@@ -20,7 +20,7 @@ use tracing::{Instrument as _, debug, debug_span, info, info_span};
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = env::args().nth(1).unwrap_or_else(|| "flight".to_owned());
     let recorder = FlightRecorder::new()
-        .folder(folder, FlightFormat::perfetto())
+        .folder(folder, FlightFormat::trace_events())
         .on_panic(Duration::from_secs(5))
         .span_slower_than("request", Duration::from_millis(100));
     let _pipeline = Pipeline::builder()

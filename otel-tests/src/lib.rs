@@ -7,7 +7,6 @@ mod certificates;
 mod collector;
 mod jaeger;
 mod otlp;
-mod perfetto;
 mod process;
 
 use prost::Message;
@@ -17,7 +16,6 @@ pub use crate::certificates::{Authority, Certified};
 pub use crate::collector::{Collector, Settings};
 pub use crate::jaeger::{Jaeger, Span};
 pub use crate::otlp::{Protocol, nanos, values};
-pub use crate::perfetto::{Perfetto, Row, Rows};
 pub use crate::process::program;
 
 /// Decodes a message of protobuf.

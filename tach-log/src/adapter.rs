@@ -8,7 +8,7 @@ pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, TRUNCATED, beginning, 
 use crate::event::Event;
 pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
 pub use crate::format::keys::{AnyKey, Names};
-pub use crate::format::{Style, nested};
+pub use crate::format::{Style, json_value, nested, quoted};
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
 pub use crate::record::{Printed, VisitFields, outcome, visit_each, visit_fields};

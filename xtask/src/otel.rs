@@ -1,4 +1,4 @@
-//! The tests with the real OpenTelemetry Collector and Jaeger, and with Perfetto's engine.
+//! The tests with the real OpenTelemetry Collector and Jaeger.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,6 @@ pub(crate) fn check() -> Result<(), String> {
     for (variable, name) in PROGRAMS {
         test.env(variable, home.join("bin").join(name));
     }
-    test.env("PERFETTO_ENGINE", home.join("perfetto/engine_bundle.js"));
     run(&mut cargo(&["build", "--locked", "--package", "examples", "--example", "service"]))?;
     test.env("SERVICE_BIN", run::target().join("debug/examples/service"));
     run(&mut test)

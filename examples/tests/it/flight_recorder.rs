@@ -1,4 +1,4 @@
-//! The flight recorder. `otel-tests` reads such files as Perfetto's viewer does.
+//! The flight recorder.
 
 use std::{env, fs, process};
 

@@ -4,9 +4,10 @@ use super::quoted;
 use crate::escape;
 use crate::value::{Chain, Value, write_plain};
 
+/// Appends a value as JSON. An error has its sources after `: `.
 #[expect(clippy::inline_always, reason = "the value stays in registers")]
 #[inline(always)]
-pub(super) fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
+pub fn write_value(to: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Str(text) => quoted(to, text),
         // A text would make an index of numbers reject the record.

@@ -2,7 +2,7 @@
 
 use tach_log::Value;
 
-/// The wire types that OTLP's and Perfetto's messages use.
+/// The wire types that OTLP's messages use.
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
 const LENGTH_DELIMITED: u32 = 2;
@@ -118,7 +118,7 @@ pub fn number(to: &mut Vec<u8>, field: u32, value: u64) {
 
 /// Returns an integer's varint, if the integer has 64 bits with a sign or fewer.
 #[must_use]
-pub fn integer(value: Value<'_>) -> Option<u64> {
+pub(crate) fn integer(value: Value<'_>) -> Option<u64> {
     let value = match value {
         Value::I64(value) => Some(value),
         Value::U64(value) => i64::try_from(value).ok(),

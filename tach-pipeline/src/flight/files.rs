@@ -21,7 +21,7 @@ use crate::sync::Lock;
 /// The form of the time in a file's name. A zero stands for any digit.
 const TIME: &str = "0000-00-00T00-00-00.000000Z";
 /// The ends of the names of finished files.
-const EXTENSIONS: [&str; 2] = [".pftrace", ".otlp"];
+const EXTENSIONS: [&str; 2] = [".json", ".otlp"];
 /// The end of the name of a file that is being written.
 const PARTIAL: &str = ".partial";
 
@@ -263,17 +263,17 @@ mod tests {
         let program = program::name();
         let of = |end: &str| Dump::of(format!("flight-{program}-{end}").as_ref());
         let name = "2026-11-23T14-30-00.123456Z-4711-0";
-        assert_eq!(of(&format!("{name}.pftrace")), Some(Dump::Finished));
+        assert_eq!(of(&format!("{name}.json")), Some(Dump::Finished));
         assert_eq!(of(&format!("{name}.otlp")), Some(Dump::Finished));
         assert_eq!(of(&format!("{name}.otlp.partial")), Some(Dump::Partial));
         for end in [
             "a1.otlp",
-            "incident-42.pftrace",
-            "2026-11-23T14-30-00.123456Z.pftrace",
-            "2026-11-23T14-30-00.123456Z-4711.pftrace",
-            "2026-11-23T14-30-00.123456Z-4711-.pftrace",
-            "2026-11-23T14-30-00.123456Z-4711-0-1.pftrace",
-            "2026-11-23T14-30-00.123456Z-4711-0.pftrace.txt",
+            "incident-42.json",
+            "2026-11-23T14-30-00.123456Z.json",
+            "2026-11-23T14-30-00.123456Z-4711.json",
+            "2026-11-23T14-30-00.123456Z-4711-.json",
+            "2026-11-23T14-30-00.123456Z-4711-0-1.json",
+            "2026-11-23T14-30-00.123456Z-4711-0.json.txt",
             "2026-11-23T14-30-00.123456Z-4711-0.partial",
             "2026-11-23T14-30-00.12345xZ-4711-0.otlp",
             "x2026-11-23T14-30-00.123456Z-4711-0.otlp",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::snapshot::Snapshot;
 
-/// The format of a dump. Each needs a feature: `perfetto`, or `otlp` and `tracing`.
+/// The format of a dump: trace events, or with the feature `otlp` OTLP.
 ///
 /// # Examples
 ///

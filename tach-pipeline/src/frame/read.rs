@@ -5,10 +5,6 @@ mod fields;
 pub(super) mod foreign;
 pub(super) mod remains;
 #[cfg(feature = "tracing")]
-#[cfg_attr(
-    not(any(feature = "otlp", feature = "perfetto")),
-    expect(dead_code, reason = "the formats of spans read the rest, and none is on")
-)]
 pub(super) mod span;
 
 use core::iter;

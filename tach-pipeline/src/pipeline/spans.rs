@@ -97,9 +97,9 @@ impl Pipeline {
     ///
     /// let pipeline = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
     /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
-    /// // For a file: `std::fs::File::create("work.pftrace")?`.
+    /// // For a file: `std::fs::File::create("work.json")?`.
     /// let mut trace = Vec::new();
-    /// pipeline.write_flight(&mut trace, &FlightFormat::perfetto(), Duration::from_secs(5))?;
+    /// pipeline.write_flight(&mut trace, &FlightFormat::trace_events(), Duration::from_secs(5))?;
     /// # assert!(trace.len() > 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

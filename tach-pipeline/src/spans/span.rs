@@ -71,10 +71,6 @@ pub(crate) type First<'a> = (Start<'a>, SpanPart<'a>);
 #[derive(Debug)]
 pub(crate) enum Item<'a> {
     Part(SpanPart<'a>),
-    #[cfg_attr(
-        not(feature = "otlp"),
-        expect(dead_code, reason = "Perfetto's files count events without their fields")
-    )]
     Event(Frame<'a>, UnixTime),
 }
 
@@ -93,7 +89,6 @@ impl LastValues<'_> {
 impl<'a> Span<'a> {
     /// Returns whether parts may be missing that no count states. An unfinished span has no end
     /// that could be missing.
-    #[cfg(any(feature = "otlp", feature = "perfetto"))]
     pub(crate) const fn is_incomplete(&self) -> bool {
         !self.has_end && !self.is_unfinished || self.dropped.is_more
     }

@@ -1,5 +1,7 @@
-//! The flight recorder: its bounds, and when it writes. `otlp::flight` and `otel-tests` read the
+//! The flight recorder: its bounds, and when it writes. `trace_events` and `otlp::flight` read the
 //! formats.
+
+mod trace_events;
 
 #[cfg(unix)]
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +35,7 @@ fn within<R>(pipeline: &Pipeline, f: impl FnOnce() -> R) -> R {
 /// Returns a dump, with the names and messages in it as text.
 fn dump(pipeline: &Pipeline) -> String {
     let mut written = Vec::new();
-    pipeline.write_flight(&mut written, &FlightFormat::perfetto(), LONG).unwrap();
+    pipeline.write_flight(&mut written, &FlightFormat::trace_events(), LONG).unwrap();
     String::from_utf8_lossy(&written).into_owned()
 }
 
@@ -113,7 +115,7 @@ fn a_dump_takes_a_part_of_the_recorder_s_memory() {
             }
         });
     });
-    let mut formats = vec![("perfetto", FlightFormat::perfetto())];
+    let mut formats = vec![("trace events", FlightFormat::trace_events())];
     #[cfg(feature = "otlp")]
     formats.push(("otlp", FlightFormat::otlp(&tach_pipeline::Otlp::new())));
     for (name, format) in formats {
@@ -181,7 +183,7 @@ fn a_slow_span_is_written_to_a_file() {
     let folder = Folder::new("flight-slow");
     let (incidents, reported) = mpsc::channel();
     let recorder = FlightRecorder::new()
-        .folder(folder.path("made"), FlightFormat::perfetto())
+        .folder(folder.path("made"), FlightFormat::trace_events())
         .slower_than(Duration::from_secs(600))
         .span_slower_than("slow", Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink())).on_incident({
@@ -204,7 +206,7 @@ fn a_slow_span_is_written_to_a_file() {
     let files = dumps(&folder.path("made"));
     let [file] = &files[..] else { panic!("{files:?}") };
     assert_eq!(reported.recv_timeout(LONG).as_ref(), Ok(file));
-    assert!(file.extension().is_some_and(|extension| extension == "pftrace"));
+    assert!(file.extension().is_some_and(|extension| extension == "json"));
     let dump = fs::read(file).unwrap();
     let dump = String::from_utf8_lossy(&dump);
     assert!(dump.contains("before") && dump.contains("within") && !dump.contains("after"));
@@ -213,18 +215,18 @@ fn a_slow_span_is_written_to_a_file() {
 #[test]
 fn the_files_are_few() {
     let folder = Folder::new("flight-few");
-    fs::write(folder.path(&name(2000, ".pftrace")), "of another process").unwrap();
-    let abandoned = File::create(folder.path(&name(2001, ".pftrace.partial"))).unwrap();
+    fs::write(folder.path(&name(2000, ".json")), "of another process").unwrap();
+    let abandoned = File::create(folder.path(&name(2001, ".json.partial"))).unwrap();
     abandoned.set_modified(SystemTime::now() - Duration::from_secs(3_600)).unwrap();
-    let in_work = name(2002, ".pftrace.partial");
+    let in_work = name(2002, ".json.partial");
     fs::write(folder.path(&in_work), "in work elsewhere").unwrap();
     // Names as programs and people choose them.
-    let others = ["flight-a1.otlp", "flight-incident-42.pftrace", "flight-plan.txt"];
+    let others = ["flight-a1.otlp", "flight-incident-42.json", "flight-plan.txt"];
     for name in others {
         fs::write(folder.path(name), "not ours").unwrap();
     }
     let recorder = FlightRecorder::new()
-        .folder(folder.path(""), FlightFormat::perfetto())
+        .folder(folder.path(""), FlightFormat::trace_events())
         .slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
     within(&pipeline, || {
@@ -246,10 +248,10 @@ fn the_files_are_few() {
 fn the_newest_file_is_kept_whatever_its_name() {
     let folder = Folder::new("flight-newest");
     for year in [2998, 2999] {
-        fs::write(folder.path(&name(year, ".pftrace")), "written before").unwrap();
+        fs::write(folder.path(&name(year, ".json")), "written before").unwrap();
     }
     let recorder = FlightRecorder::new()
-        .folder(folder.path(""), FlightFormat::perfetto())
+        .folder(folder.path(""), FlightFormat::trace_events())
         .slower_than(Duration::ZERO);
     let (_memory, pipeline) = build(recorder.keep(2));
     within(&pipeline, || drop(tracing::info_span!("slow")));
@@ -257,7 +259,7 @@ fn the_newest_file_is_kept_whatever_its_name() {
     let files = dumps(&folder.path(""));
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(String::from_utf8_lossy(&fs::read(&files[0]).unwrap()).contains("slow"));
-    assert!(files[1].ends_with(name(2999, ".pftrace")));
+    assert!(files[1].ends_with(name(2999, ".json")));
 }
 
 /// The user's function may upload the file: neither the back end nor a flush waits for it.
@@ -268,7 +270,7 @@ fn a_report_of_a_file_stops_nobody() {
     let (incidents, reported) = mpsc::channel();
     let may_go_on = Mutex::new(may_go_on);
     let recorder = FlightRecorder::new()
-        .folder(folder.path(""), FlightFormat::perfetto())
+        .folder(folder.path(""), FlightFormat::trace_events())
         .slower_than(Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
     let builder = builder.on_incident(move |_| {
@@ -291,7 +293,7 @@ fn a_folder_must_be_named_and_can_be_made() {
     let folder = Folder::new("flight-refused");
     fs::write(folder.path("taken"), "").unwrap();
     let unnamed = FlightRecorder::new().slower_than(Duration::ZERO);
-    let taken = FlightRecorder::new().folder(folder.path("taken"), FlightFormat::perfetto());
+    let taken = FlightRecorder::new().folder(folder.path("taken"), FlightFormat::trace_events());
     for (recorder, wanted) in [(unnamed, "FlightRecorder::folder"), (taken, "Not a directory")] {
         let error = Pipeline::builder().flight_recorder(recorder).build().unwrap_err();
         assert!(error.is_open() && error.to_string().contains(wanted), "{error}");
@@ -303,7 +305,7 @@ fn a_folder_that_is_lost_is_reported() {
     let folder = Folder::new("flight-failed");
     let (incidents, reported) = mpsc::channel();
     let recorder = FlightRecorder::new()
-        .folder(folder.path("made"), FlightFormat::perfetto())
+        .folder(folder.path("made"), FlightFormat::trace_events())
         .slower_than(Duration::ZERO);
     let builder = Pipeline::builder().sink(Sink::writer("none", io::sink()));
     let builder = builder
@@ -340,7 +342,7 @@ fn nothing_waits_for_itself() {
     impl io::Write for Asks {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             if let Some(pipeline) = &*self.0.lock().unwrap() {
-                let asked = pipeline.write_flight(io::sink(), &FlightFormat::perfetto(), LONG);
+                let asked = pipeline.write_flight(io::sink(), &FlightFormat::trace_events(), LONG);
                 self.1.lock().unwrap().push(asked.unwrap_err().to_string());
             }
             Ok(bytes.len())
@@ -365,7 +367,7 @@ fn nothing_waits_for_itself() {
 #[test]
 fn without_a_recorder_there_is_nothing_to_write() {
     let pipeline = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
-    let error = pipeline.write_flight(io::sink(), &FlightFormat::perfetto(), LONG).unwrap_err();
+    let error = pipeline.write_flight(io::sink(), &FlightFormat::trace_events(), LONG).unwrap_err();
     assert!(error.to_string().contains("flight_recorder"), "{error}");
 }
 
@@ -384,7 +386,7 @@ fn a_writer_s_failure_is_returned() {
     }
 
     let (_memory, pipeline) = build(FlightRecorder::new());
-    let error = pipeline.write_flight(Full, &FlightFormat::perfetto(), LONG).unwrap_err();
+    let error = pipeline.write_flight(Full, &FlightFormat::trace_events(), LONG).unwrap_err();
     assert!(error.to_string().contains("full"), "{error}");
 }
 
@@ -416,7 +418,8 @@ fn requests_from_many_threads_are_answered() {
 fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let folder = PathBuf::from(folder);
-    let recorder = FlightRecorder::new().folder(&folder, FlightFormat::perfetto()).on_panic(LONG);
+    let recorder =
+        FlightRecorder::new().folder(&folder, FlightFormat::trace_events()).on_panic(LONG);
     let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
     let pipeline = builder.flight_recorder(recorder).build().unwrap();
     // The first file can't be written.
@@ -487,7 +490,8 @@ fn forks() {
     }
 
     let Some(folder) = env::var_os(FORKS) else { return };
-    let recorder = FlightRecorder::new().folder(folder, FlightFormat::perfetto()).on_panic(LONG);
+    let recorder =
+        FlightRecorder::new().folder(folder, FlightFormat::trace_events()).on_panic(LONG);
     let (_memory, pipeline) = build(recorder);
     let step = || tracing::info_span!("step").in_scope(|| tracing::info!("event"));
     // A new subscriber and a new callsite take locks of tracing.
@@ -511,7 +515,7 @@ fn forks() {
             for _ in 0..50 {
                 crate::exits::fork::in_child(|| {
                     step();
-                    let format = FlightFormat::perfetto();
+                    let format = FlightFormat::trace_events();
                     let written = pipeline.write_flight(io::sink(), &format, LONG);
                     let is_refused =
                         written.is_err_and(|error| error.to_string().contains("forked"));
@@ -547,14 +551,14 @@ fn dumps_of_other_users_stay() {
         return;
     }
     let folder = Folder::new("flight-strangers");
-    let (theirs, link, victim) = (name(2000, ".pftrace"), name(2001, ".otlp"), "victim");
+    let (theirs, link, victim) = (name(2000, ".json"), name(2001, ".otlp"), "victim");
     fs::write(folder.path(&theirs), "theirs").unwrap();
     give(&folder.path(&theirs), STRANGER);
     fs::write(folder.path(victim), "root's").unwrap();
     fs::hard_link(folder.path(victim), folder.path(&link)).unwrap();
     let recorder = || {
         FlightRecorder::new()
-            .folder(folder.path(""), FlightFormat::perfetto())
+            .folder(folder.path(""), FlightFormat::trace_events())
             .slower_than(Duration::ZERO)
     };
     let (_memory, pipeline) = build(recorder().pause(Duration::ZERO).keep(1));

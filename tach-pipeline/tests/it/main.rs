@@ -14,7 +14,7 @@ mod exits;
 mod faults;
 mod files;
 mod filters;
-#[cfg(feature = "perfetto")]
+#[cfg(feature = "tracing")]
 mod flight;
 mod formats;
 mod front;

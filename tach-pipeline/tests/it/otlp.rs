@@ -7,7 +7,7 @@ mod contexts;
 mod durations;
 mod ends;
 mod faults;
-#[cfg(feature = "perfetto")]
+#[cfg(feature = "tracing")]
 mod flight;
 mod hostile;
 mod ids;

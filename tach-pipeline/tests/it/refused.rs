@@ -195,7 +195,7 @@ fn all_faults_are_named_at_once() {
     assert!(error.faults().iter().all(|fault| fault.faults().len() == 1));
 }
 
-#[cfg(feature = "perfetto")]
+#[cfg(feature = "tracing")]
 #[test]
 fn a_flight_recorder_s_options_must_work() {
     use tach_pipeline::{Durations, FlightFormat, FlightRecorder};
@@ -217,13 +217,13 @@ fn a_flight_recorder_s_options_must_work() {
             "the file that is written is kept, so it is 1 or more",
         ),
         (
-            recorder().folder(&folder, FlightFormat::perfetto()).on_panic(Duration::ZERO),
+            recorder().folder(&folder, FlightFormat::trace_events()).on_panic(Duration::ZERO),
             "FlightRecorder::on_panic(0ns)",
             "the back end needs some time, such as five seconds",
         ),
         (
             recorder()
-                .folder(&folder, FlightFormat::perfetto())
+                .folder(&folder, FlightFormat::trace_events())
                 .span_slower_than("", Duration::ZERO),
             "FlightRecorder::span_slower_than(\"\", 0ns)",
             "a span has a name",
@@ -235,7 +235,7 @@ fn a_flight_recorder_s_options_must_work() {
     let call = format!("FlightRecorder::folder(\"{}\", ..)", folder.display());
     let wanted = "no file is written there; say when by on_panic, slower_than or span_slower_than";
     assert_refused(
-        quiet().flight_recorder(recorder().folder(&folder, FlightFormat::perfetto())),
+        quiet().flight_recorder(recorder().folder(&folder, FlightFormat::trace_events())),
         &call,
         wanted,
     );
@@ -252,13 +252,13 @@ fn a_flight_recorder_s_options_must_work() {
 }
 
 /// No file can be made in this folder, not even by root.
-#[cfg(all(target_os = "linux", feature = "perfetto"))]
+#[cfg(all(target_os = "linux", feature = "tracing"))]
 #[test]
 fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
     use tach_pipeline::{FlightFormat, FlightRecorder};
 
     let recorder = FlightRecorder::new()
-        .folder("/proc/self/task", FlightFormat::perfetto())
+        .folder("/proc/self/task", FlightFormat::trace_events())
         .on_panic(Duration::MAX);
     let found = faults(quiet().flight_recorder(recorder));
     let start = "can't write the flight recorder's files to the folder /proc/self/task: ";
@@ -267,7 +267,7 @@ fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
     // write a file of that.
     let folder = Folder::new("refused-flight");
     let recorder = FlightRecorder::new()
-        .folder(folder.path("made"), FlightFormat::perfetto())
+        .folder(folder.path("made"), FlightFormat::trace_events())
         .slower_than(Duration::MAX);
     assert_built(quiet().flight_recorder(recorder));
     assert_eq!(fs::read_dir(folder.path("made")).unwrap().count(), 0);

@@ -149,7 +149,7 @@ impl Builder {
     /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
     ///
     /// let recorder = FlightRecorder::new()
-    ///     .folder("flight", FlightFormat::perfetto())
+    ///     .folder("flight", FlightFormat::trace_events())
     ///     .on_panic(Duration::from_secs(5));
     /// let builder = Pipeline::builder().flight_recorder(recorder);
     /// ```

@@ -31,7 +31,7 @@ fn a_job_does_not_lengthen_the_request_that_spawned_it() {
         let (incident, incidents) = mpsc::channel();
         let incident = Mutex::new(incident);
         let recorder = FlightRecorder::new()
-            .folder(folder.path("flight"), FlightFormat::perfetto())
+            .folder(folder.path("flight"), FlightFormat::trace_events())
             .span_slower_than("request", 100 * MS);
         // The job's own trace decides about nothing.
         let tail = Tail::ratio(0.0).span_slower_than("request", 100 * MS);

@@ -1,0 +1,374 @@
+//! Writes a dump as trace events of Chrome, in JSON (the "Trace Event Format").
+
+use core::cmp::Reverse;
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
+use std::process;
+use std::sync::Arc;
+
+use tach_core::UnixTime;
+use tach_log::Value;
+use tach_log::adapter::{Fields as _, Site, json_value, quoted};
+
+use super::format::FlightFormat;
+use super::ring::{Item, Stored};
+use super::snapshot::Snapshot;
+use crate::frame::{Frame, What};
+use crate::host::program;
+use crate::spans::span::{Item as Part, Span};
+
+/// How many bytes are gathered for one write.
+const WRITTEN: usize = 64 * 1024;
+/// The time that stands for the end of an open span.
+const OPEN: u64 = u64::MAX;
+
+impl FlightFormat {
+    /// Trace events in JSON, which [Perfetto's viewer](https://ui.perfetto.dev) and Chrome's
+    /// `chrome://tracing` open. Both read the file in the browser and send it nowhere.
+    ///
+    /// A span is drawn on its thread's track if it nests there. Spans that take turns on a thread,
+    /// or move to another one, as tasks do, are drawn with their children on tracks that are named
+    /// `tasks`. Events are marks. Fields are arguments; those whose keys begin with `tach.` have the
+    /// level, the place in the source and the ids, by which children on other tracks are found.
+    ///
+    /// Times are in microseconds with three decimals, since the dump's first span or event. The Unix
+    /// time of that is in `otherData`, as `start`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let format = tach_pipeline::FlightFormat::trace_events();
+    /// ```
+    #[must_use]
+    pub fn trace_events() -> Self {
+        Self { extension: "json", write: Arc::new(write), ignored: Vec::new() }
+    }
+}
+
+/// Writes a dump.
+///
+/// # Errors
+///
+/// If `to` fails.
+fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
+    let spans = Spans::new(snapshot);
+    let mut out = Events::begin(to, first_time(snapshot))?;
+    for shown in &spans.shown {
+        out.span(&shown.stored.span(&snapshot.redacted), shown.track)?;
+    }
+    for item in snapshot.items() {
+        let Item::Event(time, record) = item else { continue };
+        let Some(event) = Frame::read(record) else { continue };
+        let track = event.context().and_then(|context| spans.find(context.span));
+        let track = track.map(|at| spans.shown[at].track);
+        out.event(&event.redacted(&snapshot.redacted), time, track)?;
+    }
+    out.end()
+}
+
+/// Returns the time of the first event or start of a span.
+fn first_time(snapshot: &Snapshot) -> UnixTime {
+    let times = snapshot.items().map(|item| match item {
+        Item::Span(stored) => stored.span(&[]).start,
+        Item::Event(time, _) => time,
+    });
+    times.min().unwrap_or(UnixTime::EPOCH)
+}
+
+/// The number of the first track of tasks: above the numbers of threads, and within 32 bits.
+const TASKS: u64 = 1_000_000_000;
+/// The number of a thread that was ending when it logged.
+const ENDING: u64 = 0;
+
+/// A span with its track. Keeps a few words and reads the span again: a dump may have hundreds of
+/// thousands, and the process may be short of memory.
+struct Shown<'a> {
+    start: u64,
+    end: u64,
+    /// From when on a child may be drawn within the span: the end of the last one. [`OPEN`] until
+    /// the span is placed.
+    free: u64,
+    /// The number of the thread's track, or of a track of tasks. The spans of a track nest.
+    track: u64,
+    stored: Stored<'a>,
+}
+
+struct Spans<'a> {
+    /// In the order of their starts.
+    shown: Vec<Shown<'a>>,
+    /// The spans' ids, sorted, with the indices of the spans.
+    ids: Vec<(u64, usize)>,
+}
+
+impl<'a> Spans<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        let spans = || {
+            snapshot.items().filter_map(|item| match item {
+                Item::Span(stored) => Some(stored),
+                Item::Event(..) => None,
+            })
+        };
+        // Counted first: a vector that grows takes up to three times as much memory.
+        let mut shown = Vec::with_capacity(spans().count());
+        shown.extend(spans().map(|stored| {
+            let span = stored.span(&[]);
+            let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
+            Shown { start: span.start.as_nanos(), end, free: OPEN, track: ENDING, stored }
+        }));
+        // Spans were added when they ended, so children before parents. Parents must come first.
+        shown.reverse();
+        shown.sort_by_key(|shown| (shown.start, Reverse(shown.end)));
+        let id = |shown: &Shown<'_>| shown.stored.span(&[]).context.span;
+        let mut ids: Vec<_> = shown.iter().enumerate().map(|(at, it)| (id(it), at)).collect();
+        ids.sort_unstable();
+        let mut spans = Self { shown, ids };
+        let (mut threads, mut tasks) = (BTreeMap::new(), Vec::new());
+        for at in 0..spans.shown.len() {
+            spans.place(at, &mut threads, &mut tasks);
+        }
+        spans
+    }
+
+    /// Returns the index of the span with an id.
+    fn find(&self, id: u64) -> Option<usize> {
+        let at = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(self.ids[at].1)
+    }
+
+    /// Places a span within its parent if it nests there, or else on its thread's track if no other
+    /// span is open there, or else on a track of tasks. `threads` and `tasks` have the ends of the
+    /// outermost spans so far on the tracks.
+    fn place(&mut self, at: usize, threads: &mut BTreeMap<u64, u64>, tasks: &mut Vec<u64>) {
+        let Shown { start, end, stored, .. } = self.shown[at];
+        let span = stored.span(&[]);
+        let thread = site(&span).thread_id.filter(|_| span.is_on_one_thread);
+        let parent = self.find(span.parent()).map(|parent| &mut self.shown[parent]);
+        let parent = parent.filter(|parent| {
+            let is_there = parent.track >= TASKS || thread == Some(parent.track);
+            is_there && parent.free <= start && end <= parent.end
+        });
+        let thread = thread.map(|id| (id, threads.entry(id).or_default()));
+        let (track, free) = if let Some(parent) = parent {
+            (parent.track, &mut parent.free)
+        } else if let Some(thread) = thread.filter(|(_, free)| **free <= start) {
+            thread
+        } else {
+            let lane = tasks.iter().position(|free| *free <= start).unwrap_or(tasks.len());
+            if lane == tasks.len() {
+                tasks.push(0);
+            }
+            (TASKS + lane as u64, &mut tasks[lane])
+        };
+        *free = end;
+        let shown = &mut self.shown[at];
+        (shown.track, shown.free) = (track, start);
+    }
+}
+
+/// The file.
+struct Events<'a> {
+    to: &'a mut dyn io::Write,
+    bytes: Vec<u8>,
+    first: UnixTime,
+    process: u32,
+    /// The tracks whose names were written.
+    named: BTreeSet<u64>,
+}
+
+impl<'a> Events<'a> {
+    fn begin(to: &'a mut dyn io::Write, first: UnixTime) -> io::Result<Self> {
+        let (mut bytes, process) = (Vec::new(), process::id());
+        write!(bytes, "{{\"otherData\":{{\"start\":\"{first}\"}},\"traceEvents\":[")?;
+        write!(bytes, r#"{{"ph":"M","pid":{process},"name":"process_name","args":{{"name":"#)?;
+        quoted(&mut bytes, program::name());
+        bytes.extend_from_slice(b"}}");
+        Ok(Self { to, bytes, first, process, named: BTreeSet::new() })
+    }
+
+    /// Writes the rest of the file.
+    fn end(mut self) -> io::Result<()> {
+        self.bytes.extend_from_slice(b"\n]}\n");
+        self.to.write_all(&self.bytes)?;
+        self.to.flush()
+    }
+
+    fn span(&mut self, span: &Span<'_>, track: u64) -> io::Result<()> {
+        let Some(start) = span.begin() else { return Ok(()) };
+        let site = site(span);
+        // A span that is open has no end.
+        let phase = if span.is_unfinished { "B" } else { "X" };
+        self.head(phase, track, &site, span.start)?;
+        if !span.is_unfinished {
+            let length = span.end.as_nanos().saturating_sub(span.start.as_nanos());
+            write!(self.bytes, ",\"dur\":{}", Micros(length))?;
+        }
+        self.args(start.level.name(), start.target, &site);
+        self.arg("tach.trace_id", Value::Str(&format!("{:032x}", span.context.trace)));
+        self.arg("tach.span_id", Value::Str(&format!("{:016x}", span.context.span)));
+        let parent = span.parent();
+        if parent != 0 {
+            self.arg("tach.parent_id", Value::Str(&format!("{parent:016x}")));
+        }
+        for (key, is_so) in
+            [("tach.unfinished", span.is_unfinished), ("tach.incomplete", span.is_incomplete())]
+        {
+            if is_so {
+                self.arg(key, Value::Bool(true));
+            }
+        }
+        let (mut name, mut links) = (start.name.to_owned(), Vec::new());
+        let last = span.last_values();
+        for (at, item) in span.items().enumerate() {
+            let Part::Part(part) = item else { continue };
+            if let What::Link(linked) = part.what {
+                links.push(format!("{:016x}", linked.context.span));
+            }
+            let Some(fields) = part.span_fields() else { continue };
+            fields.visit(&mut |key, value| {
+                match (key, value) {
+                    ("otel.name", Value::Str(text)) => text.clone_into(&mut name),
+                    _ if last.is_recorded_again(at, key) => {}
+                    (key, value) => self.arg(key, value),
+                }
+                Ok(())
+            })?;
+        }
+        if !links.is_empty() {
+            self.arg("tach.follows_from", Value::Str(&links.join(" ")));
+        }
+        self.end_event(&name)?;
+        // Methods of a span add events to its own records.
+        for item in span.items() {
+            if let Part::Event(event, time) = item {
+                self.event(&event, time, Some(track))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an event: on the track of its span if that is a track of tasks, or else on its
+    /// thread's.
+    fn event(&mut self, event: &Frame<'_>, time: UnixTime, of_span: Option<u64>) -> io::Result<()> {
+        let thread = event.site.thread_id.or(of_span).unwrap_or(ENDING);
+        let track = of_span.filter(|track| *track >= TASKS).unwrap_or(thread);
+        self.head("i", track, &event.site, time)?;
+        self.bytes.extend_from_slice(b",\"s\":\"t\"");
+        self.args(event.level.name(), event.target, &event.site);
+        event.fields.visit_own(&mut |key, value| {
+            self.arg(key, value);
+            Ok(())
+        })?;
+        self.end_event(if event.message.is_empty() { "event" } else { event.message })
+    }
+
+    /// Begins an event of the file. Names its track before the first one.
+    fn head(&mut self, phase: &str, track: u64, site: &Site<'_>, time: UnixTime) -> io::Result<()> {
+        let process = self.process;
+        let name = if track >= TASKS { Some("tasks") } else { site.thread_name };
+        if let Some(name) = name.filter(|_| self.named.insert(track)) {
+            write!(self.bytes, ",\n{{\"ph\":\"M\",\"pid\":{process},\"tid\":{track},")?;
+            self.bytes.extend_from_slice(b"\"name\":\"thread_name\",\"args\":{\"name\":");
+            quoted(&mut self.bytes, name);
+            self.bytes.extend_from_slice(b"}}");
+        }
+        let time = Micros(time.as_nanos().saturating_sub(self.first.as_nanos()));
+        let to = &mut self.bytes;
+        write!(to, ",\n{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{track},\"ts\":{time}")
+    }
+
+    /// Writes the category of an event, and begins the arguments.
+    fn args(&mut self, level: &str, target: &str, site: &Site<'_>) {
+        self.bytes.extend_from_slice(b",\"cat\":");
+        quoted(&mut self.bytes, target);
+        self.bytes.extend_from_slice(b",\"args\":{");
+        self.arg("tach.level", Value::Str(level));
+        if let (Some(file), Some(line)) = (site.file, site.line) {
+            self.arg("tach.place", Value::Str(&format!("{file}:{line}")));
+        }
+    }
+
+    fn arg(&mut self, key: &str, value: Value<'_>) {
+        if self.bytes.last() != Some(&b'{') {
+            self.bytes.push(b',');
+        }
+        quoted(&mut self.bytes, key);
+        self.bytes.push(b':');
+        // The viewers round an integer that does not fit in an `i64`.
+        let is_wide = match value {
+            Value::U64(number) => i64::try_from(number).is_err(),
+            Value::I128(number) => i64::try_from(number).is_err(),
+            Value::U128(number) => i64::try_from(number).is_err(),
+            _ => false,
+        };
+        if is_wide {
+            quoted(&mut self.bytes, &value.to_string());
+        } else {
+            json_value(&mut self.bytes, value);
+        }
+    }
+
+    /// Ends the arguments and the event, whose name is known by then.
+    fn end_event(&mut self, name: &str) -> io::Result<()> {
+        self.bytes.extend_from_slice(b"},\"name\":");
+        quoted(&mut self.bytes, name);
+        self.bytes.push(b'}');
+        if self.bytes.len() >= WRITTEN {
+            self.to.write_all(&self.bytes)?;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds, printed as microseconds with three decimals.
+struct Micros(u64);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+/// Returns the place in the program and the thread where a span started.
+fn site<'a>(span: &Span<'a>) -> Site<'a> {
+    span.first().map_or_else(Site::default, |(_, part)| part.site())
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::flight::ring::Ring;
+    use crate::frame::{Scratch, Time, Writer};
+    use crate::ids::SpanContext;
+    use crate::level::Level;
+    use crate::spans::span::Dropped;
+
+    #[test]
+    fn a_span_that_may_lack_parts_has_a_mark() {
+        let (mut scratch, time) = (Scratch::new(), Time::Unix(UnixTime::EPOCH));
+        let context = SpanContext { trace: 1, span: 1, is_sampled: true };
+        Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
+        for (has_end, is_more) in [(true, false), (false, false), (true, true)] {
+            let mut ring = Ring::new(64 * 1024, Duration::MAX);
+            ring.span(&Span {
+                context,
+                start: UnixTime::EPOCH,
+                end: UnixTime::EPOCH,
+                is_unfinished: false,
+                records: scratch.written(),
+                has_values: false,
+                has_end,
+                is_on_one_thread: true,
+                dropped: Dropped { is_more, ..Dropped::default() },
+                redacted: &[],
+            });
+            let mut written = Vec::new();
+            write(&Snapshot::new(&ring, UnixTime::EPOCH, Arc::default()), &mut written).unwrap();
+            let is_marked = String::from_utf8_lossy(&written).contains("tach.incomplete");
+            assert_eq!(is_marked, !has_end || is_more, "{has_end}, {is_more}");
+        }
+    }
+}
