@@ -52,7 +52,7 @@ pub(crate) fn compare(count: &Count, allowed: &Allowed) -> Option<Fault> {
         return Some(fault(format!("{of} has no limit of {what}: write `{line}` in [{section}]")));
     };
     let is_low = number * 100 < limit * LEAST && (follows || listed.is_some());
-    let is_done = !follows && aim.is_some_and(|aim| number <= aim);
+    let is_done = !follows && listed.is_some() && aim.is_some_and(|aim| number <= aim);
     let is_unexplained =
         aim.is_some_and(|aim| limit > aim) && listed.is_some_and(|limit| limit.reason.is_none());
     let place = listed.map(|limit| format!(" (limits.toml:{})", limit.line)).unwrap_or_default();
@@ -66,23 +66,22 @@ pub(crate) fn compare(count: &Count, allowed: &Allowed) -> Option<Fault> {
              pays for it{places}"
         )));
     }
-    if let Some(listed) = listed.filter(|_| is_done) {
-        let text = format!("{counted}. The aim is met: remove the line");
-        return Some(Fault { text, lower: Some((listed.line, None)) });
+    if !is_low && !is_done {
+        let text = format!("{counted}: above the aim. Write which ADR says so, or `until` when");
+        return is_unexplained.then(|| fault(text));
     }
-    if is_low {
-        let most = aim.filter(|aim| number <= *aim).unwrap_or(limit);
-        let lower = (number * ROOM / 100).min(most);
-        let is_above = aim.is_some_and(|aim| lower > aim);
-        let reason =
-            listed.and_then(|limit| limit.reason.as_deref()).filter(|_| is_above || aim.is_none());
-        let line = line(of, lower, reason);
-        let text = format!("{counted}: more than 2 % below. Write `{line}` in [{section}]");
-        return Some(Fault { text, lower: listed.map(|limit| (limit.line, Some(line))) });
-    }
-    is_unexplained.then(|| {
-        fault(format!("{counted}: above the aim. Write which ADR says so, or `until` when"))
-    })
+    let most = aim.filter(|aim| number <= *aim).unwrap_or(limit);
+    let lower = (number * ROOM / 100).min(most);
+    // Without a line, the aim is the limit.
+    let line = (Some(lower) != aim && !is_done).then(|| {
+        let is_above = aim.is_none_or(|aim| lower > aim);
+        line(of, lower, listed.and_then(|limit| limit.reason.as_deref()).filter(|_| is_above))
+    });
+    let text = match &line {
+        Some(line) => format!("{counted}: more than 2 % below. Write `{line}` in [{section}]"),
+        None => format!("{counted}. The aim is met: remove the line"),
+    };
+    Some(Fault { text, lower: listed.map(|limit| (limit.line, line)) })
 }
 
 fn fault(text: String) -> Fault {
@@ -187,6 +186,8 @@ mod tests {
         // The aim of what follows is a limit as well; a bound is not.
         assert!(fault(&FOLLOWS, "new", 10).unwrap().0.contains("Write `new = 10` in [a]"));
         assert_eq!(fault(&BOUND, "new", 1), None);
+        // A line that only repeats the aim is of no use.
+        assert_eq!(fault(&FOLLOWS, "x", 20).unwrap().1, None);
         assert!(fault(&BOUND, "x", 6).unwrap().0.contains("remove the line"));
     }
 
