@@ -17,6 +17,7 @@ use crate::cross;
 use crate::files;
 use crate::fuzz;
 use crate::journal;
+use crate::limits;
 use crate::loom;
 use crate::moved;
 use crate::otel;
@@ -57,6 +58,12 @@ pub(crate) const STEPS: &[Step] = &[
     Step("records", "compare the documents with the benchmarks' records", Tier::Change, |_| {
         bench::check()
     }),
+    Step(
+        "limits",
+        "compare the size and structure of the code with limits.toml",
+        Tier::Change,
+        |_| limits::check(&[]),
+    ),
     Step("workflows", "lint the definition of the hosted CI", Tier::Change, |_| workflow::check()),
     Step(
         "dependencies",
