@@ -111,7 +111,7 @@ impl Handle {
     /// Opens a file for writing. Returns `None` if it has a lock through another open file.
     pub(crate) fn open_alone(&self, name: &OsStr) -> io::Result<Option<File>> {
         let file = self.open_file(name, false)?;
-        Ok(crate::try_lock(&file).then_some(file))
+        Ok(lock(&file, Lock::Exclusive).then_some(file))
     }
 
     pub(crate) fn read_file(&self, name: &OsStr) -> io::Result<File> {
