@@ -46,9 +46,7 @@ use std::thread;
 
 use crate::files;
 use crate::limits::allowed::{Allowed, grouped};
-use crate::limits::count::{
-    ADR_WORDS, ALL_CODE_LINES, CODE_LINES, PUBLIC_ITEMS, STUBS, count, count_crate,
-};
+use crate::limits::count::{ADR_WORDS, ALL_CODE_LINES, CODE_LINES, STUBS, count, count_crate};
 use crate::limits::verdict::{Count, Fault, check_lines, compare};
 use crate::run::{program, root};
 use crate::workspace::{Package, published};
@@ -70,9 +68,7 @@ pub(crate) fn check(arguments: &[String]) -> Result<(), String> {
         files::write(&path, &lowered)?;
         faults = self::faults(&lowered, &counts)?;
     }
-    for total in counts.iter().filter(|count| is_summary(count)) {
-        println!("{:15} {:>6} {}", total.of, grouped(total.number), total.measure.what);
-    }
+    print!("{}", summary(&counts));
     if faults.is_empty() {
         return Ok(());
     }
@@ -85,9 +81,15 @@ pub(crate) fn check(arguments: &[String]) -> Result<(), String> {
     Err(format!("{} limits don't hold:\n{}{hint}", faults.len(), texts.join("\n")))
 }
 
-fn is_summary(count: &Count) -> bool {
-    [CODE_LINES.section, PUBLIC_ITEMS.section, ALL_CODE_LINES.section]
-        .contains(&count.measure.section)
+/// Returns a line for each package and one for all, with what follows the code.
+fn summary(counts: &[Count]) -> String {
+    let mut of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for count in counts.iter().filter(|count| count.measure.follows && count.number > 0) {
+        let number = format!("{} {}", grouped(count.number), count.measure.what);
+        of.entry(&count.of).or_default().push(number);
+    }
+    let lines = of.iter().map(|(of, numbers)| format!("{of:15} {}\n", numbers.join(", ")));
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// Counts all published packages and all ADRs.
@@ -170,6 +172,24 @@ fn lowered(text: &str, faults: &[Fault]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::limits::count::CFGS;
+
+    #[test]
+    fn what_is_printed_is_what_limits_follow() {
+        let one = |measure, of, number| count(measure, of, number, Vec::new());
+        let counts = [
+            one(&CODE_LINES, "b", 1234),
+            one(&STUBS, "b", 0),
+            one(&STUBS, "a", 2),
+            one(&CFGS, "b", 3),
+        ];
+        let lines = [
+            "a               2 modules in place of others\n",
+            "b               1_234 code lines\n",
+        ];
+        assert_eq!(summary(&counts), lines.concat());
+    }
 
     #[test]
     fn limits_are_lowered_and_removed_and_the_rest_stays() {
