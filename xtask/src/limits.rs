@@ -174,6 +174,7 @@ mod tests {
     use super::*;
 
     use crate::limits::count::CFGS;
+    use crate::run::target;
 
     #[test]
     fn what_is_printed_is_what_limits_follow() {
@@ -189,6 +190,17 @@ mod tests {
             "b               1_234 code lines\n",
         ];
         assert_eq!(summary(&counts), lines.concat());
+    }
+
+    #[test]
+    fn the_words_of_each_adr_are_counted() {
+        let folder = target().join("limits-tests/adr");
+        files::fresh_folder(&folder).unwrap();
+        files::write(&folder.join("0001-a.md"), "# 1. A\n\nTwo  words.\n").unwrap();
+        files::write(&folder.join("README.md"), "All of them.\n").unwrap();
+        let counts = adrs(&folder).unwrap();
+        let counts: Vec<_> = counts.iter().map(|count| (&*count.of, count.number)).collect();
+        assert_eq!(counts, [("0001-a.md", 5)]);
     }
 
     #[test]
