@@ -329,13 +329,13 @@ fn a_process_dies_after_each_of_its_stores() {
 }
 
 /// Each death of a process, followed by each death of the process that passes its records on, would
-/// take minutes: `TACH_KILLS=100` does it.
+/// take minutes: `TACH_DEATHS=all` does it.
 #[test]
 fn a_recovery_dies_after_each_of_its_stores() {
     if !is_alone(a_recovery_dies_after_each_of_its_stores) {
         return;
     }
-    let every = if env::var_os("TACH_KILLS").is_some() { 1 } else { 41 };
+    let every = if env::var_os("TACH_DEATHS").is_some() { 1 } else { 41 };
     let deaths = deaths_of_a_process();
     let mut count = 0;
     for (number, death) in deaths.iter().enumerate().step_by(every) {

@@ -209,7 +209,7 @@ fn die(tail: Option<Tail>) {
     let deaths = deaths(&collector, tail);
     let (received, mut unfinished) = (collector.take(), 0);
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
-    let every = if std::env::var_os("TACH_KILLS").is_some() { 1 } else { 5 };
+    let every = if std::env::var_os("TACH_DEATHS").is_some() { 1 } else { 5 };
     for (at, death) in deaths.iter().enumerate().step_by(every) {
         let scene = Scene::after(death);
         let recovery = collector.pipeline(&scene, None);
@@ -236,7 +236,7 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
         thread::spawn(move || operate(&pipeline, &returned)).join().unwrap();
     });
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
-    let every = if std::env::var_os("TACH_KILLS").is_some() { 1 } else { 5 };
+    let every = if std::env::var_os("TACH_DEATHS").is_some() { 1 } else { 5 };
     let mut unfinished = 0;
     for (at, death) in deaths.iter().enumerate().step_by(every) {
         let scene = Scene::after(death);
