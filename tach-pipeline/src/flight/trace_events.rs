@@ -27,10 +27,11 @@ impl FlightFormat {
     /// Trace events in JSON, which [Perfetto's viewer](https://ui.perfetto.dev) and Chrome's
     /// `chrome://tracing` open. Both read the file in the browser and send it nowhere.
     ///
-    /// A span is drawn on its thread's track if it nests there. Spans that take turns on a thread,
-    /// or move to another one, as tasks do, are drawn with their children on tracks that are named
-    /// `tasks`. Events are marks. Fields are arguments; those whose keys begin with `tach.` have the
-    /// level, the place in the source and the ids, by which children on other tracks are found.
+    /// A span is drawn on its thread's track if it nests there. A span that takes turns with others
+    /// on a thread, or moves to another one, as tasks do, is an asynchronous event, for which the
+    /// viewers find room. Events are marks on their threads. Fields are arguments; those whose keys
+    /// begin with `tach.` have the level, the place in the source and the ids, by which children on
+    /// other tracks are found.
     ///
     /// Times are in microseconds with three decimals, since the dump's first span or event. The Unix
     /// time of that is in `otherData`, as `start`.
@@ -52,17 +53,17 @@ impl FlightFormat {
 ///
 /// If `to` fails.
 fn write(snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
-    let spans = Spans::new(snapshot);
     let mut out = Events::begin(to, first_time(snapshot))?;
-    for shown in &spans.shown {
-        out.span(&shown.stored.span(&snapshot.redacted), shown.track)?;
+    let mut threads = Threads::default();
+    for shown in spans(snapshot) {
+        let span = shown.stored.span(&snapshot.redacted);
+        let is_on_thread = threads.has_room(&span, &shown);
+        out.span(&span, is_on_thread)?;
     }
     for item in snapshot.items() {
         let Item::Event(time, record) = item else { continue };
         let Some(event) = Frame::read(record) else { continue };
-        let track = event.context().and_then(|context| spans.find(context.span));
-        let track = track.map(|at| spans.shown[at].track);
-        out.event(&event.redacted(&snapshot.redacted), time, track)?;
+        out.event(&event.redacted(&snapshot.redacted), time)?;
     }
     out.end()
 }
@@ -76,93 +77,57 @@ fn first_time(snapshot: &Snapshot) -> UnixTime {
     times.min().unwrap_or(UnixTime::EPOCH)
 }
 
-/// The number of the first track of tasks: above the numbers of threads, and within 32 bits.
-const TASKS: u64 = 1_000_000_000;
 /// The number of a thread that was ending when it logged.
 const ENDING: u64 = 0;
 
-/// A span with its track. Keeps a few words and reads the span again: a dump may have hundreds of
-/// thousands, and the process may be short of memory.
+/// A span's start and end. The span is read again: a dump may have hundreds of thousands, and the
+/// process may be short of memory.
 struct Shown<'a> {
     start: u64,
     end: u64,
-    /// From when on a child may be drawn within the span: the end of the last one. [`OPEN`] until
-    /// the span is placed.
-    free: u64,
-    /// The number of the thread's track, or of a track of tasks. The spans of a track nest.
-    track: u64,
     stored: Stored<'a>,
 }
 
-struct Spans<'a> {
-    /// In the order of their starts.
-    shown: Vec<Shown<'a>>,
-    /// The spans' ids, sorted, with the indices of the spans.
-    ids: Vec<(u64, usize)>,
+/// Returns the spans in the order of their starts, parents before children.
+fn spans(snapshot: &Snapshot) -> Vec<Shown<'_>> {
+    let spans = || {
+        snapshot.items().filter_map(|item| match item {
+            Item::Span(stored) => Some(stored),
+            Item::Event(..) => None,
+        })
+    };
+    // Counted first: a vector that grows takes up to three times as much memory.
+    let mut shown = Vec::with_capacity(spans().count());
+    shown.extend(spans().map(|stored| {
+        let span = stored.span(&[]);
+        let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
+        Shown { start: span.start.as_nanos(), end, stored }
+    }));
+    // Spans were added when they ended, so children before parents.
+    shown.reverse();
+    shown.sort_by_key(|shown| (shown.start, Reverse(shown.end)));
+    shown
 }
 
-impl<'a> Spans<'a> {
-    fn new(snapshot: &'a Snapshot) -> Self {
-        let spans = || {
-            snapshot.items().filter_map(|item| match item {
-                Item::Span(stored) => Some(stored),
-                Item::Event(..) => None,
-            })
+/// The spans that are open on each thread, with their ends and ids, the innermost one last.
+#[derive(Default)]
+struct Threads(BTreeMap<u64, Vec<(u64, u64)>>);
+
+impl Threads {
+    /// Returns whether the next span can be drawn on its thread: within its parent, or where no span
+    /// is open. A viewer would draw a task that takes turns with others as their child.
+    fn has_room(&mut self, span: &Span<'_>, shown: &Shown<'_>) -> bool {
+        let Some(thread) = site(span).thread_id.filter(|_| span.is_on_one_thread) else {
+            return false;
         };
-        // Counted first: a vector that grows takes up to three times as much memory.
-        let mut shown = Vec::with_capacity(spans().count());
-        shown.extend(spans().map(|stored| {
-            let span = stored.span(&[]);
-            let end = if span.is_unfinished { OPEN } else { span.end.as_nanos() };
-            Shown { start: span.start.as_nanos(), end, free: OPEN, track: ENDING, stored }
-        }));
-        // Spans were added when they ended, so children before parents. Parents must come first.
-        shown.reverse();
-        shown.sort_by_key(|shown| (shown.start, Reverse(shown.end)));
-        let id = |shown: &Shown<'_>| shown.stored.span(&[]).context.span;
-        let mut ids: Vec<_> = shown.iter().enumerate().map(|(at, it)| (id(it), at)).collect();
-        ids.sort_unstable();
-        let mut spans = Self { shown, ids };
-        let (mut threads, mut tasks) = (BTreeMap::new(), Vec::new());
-        for at in 0..spans.shown.len() {
-            spans.place(at, &mut threads, &mut tasks);
+        let open = self.0.entry(thread).or_default();
+        open.truncate(open.iter().position(|(end, _)| *end <= shown.start).unwrap_or(open.len()));
+        let has_room =
+            open.last().is_none_or(|(end, id)| shown.end <= *end && *id == span.parent());
+        if has_room {
+            open.push((shown.end, span.context.span));
         }
-        spans
-    }
-
-    /// Returns the index of the span with an id.
-    fn find(&self, id: u64) -> Option<usize> {
-        let at = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.ids[at].1)
-    }
-
-    /// Places a span within its parent if it nests there, or else on its thread's track if no other
-    /// span is open there, or else on a track of tasks. `threads` and `tasks` have the ends of the
-    /// outermost spans so far on the tracks.
-    fn place(&mut self, at: usize, threads: &mut BTreeMap<u64, u64>, tasks: &mut Vec<u64>) {
-        let Shown { start, end, stored, .. } = self.shown[at];
-        let span = stored.span(&[]);
-        let thread = site(&span).thread_id.filter(|_| span.is_on_one_thread);
-        let parent = self.find(span.parent()).map(|parent| &mut self.shown[parent]);
-        let parent = parent.filter(|parent| {
-            let is_there = parent.track >= TASKS || thread == Some(parent.track);
-            is_there && parent.free <= start && end <= parent.end
-        });
-        let thread = thread.map(|id| (id, threads.entry(id).or_default()));
-        let (track, free) = if let Some(parent) = parent {
-            (parent.track, &mut parent.free)
-        } else if let Some(thread) = thread.filter(|(_, free)| **free <= start) {
-            thread
-        } else {
-            let lane = tasks.iter().position(|free| *free <= start).unwrap_or(tasks.len());
-            if lane == tasks.len() {
-                tasks.push(0);
-            }
-            (TASKS + lane as u64, &mut tasks[lane])
-        };
-        *free = end;
-        let shown = &mut self.shown[at];
-        (shown.track, shown.free) = (track, start);
+        has_room
     }
 }
 
@@ -172,7 +137,7 @@ struct Events<'a> {
     bytes: Vec<u8>,
     first: UnixTime,
     process: u32,
-    /// The tracks whose names were written.
+    /// The threads whose names were written.
     named: BTreeSet<u64>,
 }
 
@@ -193,15 +158,23 @@ impl<'a> Events<'a> {
         self.to.flush()
     }
 
-    fn span(&mut self, span: &Span<'_>, track: u64) -> io::Result<()> {
+    fn span(&mut self, span: &Span<'_>, is_on_thread: bool) -> io::Result<()> {
         let Some(start) = span.begin() else { return Ok(()) };
         let site = site(span);
         // A span that is open has no end.
-        let phase = if span.is_unfinished { "B" } else { "X" };
-        self.head(phase, track, &site, span.start)?;
-        if !span.is_unfinished {
+        let phase = match (is_on_thread, span.is_unfinished) {
+            (true, false) => "X",
+            (true, true) => "B",
+            (false, _) => "b",
+        };
+        self.head(phase, &site, span.start)?;
+        if phase == "X" {
             let length = span.end.as_nanos().saturating_sub(span.start.as_nanos());
             write!(self.bytes, ",\"dur\":{}", Micros(length))?;
+        }
+        let id = format!(",\"id\":\"{:016x}\"", span.context.span);
+        if !is_on_thread {
+            self.bytes.extend_from_slice(id.as_bytes());
         }
         self.args(start.level.name(), start.target, &site);
         self.arg("tach.trace_id", Value::Str(&format!("{:032x}", span.context.trace)));
@@ -238,21 +211,24 @@ impl<'a> Events<'a> {
             self.arg("tach.follows_from", Value::Str(&links.join(" ")));
         }
         self.end_event(&name)?;
+        if phase == "b" && !span.is_unfinished {
+            self.head("e", &site, span.end)?;
+            self.bytes.extend_from_slice(id.as_bytes());
+            self.category(start.target);
+            self.bytes.extend_from_slice(b",\"args\":{");
+            self.end_event(&name)?;
+        }
         // Methods of a span add events to its own records.
         for item in span.items() {
             if let Part::Event(event, time) = item {
-                self.event(&event, time, Some(track))?;
+                self.event(&event, time)?;
             }
         }
         Ok(())
     }
 
-    /// Writes an event: on the track of its span if that is a track of tasks, or else on its
-    /// thread's.
-    fn event(&mut self, event: &Frame<'_>, time: UnixTime, of_span: Option<u64>) -> io::Result<()> {
-        let thread = event.site.thread_id.or(of_span).unwrap_or(ENDING);
-        let track = of_span.filter(|track| *track >= TASKS).unwrap_or(thread);
-        self.head("i", track, &event.site, time)?;
+    fn event(&mut self, event: &Frame<'_>, time: UnixTime) -> io::Result<()> {
+        self.head("i", &event.site, time)?;
         self.bytes.extend_from_slice(b",\"s\":\"t\"");
         self.args(event.level.name(), event.target, &event.site);
         event.fields.visit_own(&mut |key, value| {
@@ -262,25 +238,28 @@ impl<'a> Events<'a> {
         self.end_event(if event.message.is_empty() { "event" } else { event.message })
     }
 
-    /// Begins an event of the file. Names its track before the first one.
-    fn head(&mut self, phase: &str, track: u64, site: &Site<'_>, time: UnixTime) -> io::Result<()> {
-        let process = self.process;
-        let name = if track >= TASKS { Some("tasks") } else { site.thread_name };
-        if let Some(name) = name.filter(|_| self.named.insert(track)) {
-            write!(self.bytes, ",\n{{\"ph\":\"M\",\"pid\":{process},\"tid\":{track},")?;
+    /// Begins an event of the file. Names its thread before the first one.
+    fn head(&mut self, phase: &str, site: &Site<'_>, time: UnixTime) -> io::Result<()> {
+        let (process, thread) = (self.process, site.thread_id.unwrap_or(ENDING));
+        if let Some(name) = site.thread_name.filter(|_| self.named.insert(thread)) {
+            write!(self.bytes, ",\n{{\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},")?;
             self.bytes.extend_from_slice(b"\"name\":\"thread_name\",\"args\":{\"name\":");
             quoted(&mut self.bytes, name);
             self.bytes.extend_from_slice(b"}}");
         }
         let time = Micros(time.as_nanos().saturating_sub(self.first.as_nanos()));
         let to = &mut self.bytes;
-        write!(to, ",\n{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{track},\"ts\":{time}")
+        write!(to, ",\n{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread},\"ts\":{time}")
+    }
+
+    fn category(&mut self, target: &str) {
+        self.bytes.extend_from_slice(b",\"cat\":");
+        quoted(&mut self.bytes, target);
     }
 
     /// Writes the category of an event, and begins the arguments.
     fn args(&mut self, level: &str, target: &str, site: &Site<'_>) {
-        self.bytes.extend_from_slice(b",\"cat\":");
-        quoted(&mut self.bytes, target);
+        self.category(target);
         self.bytes.extend_from_slice(b",\"args\":{");
         self.arg("tach.level", Value::Str(level));
         if let (Some(file), Some(line)) = (site.file, site.line) {

@@ -19,7 +19,7 @@ use crate::support::{LONG, subscriber};
 #[derive(Debug)]
 struct Slice {
     name: String,
-    /// The number of the track.
+    /// The number of the thread, or the id of an asynchronous event.
     track: String,
     start: u64,
     /// `None` for a mark, and for a span without an end.
@@ -64,7 +64,8 @@ fn read(dump: &str) -> (Vec<Slice>, BTreeMap<String, String>) {
         assert_eq!(event["pid"], process::id(), "{event}");
         let text = |key: &str| event[key].as_str().unwrap().to_owned();
         let phase = text("ph");
-        let track = event["tid"].to_string();
+        let is_async = ["b", "e"].contains(&&*phase);
+        let track = if is_async { text("id") } else { event["tid"].to_string() };
         if phase == "M" {
             let name = event["args"]["name"].as_str().unwrap().to_owned();
             if event["name"] == "thread_name" {
@@ -73,6 +74,15 @@ fn read(dump: &str) -> (Vec<Slice>, BTreeMap<String, String>) {
             continue;
         }
         let start = nanos(&event["ts"]);
+        if phase == "e" {
+            // It ends the event that has its category, id and name.
+            let began = slices.iter_mut().find(|slice| slice.track == track).unwrap();
+            for key in ["cat", "id", "name"] {
+                assert_eq!(began.event[key], event[key], "{event}");
+            }
+            assert_eq!(began.end.replace(start), None, "{event}");
+            continue;
+        }
         let is_mark = phase == "i";
         let end = (phase == "X").then(|| start + nanos(&event["dur"]));
         let (name, event) = (text("name"), event.clone());
@@ -163,7 +173,7 @@ fn spans_and_events_have_their_tracks_and_fields() {
         assert_eq!(thread(name), main.as_deref(), "{name}");
     }
     assert_eq!((thread("work"), thread("part")), (Some("worker"), Some("worker")));
-    assert_eq!(thread("moved"), Some("tasks"));
+    assert_eq!(named(&slices, "moved").event["ph"], "b");
     let of = |name: &str| named(&slices, name);
     assert!(of("GET /").end.is_none() && of("query").end > Some(of("query").start));
     assert!(of("sent").is_mark && !of("next").is_mark);
