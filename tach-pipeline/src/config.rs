@@ -10,7 +10,7 @@ mod sink;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use self::calls::{Calls, call, keys};
+use self::calls::{Calls, call, keys, turn_on};
 use self::parsed::Parsed;
 use self::sink::AnySink;
 use crate::pipeline::Pipeline;

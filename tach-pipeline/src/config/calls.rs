@@ -19,7 +19,7 @@ pub(super) trait Keys: Sized + 'static {
     /// Whether a table has one key in all, which may also stand alone, as a text.
     const IS_CHOICE: bool = false;
 
-    /// Reads the value of `key`. Returns no call for `null`.
+    /// Reads the value of `key`. Returns no call for a value that is like no key.
     ///
     /// # Errors
     ///
@@ -32,7 +32,8 @@ pub(super) trait Keys: Sized + 'static {
 
 pub(super) type Call<T> = Box<dyn FnOnce(T) -> T>;
 
-/// The calls of a table, in the order of [`Keys::KEYS`]: a table has no order of its own.
+/// The calls of a table by the places of their keys in [`Keys::KEYS`], since a table has no order
+/// of its own.
 pub(super) struct Calls<T>(BTreeMap<Option<usize>, Call<T>>);
 
 impl<T> Calls<T> {
@@ -88,13 +89,22 @@ impl<'de, T: Keys> Visitor<'de> for Table<T> {
     }
 }
 
-/// Reads a value and returns the call with it.
+/// Reads a value and returns the call with it, or no call for `null`.
 pub(super) fn call<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
     from: &mut A,
     method: impl FnOnce(T, V) -> T + 'static,
 ) -> Result<Option<Call<T>>, A::Error> {
     let value = from.next_value::<Option<V>>()?;
     Ok(value.map(|value| Box::new(|options| method(options, value)) as Call<T>))
+}
+
+/// Like [`call`], for a method without an argument. Returns no call for `false` either.
+pub(super) fn turn_on<'de, A: MapAccess<'de>, T>(
+    from: &mut A,
+    method: impl FnOnce(T) -> T + 'static,
+) -> Result<Option<Call<T>>, A::Error> {
+    let is_on = from.next_value::<Option<bool>>()? == Some(true);
+    Ok(is_on.then(|| Box::new(method) as Call<T>))
 }
 
 /// Like [`call`], for what is made of a choice.
@@ -145,9 +155,7 @@ macro_rules! keys {
                     $($(stringify!($text) => call(from, |to: Self, it: String| to.$text(&*it)),)+)?
                     $($(stringify!($value) => call(from, Self::$value),)+)?
                     $($(stringify!($parsed) => call(from, |to: Self, Parsed(it)| to.$parsed(it)),)+)?
-                    $($($(#[$if_flag])? stringify!($flag) => {
-                        call(from, |to: Self, is_on| if is_on { to.$flag() } else { to })
-                    })+)?
+                    $($($(#[$if_flag])? stringify!($flag) => turn_on(from, Self::$flag),)+)?
                     _ => Err(serde::de::Error::unknown_field(key, Self::KEYS)),
                 }
             }
@@ -180,9 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn null_is_like_no_key() {
-        let keys: Calls<Rotation> =
-            serde_json::from_str(r#"{"keep": null, "daily": true, "hourly": null}"#).unwrap();
-        assert_eq!(keys.on(Rotation::new()), Rotation::new().daily());
+    fn null_and_false_are_like_no_key() {
+        for text in [
+            r#"{"keep": null, "daily": true, "hourly": null}"#,
+            r#"{"daily": true, "hourly": false}"#,
+        ] {
+            let keys: Calls<Rotation> = serde_json::from_str(text).unwrap();
+            assert_eq!(keys.on(Rotation::new()), Rotation::new().daily(), "{text}");
+        }
     }
 }

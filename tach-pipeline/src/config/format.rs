@@ -7,7 +7,7 @@ use tach_log::adapter::Style;
 use tach_log::{Json, Keyed, Line, Logfmt, Part};
 
 use super::NoOptions;
-use super::calls::{Calls, call, choose, keys};
+use super::calls::{Calls, call, choose, keys, turn_on};
 use super::parsed::Parsed;
 use crate::sink::Journal;
 use crate::sink::any_format::AnyFormat;

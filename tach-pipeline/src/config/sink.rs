@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tach_otlp::Otlp;
 
 use super::NoOptions;
-use super::calls::{Calls, call, choose, keys};
+use super::calls::{Calls, call, choose, keys, turn_on};
 use super::parsed::{Parsed, parsed};
 use crate::pipeline::builder::Builder;
 #[cfg(feature = "syslog")]
