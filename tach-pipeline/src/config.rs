@@ -12,7 +12,6 @@ use serde::{Deserialize, Deserializer};
 
 use self::calls::{Calls, call, keys, turn_on};
 use self::parsed::Parsed;
-use self::sink::AnySink;
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 
@@ -26,8 +25,8 @@ use crate::pipeline::builder::Builder;
 /// - A method without arguments is `true`: `collapse_repeats = true`. `false` is like no key.
 ///   `colors` and `ids` have a method for each state, so `colors = false` is `without_colors`.
 /// - A method with several arguments is a list of them: `flush_on = ["error", "1s"]`.
-/// - A choice is one name, or a table with that name and its options: `format = "json"`,
-///   `format.json.digits = 3`.
+/// - A constructor is a key too, with a table of its options or `true`: `file.path = "app.log"`,
+///   `stderr = true`. A format may also be its name alone: `format = "json"`.
 /// - Of keys that replace each other, such as `daily` and `hourly`, a table has one.
 ///
 /// Sizes are numbers of bytes. A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
@@ -37,14 +36,15 @@ use crate::pipeline::builder::Builder;
 ///
 /// | key | value |
 /// |---|---|
-/// | `sinks` | a list. Each sink has `to`, and may have `format`, `filter`, `stall_timeout` and `buffer_bytes` |
+/// | `sinks` | a list. Each sink has one of the keys from `stdout` to `otlp`, and may have `filter`, `stall_timeout` and `buffer_bytes` |
 /// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment`, and with its feature `survive` | as the method of [`Builder`] |
-/// | `sinks[].to` | `stdout` or `stderr`, which may have `colors`; `file`; `journald`, on Linux; with their features `syslog` and `otlp` |
-/// | `to.file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
-/// | `to.file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
-/// | `to.syslog` | one of `local`, `unix`, `udp` and `tcp`, as the constructors of `Syslog`; `rfc3164` or `rfc5424`, `lf_framing`, `facility`, `app_name`, `host_name` |
-/// | `to.otlp` | `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for`, `metric_interval`, `temporality`; with the feature `tls` of tach-otlp `certificate` and `client_certificate` |
-/// | `sinks[].format` | `line`, `compact`, `tracing`, `tracing_compact`, `json`, `ecs`, `google_cloud`, `datadog`, `bunyan`, `logfmt` or `journal` |
+/// | `stdout`, `stderr` | `true`, or `colors` |
+/// | `file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
+/// | `file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
+/// | `journald` | `true`: on Linux |
+/// | `syslog` | with its feature one of `local`, `unix`, `udp` and `tcp`, as the constructors of `Syslog`; `rfc3164` or `rfc5424`, `lf_framing`, `facility`, `app_name`, `host_name` |
+/// | `otlp` | with its feature `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for`, `metric_interval`, `temporality`; with the feature `tls` of tach-otlp `certificate` and `client_certificate` |
+/// | `format` of other sinks than `journald` and `otlp` | `line`, `compact`, `tracing`, `tracing_compact`, `json`, `ecs`, `google_cloud`, `datadog`, `bunyan`, `logfmt` or `journal` |
 /// | `format.line` and those up to `tracing_compact` | as the methods of [`Line`](tach_log::Line) |
 /// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `offset`, `local_time`, `unix`, `levels`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
 /// | `format.bunyan` | a list of the name and the host's name |
@@ -59,13 +59,13 @@ use crate::pipeline::builder::Builder;
 /// # Errors
 ///
 /// A key that does not exist and a value that can't be read are errors of the deserializer. The
-/// message has the path of the key or of its table, such as `sinks[1].to.file.rotate`, and the keys
-/// or values that would be right. [`Builder::build`] refuses what can't work, as it does for calls:
-/// it names all faults at once, and those of a sink with the sink's place in the file.
+/// message has the path of the key or of its table, such as `sinks[1].file.rotate`, and the keys or
+/// values that would be right. [`Builder::build`] refuses what can't work, as it does for calls: it
+/// names all faults at once, and those of a sink with the sink's place in the file.
 ///
 /// The message never contains the headers for a collector. But the format's crate may print the
 /// line of an error, and that line may hold such a key. So take a key from the environment:
-/// `to.otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS`.
+/// `otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS`.
 ///
 /// # Examples
 ///
@@ -78,13 +78,13 @@ use crate::pipeline::builder::Builder;
 ///     redact = ["password", "*token*"]
 ///
 ///     [[sinks]]
-///     to = "stderr"
+///     stderr = true
 ///     filter = "warn"
 ///
 ///     [[sinks]]
 ///     format.json.with = { service = { fixed = "shop" } }
-///     to.file.path = "logs/app.log"
-///     to.file.rotate = { daily = true, max_bytes = 100_000_000, keep_for = "14days" }
+///     file.path = "logs/app.log"
+///     file.rotate = { daily = true, max_bytes = 100_000_000, keep_for = "14days" }
 /// "#;
 /// let config: Config = toml::from_str(text)?;
 /// let pipeline = config.builder().filter_from_env("RUST_LOG").build()?;
@@ -98,9 +98,9 @@ use crate::pipeline::builder::Builder;
 /// ```
 /// use tach_pipeline::Config;
 ///
-/// let text = r#"{"sinks": [{"to": {"file": {"path": "app.log", "rotates": "daily"}}}]}"#;
+/// let text = r#"{"sinks": [{"file": {"path": "app.log", "rotates": "daily"}}]}"#;
 /// let error = serde_json::from_str::<Config>(text).unwrap_err().to_string();
-/// assert!(error.starts_with("sinks[0].to.file: unknown field `rotates`, expected "));
+/// assert!(error.starts_with("sinks[0].file: unknown field `rotates`, expected "));
 /// ```
 #[derive(Debug)]
 pub struct Config(Builder);
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for Config {
 keys! {
     Builder;
     calls {
-        sinks = AnySink::add_to;
+        sinks = sink::add;
         flush_on = |to: Self, (level, Parsed(timeout))| to.flush_on(level, timeout);
         backtrace = |to: Self, (directives, records): (String, _)| to.backtrace(directives, records);
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
@@ -155,8 +155,3 @@ keys! {
     parsed flush_interval flush_at_exit;
     flags strict_environment collapse_repeats;
 }
-
-/// A table without keys: the options of a choice that has none.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an empty table")]
-struct NoOptions {}

@@ -113,7 +113,7 @@ pub struct Sink<K = kind::Any> {
     envelope: Option<Box<dyn Envelope>>,
     buffer_bytes: usize,
     /// The faults of the receiver's options.
-    pub(crate) faults: Faults,
+    faults: Faults,
     /// The key of the sink in a configuration file.
     pub(crate) place: Option<String>,
 }

@@ -55,17 +55,30 @@ impl<'de, T: Keys> Visitor<'de> for Table<T> {
     type Value = Calls<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let start = if T::IS_CHOICE { "a name, or a table with one of" } else { "a table with" };
-        write!(f, "{start} `{}`", T::KEYS.join("`, `"))
+        f.write_str(if T::IS_CHOICE {
+            "a name, or a table with one of "
+        } else {
+            "a table with "
+        })?;
+        f.write_str(&T::KEYS.join(", "))
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Calls<T>, E> {
-        if !T::IS_CHOICE {
-            // The text may be an endpoint with a password.
-            return Err(E::invalid_type(Unexpected::Other("a text"), &self));
+    /// Reads `true` as a table without keys.
+    fn visit_bool<E: Error>(self, is_on: bool) -> Result<Calls<T>, E> {
+        let no_keys = MapDeserializer::new(iter::empty::<(&str, &str)>());
+        if is_on {
+            return self.visit_map(no_keys);
         }
-        let no_options = MapDeserializer::<_, E>::new(iter::empty::<(&str, &str)>());
-        self.visit_map(MapDeserializer::new(iter::once((name, no_options))))
+        Err(E::invalid_type(Unexpected::Bool(is_on), &self))
+    }
+
+    /// Reads a name as a table with that key, and hides another text, which may be an endpoint with
+    /// a password.
+    fn visit_str<E: Error>(self, name: &str) -> Result<Calls<T>, E> {
+        if T::IS_CHOICE {
+            return self.visit_map(MapDeserializer::new(iter::once((name, true))));
+        }
+        Err(E::invalid_type(Unexpected::Other("a text"), &self))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Calls<T>, A::Error> {
@@ -81,8 +94,8 @@ impl<'de, T: Keys> Visitor<'de> for Table<T> {
         for (keys, least) in [(needed, needed.len().min(1)), (T::EITHER, 0)] {
             let count = keys.iter().filter(|key| calls.contains_key(&index(key))).count();
             if count > 1 || count < least {
-                let keys = keys.join("`, `");
-                return Err(A::Error::custom(format!("expected one of `{keys}`, found {count}")));
+                let keys = keys.join(", ");
+                return Err(A::Error::custom(format!("expected one of {keys}, found {count}")));
             }
         }
         Ok(Calls(calls))
@@ -118,14 +131,15 @@ pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
 
 /// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those
 /// with another value that serde reads or that is [parsed](super::parsed), and of those without an
-/// argument, which are called for `true`. `calls` has the keys that need more than a call of the
-/// method.
+/// argument, which are called for `true`. `makes` has constructors without an argument, and `calls`
+/// the keys that need more than a call of the method.
 macro_rules! keys {
     (
         $options:ty $(, $S:ident: $bound:path)?;
         $(needs $($needed:ident)+;)?
         $(either $($either:ident)+;)?
         $(choice { $($(#[$if_choice:meta])? $choice:ident = $make:expr;)+ })?
+        $(makes { $($(#[$if_made:meta])? $made:ident = $new:expr;)+ })?
         $(calls { $($(#[$if:meta])? $call:ident = $method:expr;)+ })?
         $(texts $($text:ident)+;)?
         $(values $($value:ident)+;)?
@@ -135,6 +149,7 @@ macro_rules! keys {
         impl$(<$S: $bound + 'static>)? $crate::config::calls::Keys for $options {
             const KEYS: &'static [&'static str] = &[
                 $($($(#[$if_choice])? stringify!($choice),)+)?
+                $($($(#[$if_made])? stringify!($made),)+)?
                 $($($(#[$if])? stringify!($call),)+)?
                 $($(stringify!($text),)+)?
                 $($(stringify!($value),)+)?
@@ -151,10 +166,13 @@ macro_rules! keys {
             ) -> Result<Option<$crate::config::calls::Call<Self>>, A::Error> {
                 match key {
                     $($($(#[$if_choice])? stringify!($choice) => choose(from, $make),)+)?
+                    $($($(#[$if_made])? stringify!($made) => turn_on(from, |_| $new),)+)?
                     $($($(#[$if])? stringify!($call) => call(from, $method),)+)?
                     $($(stringify!($text) => call(from, |to: Self, it: String| to.$text(&*it)),)+)?
                     $($(stringify!($value) => call(from, Self::$value),)+)?
-                    $($(stringify!($parsed) => call(from, |to: Self, Parsed(it)| to.$parsed(it)),)+)?
+                    $($(stringify!($parsed) => {
+                        call(from, |to: Self, Parsed(it)| to.$parsed(it))
+                    })+)?
                     $($($(#[$if_flag])? stringify!($flag) => turn_on(from, Self::$flag),)+)?
                     _ => Err(serde::de::Error::unknown_field(key, Self::KEYS)),
                 }
@@ -184,7 +202,7 @@ mod tests {
     #[test]
     fn keys_exclude_each_other() {
         let error = refused(r#"{"daily": true, "hourly": true}"#);
-        assert!(error.starts_with("expected one of `daily`, `hourly`, found 2"), "{error}");
+        assert!(error.starts_with("expected one of daily, hourly, found 2"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use tach_log::adapter::Style;
 use tach_log::{Json, Keyed, Line, Logfmt, Part};
 
-use super::NoOptions;
 use super::calls::{Calls, call, choose, keys, turn_on};
 use super::parsed::Parsed;
 use crate::sink::Journal;
@@ -26,7 +25,7 @@ keys! {
         datadog = |keys: Calls<Json>| boxed(keys.on(Json::datadog()));
         bunyan = |(name, host): (String, String)| boxed(Json::bunyan(&name, &host));
         logfmt = |keys: Calls<Logfmt>| boxed(keys.on(Logfmt::new()));
-        journal = |_: NoOptions| boxed(Journal::new());
+        journal = |is_on| if is_on { boxed(Journal::new()) } else { boxed(Line::new()) };
     }
 }
 

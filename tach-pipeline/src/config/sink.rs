@@ -5,57 +5,45 @@ use std::path::PathBuf;
 #[cfg(feature = "otlp")]
 use tach_otlp::Otlp;
 
-use super::NoOptions;
-use super::calls::{Calls, call, choose, keys, turn_on};
+use super::calls::{Calls, call, keys, turn_on};
 use super::parsed::{Parsed, parsed};
 use crate::pipeline::builder::Builder;
 #[cfg(feature = "syslog")]
 use crate::sink::Syslog;
 use crate::sink::{Rotation, Sink, kind};
 
-/// A sink of any kind, and whether it takes a format.
-pub(super) struct AnySink(Sink, bool);
-
-impl AnySink {
-    /// Adds the sinks of a list.
-    pub(super) fn add_to(builder: Builder, sinks: Vec<Calls<Self>>) -> Builder {
-        sinks.into_iter().enumerate().fold(builder, |builder, (at, keys)| {
-            let mut sink = keys.on(Self(Sink::stderr().into(), true)).0;
-            sink.place = Some(format!("sinks[{at}]"));
-            builder.sink(sink)
-        })
-    }
+/// Adds the sinks of a list.
+pub(super) fn add(builder: Builder, sinks: Vec<Calls<Sink>>) -> Builder {
+    sinks.into_iter().enumerate().fold(builder, |builder, (at, keys)| {
+        let mut sink = keys.on(Sink::stderr().into());
+        sink.place = Some(format!("sinks[{at}]"));
+        builder.sink(sink)
+    })
 }
 
 keys! {
-    AnySink;
-    needs to;
-    calls {
-        to = |to: Self, keys: Calls<Option<Self>>| keys.on(None).unwrap_or(to);
-        format = |Self(mut sink, takes_format), keys: Calls<Option<_>>| {
-            let wanted = "the receiver reads one format alone";
-            sink.faults.unless(takes_format, || "the key `format`".to_owned(), wanted);
-            Self(keys.on(None).into_iter().fold(sink, Sink::any_format), takes_format)
-        };
-        filter = |Self(sink, takes_format), it: String| Self(sink.filter(it), takes_format);
-        stall_timeout = |Self(sink, takes_format), Parsed(it)| Self(sink.stall_timeout(it), takes_format);
-        buffer_bytes = |Self(sink, takes_format), it| Self(sink.buffer_bytes(it), takes_format);
-    }
-}
-
-keys! {
-    Option<AnySink>;
-    choice {
-        stdout = |keys: Calls<Sink<_>>| AnySink(keys.on(Sink::stdout()).into(), true);
-        stderr = |keys: Calls<Sink<_>>| AnySink(keys.on(Sink::stderr()).into(), true);
-        file = |keys: Calls<Sink<_>>| AnySink(keys.on(Sink::file("")).into(), true);
-        #[cfg(feature = "syslog")]
-        syslog = |keys: Calls<Syslog>| AnySink(Sink::syslog(keys.on(Syslog::udp(""))).into(), true);
+    Sink;
+    needs stdout stderr file syslog journald otlp;
+    either journald otlp format;
+    makes {
         #[cfg(target_os = "linux")]
-        journald = |_: NoOptions| AnySink(Sink::journald().into(), false);
-        #[cfg(feature = "otlp")]
-        otlp = |keys: Calls<Otlp>| AnySink(Sink::otlp(keys.on(Otlp::new())).into(), false);
+        journald = Sink::journald().into();
     }
+    calls {
+        stdout = |_, keys: Calls<Sink<_>>| keys.on(Sink::stdout()).into();
+        stderr = |_, keys: Calls<Sink<_>>| keys.on(Sink::stderr()).into();
+        file = |_, keys: Calls<Sink<_>>| keys.on(Sink::file("")).into();
+        #[cfg(feature = "syslog")]
+        syslog = |_, keys: Calls<Syslog>| Sink::syslog(keys.on(Syslog::udp(""))).into();
+        #[cfg(feature = "otlp")]
+        otlp = |_, keys: Calls<Otlp>| Sink::otlp(keys.on(Otlp::new())).into();
+        format = |to: Self, keys: Calls<Option<_>>| {
+            keys.on(None).into_iter().fold(to, Self::any_format)
+        };
+    }
+    texts filter;
+    values buffer_bytes;
+    parsed stall_timeout;
 }
 
 keys! {
@@ -98,9 +86,11 @@ keys! {
     Syslog;
     needs local unix udp tcp;
     either rfc3164 rfc5424;
-    calls {
+    makes {
         #[cfg(unix)]
-        local = |to: Self, is_on| if is_on { Self::local() } else { to };
+        local = Self::local();
+    }
+    calls {
         #[cfg(unix)]
         unix = |_, path: PathBuf| Self::unix(path);
         udp = |_, address: String| Self::udp(&address);

@@ -36,12 +36,12 @@ fn both(folder: &Folder) -> [Config; 2] {
             redact = ["password"]
 
             [[sinks]]
-            to.file.path = {text:?}
+            file.path = {text:?}
             format.line = {{ without_time = true }}
             filter = "warn"
 
             [[sinks]]
-            to.file = {{ path = {lines:?}, mode = "600", rotate = {{ at_start = true, keep = 1 }} }}
+            file = {{ path = {lines:?}, mode = "600", rotate = {{ at_start = true, keep = 1 }} }}
             format.json.with = {{ at = "time", severity = "level", service.fixed = "shop" }}
         "#
     );
@@ -49,9 +49,9 @@ fn both(folder: &Folder) -> [Config; 2] {
         "filter": "debug",
         "redact": ["password"],
         "sinks": [
-            {"to": {"file": {"path": text}}, "format": {"line": {"without_time": true}}, "filter": "warn"},
+            {"file": {"path": text}, "format": {"line": {"without_time": true}}, "filter": "warn"},
             {
-                "to": {"file": {"path": lines, "mode": "600", "rotate": {"at_start": true, "keep": 1}}},
+                "file": {"path": lines, "mode": "600", "rotate": {"at_start": true, "keep": 1}},
                 "format": {"json": {"with": {
                     "at": "time", "severity": "level", "service": {"fixed": "shop"},
                 }}},
@@ -148,7 +148,7 @@ fn null_is_like_no_key() {
         "when_full": null,
         "flush_on": null,
         "sinks": [{
-            "to": {"file": {"path": "app.log", "mode": null, "sync": null, "rotate": null}},
+            "file": {"path": "app.log", "mode": null, "sync": null, "rotate": null},
             "format": null,
             "stall_timeout": null,
             "buffer_bytes": null
@@ -156,7 +156,7 @@ fn null_is_like_no_key() {
     }"#;
     let config: Config = serde_json::from_str(text).unwrap();
     let without: Config =
-        serde_json::from_str(r#"{"sinks": [{"to": {"file": {"path": "app.log"}}}]}"#).unwrap();
+        serde_json::from_str(r#"{"sinks": [{"file": {"path": "app.log"}}]}"#).unwrap();
     assert_eq!(format!("{:?}", config.builder()), format!("{:?}", without.builder()));
 }
 
@@ -173,39 +173,39 @@ fn the_program_adds_to_what_the_file_says() {
 
 #[test]
 fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
-    let to = "[[sinks]]\nto = 'stderr'\n[[sinks]]\n";
+    let sinks = "[[sinks]]\nstderr = true\n[[sinks]]\n";
     let cases = [
         ("filters = 'info'", "unknown field `filters`, expected one of `sinks`, `flush_on`, "),
         (
-            "to.file = { path = 'a', rotates = 1 }",
-            "sinks[1].to.file: unknown field `rotates`, expected one of `path`, `mode`, `rotate`, `sync`, `keep_open`",
+            "file = { path = 'a', rotates = 1 }",
+            "sinks[1].file: unknown field `rotates`, expected one of `path`, `mode`, `rotate`, `sync`, `keep_open`",
         ),
         (
-            "to.file = { path = 'a', rotate.weekly = true }",
-            "sinks[1].to.file.rotate: unknown field `weekly`, expected one of `max_bytes`, `keep`, ",
+            "file = { path = 'a', rotate.weekly = true }",
+            "sinks[1].file.rotate: unknown field `weekly`, expected one of `max_bytes`, `keep`, ",
         ),
+        ("stdin = true", "sinks[1]: unknown field `stdin`, expected one of "),
         (
-            "to = 'stdin'",
-            "sinks[1].to: unknown field `stdin`, expected one of `stdout`, `stderr`, `file`",
-        ),
-        (
-            "to = 'stderr'\nformat.jsonl.digits = 3",
+            "stderr = true\nformat.jsonl.digits = 3",
             "sinks[1].format: unknown field `jsonl`, expected one of `line`, `compact`, ",
         ),
         (
-            "to = 'stderr'\nformat.json.digit = 3",
+            "stderr = true\nformat.json.digit = 3",
             "sinks[1].format.json: unknown field `digit`, expected one of `levels`, ",
         ),
         (
-            "to = 'stderr'\nformat.json.with.at = 'tme'",
+            "stderr = true\nformat.json.with.at = 'tme'",
             "sinks[1].format.json.with.at: unknown variant `tme`, expected one of `time`, `level`, ",
         ),
-        ("to = 'file'", "sinks[1].to: expected one of `path`, found 0"),
-        ("filter = 'info'", "sinks[1]: expected one of `to`, found 0"),
+        ("file = true", "sinks[1].file: expected one of path, found 0"),
+        (
+            "filter = 'info'",
+            "sinks[1]: expected one of stdout, stderr, file, syslog, journald, otlp, found 0",
+        ),
     ];
     for (text, expected) in cases {
         let text =
-            if text.starts_with("filters") { text.to_owned() } else { format!("{to}{text}") };
+            if text.starts_with("filters") { text.to_owned() } else { format!("{sinks}{text}") };
         let message = refused(&text);
         assert!(message.starts_with(expected), "{text}\n{message}\n{expected}");
     }
@@ -230,16 +230,16 @@ fn a_bad_value_is_an_error_that_names_the_key() {
             "when_full: unknown variant `drop`, expected one of `block`, `drop_newest`, `drop_oldest`",
         ),
         (
-            "[[sinks]]\nto.file = { path = 'a', mode = 640 }",
-            "sinks[0].to.file.mode: invalid type: integer `640`, expected a string",
+            "[[sinks]]\nfile = { path = 'a', mode = 640 }",
+            "sinks[0].file.mode: invalid type: integer `640`, expected a string",
         ),
         (
-            "[[sinks]]\nto.file = { path = 'a', rotate = { daily = true, hourly = true } }",
-            "sinks[0].to.file.rotate: expected one of `daily`, `hourly`, found 2",
+            "[[sinks]]\nfile = { path = 'a', rotate = { daily = true, hourly = true } }",
+            "sinks[0].file.rotate: expected one of daily, hourly, found 2",
         ),
         (
-            "[[sinks]]\nto = 'stderr'\nformat.json = {}\nformat.logfmt = {}",
-            "sinks[0].format: expected one of `line`, `compact`, `tracing`, `tracing_compact`, `json`, `ecs`, `google_cloud`, `datadog`, `bunyan`, `logfmt`, `journal`, found 2",
+            "[[sinks]]\nstderr = true\nformat.json = {}\nformat.logfmt = {}",
+            "sinks[0].format: expected one of line, compact, tracing, tracing_compact, json, ecs, google_cloud, datadog, bunyan, logfmt, journal, found 2",
         ),
     ];
     for (text, expected) in cases {
@@ -249,48 +249,53 @@ fn a_bad_value_is_an_error_that_names_the_key() {
 
 #[test]
 fn a_value_of_another_shape_is_an_error_that_says_which_is_right() {
-    let line = "expected a table with `ids`, `digits`, `target_width`, ";
+    let line = "expected a table with ids, digits, target_width, ";
     let cases = [
         ("sinks = 'stderr'", "sinks: invalid type: string \"stderr\", expected a sequence"),
+        ("sinks = ['stderr']", "sinks[0]: invalid type: a text, expected a table with "),
         (
-            "sinks = ['stderr']",
-            "sinks[0]: invalid type: a text, expected a table with `to`, `format`",
+            "sinks = [{ file = 'app.log' }]",
+            "sinks[0].file: invalid type: a text, expected a table with path, mode",
         ),
         (
-            "sinks = [{ to.file = 'app.log' }]",
-            "sinks[0].to.file: invalid type: a text, expected a table with `path`, `mode`",
+            "sinks = [{ stderr = false }]",
+            "sinks[0].stderr: invalid type: boolean `false`, expected a table with colors",
         ),
         (
-            "sinks = [{ to.stderr = true }]",
-            "sinks[0].to.stderr: invalid type: boolean `true`, expected a table with `colors`",
+            "sinks = [{ stderr = true, stdout = true }]",
+            "sinks[0]: expected one of stdout, stderr, file, syslog, journald, otlp, found 2",
         ),
-        ("sinks = [{ to = {} }]", "sinks[0].to: expected one of `stdout`, `stderr`, `file`"),
+        ("sinks = [{ journald = false }]", "sinks[0]: expected one of stdout, stderr, file, "),
         (
-            "sinks = [{ to = 5 }]",
-            "sinks[0].to: invalid type: integer `5`, expected a name, or a table with one of `stdout`, ",
-        ),
-        (
-            "sinks = [{ to = 'stderr', format.line = true }]",
-            &format!("sinks[0].format.line: invalid type: boolean `true`, {line}"),
+            "sinks = [{ stderr = true, format = {} }]",
+            "sinks[0].format: expected one of line, compact, tracing, ",
         ),
         (
-            "sinks = [{ to = 'stderr', format.bunyan = ['a'] }]",
+            "sinks = [{ stderr = true, format = 5 }]",
+            "sinks[0].format: invalid type: integer `5`, expected a name, or a table with one of line, ",
+        ),
+        (
+            "sinks = [{ stderr = true, format.line = 5 }]",
+            &format!("sinks[0].format.line: invalid type: integer `5`, {line}"),
+        ),
+        (
+            "sinks = [{ stderr = true, format.bunyan = ['a'] }]",
             "sinks[0].format.bunyan: invalid length 1, expected a tuple of size 2",
         ),
         (
-            "sinks = [{ to = 'stderr', format.journal = true }]",
-            "sinks[0].format.journal: invalid type: boolean `true`, expected an empty table",
+            "sinks = [{ stderr = true, format.journal = {} }]",
+            "sinks[0].format.journal: invalid type: map, expected a boolean",
         ),
         (
-            "sinks = [{ to = 'stderr', format.json.with.service.fixed = 5 }]",
+            "sinks = [{ stderr = true, format.json.with.service.fixed = 5 }]",
             "sinks[0].format.json.with.service.fixed: invalid type: integer `5`, expected a string",
         ),
         (
-            "sinks = [{ to = 'stderr', format.json.levels = ['a', 'b'] }]",
+            "sinks = [{ stderr = true, format.json.levels = ['a', 'b'] }]",
             "sinks[0].format.json.levels: expected six texts or six numbers, from slog's Critical to Trace",
         ),
         (
-            "sinks = [{ to = 'stderr', format.logfmt.offset = 'CET' }]",
+            "sinks = [{ stderr = true, format.logfmt.offset = 'CET' }]",
             "sinks[0].format.logfmt.offset: \"CET\" can't be used: ",
         ),
         ("backtrace = 5", "backtrace: invalid type: integer `5`, expected a tuple of size 2"),
@@ -302,7 +307,7 @@ fn a_value_of_another_shape_is_an_error_that_says_which_is_right() {
         assert!(refused(text).starts_with(expected), "{text}\n{}", refused(text));
     }
     let whole = serde_json::from_str::<Config>("5").unwrap_err().to_string();
-    let expected = "invalid type: integer `5`, expected a table with `sinks`, `flush_on`, ";
+    let expected = "invalid type: integer `5`, expected a table with sinks, flush_on, ";
     assert!(whole.starts_with(expected), "{whole}");
 }
 
@@ -312,16 +317,16 @@ fn what_build_refuses_has_the_sinks_place_in_the_file() {
         queue_bytes = 1
 
         [[sinks]]
-        to = "stderr"
+        stderr = true
 
         [[sinks]]
-        to = "stdout"
+        stdout = true
         filter = "app=loud"
         buffer_bytes = 5
         format.json = { without = ["nothing"] }
 
         [[sinks]]
-        to.file = { path = "/", rotate.keep = 3 }
+        file = { path = "/", rotate.keep = 3 }
     "#;
     let config: Config = toml::from_str(text).unwrap();
     let error = config.builder().build().unwrap_err();
@@ -342,8 +347,8 @@ fn what_build_refuses_has_the_sinks_place_in_the_file() {
     // A file that two sinks write is a fault of both.
     let folder = Folder::new("shared");
     let path = folder.path("app.log");
-    let file = json!({"to": {"file": {"path": path, "rotate": {"daily": true}}}});
-    let config = json!({"sinks": [{"to": "stderr"}, file, file]});
+    let file = json!({"file": {"path": path, "rotate": {"daily": true}}});
+    let config = json!({"sinks": [{"stderr": true}, file, file]});
     let config: Config = serde_json::from_value(config).unwrap();
     let both = config.builder().build().unwrap_err().to_string();
     assert!(both.starts_with("sinks[1] and sinks[2]: can't use Sink::rotate for "), "{both}");
@@ -360,52 +365,49 @@ fn what_build_refuses_has_the_sinks_place_in_the_file() {
 fn collectors_and_daemons_are_sinks() {
     let text = r#"
         [[sinks]]
-        to.otlp = { endpoint = "http://127.0.0.1:9", retry_for = "0s" }
+        otlp = { endpoint = "http://127.0.0.1:9", retry_for = "0s" }
 
         [[sinks]]
-        to.syslog = { udp = "127.0.0.1:9", host_name = "a" }
+        syslog = { udp = "127.0.0.1:9", host_name = "a" }
         format = "logfmt"
     "#;
     let config: Config = toml::from_str(text).unwrap();
     drop(config.builder().flush_at_exit(Duration::ZERO).build().unwrap());
     let cases = [
         (
-            "to.otlp.protocol = 'http/json'",
-            "sinks[0].to.otlp.protocol: \"http/json\" can't be used: it must be http/protobuf or grpc",
+            "otlp.protocol = 'http/json'",
+            "sinks[0].otlp.protocol: \"http/json\" can't be used: it must be http/protobuf or grpc",
         ),
         (
-            "to.otlp.signals = ['log']",
-            "sinks[0].to.otlp.signals[0]: \"log\" can't be used: it must be logs, traces or metrics",
+            "otlp.signals = ['log']",
+            "sinks[0].otlp.signals[0]: \"log\" can't be used: it must be logs, traces or metrics",
         ),
         (
-            "to.syslog = { udp = 'a:514', rfc3164 = true, rfc5424 = true }",
-            "sinks[0].to.syslog: expected one of `rfc3164`, `rfc5424`, found 2",
-        ),
-        ("to = 'syslog'", "sinks[0].to: expected one of `local`, `unix`, `udp`, `tcp`, found 0"),
-        (
-            "to.syslog = { udp = 'a:514', tcp = 'a:514' }",
-            "sinks[0].to.syslog: expected one of `local`, `unix`, `udp`, `tcp`, found 2",
+            "syslog = { udp = 'a:514', rfc3164 = true, rfc5424 = true }",
+            "sinks[0].syslog: expected one of rfc3164, rfc5424, found 2",
         ),
         (
-            "to.syslog.udp = 514",
-            "sinks[0].to.syslog.udp: invalid type: integer `514`, expected a string",
+            "otlp = true\nformat = 'json'",
+            "sinks[0]: expected one of journald, otlp, format, found 2",
         ),
+        ("syslog = true", "sinks[0].syslog: expected one of local, unix, udp, tcp, found 0"),
+        (
+            "syslog = { udp = 'a:514', tcp = 'a:514' }",
+            "sinks[0].syslog: expected one of local, unix, udp, tcp, found 2",
+        ),
+        ("syslog.udp = 514", "sinks[0].syslog.udp: invalid type: integer `514`, expected a string"),
     ];
     for (text, expected) in cases {
         let message = refused(&format!("[[sinks]]\n{text}"));
         assert!(message.starts_with(expected), "{text}\n{message}");
     }
-    let config: Config = toml::from_str("sinks = [{ to = 'otlp', format = 'json' }]").unwrap();
-    let error = config.builder().build().unwrap_err().to_string();
-    let expected = "sinks[0]: can't use the key `format`: the receiver reads one format alone";
-    assert_eq!(error, expected);
 }
 
 /// `Debug` of a configuration may be printed at the start of a program.
 #[cfg(feature = "otlp")]
 #[test]
 fn debug_hides_headers() {
-    let text = "[[sinks]]\nto.otlp.headers = { authorization = 'hush' }";
+    let text = "[[sinks]]\notlp.headers = { authorization = 'hush' }";
     let config: Config = toml::from_str(text).unwrap();
     assert!(!format!("{config:?}").contains("hush"), "{config:?}");
 }
@@ -423,16 +425,16 @@ fn an_error_hides_a_collectors_key() {
         (json!({"api-key": {"a": "71077345"}}), "headers.api-key"),
     ];
     for (headers, place) in headers {
-        let sink = json!({"to": {"otlp": {"headers": headers}}});
+        let sink = json!({"otlp": {"headers": headers}});
         let config = json!({"sinks": [sink]}).to_string();
         let error = serde_json::from_str::<Config>(&config).unwrap_err().to_string();
-        let expected = format!("sinks[0].to.otlp.{place}: expected a table of names and texts");
+        let expected = format!("sinks[0].otlp.{place}: expected a table of names and texts");
         assert!(error.starts_with(&expected), "{error}");
         assert!(!error.contains("71077345"), "{error}");
     }
-    let config = json!({"sinks": [{"to": {"otlp": "http://shop:71077345@collector"}}]}).to_string();
+    let config = json!({"sinks": [{"otlp": "http://shop:71077345@collector"}]}).to_string();
     let error = serde_json::from_str::<Config>(&config).unwrap_err().to_string();
-    let expected = "sinks[0].to.otlp: invalid type: a text, expected a table with `from_env`, ";
+    let expected = "sinks[0].otlp: invalid type: a text, expected a table with from_env, ";
     assert!(error.starts_with(expected), "{error}");
     assert!(!error.contains("71077345"), "{error}");
 }
