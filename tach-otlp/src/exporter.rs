@@ -1,6 +1,5 @@
 //! Sends requests to a collector, one after another.
 
-mod connections;
 mod pauses;
 
 use core::fmt;
@@ -10,13 +9,9 @@ use std::io::{self, Write as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-pub(crate) use self::connections::{Connections, Means};
 pub(crate) use self::pauses::Pauses;
 use crate::encode;
 use crate::error::Error;
-#[cfg(feature = "grpc")]
-use crate::grpc;
-use crate::http;
 use crate::rejection::Rejection;
 use crate::signal::Signal;
 
@@ -52,10 +47,14 @@ pub(crate) struct Lane {
 }
 
 /// A client of the collector.
+pub(crate) trait Client: Send {
+    /// Sends a request, and returns whether its items were accepted.
+    fn send(&mut self, request: &[u8]) -> Result<(), Rejection>;
+}
+
+/// The way of a signal's requests.
 pub(crate) enum Transport {
-    Http(Box<http::Client>),
-    #[cfg(feature = "grpc")]
-    Grpc(Box<grpc::Client>),
+    Client(Box<dyn Client>),
     /// Rejects all items, since a variable of the environment can't be used. The service must not
     /// fail because of that, but must not send to a place that the variable would have excluded.
     Unusable(Error),
@@ -66,9 +65,7 @@ pub(crate) enum Transport {
 impl Transport {
     fn send(&mut self, request: &[u8]) -> Result<(), Rejection> {
         match self {
-            Self::Http(client) => client.send(request),
-            #[cfg(feature = "grpc")]
-            Self::Grpc(client) => client.call(request),
+            Self::Client(client) => client.send(request),
             // Reject for good: the variable will not change while the process runs.
             Self::Unusable(error) => Err(Rejection::never(error.to_string())),
             Self::Disabled => Ok(()),

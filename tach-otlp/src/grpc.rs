@@ -6,10 +6,8 @@ mod drive;
 #[cfg(test)]
 mod hostile;
 mod idle;
-#[cfg(feature = "tls")]
-mod secured;
+mod place;
 mod status;
-mod stream;
 
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -24,10 +22,10 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 
 use self::drive::{Io, Wire, drive};
 use self::idle::Idle;
-#[cfg(feature = "tls")]
-pub(crate) use self::secured::Tls;
-use self::stream::{Place, Stream};
+use self::place::Place;
+use crate::exporter;
 use crate::rejection::Rejection;
+use crate::security::Secure;
 
 /// The most bytes of an answer. Answers of collectors are short.
 const MOST_BYTES: usize = 64 * 1024;
@@ -56,17 +54,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(
-        host: String,
-        port: u16,
-        #[cfg(feature = "tls")] tls: Option<Tls>,
-    ) -> Arc<Self> {
-        let place = Place {
-            host,
-            port,
-            #[cfg(feature = "tls")]
-            tls,
-        };
+    pub(crate) fn new(host: String, port: u16, secure: Option<Secure>) -> Arc<Self> {
+        let place = Place { host, port, secure };
         Arc::new(Self { place, idle: Mutex::new(Idle::none()) })
     }
 
@@ -93,14 +82,6 @@ impl Client {
         timeout: Duration,
     ) -> Self {
         Self { server, uri, headers, compresses, timeout }
-    }
-
-    /// Sends a message, and returns whether its items were accepted.
-    pub(crate) fn call(&mut self, message: &[u8]) -> Result<(), Rejection> {
-        match self.answer(framed(message, self.compresses)) {
-            Ok(answer) => status::judge(answer.http, &answer.headers, &answer.body),
-            Err(error) => Err(Rejection::failed(error)),
-        }
     }
 
     fn answer(&mut self, body: Vec<u8>) -> io::Result<Answer> {
@@ -136,6 +117,15 @@ impl Client {
     }
 }
 
+impl exporter::Client for Client {
+    fn send(&mut self, message: &[u8]) -> Result<(), Rejection> {
+        match self.answer(framed(message, self.compresses)) {
+            Ok(answer) => status::judge(answer.http, &answer.headers, &answer.body),
+            Err(error) => Err(Rejection::failed(error)),
+        }
+    }
+}
+
 /// Returns a message, preceded by the flag for compression and the length.
 fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
     let mut framed = Vec::with_capacity(message.len() + 5);
@@ -155,8 +145,8 @@ struct Connection {
 
 impl Connection {
     fn open(server: &Place, deadline: Instant) -> io::Result<Self> {
-        let mut stream = Stream::open(server, deadline)?;
-        stream.have_reads_wait(false);
+        let mut stream = server.open(deadline)?;
+        stream.socket().reads_wait = false;
         let wire = Wire::new(stream);
         let mut builder = client::Builder::new();
         builder.enable_push(false).max_header_list_size(MOST_HEADER_BYTES);
@@ -232,6 +222,7 @@ mod tests {
     use std::thread::{self, JoinHandle};
 
     use super::*;
+    use crate::exporter::Client as _;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -246,7 +237,6 @@ mod tests {
             server: Server::new(
                 "127.0.0.1".to_owned(),
                 listener.local_addr().unwrap().port(),
-                #[cfg(feature = "tls")]
                 None,
             ),
             uri: "http://127.0.0.1/service/method".parse().unwrap(),
@@ -270,7 +260,7 @@ mod tests {
     /// Calls, and returns the error and the most bytes that were allocated at once.
     fn call(client: &mut Client) -> (io::Error, u64) {
         let mut rejection = None;
-        let allocated = allocation_counter::measure(|| rejection = client.call(b"").err());
+        let allocated = allocation_counter::measure(|| rejection = client.send(b"").err());
         let Some(Rejection::Later { error, after: None }) = rejection else { panic!("an answer") };
         (error, allocated.bytes_max)
     }

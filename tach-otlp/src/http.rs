@@ -4,6 +4,7 @@ mod connector;
 
 use core::time::Duration;
 use std::io::{self, Read as _};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::header::{DATE, LOCATION, RETRY_AFTER};
@@ -15,10 +16,10 @@ use ureq::{Agent, Body, Proxy};
 
 use self::connector::{Later, connector};
 use crate::encode::protobuf::Field;
+use crate::exporter;
 use crate::rejection::{Rejection, accepted, find, printable};
 use crate::secret::Secret;
-#[cfg(feature = "tls")]
-use crate::tls::{self, Credentials};
+use crate::security::Security;
 
 /// The most bytes of an answer. Answers of collectors are short.
 const MOST_BYTES: u64 = 64 * 1024;
@@ -31,11 +32,8 @@ const LONGEST_IDLE: Duration = Duration::from_secs(60);
 const MOST_REDIRECTS: usize = 5;
 
 /// Returns the connections to one server.
-pub(crate) fn agent(
-    proxy: Option<Proxy>,
-    #[cfg(feature = "tls")] credentials: Option<&Credentials>,
-) -> Agent {
-    let config = Config::builder()
+pub(crate) fn agent(proxy: Option<Proxy>, security: Option<&dyn Security>) -> Agent {
+    let mut config = Config::builder()
         .http_status_as_error(false)
         // A header may be a secret, and `ureq` would send it to any host.
         .max_redirects(0)
@@ -47,17 +45,17 @@ pub(crate) fn agent(
         .user_agent("")
         .accept("")
         .accept_encoding("");
-    #[cfg(feature = "tls")]
-    let config = match credentials {
-        Some(credentials) => config.tls_config(credentials.for_http()),
-        None => config,
-    };
+    if let Some(security) = security {
+        config = security.for_http(config);
+    }
     Agent::with_parts(config.build(), connector(DefaultResolver::default()), Later)
 }
 
 /// The server and the fixed part of each request.
 pub(crate) struct Client {
     agent: Agent,
+    /// `None` for a plain connection.
+    security: Option<Arc<dyn Security>>,
     uri: Uri,
     headers: HeaderMap,
     /// The time for a request and its answer, and again for the request that follows a redirect.
@@ -66,12 +64,18 @@ pub(crate) struct Client {
 
 impl Client {
     /// Creates a client that connects at its first request.
-    pub(crate) fn new(agent: Agent, uri: Uri, headers: HeaderMap, timeout: Duration) -> Self {
-        Self { agent, uri, headers, timeout }
+    pub(crate) fn new(
+        agent: Agent,
+        security: Option<Arc<dyn Security>>,
+        uri: Uri,
+        headers: HeaderMap,
+        timeout: Duration,
+    ) -> Self {
+        Self { agent, security, uri, headers, timeout }
     }
 
     /// Posts a request, and returns whether its items were accepted.
-    pub(crate) fn send(&self, request: &[u8]) -> Result<(), Rejection> {
+    fn send(&self, request: &[u8]) -> Result<(), Rejection> {
         let mut uri = self.uri.clone();
         for _ in 0..=MOST_REDIRECTS {
             let response = self.post(&uri, request).map_err(Rejection::failed)?;
@@ -92,18 +96,18 @@ impl Client {
         let request = self.agent.configure_request(request).timeout_global(Some(self.timeout));
         self.agent.run(request.build()).map_err(|error| match error {
             ureq::Error::Timeout(_) => io::ErrorKind::TimedOut.into(),
-            error if uri.scheme() == Some(&Scheme::HTTPS) => explained(error.into_io()),
-            error => error.into_io(),
+            error => match &self.security {
+                Some(security) => security.explained(error.into_io()),
+                None => error.into_io(),
+            },
         })
     }
 }
 
-#[cfg(feature = "tls")]
-use tls::explained;
-
-#[cfg(not(feature = "tls"))]
-fn explained(error: io::Error) -> io::Error {
-    error
+impl exporter::Client for Client {
+    fn send(&mut self, request: &[u8]) -> Result<(), Rejection> {
+        Self::send(self, request)
+    }
 }
 
 /// Returns the address to which a request must be repeated as it is.
@@ -206,12 +210,7 @@ mod tests {
     fn client(listener: &TcpListener, timeout: Duration) -> Client {
         let port = listener.local_addr().unwrap().port();
         let uri = format!("http://127.0.0.1:{port}/v1/logs?key=1").parse().unwrap();
-        let agent = agent(
-            None,
-            #[cfg(feature = "tls")]
-            None,
-        );
-        Client::new(agent, uri, HeaderMap::new(), timeout)
+        Client::new(agent(None, None), None, uri, HeaderMap::new(), timeout)
     }
 
     /// Returns these addresses for any host, and counts the questions.
@@ -422,7 +421,7 @@ mod tests {
         let resolver = Addresses(vec![nobody, listener.local_addr().unwrap()], Arc::clone(&asked));
         let agent = Agent::with_parts(Config::default(), connector(resolver), Later);
         let uri = "http://collector:1/v1/logs".parse().unwrap();
-        let client = Client::new(agent, uri, HeaderMap::new(), LONG);
+        let client = Client::new(agent, None, uri, HeaderMap::new(), LONG);
         let server = thread::spawn(move || {
             for requests in [2, 1] {
                 let mut stream = BufReader::new(listener.accept().unwrap().0);

@@ -36,7 +36,7 @@
 //!
 //! | to the collector | feature | |
 //! |---|---|---|
-//! | protobuf over HTTP/1.1, port 4318 | `http` (default) | the default |
+//! | protobuf over HTTP/1.1, port 4318 | | the default |
 //! | gRPC, port 4317 | `grpc` | `OTEL_EXPORTER_OTLP_PROTOCOL=grpc`, or [`Otlp::protocol`] |
 //! | either of them by TLS | `tls` | an endpoint that begins with `https://` |
 //!
@@ -57,40 +57,28 @@
 #[doc(hidden)]
 pub mod adapter;
 pub mod encode;
-#[cfg(feature = "http")]
 mod error;
-#[cfg(feature = "http")]
 mod exporter;
 #[cfg(feature = "grpc")]
 mod grpc;
-#[cfg(feature = "http")]
 mod http;
-#[cfg(feature = "http")]
 mod options;
-#[cfg(feature = "http")]
 mod rejection;
-#[cfg(feature = "http")]
 mod secret;
-#[cfg(feature = "http")]
+mod security;
 mod signal;
-#[cfg(feature = "http")]
 mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
 pub use self::encode::metadata::Metadata;
-#[cfg(feature = "http")]
 pub use self::error::Error;
-#[cfg(feature = "http")]
 pub use self::exporter::Exporter;
-#[cfg(feature = "http")]
 pub use self::options::{Compression, Otlp, Protocol, Temporality};
-#[cfg(feature = "http")]
 pub use self::rejection::Rejection;
-#[cfg(feature = "http")]
 pub use self::signal::Signal;
 
 /// The example in the README.
-#[cfg(all(doctest, feature = "http"))]
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

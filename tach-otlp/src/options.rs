@@ -2,6 +2,7 @@
 
 mod choices;
 mod collector;
+mod connections;
 pub(crate) mod environment;
 mod proxy;
 mod requests;
@@ -13,13 +14,14 @@ use core::time::Duration;
 use tach_core::adapter;
 
 pub use self::choices::{Compression, Protocol, Temporality};
+use self::connections::Connections;
 use self::proxy::Proxies;
 use self::requests::{Requests, shown_name};
 use crate::encode::LogRecords;
 use crate::encode::limits::{AttributeLimits, SpanLimits};
 use crate::encode::metadata::{Metadata, Shown};
 use crate::error::{self, Error, Fault};
-use crate::exporter::{Connections, Exporter, Lane, Pauses, Transport};
+use crate::exporter::{Exporter, Lane, Pauses, Transport};
 use crate::signal::Signal;
 
 const RETRY_FOR: Duration = Duration::from_secs(5 * 60);

@@ -43,7 +43,6 @@ impl Signal {
     }
 
     /// Returns the path of a method of gRPC.
-    #[cfg(feature = "grpc")]
     pub(crate) const fn method(self) -> &'static str {
         match self {
             Self::Logs => "/opentelemetry.proto.collector.logs.v1.LogsService/Export",

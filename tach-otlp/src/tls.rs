@@ -1,8 +1,11 @@
 //! TLS by rustls, with the certificates that OpenTelemetry's options name.
 
+#[cfg(feature = "grpc")]
+mod stream;
+
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
@@ -10,9 +13,12 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tach_core::adapter;
+use ureq::config::ConfigBuilder;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+use ureq::typestate::AgentScope;
 
 use crate::error::Fault;
+use crate::security::{File, Files, Security};
 
 /// The files of authorities of Debian, Red Hat, SUSE, and of Alpine and the BSDs.
 const BUNDLES: [&str; 4] = [
@@ -25,37 +31,7 @@ const BUNDLES: [&str; 4] = [
 const WANTS_CERTIFICATE: &str = "the collector may want a certificate of an authority that it \
     trusts: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY, or Otlp::client_certificate";
 
-/// The files for one signal's requests. Each file is optional.
-#[derive(Clone, Default, PartialEq)]
-pub(crate) struct Files {
-    /// The authorities that are trusted, in place of the machine's.
-    pub(crate) roots: Option<File>,
-    /// The client's certificate, and those between it and its authority.
-    pub(crate) certificate: Option<File>,
-    /// The key of the client's certificate.
-    pub(crate) key: Option<File>,
-}
-
-/// A file of certificates or a key, in PEM.
-#[derive(Clone)]
-pub(crate) struct File {
-    /// The option that names the file, for messages.
-    option: String,
-    path: PathBuf,
-}
-
-/// Several options may name the same file.
-impl PartialEq for File {
-    fn eq(&self, other: &Self) -> bool {
-        self.path == other.path
-    }
-}
-
 impl File {
-    pub(crate) fn of(option: &str, path: &Path) -> Self {
-        Self { option: option.to_owned(), path: path.to_owned() }
-    }
-
     fn fault(&self, reason: &str) -> Fault {
         Fault::new(&self.option, &self.path.display().to_string(), reason)
     }
@@ -91,8 +67,9 @@ impl File {
     }
 }
 
-/// The certificates and the key for the connections to one collector.
-pub(crate) struct Credentials {
+/// The contents of the files.
+struct Credentials {
+    files: Files,
     provider: Arc<CryptoProvider>,
     roots: Vec<CertificateDer<'static>>,
     client: Option<Client>,
@@ -105,13 +82,19 @@ struct Client {
     key_pem: Vec<u8>,
 }
 
+/// Reads the files, and checks that they belong together.
+///
+/// # Errors
+///
+/// If a file can't be used, or this machine has no authorities and none is set.
+pub(crate) fn read(files: &Files) -> Result<Arc<dyn Security>, Fault> {
+    let credentials = Credentials::read(files)?;
+    credentials.config()?;
+    Ok(Arc::new(credentials))
+}
+
 impl Credentials {
-    /// Reads the files, and checks that they belong together.
-    ///
-    /// # Errors
-    ///
-    /// If a file can't be used, or this machine has no authorities and none is set.
-    pub(crate) fn read(files: &Files) -> Result<(Self, ClientConfig), Fault> {
+    fn read(files: &Files) -> Result<Self, Fault> {
         // If the program has installed an implementation of the cryptography, use it: a program may
         // need a certain one, for example for FIPS.
         let provider = CryptoProvider::get_default().cloned();
@@ -132,12 +115,11 @@ impl Credentials {
             Some(file) => file.certificates()?,
             None => native(),
         };
-        let credentials = Self { provider, roots, client };
-        let config = credentials.config(files)?;
-        Ok((credentials, config))
+        Ok(Self { files: files.clone(), provider, roots, client })
     }
 
-    fn config(&self, files: &Files) -> Result<ClientConfig, Fault> {
+    fn config(&self) -> Result<ClientConfig, Fault> {
+        let files = &self.files;
         let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| Fault::new("TLS", "", error.to_string()))?
@@ -169,9 +151,10 @@ impl Credentials {
         }
         Ok(store)
     }
+}
 
-    /// Returns the same for `ureq`.
-    pub(crate) fn for_http(&self) -> TlsConfig {
+impl Security for Credentials {
+    fn for_http(&self, options: ConfigBuilder<AgentScope>) -> ConfigBuilder<AgentScope> {
         let owned = |all: &[CertificateDer<'_>]| -> Vec<Certificate<'static>> {
             all.iter().map(|one| Certificate::from_der(one).to_owned()).collect()
         };
@@ -180,11 +163,20 @@ impl Credentials {
             let key = PrivateKey::from_pem(&client.key_pem).ok()?;
             Some(ClientCert::new_with_certs(&owned(&client.chain), key))
         });
-        TlsConfig::builder()
+        let tls = TlsConfig::builder()
             .root_certs(RootCerts::new_with_certs(&owned(&self.roots)))
             .client_cert(client)
-            .unversioned_rustls_crypto_provider(Arc::clone(&self.provider))
-            .build()
+            .unversioned_rustls_crypto_provider(Arc::clone(&self.provider));
+        options.tls_config(tls.build())
+    }
+
+    #[cfg(feature = "grpc")]
+    fn for_grpc(&self, host: &str) -> Option<crate::security::Secure> {
+        stream::secure(host, self.config().ok()?)
+    }
+
+    fn explained(&self, error: io::Error) -> io::Error {
+        explained(error)
     }
 }
 
@@ -200,7 +192,7 @@ fn native() -> Vec<CertificateDer<'static>> {
 }
 
 /// Adds to an error of TLS what the user can do about it.
-pub(crate) fn explained(error: io::Error) -> io::Error {
+fn explained(error: io::Error) -> io::Error {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
     let advice = match error.kind() {

@@ -1,16 +1,13 @@
 //! What is known about spans, events and records beside their fields, as attributes.
 
-/// What is known about a span, an event or a record beside its fields, for `Otlp::metadata`.
+/// What is known about a span, an event or a record beside its fields, for [`Otlp::metadata`](crate::Otlp::metadata).
 ///
 /// # Examples
 ///
 /// ```
-/// # #[cfg(feature = "http")]
-/// # {
 /// use tach_otlp::{Metadata, Otlp};
 ///
 /// let otlp = Otlp::from_env().metadata([Metadata::Level, Metadata::Location]);
-/// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -35,7 +32,6 @@ pub struct Shown {
 }
 
 impl Shown {
-    #[cfg(feature = "http")]
     pub(crate) fn only(all: impl IntoIterator<Item = Metadata>) -> Self {
         let bits = all.into_iter().fold(0, |bits, metadata| bits | bit(metadata));
         Self { spans: bits, events: bits }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use h2::client;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::stream::Stream;
+use crate::security::Stream;
 
 /// How many bytes `h2` reads before the call is polled, which drops interim answers. A kilobyte may
 /// hold some fifty compressed headers of the longest kind.
@@ -23,23 +23,24 @@ pub(super) struct Wire(Arc<Mutex<Metered>>);
 
 /// A stream, and how many bytes may still be read from it at once.
 struct Metered {
-    stream: Stream,
+    stream: Box<dyn Stream>,
     room: usize,
 }
 
 impl Wire {
-    pub(super) fn new(stream: Stream) -> Self {
+    pub(super) fn new(stream: Box<dyn Stream>) -> Self {
         Self(Arc::new(Mutex::new(Metered { stream, room: MOST_AT_ONCE })))
     }
 
     pub(super) fn set_deadline(&self, deadline: Instant) {
-        lock(&self.0).stream.set_deadline(deadline);
+        lock(&self.0).stream.socket().deadline = deadline;
     }
 
     fn wait(&self, deadline: Instant) -> io::Result<()> {
-        let stream = &mut lock(&self.0).stream;
-        stream.set_deadline(deadline);
-        stream.wait_for_bytes()
+        let wire = &mut lock(&self.0);
+        let socket = wire.stream.socket();
+        socket.deadline = deadline;
+        socket.wait_for_bytes()
     }
 
     fn make_room(&self) {

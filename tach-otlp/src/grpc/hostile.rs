@@ -9,6 +9,7 @@ use std::thread;
 use http::HeaderMap;
 
 use super::{Client, Server};
+use crate::exporter::Client as _;
 use crate::rejection::Rejection;
 
 /// Of a server that says nothing. An answer of the others ends a call.
@@ -95,22 +96,17 @@ fn call(answer: Vec<u8>, closes: bool, timeout: Duration) -> Result<(), Rejectio
         }
     });
     let mut client = Client::new(
-        Server::new(
-            "127.0.0.1".to_owned(),
-            port,
-            #[cfg(feature = "tls")]
-            None,
-        ),
+        Server::new("127.0.0.1".to_owned(), port, None),
         "http://127.0.0.1/service/method".parse().unwrap(),
         HeaderMap::new(),
         false,
         timeout,
     );
-    let first = client.call(b"items");
+    let first = client.send(b"items");
     // Without the kept connection, on which this server has nothing more to say.
     drop(client.server.idle().take());
     client.timeout = LONG;
-    client.call(b"items").unwrap();
+    client.send(b"items").unwrap();
     first
 }
 

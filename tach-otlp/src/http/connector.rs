@@ -6,8 +6,6 @@ use std::time::Instant;
 use http::Uri;
 use ureq::config::Config;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
-#[cfg(feature = "tls")]
-use ureq::unversioned::transport::RustlsConnector;
 use ureq::unversioned::transport::{
     Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
     Transport,
@@ -21,7 +19,7 @@ use crate::socket::Socket;
 pub(super) fn connector(resolver: impl Resolver) -> impl Connector {
     let connector = ().chain(ConnectProxyConnector::default()).chain(Direct { resolver });
     #[cfg(feature = "tls")]
-    let connector = connector.chain(RustlsConnector::default());
+    let connector = connector.chain(ureq::unversioned::transport::RustlsConnector::default());
     connector
 }
 

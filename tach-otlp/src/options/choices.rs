@@ -14,8 +14,8 @@
 pub enum Protocol {
     /// Protobuf over HTTP/1.1. A collector listens on port 4318.
     HttpProtobuf,
-    /// gRPC. A collector listens on port 4317.
-    #[cfg(feature = "grpc")]
+    /// gRPC, which needs the feature `grpc`: without it, [`Otlp::exporter`](crate::Otlp::exporter)
+    /// fails. A collector listens on port 4317.
     Grpc,
 }
 

@@ -1,15 +1,13 @@
 //! The methods that say where requests go, and how.
 
 use core::time::Duration;
-#[cfg(feature = "tls")]
 use std::path::Path;
 
 use super::Otlp;
 use super::choices::{Compression, Protocol};
 use super::requests::Endpoint;
+use crate::security::File;
 use crate::signal::Signal;
-#[cfg(feature = "tls")]
-use crate::tls::File;
 
 impl Otlp {
     /// Sets the collector's address, without a path: `/v1/logs`, `/v1/traces` or `/v1/metrics` is
@@ -60,7 +58,8 @@ impl Otlp {
 
     /// Sets the file with the certificates of the authorities that may have signed the collector's,
     /// in PEM, for endpoints that begin with `https://`. By default these are the authorities that
-    /// this machine trusts, or that the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    /// this machine trusts, or that the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name. Such
+    /// endpoints need the feature `tls`.
     ///
     /// The file is read once, by [`exporter`](Self::exporter).
     ///
@@ -71,7 +70,6 @@ impl Otlp {
     ///
     /// let otlp = Otlp::new().endpoint("https://collector:4318").certificate("/etc/tls/ca.pem");
     /// ```
-    #[cfg(feature = "tls")]
     pub fn certificate(self, path: impl AsRef<Path>) -> Self {
         let file = File::of("the certificate's file", path.as_ref());
         self.each(|requests| requests.files.roots = Some(file.clone()))
@@ -90,7 +88,6 @@ impl Otlp {
     ///
     /// let otlp = Otlp::new().client_certificate("/etc/tls/client.pem", "/etc/tls/client.key");
     /// ```
-    #[cfg(feature = "tls")]
     pub fn client_certificate(self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
         let certificate = File::of("the client's certificate", certificate.as_ref());
         let key = File::of("the client's key", key.as_ref());
@@ -108,12 +105,9 @@ impl Otlp {
     /// # Examples
     ///
     /// ```
-    /// # #[cfg(feature = "grpc")]
-    /// # {
     /// use tach_otlp::{Otlp, Protocol};
     ///
     /// let otlp = Otlp::new().protocol(Protocol::Grpc).endpoint("http://collector:4317");
-    /// # }
     /// ```
     pub fn protocol(self, protocol: Protocol) -> Self {
         self.each(|requests| {

@@ -13,9 +13,8 @@ use super::resource::SERVICE_NAME;
 use super::{Compression, Limits, Otlp, Protocol, Temporality};
 use crate::error::Fault;
 use crate::secret::Secret;
+use crate::security::{File, Files};
 use crate::signal::Signal;
-#[cfg(feature = "tls")]
-use crate::tls::{File, Files};
 
 /// Sets an option to a variable's value, or returns why the value can't be used.
 type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
@@ -33,7 +32,6 @@ const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
         requests.protocol = protocol(name)?;
         Ok(())
     }),
-    #[cfg(feature = "grpc")]
     ("INSECURE", |requests, word| {
         requests.is_insecure = truth(word)?;
         Ok(())
@@ -41,11 +39,9 @@ const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
 ];
 
 /// Returns the field for a file.
-#[cfg(feature = "tls")]
 type Place = fn(&mut Files) -> &mut Option<File>;
 
 /// Files of TLS, by the end of their variables' names, as in [`OF_REQUESTS`].
-#[cfg(feature = "tls")]
 const OF_FILES: [(&str, Place); 3] = [
     ("CERTIFICATE", |files| &mut files.roots),
     ("CLIENT_CERTIFICATE", |files| &mut files.certificate),
@@ -157,7 +153,6 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
             let fault = set_to(requests, *set, found);
             requests.ignored.extend(fault);
         }
-        #[cfg(feature = "tls")]
         for (name, file) in OF_FILES {
             if let Some((variable, path)) = of_signal(name) {
                 *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
@@ -311,9 +306,7 @@ fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
 pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
     Ok(match name {
         "http/protobuf" => Protocol::HttpProtobuf,
-        #[cfg(feature = "grpc")]
-        "grpc" => Protocol::Grpc,
-        #[cfg(not(feature = "grpc"))]
+        "grpc" if cfg!(feature = "grpc") => Protocol::Grpc,
         "grpc" => {
             return Err(
                 "it must be http/protobuf, for which a collector listens on port 4318; grpc needs \

@@ -62,13 +62,8 @@ impl Proxies {
         };
         let proxy = Proxy::new(url.expose()).ok().filter(is_known);
         proxy.map(Some).ok_or_else(|| {
-            let reason = if cfg!(feature = "tls") {
-                "it must be the URL of a proxy for HTTP, such as http://proxy:3128; SOCKS is not \
-                 spoken"
-            } else {
-                "it must be the URL of a proxy for HTTP, such as http://proxy:3128; SOCKS is not \
-                 spoken, and TLS needs the feature tls of tach-otlp"
-            };
+            let reason = "it must be the URL of a proxy for HTTP, such as http://proxy:3128; \
+                          SOCKS is not spoken, and TLS needs the feature tls of tach-otlp";
             Fault::new(name, url.expose(), reason)
         })
     }

@@ -2,25 +2,23 @@
 
 use core::time::Duration;
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use ::http::uri::{Authority, Scheme, Uri};
+use ::http::uri::{Scheme, Uri};
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::choices::{Compression, Protocol};
+use super::connections::{Connections, Means};
 use super::proxy::Proxies;
 use crate::error::{Error, Fault};
-use crate::exporter::{Connections, Means, Transport};
-#[cfg(feature = "grpc")]
-use crate::grpc;
+use crate::exporter::Transport;
 use crate::http;
 use crate::secret::Secret;
+use crate::security::{Files, Security};
 use crate::signal::Signal;
-#[cfg(feature = "tls")]
-use crate::tls::{Credentials, Files};
 
 /// The addresses of a collector on this machine.
 const ENDPOINT: &str = "http://localhost:4318";
-#[cfg(feature = "grpc")]
 const GRPC_ENDPOINT: &str = "http://localhost:4317";
 /// The exporter and its language, as OpenTelemetry's specification asks for.
 const USER_AGENT: &str = concat!("tach-OTLP-Exporter-Rust/", env!("CARGO_PKG_VERSION"));
@@ -85,14 +83,12 @@ pub(super) struct Requests {
     pub(super) endpoint: Endpoint,
     pub(super) protocol: Protocol,
     /// Whether an endpoint of gRPC without a scheme is reached without TLS.
-    #[cfg(feature = "grpc")]
     pub(super) is_insecure: bool,
     pub(super) headers: Vec<(String, Secret)>,
     pub(super) compression: Compression,
     pub(super) timeout: Duration,
     /// For metrics the time from one export to the next.
     pub(super) max_delay: Duration,
-    #[cfg(feature = "tls")]
     pub(super) files: Files,
     /// The variables that can't be used.
     pub(super) ignored: Vec<Fault>,
@@ -106,13 +102,11 @@ impl Requests {
             is_left_out: false,
             endpoint: Endpoint { kind: Kind::Default, ..Endpoint::of_program("") },
             protocol: Protocol::HttpProtobuf,
-            #[cfg(feature = "grpc")]
             is_insecure: false,
             headers: Vec::new(),
             compression: Compression::None,
             timeout: TIMEOUT,
             max_delay: if signal == Signal::Metrics { METRIC_INTERVAL } else { MAX_DELAY },
-            #[cfg(feature = "tls")]
             files: Files::default(),
             ignored: Vec::new(),
         }
@@ -122,7 +116,6 @@ impl Requests {
     pub(super) fn url(&self) -> Secret {
         let (default, path) = match self.protocol {
             Protocol::HttpProtobuf => (ENDPOINT, self.signal.path()),
-            #[cfg(feature = "grpc")]
             Protocol::Grpc => (GRPC_ENDPOINT, self.signal.method()),
         };
         let base = match self.endpoint.kind {
@@ -140,18 +133,11 @@ impl Requests {
 
     /// Returns the address with a scheme, if it has a host and gRPC is used, whose targets need
     /// none.
-    #[cfg(feature = "grpc")]
     fn with_scheme<'a>(&self, base: &'a str) -> Cow<'a, str> {
         if self.protocol != Protocol::Grpc || base.is_empty() || base.contains("://") {
             return base.into();
         }
         format!("{}://{base}", if self.is_insecure { "http" } else { "https" }).into()
-    }
-
-    #[cfg(not(feature = "grpc"))]
-    #[expect(clippy::unused_self, reason = "gRPC alone needs no scheme")]
-    fn with_scheme<'a>(&self, base: &'a str) -> Cow<'a, str> {
-        base.into()
     }
 
     /// Forgets the unusable variables whose names end in `variable`. Call after a method has set
@@ -192,11 +178,9 @@ impl Requests {
             let reason = "it must be at least 1 ms";
             checked(Err(Fault::new("the interval of metrics", &interval, reason)));
         }
-        #[cfg(feature = "tls")]
-        let mut credentials = None;
-        #[cfg(feature = "tls")]
-        if address.as_ref().is_some_and(|address| address.is_secure) {
-            checked(Credentials::read(&self.files).map(|read| credentials = Some(read)));
+        let mut security = None;
+        if address.as_ref().is_some_and(is_secure) {
+            checked(self.security().map(|read| security = Some(read)));
         }
         let Some(address) = address.filter(|_| faults.is_empty()) else {
             return unusable(faults);
@@ -205,55 +189,58 @@ impl Requests {
         all_headers.extend(headers);
         let timeout = self.timeout.min(LONGEST_TIMEOUT);
         let means = |proxy| Means {
-            origin: (address.uri.scheme().cloned(), address.uri.authority().cloned()),
+            origin: (address.scheme().cloned(), address.authority().cloned()),
             proxy,
-            #[cfg(feature = "tls")]
             files: self.files.clone(),
         };
         match self.protocol {
             Protocol::HttpProtobuf => {
-                let proxy = match proxies.proxy_for(&address.uri) {
+                let proxy = match proxies.proxy_for(&address) {
                     Ok(proxy) => proxy,
                     // The author of the variable wants no request that bypasses the proxy.
                     Err(fault) => return Ok(Transport::Unusable(fault.into())),
                 };
-                let agent = connections.http.of(means(proxy.clone()), || {
-                    http::agent(
-                        proxy,
-                        #[cfg(feature = "tls")]
-                        credentials.as_ref().map(|(credentials, _)| credentials),
-                    )
-                });
-                let client = http::Client::new(agent, address.uri, all_headers, timeout);
-                Ok(Transport::Http(Box::new(client)))
+                let agent = connections
+                    .http
+                    .of(means(proxy.clone()), || http::agent(proxy, security.as_deref()));
+                let client = http::Client::new(agent, security, address, all_headers, timeout);
+                Ok(Transport::Client(Box::new(client)))
             }
             #[cfg(feature = "grpc")]
             Protocol::Grpc => {
-                #[cfg(feature = "tls")]
-                let tls = match credentials {
-                    None => None,
-                    Some((_, config)) => {
-                        let Some(tls) = grpc::Tls::new(&address.host, config) else {
-                            let reason = "its host must be a name or an address";
-                            return unusable(vec![self.fault(reason)]);
-                        };
-                        Some(tls)
+                let host = host(&address).to_owned();
+                let secure = match security.map(|security| security.for_grpc(&host)) {
+                    Some(None) => {
+                        let reason = "its host must be a name or an address";
+                        return unusable(vec![self.fault(reason)]);
                     }
+                    secure => secure.flatten(),
                 };
-                let server = connections.grpc.of(means(None), || {
-                    grpc::Server::new(
-                        address.host,
-                        address.port,
-                        #[cfg(feature = "tls")]
-                        tls,
-                    )
-                });
+                let port = port(&address).unwrap_or_default();
+                let open = || crate::grpc::Server::new(host, port, secure);
+                let server = connections.grpc.of(means(None), open);
                 let compresses = self.compression == Compression::Gzip;
                 let client =
-                    grpc::Client::new(server, address.uri, all_headers, compresses, timeout);
-                Ok(Transport::Grpc(Box::new(client)))
+                    crate::grpc::Client::new(server, address, all_headers, compresses, timeout);
+                Ok(Transport::Client(Box::new(client)))
+            }
+            #[cfg(not(feature = "grpc"))]
+            Protocol::Grpc => {
+                let reason = "it needs the feature grpc of tach-otlp";
+                Err(vec![Fault::new("the protocol", "grpc", reason)])
             }
         }
+    }
+
+    /// Reads what the connections to an endpoint need that begins with `https://`.
+    fn security(&self) -> Result<Arc<dyn Security>, Fault> {
+        #[cfg(feature = "tls")]
+        return crate::tls::read(&self.files);
+        #[cfg(not(feature = "tls"))]
+        Err(self.fault(
+            "TLS needs the feature tls of tach-otlp; a collector beside this program needs none, \
+             with http://",
+        ))
     }
 
     /// A fault of the endpoint.
@@ -261,35 +248,24 @@ impl Requests {
         Fault::new(&self.endpoint.name, self.endpoint.url.expose(), reason)
     }
 
-    fn address(&self) -> Result<Address, Fault> {
+    fn address(&self) -> Result<Uri, Fault> {
         let fault = |reason: &str| self.fault(reason);
         let uri: Uri = self.url().expose().parse().map_err(|_| fault(NO_URL))?;
-        let is_secure = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            _ => return Err(fault(NO_URL)),
-        };
-        if is_secure && cfg!(not(feature = "tls")) {
-            return Err(fault(
-                "TLS needs the feature tls of tach-otlp; a collector beside this program needs \
-                 none, with http://",
-            ));
+        if ![Some(&Scheme::HTTP), Some(&Scheme::HTTPS)].contains(&uri.scheme()) {
+            return Err(fault(NO_URL));
         }
         let authority = uri.authority().ok_or_else(|| fault("it must have a host"))?;
         if authority.as_str().contains('@') {
             return Err(fault("a user's name belongs in a header, such as authorization"));
         }
-        #[cfg(feature = "grpc")]
         if self.protocol == Protocol::Grpc && uri.query().is_some() {
             return Err(fault("gRPC has no query; a key belongs in a header"));
         }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        if host.is_empty() {
+        if host(&uri).is_empty() {
             return Err(fault("it must have a host"));
         }
-        let port = port(authority, is_secure);
-        let port = port.ok_or_else(|| fault("the port must be 1 to 65535"))?;
-        Ok(Address { uri, is_secure, host, port })
+        port(&uri).ok_or_else(|| fault("the port must be 1 to 65535"))?;
+        Ok(uri)
     }
 
     /// Returns the protocol's headers, but the host and the length.
@@ -297,7 +273,6 @@ impl Requests {
         let mut headers = HeaderMap::new();
         let (content, encoding) = match self.protocol {
             Protocol::HttpProtobuf => ("application/x-protobuf", "content-encoding"),
-            #[cfg(feature = "grpc")]
             Protocol::Grpc => {
                 headers.insert("te", HeaderValue::from_static("trailers"));
                 ("application/grpc", "grpc-encoding")
@@ -324,22 +299,20 @@ fn unusable(faults: Vec<Fault>) -> Result<Transport, Vec<Fault>> {
     }
 }
 
-/// The parts of an address that can be used.
-struct Address {
-    uri: Uri,
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "an address is plain then"))]
-    is_secure: bool,
-    /// The host, without the brackets of an IPv6 address.
-    #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "ureq takes it from the URI"))]
-    host: String,
-    #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "ureq takes it from the URI"))]
-    port: u16,
+fn is_secure(address: &Uri) -> bool {
+    address.scheme() == Some(&Scheme::HTTPS)
+}
+
+/// Returns the host, without the brackets of an IPv6 address.
+fn host(address: &Uri) -> &str {
+    address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
 /// Returns the port, unless it is none.
-fn port(authority: &Authority, is_secure: bool) -> Option<u16> {
+fn port(address: &Uri) -> Option<u16> {
+    let authority = address.authority()?;
     match &authority.as_str()[authority.host().len()..] {
-        "" => Some(if is_secure { 443 } else { 80 }),
+        "" => Some(if is_secure(address) { 443 } else { 80 }),
         text => text.strip_prefix(':')?.parse().ok().filter(|&port| port != 0),
     }
 }

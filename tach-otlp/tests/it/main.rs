@@ -1,5 +1,4 @@
 //! Requests, as users of the crate see them.
-#![cfg(feature = "http")]
 
 mod auto_traits;
 mod exporter;

@@ -21,9 +21,9 @@ keys! {
             all.iter().fold(to, |to, (key, value)| to.attribute(key, value.as_str()))
         };
         signals = |to: Self, all: Vec<Parsed<_>>| to.signals(all.into_iter().map(|it| it.0));
-        certificate = |to: Self, path: PathBuf| adapter::certificate(to, &path);
+        certificate = |to: Self, path: PathBuf| to.certificate(path);
         client_certificate = |to: Self, (certificate, key): (PathBuf, PathBuf)| {
-            adapter::client_certificate(to, &certificate, &key)
+            to.client_certificate(certificate, key)
         };
     }
     texts endpoint service_name;

@@ -307,6 +307,8 @@ fn grpc_without_its_feature_names_the_feature() {
     let set = options(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
     let ignored = ignored(&set).concat();
     assert!(ignored.contains("feature grpc"), "{ignored}");
+    let error = failure(&Otlp::new().protocol(Protocol::Grpc), Signal::Logs).unwrap();
+    assert!(error.contains("feature grpc"), "{error}");
 }
 
 #[cfg(feature = "tls")]
@@ -369,7 +371,6 @@ fn secrets_of_an_address_are_in_no_message() {
             options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", url)]),
             options(&[("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", url)]),
             options(&[("OTEL_EXPORTER_OTLP_TIMEOUT", url), ("OTEL_SERVICE_NAME", url)]),
-            #[cfg(feature = "grpc")]
             Otlp::new().endpoint(url).protocol(Protocol::Grpc),
         ] {
             let debug = format!("{options:?}");
@@ -442,7 +443,7 @@ fn an_error_names_the_faults_of_all_signals_once() {
     );
 }
 
-#[cfg(all(feature = "grpc", feature = "tls"))]
+#[cfg(feature = "grpc")]
 #[test]
 fn an_endpoint_of_grpc_needs_no_scheme() {
     let url = |variables: &[(&str, &str)]| {

@@ -8,8 +8,7 @@ use ureq::{Agent, Proxy};
 
 #[cfg(feature = "grpc")]
 use crate::grpc::Server;
-#[cfg(feature = "tls")]
-use crate::tls::Files;
+use crate::security::Files;
 
 #[derive(Default)]
 pub(crate) struct Connections {
@@ -23,7 +22,6 @@ pub(crate) struct Connections {
 pub(crate) struct Means {
     pub(crate) origin: (Option<Scheme>, Option<Authority>),
     pub(crate) proxy: Option<Proxy>,
-    #[cfg(feature = "tls")]
     pub(crate) files: Files,
 }
 

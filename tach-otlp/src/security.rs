@@ -1,0 +1,52 @@
+//! What secures a connection: the room `tls` implements it, if it is there.
+
+#[cfg(feature = "grpc")]
+mod stream;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ureq::config::ConfigBuilder;
+use ureq::typestate::AgentScope;
+
+#[cfg(feature = "grpc")]
+pub(crate) use self::stream::{Secure, Stream};
+
+/// The certificates and the key for the connections to one collector.
+pub(crate) trait Security: Send + Sync {
+    /// Adds the certificates and the key to the options of `ureq`.
+    fn for_http(&self, options: ConfigBuilder<AgentScope>) -> ConfigBuilder<AgentScope>;
+
+    /// Returns what secures connections of gRPC to `host`, or `None` if `host` is neither a name nor
+    /// an address.
+    #[cfg(feature = "grpc")]
+    fn for_grpc(&self, host: &str) -> Option<Secure>;
+
+    /// Adds to an error of a secured connection what the user can do about it.
+    fn explained(&self, error: io::Error) -> io::Error;
+}
+
+/// The files for one signal's requests. Each file is optional.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Files {
+    /// The authorities that are trusted, in place of the machine's.
+    pub(crate) roots: Option<File>,
+    /// The client's certificate, and those between it and its authority.
+    pub(crate) certificate: Option<File>,
+    /// The key of the client's certificate.
+    pub(crate) key: Option<File>,
+}
+
+/// A file of certificates or a key, in PEM.
+#[derive(Clone, PartialEq)]
+pub(crate) struct File {
+    /// The option that names the file, for messages.
+    pub(crate) option: String,
+    pub(crate) path: PathBuf,
+}
+
+impl File {
+    pub(crate) fn of(option: &str, path: &Path) -> Self {
+        Self { option: option.to_owned(), path: path.to_owned() }
+    }
+}
