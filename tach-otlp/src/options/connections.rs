@@ -1,20 +1,15 @@
 //! The connections of an exporter, which signals share.
 
-#[cfg(feature = "grpc")]
-use std::sync::Arc;
-
 use http::uri::{Authority, Scheme};
 use ureq::{Agent, Proxy};
 
-#[cfg(feature = "grpc")]
-use crate::grpc::Server;
 use crate::security::Files;
 
 #[derive(Default)]
 pub(crate) struct Connections {
     pub(crate) http: Shared<Agent>,
     #[cfg(feature = "grpc")]
-    pub(crate) grpc: Shared<Arc<Server>>,
+    pub(crate) grpc: Shared<std::sync::Arc<crate::grpc::Server>>,
 }
 
 /// A server, with the certificates and the proxy by which it is reached.

@@ -9,7 +9,7 @@ use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
-    encode::LogRecords, Compression, Metadata, Protocol, Signal, Temporality,
+    encode::LogRecords, encode::protobuf::Field<'static>, Compression, Metadata, Protocol, Signal, Temporality,
 );
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Clone] Error, Otlp);
 assert_implements!([Send + Sync + Unpin] Rejection);
