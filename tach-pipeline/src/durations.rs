@@ -3,9 +3,6 @@
 mod bucket;
 #[cfg(feature = "otlp")]
 pub(crate) mod export;
-#[cfg(not(feature = "otlp"))]
-#[path = "durations/no_export.rs"]
-mod export;
 pub(crate) mod histogram;
 pub(crate) mod key;
 pub(crate) mod options;
@@ -17,7 +14,6 @@ use std::sync::MutexGuard;
 
 use tach_core::UnixTime;
 
-use self::export::{Periods, periods};
 use self::histogram::Histogram;
 use self::key::Key;
 use self::options::Durations;
@@ -38,7 +34,8 @@ pub(crate) struct Table {
     /// The place of the series of all others, once there are too many.
     overflow: Option<usize>,
     most: usize,
-    periods: Periods,
+    /// Since when all durations were collected, and since when those of the period were.
+    since: [UnixTime; 2],
 }
 
 /// The durations of the spans with one name and the same attributes.
@@ -86,13 +83,22 @@ impl Collected {
 
 impl Table {
     fn new(most: usize, start: UnixTime) -> Self {
-        Self {
-            by_key: HashMap::new(),
-            series: Vec::new(),
-            overflow: None,
-            most,
-            periods: periods(start),
+        Self { by_key: HashMap::new(), series: Vec::new(), overflow: None, most, since: [start; 2] }
+    }
+
+    /// Returns how many durations were recorded.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.series.iter().map(|series| series.before.count + series.recent.count).sum()
+    }
+
+    /// Ends a period: adds the durations of the period to the durations of earlier periods, and
+    /// clears the former.
+    pub(crate) fn end_period(&mut self, now: UnixTime) {
+        for Series { recent, before, .. } in &mut self.series {
+            before.add(recent);
+            recent.clear();
         }
+        self.since[1] = now;
     }
 
     fn record(&mut self, key: &Key, ns: u64) {

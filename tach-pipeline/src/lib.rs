@@ -412,7 +412,6 @@ mod with_tracing {
     pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, get_otel_context};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
-    #[cfg(feature = "otlp")]
     pub use crate::{spans::tail::Tail, trace::sampling::Sampling};
 }
 

@@ -4,10 +4,6 @@ pub(crate) mod all;
 pub(crate) mod any_format;
 mod batch;
 mod colors;
-#[cfg(feature = "otlp")]
-mod content;
-#[cfg(not(feature = "otlp"))]
-#[path = "sink/events.rs"]
 mod content;
 mod cut;
 mod envelope;
@@ -23,8 +19,6 @@ pub mod kind;
 mod otlp;
 mod output;
 mod printed;
-#[cfg(feature = "otlp")]
-mod refused;
 mod rotation;
 mod severity;
 mod stream;
@@ -428,7 +422,7 @@ impl Sink {
 
     /// Returns whether the program's options send spans. Variables of the environment may still
     /// exclude spans.
-    #[cfg(feature = "otlp")]
+    #[cfg(feature = "tracing")]
     pub(crate) fn takes_spans(&self) -> bool {
         self.to.0.takes_spans()
     }

@@ -11,7 +11,6 @@ pub(crate) mod span;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) mod standing;
 pub(crate) mod status;
-#[cfg(feature = "otlp")]
 pub(crate) mod tail;
 mod timed;
 pub(crate) mod traces;

@@ -11,10 +11,6 @@ pub(crate) mod otel;
 pub(crate) mod otel;
 mod random;
 pub(crate) mod remote;
-#[cfg(feature = "otlp")]
-pub(crate) mod sampling;
-#[cfg(not(feature = "otlp"))]
-#[path = "trace/unsent.rs"]
 pub(crate) mod sampling;
 pub(crate) mod slots;
 pub(crate) mod w3c;

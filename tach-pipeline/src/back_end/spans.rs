@@ -3,10 +3,6 @@
 
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
-#[cfg(feature = "otlp")]
-mod sent;
-#[cfg(not(feature = "otlp"))]
-#[path = "spans/unsent.rs"]
 mod sent;
 
 use std::sync::Arc;

@@ -1,22 +1,10 @@
-//! Prepares the durations for sinks: all since the start, or those of one period.
+//! The durations for sinks that send them: all since the start, or those of one period.
 
 use tach_core::UnixTime;
-use tach_otlp::Temporality;
 
+use super::Table;
 use super::histogram::Histogram;
 use super::key::Key;
-use super::{Series, Table};
-
-/// The times at which the durations of exports begin.
-pub(super) struct Periods {
-    start: UnixTime,
-    period_start: UnixTime,
-}
-
-/// Returns the times for exports whose first durations begin at `start`.
-pub(super) fn periods(start: UnixTime) -> Periods {
-    Periods { start, period_start: start }
-}
 
 /// A series in an export.
 pub(crate) struct Point<'a> {
@@ -26,22 +14,16 @@ pub(crate) struct Point<'a> {
 }
 
 impl Table {
-    /// Returns how many durations were recorded.
-    pub(crate) fn recorded(&self) -> u64 {
-        self.series.iter().map(|series| series.before.count + series.recent.count).sum()
-    }
-
     /// Returns the time since which the durations in the points were collected.
-    pub(crate) fn start(&self, temporality: Temporality) -> UnixTime {
-        let Periods { start, period_start } = self.periods;
-        if temporality == Temporality::Delta { period_start } else { start }
+    pub(crate) fn start(&self, is_delta: bool) -> UnixTime {
+        self.since[usize::from(is_delta)]
     }
 
     /// Passes the series that contain durations.
-    pub(crate) fn points(&self, temporality: Temporality, mut each: impl FnMut(Point<'_>)) {
+    pub(crate) fn points(&self, is_delta: bool, mut each: impl FnMut(Point<'_>)) {
         for series in &self.series {
             let total;
-            let histogram = if temporality == Temporality::Delta || series.before.count == 0 {
+            let histogram = if is_delta || series.before.count == 0 {
                 &series.recent
             } else {
                 total = series.total();
@@ -51,25 +33,6 @@ impl Table {
                 each(Point { key: series.key.as_ref(), histogram });
             }
         }
-    }
-
-    /// Ends a period: adds the durations of the period to the durations of earlier periods, and
-    /// clears the former.
-    pub(crate) fn end_period(&mut self, now: UnixTime) {
-        for Series { recent, before, .. } in &mut self.series {
-            before.add(recent);
-            recent.clear();
-        }
-        self.periods.period_start = now;
-    }
-}
-
-impl Histogram {
-    /// Removes all durations, and keeps the memory.
-    pub(super) fn clear(&mut self) {
-        let mut counts = core::mem::take(&mut self.counts);
-        counts.clear();
-        *self = Self { counts, ..Self::new() };
     }
 }
 
@@ -83,9 +46,9 @@ mod tests {
         key
     }
 
-    fn points(table: &Table, temporality: Temporality) -> Vec<(Option<String>, u64, u128)> {
+    fn points(table: &Table, is_delta: bool) -> Vec<(Option<String>, u64, u128)> {
         let mut points = Vec::new();
-        table.points(temporality, |point| {
+        table.points(is_delta, |point| {
             let name = point.key.map(|key| key.name().to_owned());
             points.push((name, point.histogram.count, point.histogram.sum_ns));
         });
@@ -100,15 +63,15 @@ mod tests {
         table.record(&key("b"), 20);
         table.record(&key("a"), 30);
         let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 1, 20)];
-        assert_eq!(points(&table, Temporality::Delta), all);
-        assert_eq!(points(&table, Temporality::Cumulative), all);
+        assert_eq!(points(&table, true), all);
+        assert_eq!(points(&table, false), all);
         table.end_period(UnixTime::from_nanos(5));
         table.record(&key("b"), 2);
-        assert_eq!(points(&table, Temporality::Delta), [(Some("b".into()), 1, 2)]);
+        assert_eq!(points(&table, true), [(Some("b".into()), 1, 2)]);
         let all = vec![(Some("a".into()), 2, 40), (Some("b".into()), 2, 22)];
-        assert_eq!(points(&table, Temporality::Cumulative), all);
+        assert_eq!(points(&table, false), all);
         assert_eq!(table.recorded(), 4);
-        let starts = [Temporality::Delta, Temporality::Cumulative].map(|it| table.start(it));
+        let starts = [true, false].map(|it| table.start(it));
         assert_eq!(starts.map(UnixTime::as_nanos), [5, 1]);
     }
 
@@ -119,10 +82,10 @@ mod tests {
             table.record(&key(name), 1);
         }
         let all = [(Some("a".into()), 2, 2), (Some("b".into()), 1, 1), (None, 3, 3)];
-        assert_eq!(points(&table, Temporality::Cumulative), all);
+        assert_eq!(points(&table, false), all);
         // A table without room for any series.
         let mut table = Table::new(0, UnixTime::EPOCH);
         (0..3).for_each(|_| table.record(&key("a"), 1));
-        assert_eq!(points(&table, Temporality::Cumulative), [(None, 3, 3)]);
+        assert_eq!(points(&table, false), [(None, 3, 3)]);
     }
 }

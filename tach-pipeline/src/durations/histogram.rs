@@ -161,9 +161,16 @@ impl Histogram {
         self.first = first;
         self.scale -= shift;
     }
+
+    /// Removes all durations, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        let mut counts = core::mem::take(&mut self.counts);
+        counts.clear();
+        *self = Self { counts, ..Self::new() };
+    }
 }
 
-#[cfg(all(test, feature = "otlp"))]
+#[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 

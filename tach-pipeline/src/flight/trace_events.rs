@@ -190,13 +190,10 @@ impl<'a> Events<'a> {
                 self.arg(key, Value::Bool(true));
             }
         }
-        let (mut name, mut links) = (start.name.to_owned(), Vec::new());
+        let mut name = start.name.to_owned();
         let last = span.last_values();
         for (at, item) in span.items().enumerate() {
             let Part::Part(part) = item else { continue };
-            if let What::Link(linked) = part.what {
-                links.push(format!("{:016x}", linked.context.span));
-            }
             let Some(fields) = part.span_fields() else { continue };
             fields.visit(&mut |key, value| {
                 match (key, value) {
@@ -207,6 +204,11 @@ impl<'a> Events<'a> {
                 Ok(())
             })?;
         }
+        let links = span.own_parts().filter_map(|part| match part.what {
+            What::Link(linked) => Some(format!("{:016x}", linked.context.span)),
+            _ => None,
+        });
+        let links: Vec<_> = links.collect();
         if !links.is_empty() {
             self.arg("tach.follows_from", Value::Str(&links.join(" ")));
         }

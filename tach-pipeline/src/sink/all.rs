@@ -2,7 +2,7 @@
 
 mod layout;
 mod opened;
-#[cfg(feature = "otlp")]
+#[cfg(feature = "tracing")]
 mod signals;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survival;
@@ -15,6 +15,8 @@ use tach_core::UnixTime;
 use self::layout::Layout;
 pub(crate) use self::opened::Opened;
 use self::opened::{OpenLane, OpenSink};
+#[cfg(feature = "tracing")]
+pub(super) use self::signals::{WriteDurations, WriteSpans};
 use super::batch::BATCH;
 use super::output::Output;
 use super::stream::{Stream, Writers};

@@ -35,18 +35,7 @@ pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
         || is_equal::<Line>(one, other)
         || is_equal::<Logfmt>(one, other)
         || is_equal::<Journal>(one, other)
-        || is_records(one, other)
         || both::<Shared>(one, other).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
-}
-
-#[cfg(feature = "otlp")]
-fn is_records(one: &dyn Any, other: &dyn Any) -> bool {
-    is_equal::<tach_otlp::encode::LogRecords>(one, other)
-}
-
-#[cfg(not(feature = "otlp"))]
-fn is_records(_: &dyn Any, _: &dyn Any) -> bool {
-    false
 }
 
 fn is_equal<F: PartialEq + 'static>(one: &dyn Any, other: &dyn Any) -> bool {

@@ -1,6 +1,5 @@
 //! Formatted events that wait to be written.
 
-#[cfg(feature = "otlp")]
 mod parts;
 
 use core::panic::AssertUnwindSafe;
@@ -139,7 +138,6 @@ impl Batch {
     }
 
     #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    #[cfg(feature = "otlp")]
     /// Adds copies of the events of `other` that were not written.
     pub(super) fn append_left(&mut self, other: &Self) {
         let Some((from, to)) = other.times else { return };

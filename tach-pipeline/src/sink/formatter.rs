@@ -14,7 +14,7 @@ use crate::report;
 use crate::stats::Dropped;
 
 pub(super) struct Formatter {
-    pub(super) content: Content,
+    pub(super) content: Box<dyn Content>,
     pub(super) is_colored: bool,
     /// The longest record in bytes. Longer records are cut.
     pub(super) most: usize,
@@ -24,7 +24,7 @@ impl Formatter {
     /// Returns whether both formatters are known to write every event alike. If they do and the
     /// method returns `false`, each event is formatted twice.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_colored == other.is_colored && self.content.is_same(&other.content)
+        self.is_colored == other.is_colored && self.content.is_same(&*other.content)
     }
 
     #[inline]
@@ -115,6 +115,7 @@ mod tests {
 
     use super::*;
     use crate::sink::Journal;
+    use crate::sink::any_format::AnyFormat;
 
     #[derive(Clone)]
     struct Own(u8);
@@ -127,8 +128,8 @@ mod tests {
     }
 
     fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
-        let content = Content::events(Box::new(format));
-        Formatter { content, is_colored, most: usize::MAX }
+        let format: Box<dyn AnyFormat> = Box::new(format);
+        Formatter { content: Box::new(format), is_colored, most: usize::MAX }
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! The sink that sends to an OpenTelemetry collector.
 
-#[cfg(feature = "tracing")]
+mod content;
 mod durations;
-#[cfg(feature = "tracing")]
 mod span;
 
 use core::time::Duration;
@@ -11,16 +10,15 @@ use std::sync::Arc;
 
 use tach_otlp::{Exporter, Otlp, Rejection, Signal, adapter};
 
-#[cfg(feature = "tracing")]
 pub(crate) use self::span::write_span;
 use super::any_format::AnyFormat;
-use super::content::Content;
-use super::refused::{Refused, Which};
 use super::target::{Lane, Target, Writer};
 use super::{Sink, kind};
 use crate::channel::thread;
 use crate::error::{Class, Error};
 use crate::sync::Lock;
+
+const SIGNALS: [Signal; 3] = [Signal::Logs, Signal::Traces, Signal::Metrics];
 
 /// Room for the records of some seconds, so that none is lost while a collector restarts.
 const BUFFER_BYTES: usize = 16 * 1024 * 1024;
@@ -122,7 +120,7 @@ impl Sink {
 
 impl Target for Otlp {
     fn name(&self) -> String {
-        let signal = signals().find(|&signal| self.sends(signal)).unwrap_or(Signal::Logs);
+        let signal = SIGNALS.into_iter().find(|&signal| self.sends(signal)).unwrap_or(Signal::Logs);
         adapter::endpoint(self, signal)
     }
 
@@ -131,10 +129,9 @@ impl Target for Otlp {
     }
 
     fn is_disabled(&self) -> bool {
-        !signals().any(|signal| self.sends(signal))
+        !SIGNALS.into_iter().any(|signal| self.sends(signal))
     }
 
-    #[cfg(feature = "tracing")]
     fn takes_spans(&self) -> bool {
         adapter::wants(self, Signal::Traces)
     }
@@ -142,38 +139,14 @@ impl Target for Otlp {
     fn open(self: Box<Self>, _: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
         let exporter = self.exporter().map_err(|error| Error::otlp(&error))?;
         let exporter = Arc::new(Lock::new(exporter));
-        let sent = signals().filter(|&signal| self.sends(signal));
+        let sent = SIGNALS.into_iter().filter(|&signal| self.sends(signal));
         let lane = |signal| Lane {
             name: adapter::endpoint(&self, signal),
-            content: content(&self, signal),
+            content: content::of(&self, signal),
             writer: Box::new(Collector::new(Arc::clone(&exporter), signal)),
         };
         Ok(sent.map(lane).collect())
     }
-}
-
-/// Returns the content that a collector with these options takes for a signal.
-#[cfg(feature = "tracing")]
-fn content(options: &Otlp, signal: Signal) -> Content {
-    match signal {
-        Signal::Logs => Content::events(Box::new(options.log_records())),
-        Signal::Traces => Content::Spans(write_span, adapter::span_limits(options)),
-        Signal::Metrics => {
-            let (period, temporality) = adapter::metrics(options);
-            Content::Durations(durations::write_durations, temporality, period)
-        }
-    }
-}
-
-#[cfg(not(feature = "tracing"))]
-fn content(options: &Otlp, _: Signal) -> Content {
-    Content::events(Box::new(options.log_records()))
-}
-
-/// Returns the signals that this crate can send.
-fn signals() -> impl Iterator<Item = Signal> {
-    let all = [Signal::Logs, Signal::Traces, Signal::Metrics];
-    all.into_iter().filter(|&signal| cfg!(feature = "tracing") || signal == Signal::Logs)
 }
 
 /// The writer for one signal of a collector. The signals of a sink share an exporter and a thread.
@@ -184,6 +157,16 @@ struct Collector {
     retry_for: Duration,
     /// Whether the last failure asked for a pause.
     asks_for_pause: bool,
+    /// What the collector has refused for good of the last request.
+    refused: Option<Refused>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    All,
+    Some(u64),
+    /// The request as a whole.
+    Whole,
 }
 
 impl Collector {
@@ -195,29 +178,30 @@ impl Collector {
             if signal == Signal::Metrics { Duration::ZERO } else { of_all.max_delay(signal) };
         let retry_for = of_all.retry_for();
         drop(of_all);
-        Self { exporter, signal, max_delay, retry_for, asks_for_pause: false }
+        Self { exporter, signal, max_delay, retry_for, asks_for_pause: false, refused: None }
     }
 }
 
 impl Writer for Collector {
     /// # Errors
     ///
-    /// If the collector can't be reached or asks for a later try. If the collector refuses records
-    /// for good, the error is a [`Refused`].
+    /// If the collector can't be reached, asks for a later try, or refuses records for good.
     fn write(&mut self, records: &[u8]) -> io::Result<usize> {
+        self.refused = None;
         let sent = thread::silently(|| self.exporter.lock().send(self.signal, records));
-        let (which, reason) = match sent {
+        let (refused, reason) = match sent {
             Ok(()) => return Ok(records.len()),
             Err(Rejection::Later { error, after }) => {
                 self.asks_for_pause = after.is_some();
                 return Err(error);
             }
-            Err(Rejection::Whole { reason }) => (Which::Whole, reason),
+            Err(Rejection::Whole { reason }) => (Refused::Whole, reason),
             Err(Rejection::Never { count, reason }) => {
-                (count.map_or(Which::All, Which::Some), reason)
+                (count.map_or(Refused::All, Refused::Some), reason)
             }
         };
-        Err(Refused { which, reason }.into_error())
+        self.refused = Some(refused);
+        Err(io::Error::other(reason))
     }
 
     /// Does nothing, since each write sends a whole request.
@@ -243,6 +227,18 @@ impl Writer for Collector {
 
     fn asks_for_pause(&self) -> bool {
         self.asks_for_pause && !self.pause().is_zero()
+    }
+
+    fn has_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    fn has_refused_whole(&self) -> bool {
+        self.refused == Some(Refused::Whole)
+    }
+
+    fn refused_count(&self) -> Option<u64> {
+        if let Some(Refused::Some(count)) = self.refused { Some(count) } else { None }
     }
 
     fn end_pause(&mut self) {

@@ -6,10 +6,6 @@ mod failure;
 mod kept;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
-#[cfg(feature = "otlp")]
-mod remote;
-#[cfg(not(feature = "otlp"))]
-#[path = "output/no_remote.rs"]
 mod remote;
 
 use core::mem;
@@ -53,12 +49,7 @@ pub(super) struct Output {
     /// the sink's number in it.
     pub(super) store: Option<(Arc<Store>, usize)>,
     /// The changes of the events set aside that the file has.
-    #[cfg(all(
-        feature = "otlp",
-        feature = "survive",
-        target_os = "linux",
-        target_pointer_width = "64"
-    ))]
+    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     aside_kept: u64,
 }
 
@@ -80,12 +71,7 @@ impl Output {
             counts,
             reporter,
             store: None,
-            #[cfg(all(
-                feature = "otlp",
-                feature = "survive",
-                target_os = "linux",
-                target_pointer_width = "64"
-            ))]
+            #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
             aside_kept: 0,
         }
     }

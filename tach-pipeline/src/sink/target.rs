@@ -30,7 +30,7 @@ pub(super) trait Target: Send {
 
     /// Returns whether the program's options send spans. Variables of the environment may still
     /// exclude spans.
-    #[cfg(feature = "otlp")]
+    #[cfg(feature = "tracing")]
     fn takes_spans(&self) -> bool {
         false
     }
@@ -48,7 +48,7 @@ pub(super) trait Target: Send {
 pub(super) struct Lane {
     /// The name by which messages call the lane.
     pub(super) name: String,
-    pub(super) content: Content,
+    pub(super) content: Box<dyn Content>,
     pub(super) writer: Box<dyn Writer>,
 }
 
@@ -59,7 +59,7 @@ impl Lane {
         format: Box<dyn AnyFormat>,
         writer: impl Writer + 'static,
     ) -> Vec<Self> {
-        vec![Self { name, content: Content::events(format), writer: Box::new(writer) }]
+        vec![Self { name, content: Box::new(format), writer: Box::new(writer) }]
     }
 }
 
@@ -100,12 +100,27 @@ pub(super) trait Writer: Send {
         false
     }
 
+    /// Returns whether the receiver has refused the events of the last write for good.
+    fn has_refused(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the receiver has refused the request as a whole, so that it may accept some
+    /// of the events in a smaller one.
+    fn has_refused_whole(&self) -> bool {
+        false
+    }
+
+    /// Returns how many of the events the receiver has refused, or `None` for all of them. It is
+    /// not known which.
+    fn refused_count(&self) -> Option<u64> {
+        None
+    }
+
     /// Ends the pause that the last failure began, since other events are not to wait for it.
-    #[cfg(feature = "otlp")]
     fn end_pause(&mut self) {}
 
     /// Returns for how long failed events are tried again before they are given up.
-    #[cfg(feature = "otlp")]
     fn retries_for(&self) -> Duration {
         Duration::MAX
     }

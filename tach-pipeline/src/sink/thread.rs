@@ -270,7 +270,7 @@ mod tests {
         }
 
         fn is_remote(&self) -> bool {
-            cfg!(feature = "otlp")
+            true
         }
 
         fn pause(&self) -> Duration {

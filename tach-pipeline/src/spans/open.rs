@@ -4,7 +4,7 @@
 mod kept;
 mod line;
 mod span;
-#[cfg(all(test, feature = "otlp"))]
+#[cfg(test)]
 mod tests;
 
 use core::mem;

@@ -140,13 +140,8 @@ impl<'a> Span<'a> {
         self.items_from(0)
     }
 
-    /// Returns the [items](Self::items) after the [first](Self::first).
-    #[cfg(feature = "otlp")]
-    pub(crate) fn further_items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
-        self.items_from(1)
-    }
-
-    fn items_from(&self, at: usize) -> impl Iterator<Item = Item<'a>> + use<'a> {
+    /// Returns the [items](Self::items) from that one on.
+    pub(crate) fn items_from(&self, at: usize) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let redacted = self.redacted;
         self.records().skip(at).filter_map(move |record| {
             #[cfg(test)]
@@ -160,7 +155,6 @@ impl<'a> Span<'a> {
     }
 
     /// Returns the items that are no events.
-    #[cfg(feature = "otlp")]
     pub(crate) fn own_parts(&self) -> impl Iterator<Item = SpanPart<'a>> + use<'a> {
         self.records().filter(|record| is_own_part(record)).filter_map(SpanPart::read)
     }

@@ -115,9 +115,11 @@ fn a_dump_takes_a_part_of_the_recorder_s_memory() {
             }
         });
     });
-    let mut formats = vec![("trace events", FlightFormat::trace_events())];
-    #[cfg(feature = "otlp")]
-    formats.push(("otlp", FlightFormat::otlp(&tach_pipeline::Otlp::new())));
+    let formats = [
+        ("trace events", FlightFormat::trace_events()),
+        #[cfg(feature = "otlp")]
+        ("otlp", FlightFormat::otlp(&tach_pipeline::Otlp::new())),
+    ];
     for (name, format) in formats {
         let mut written = Count(0);
         let dump = allocation_counter::measure(|| {

@@ -2,7 +2,7 @@
 
 use core::mem;
 
-use tach_pipeline::{Durations, Guard, Pipeline, Signal, Sink};
+use tach_pipeline::{Durations, Guard, Pipeline, Sink};
 use tracing::Dispatch;
 use tracing::dispatcher::with_default;
 use tracing::field::Empty;
@@ -74,7 +74,7 @@ fn a_span_that_a_former_subscriber_left_open_is_no_other_span() {
 #[cfg(feature = "otlp")]
 #[test]
 fn methods_of_a_span_find_the_ids_of_its_own_subscriber() {
-    use tach_pipeline::{Otlp, SpanExt as _};
+    use tach_pipeline::{Otlp, Signal, SpanExt as _};
     let sink = Sink::otlp(
         Otlp::new().endpoint(&test_support::receiver::serve().0).signals([Signal::Traces]),
     );

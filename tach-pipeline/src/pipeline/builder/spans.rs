@@ -1,9 +1,5 @@
 //! The options of a pipeline for spans, and what becomes of them.
 
-#[cfg(feature = "otlp")]
-mod sent;
-#[cfg(not(feature = "otlp"))]
-#[path = "spans/unsent.rs"]
 mod sent;
 
 use std::sync::Arc;

@@ -4,27 +4,42 @@ use core::time::Duration;
 use std::io;
 
 use tach_core::UnixTime;
-use tach_otlp::Temporality;
 
 use super::Sinks;
 use super::layout::{Layout, write};
 use crate::durations::Collected;
-use crate::filter::OWN_TARGET;
+use crate::filter::{Levels, OWN_TARGET};
 use crate::level::Level;
 use crate::sink::batch::Batch;
-use crate::sink::content::Content;
 use crate::sink::stream::Stream;
-use crate::spans::span::Span;
+use crate::spans::span::{First, Span};
+
+/// Writes spans that have ended.
+pub(in crate::sink) trait WriteSpans {
+    /// Returns how many events of a span are written.
+    fn most_events(&self) -> u32;
+
+    /// Appends a span with the events that the levels accept.
+    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels);
+}
+
+/// Writes the durations of all spans, once each period.
+pub(in crate::sink) trait WriteDurations {
+    fn period(&self) -> Duration;
+
+    /// Returns whether only the durations since the last period are written, and not all.
+    fn is_delta(&self) -> bool;
+
+    /// Appends the durations until `now`.
+    fn write(&self, to: &mut Vec<u8>, durations: &Collected, now: UnixTime);
+}
 
 impl Sinks {
     /// Returns the largest number of events per span that any sink takes, or `None` if no sink
     /// takes spans.
     pub(crate) fn most_events(&self) -> Option<u32> {
-        let each = self.layouts.iter().filter_map(|layout| match &layout.formatter.content {
-            Content::Spans(_, limits) => Some(limits.events),
-            Content::Events(_) | Content::Durations(..) => None,
-        });
-        each.max()
+        let each = self.layouts.iter().filter_map(|layout| layout.formatter.content.spans());
+        each.map(WriteSpans::most_events).max()
     }
 
     /// Adds a span that has ended.
@@ -35,11 +50,8 @@ impl Sinks {
     /// Returns the shortest period at which a sink takes the durations of spans, or `None` if no
     /// sink takes durations.
     pub(crate) fn period(&self) -> Option<Duration> {
-        let each = self.layouts.iter().filter_map(|layout| match layout.formatter.content {
-            Content::Durations(_, _, period) => Some(period),
-            Content::Events(_) | Content::Spans(..) => None,
-        });
-        each.min()
+        let each = self.layouts.iter().filter_map(|layout| layout.formatter.content.durations());
+        each.map(WriteDurations::period).min()
     }
 
     /// Adds the durations of the spans that ended until `now`. Returns `true` if some sink took
@@ -53,8 +65,8 @@ impl Sinks {
     ) -> bool {
         let mut ends_period = false;
         for Layout { formatter, streams } in &mut self.layouts {
-            let Content::Durations(append, temporality, _) = formatter.content else { continue };
-            let is_delta = temporality == Temporality::Delta;
+            let Some(content) = formatter.content.durations() else { continue };
+            let is_delta = content.is_delta();
             if is_delta && !has_new {
                 continue;
             }
@@ -62,7 +74,7 @@ impl Sinks {
             // A filter that lets any record pass lets errors pass.
             let level = Level::of(log::Level::Error);
             write(streams, formatter, (level, OWN_TARGET), now, |batch| {
-                add(batch, now, |bytes| append(bytes, durations, temporality, now))
+                add(batch, now, |bytes| content.write(bytes, durations, now))
             });
         }
         ends_period
@@ -72,7 +84,7 @@ impl Sinks {
 impl Layout {
     fn span(&mut self, span: &Span<'_>) {
         let Self { formatter, streams } = self;
-        let Content::Spans(append, limits) = &formatter.content else { return };
+        let Some(content) = formatter.content.spans() else { return };
         let Some(first) = span.first() else { return };
         let (start, _) = &first;
         // Each stream has a filter of its own, which applies to the events within the span too.
@@ -83,7 +95,7 @@ impl Layout {
                 continue;
             }
             let Stream { batch, levels, .. } = stream;
-            let added = add(batch, span.end, |bytes| append(bytes, span, &first, limits, levels));
+            let added = add(batch, span.end, |bytes| content.write(bytes, span, &first, levels));
             if let Err(error) = added {
                 stream.not_formatted(&error, span.end);
             }

@@ -11,7 +11,6 @@ use crate::durations::Collected;
 use crate::durations::export::Point;
 use crate::durations::histogram::Histogram;
 use crate::filter::OWN_TARGET;
-use tach_otlp::Temporality;
 use tach_otlp::adapter::key_value;
 use tach_otlp::adapter::protobuf::{bytes, fixed_64, message, number, varint};
 use tach_otlp::encode::in_scope;
@@ -48,18 +47,18 @@ const NS_PER_S: f64 = 1e9;
 pub(in crate::sink) fn write_durations(
     to: &mut Vec<u8>,
     durations: &Collected,
-    temporality: Temporality,
+    is_delta: bool,
     now: UnixTime,
 ) {
     let table = durations.lock();
     // The clock may have been set back.
-    let times = (table.start(temporality).min(now), now);
+    let times = (table.start(is_delta).min(now), now);
     in_scope(to, OWN_TARGET, |to| {
         bytes(to, field::NAME, METRIC.as_bytes());
         bytes(to, field::DESCRIPTION, b"How long spans take.");
         bytes(to, field::UNIT, b"s");
         message(to, field::EXPONENTIAL_HISTOGRAM, |to| {
-            table.points(temporality, |point| {
+            table.points(is_delta, |point| {
                 message(to, field::DATA_POINTS, |to| {
                     attributes(to, &point, durations.attributes());
                     fixed_64(to, field::START_TIME, times.0.as_nanos());
@@ -67,7 +66,6 @@ pub(in crate::sink) fn write_durations(
                     histogram(to, point.histogram);
                 });
             });
-            let is_delta = temporality == Temporality::Delta;
             number(to, field::TEMPORALITY, if is_delta { 1 } else { 2 });
         });
     });

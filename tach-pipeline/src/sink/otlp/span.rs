@@ -130,7 +130,7 @@ impl<'a> Own<'a> {
     fn items(&mut self, to: &mut Vec<u8>, first: &SpanPart<'a>) {
         let last = self.span.last_values();
         self.part(to, first, |key| last.is_recorded_again(0, key));
-        for (at, item) in (1..).zip(self.span.further_items()) {
+        for (at, item) in (1..).zip(self.span.items_from(1)) {
             match item {
                 Item::Event(event, time) => self.event(to, &event, time),
                 Item::Part(part) => self.part(to, &part, |key| last.is_recorded_again(at, key)),

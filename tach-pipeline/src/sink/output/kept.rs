@@ -42,7 +42,6 @@ impl Output {
     }
 
     /// Copies the events that were set aside into the store, if they have changed.
-    #[cfg(feature = "otlp")]
     pub(super) fn keep_aside(&mut self) {
         let Self { store, aside, aside_kept, .. } = self;
         if let Some((store, lane)) = store.as_ref().filter(|_| *aside_kept != aside.changes) {

@@ -13,7 +13,6 @@ impl Output {
 
     pub(super) fn keep_written(&self, _: &Batch) {}
 
-    #[cfg(feature = "otlp")]
     pub(super) fn keep_aside(&self) {}
 
     pub(super) fn wrote_all(&self) {}

@@ -11,7 +11,6 @@ use self::aside::Part;
 use super::{Output, attempt};
 use crate::incident::{Incident, Task};
 use crate::sink::batch::Batch;
-use crate::sink::refused::{Refused, Which};
 
 /// After a failure that took longer, the other lanes of the thread come first.
 const LONG: Duration = Duration::from_secs(1);
@@ -192,11 +191,15 @@ impl Output {
             self.has_accepted();
             return Sent::Accepted;
         };
-        let count = match Refused::of(&error).map(|refused| refused.which) {
-            None => return Sent::Later(error),
-            Some(Which::Whole) => return Sent::Whole(error),
-            Some(Which::All) => None,
-            Some(Which::Some(0)) => {
+        if !self.writer.has_refused() {
+            return Sent::Later(error);
+        }
+        if self.writer.has_refused_whole() {
+            return Sent::Whole(error);
+        }
+        let count = match self.writer.refused_count() {
+            None => None,
+            Some(0) => {
                 let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
                 let warning = &*error.to_string();
                 self.reporter.report(&Incident::Warned { sink, items, warning });
@@ -204,7 +207,7 @@ impl Output {
                 self.has_accepted();
                 return Sent::Accepted;
             }
-            Some(Which::Some(count)) => {
+            Some(count) => {
                 self.has_accepted();
                 Some(count)
             }

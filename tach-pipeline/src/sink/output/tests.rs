@@ -9,7 +9,7 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::host::program;
 use crate::level::Level;
-use crate::sink::content::Content;
+use crate::sink::any_format::AnyFormat;
 use crate::sink::file::{LogFile, Options};
 use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
@@ -50,11 +50,8 @@ fn after_reopening(
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let formatter = Formatter {
-        content: Content::events(Box::new(format)),
-        is_colored: false,
-        most: usize::MAX,
-    };
+    let format: Box<dyn AnyFormat> = Box::new(format);
+    let formatter = Formatter { content: Box::new(format), is_colored: false, most: usize::MAX };
     let mut batch = Batch::new();
     for _ in 0..3 {
         formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();

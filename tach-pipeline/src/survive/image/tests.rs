@@ -311,7 +311,6 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
 }
 
 /// What is lost with the process counts until the receiver takes it, or the file has room.
-#[cfg(feature = "otlp")]
 #[test]
 fn events_set_aside_without_room_are_counted() {
     let (store, path) = Store::of_test("aside");

@@ -418,7 +418,6 @@ impl Store {
     /// Replaces the events that the receiver did not take. Up to `new` of them were set aside since
     /// the last call that found room. Returns whether there was room. If not, the file keeps the
     /// events of that call, although the receiver may have taken some of them since.
-    #[cfg(feature = "otlp")]
     pub(crate) fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize], new: usize) -> bool {
         let mut commits = self.commits.lock();
         let Commits { lanes, retired, .. } = &mut *commits;

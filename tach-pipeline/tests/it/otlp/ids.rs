@@ -7,7 +7,7 @@ use test_support::receiver::serve;
 
 use super::received::{self, span_id, trace_id};
 use super::{run, sink};
-use crate::support::{LONG, Memory, in_subscriber, info};
+use crate::support::{LONG, Memory, info};
 
 /// A format of the program's own.
 struct Own;
@@ -115,7 +115,7 @@ fn records_of_slog_have_the_ids_too() {
     let builder = Pipeline::builder().sink(sink(&endpoint, Signal::Traces)).sink(memory.json());
     let pipeline = builder.build().unwrap();
     let logger = slog::Logger::root(pipeline.clone(), slog::o!());
-    in_subscriber(&pipeline, || {
+    crate::support::in_subscriber(&pipeline, || {
         tracing::info_span!("request").in_scope(|| slog::info!(logger, "in the span"));
     });
     pipeline.flush(LONG).unwrap();

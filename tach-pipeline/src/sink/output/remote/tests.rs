@@ -37,6 +37,7 @@ struct Collector {
     retry_for: Duration,
     /// Replies to a request with these events at that time.
     reply: Replies,
+    last: Reply,
     /// The last pause without jitter, and its end.
     pause: Option<Duration>,
     next: Duration,
@@ -60,6 +61,7 @@ impl Shared {
             round_trip: Duration::ZERO,
             retry_for,
             reply: Box::new(reply),
+            last: Reply::Accept,
             pause: None,
             next: Duration::ZERO,
             asks: false,
@@ -81,15 +83,15 @@ impl Writer for Shared {
         let it = &mut *guard;
         it.requests.push((it.now, events.len()));
         let reply = (it.reply)(&events, it.now);
+        it.last = reply;
         it.now += it.round_trip;
         let asked = match reply {
             Reply::Later => None,
             Reply::After(asked) => Some(asked),
             Reply::Accept | Reply::Whole | Reply::Never => {
                 (it.pause, it.next) = (None, it.now);
-                let which = if reply == Reply::Whole { Which::Whole } else { Which::All };
                 if reply != Reply::Accept {
-                    return Err(Refused { which, reason: "refused".to_owned() }.into_error());
+                    return Err(io::Error::other("refused"));
                 }
                 for event in events {
                     assert!(it.accepted.insert(event, it.now).is_none(), "{event} comes twice");
@@ -125,6 +127,14 @@ impl Writer for Shared {
 
     fn asks_for_pause(&self) -> bool {
         self.lock().asks && !self.pause().is_zero()
+    }
+
+    fn has_refused(&self) -> bool {
+        matches!(self.lock().last, Reply::Whole | Reply::Never)
+    }
+
+    fn has_refused_whole(&self) -> bool {
+        self.lock().last == Reply::Whole
     }
 
     fn end_pause(&mut self) {

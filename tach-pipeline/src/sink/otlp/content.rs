@@ -1,0 +1,149 @@
+//! What a collector takes, each signal in protobuf.
+
+use core::any::Any;
+use core::time::Duration;
+
+use tach_core::UnixTime;
+use tach_otlp::adapter::{self, SpanLimits};
+use tach_otlp::encode::LogRecords;
+use tach_otlp::{Otlp, Signal, Temporality};
+
+use super::durations::write_durations;
+use super::write_span;
+use crate::durations::Collected;
+use crate::filter::Levels;
+use crate::frame::Wanted;
+use crate::sink::all::{WriteDurations, WriteSpans};
+use crate::sink::any_format::AnyFormat;
+use crate::sink::content::Content;
+use crate::spans::span::{First, Span};
+use crate::stats::Items;
+
+/// Returns what a collector takes of a signal.
+pub(super) fn of(options: &Otlp, signal: Signal) -> Box<dyn Content> {
+    match signal {
+        Signal::Logs => Box::new(options.log_records()),
+        Signal::Traces => Box::new(Spans(adapter::span_limits(options))),
+        Signal::Metrics => {
+            let (period, temporality) = adapter::metrics(options);
+            Box::new(Durations { period, temporality })
+        }
+    }
+}
+
+/// Returns whether `other` is of the same type and equal.
+fn is_equal<T: PartialEq + 'static>(one: &T, other: &dyn Content) -> bool {
+    other.as_any().downcast_ref() == Some(one)
+}
+
+impl Content for LogRecords {
+    fn items(&self) -> Items {
+        Items::RECORDS
+    }
+
+    fn add_to(&self, wanted: &mut Wanted) {
+        wanted.add(self);
+    }
+
+    fn format(&self) -> Option<&dyn AnyFormat> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Content) -> bool {
+        is_equal(self, other)
+    }
+}
+
+#[derive(PartialEq)]
+struct Spans(SpanLimits);
+
+impl Content for Spans {
+    fn items(&self) -> Items {
+        Items("spans")
+    }
+
+    fn add_to(&self, wanted: &mut Wanted) {
+        (wanted.spans, wanted.place, wanted.thread) = (true, true, true);
+    }
+
+    fn spans(&self) -> Option<&dyn WriteSpans> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Content) -> bool {
+        is_equal(self, other)
+    }
+}
+
+impl WriteSpans for Spans {
+    fn most_events(&self) -> u32 {
+        self.0.events
+    }
+
+    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels) {
+        write_span(to, span, first, &self.0, levels);
+    }
+}
+
+#[derive(PartialEq)]
+struct Durations {
+    period: Duration,
+    temporality: Temporality,
+}
+
+impl Content for Durations {
+    fn items(&self) -> Items {
+        Items::DURATIONS
+    }
+
+    fn add_to(&self, wanted: &mut Wanted) {
+        wanted.durations = true;
+    }
+
+    fn durations(&self) -> Option<&dyn WriteDurations> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Content) -> bool {
+        is_equal(self, other)
+    }
+}
+
+impl WriteDurations for Durations {
+    fn period(&self) -> Duration {
+        self.period
+    }
+
+    fn is_delta(&self) -> bool {
+        self.temporality == Temporality::Delta
+    }
+
+    fn write(&self, to: &mut Vec<u8>, durations: &Collected, now: UnixTime) {
+        write_durations(to, durations, self.is_delta(), now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_the_same_within_the_same_limits() {
+        let limits = SpanLimits::default();
+        assert!(Spans(limits).is_same(&Spans(limits)));
+        assert!(!Spans(limits).is_same(&Spans(SpanLimits { events: 3, ..limits })));
+        assert!(!Spans(limits).is_same(&Otlp::new().log_records()));
+    }
+}
