@@ -1,14 +1,13 @@
 //! `tach doctor`: is this host's clock good, and if not, which change would help?
 //!
-//! `host` collects the statements of the kernel's `files`, and `os_clock` and `errors` compare
-//! clocks. `findings`, which is pure, draws the conclusions that `report` prints.
+//! `host` collects the statements of the kernel's `files`, `os_clock`, `costs` and the other
+//! commands measure. `findings`, which is pure, draws the conclusions that `report` prints.
 
-mod errors;
+mod costs;
 mod evidence;
 mod files;
 mod findings;
 mod host;
-mod hypervisor;
 mod os_clock;
 mod report;
 
@@ -19,9 +18,9 @@ use clap::Args;
 
 use self::evidence::Evidence;
 use self::files::Files;
-use crate::Outcome;
+use self::report::Report;
 use crate::output::Output;
-use crate::times;
+use crate::{Outcome, time};
 
 /// Says whether this host's clock is good, and which change would help
 ///
@@ -30,7 +29,7 @@ use crate::times;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to compare tach's timelines with the OS's clocks
-    #[arg(long = "for", value_name = "TIME", default_value = "3s", value_parser = times::time)]
+    #[arg(long = "for", value_name = "TIME", default_value = "3s", value_parser = time)]
     time: Duration,
     /// Prints problems alone, and nothing if there is none: for cron and monitors. With --json,
     /// prints the whole report if there is a problem
@@ -41,14 +40,12 @@ pub(crate) struct Options {
     root: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Outcome> {
-    let files = Files::new(options.root.clone());
-    let evidence = Evidence::collect(&files, options.time);
-    let report = report::Report::new(&evidence);
+pub(crate) fn run(options: &Options, output: Output) -> anyhow::Result<Outcome> {
+    let report = Report::new(Evidence::collect(&Files::new(options.root.clone()), options.time));
     if !options.check {
-        output.write(&report, |width| report.text(width))?;
+        output.write(&report, || report.text(output.width))?;
     } else if report.outcome() == Outcome::Problem {
-        output.write(&report, |width| report.problems(width))?;
+        output.write(&report, || report.problems(output.width))?;
     }
     Ok(report.outcome())
 }

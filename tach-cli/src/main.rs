@@ -1,18 +1,16 @@
 //! `tach` answers whether this host's clock is good, and measures and plots its time.
 #![forbid(unsafe_code)]
 
-mod calibrate;
 mod doctor;
 mod drift;
 mod interrupt;
 mod measure;
 mod output;
-mod plot;
 mod progress;
 mod skew;
-mod times;
 
-use std::io::ErrorKind;
+use core::time::Duration;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -32,7 +30,7 @@ const FAILED: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Arguments {
-    /// Prints JSON, one object a line. Integers of 2^53 and more are texts
+    /// Prints one line of JSON
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -43,7 +41,6 @@ struct Arguments {
 enum Command {
     Doctor(doctor::Options),
     Drift(drift::Options),
-    Calibrate(calibrate::Options),
     Skew(skew::Options),
 }
 
@@ -55,16 +52,12 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
-    };
-    let mut output = Output::new(arguments.json);
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.json);
     let result = match arguments.command {
-        Command::Doctor(options) => doctor::run(&options, &mut output),
-        Command::Drift(options) => drift::run(&options, &mut output),
-        Command::Calibrate(options) => calibrate::run(&options, &mut output),
-        Command::Skew(options) => skew::run(&options, &mut output),
+        Command::Doctor(options) => doctor::run(&options, output),
+        Command::Drift(options) => drift::run(&options, output),
+        Command::Skew(options) => skew::run(&options, output),
     };
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
@@ -72,25 +65,23 @@ fn main() -> ExitCode {
         // The reader of a pipe, such as `head`, has all that it wants.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::report_error(&error);
+            let text = output::harmless(&format!("{error:#}"));
+            let _lost = writeln!(anstream::stderr(), "{}: {text}", output::bad("error"));
             ExitCode::from(FAILED)
         }
     }
 }
 
-/// Prints the help, or why the command line can't be used, which quotes it.
-fn refuse(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() {
-        output::report(error.render().ansi());
-    } else {
-        let _lost = error.print();
-    }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED))
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let of_io = error.downcast_ref::<io::Error>();
+    of_io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let of_io = |cause: &(dyn core::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind)
-    };
-    error.chain().any(|cause| of_io(cause) == Some(ErrorKind::BrokenPipe))
+/// Parses a time on the command line.
+fn time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("it must be longer than no time".to_owned()),
+        Ok(time) => Ok(time),
+        Err(_) => Err("a time looks like 500ms, 20m or \"1h 30m\"".to_owned()),
+    }
 }

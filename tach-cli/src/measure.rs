@@ -1,12 +1,9 @@
-//! Measurements that several commands share: costs of reads, and brackets.
-
-mod bracket;
-mod cost;
+//! Arithmetic that the commands share, and readings of a clock between two of an OS clock.
 
 use core::time::Duration;
+use std::time::{Instant as StdInstant, SystemTime};
 
-pub(crate) use self::bracket::{Bracket, OsMonotonic, WIDEST_NS, os_realtime_ns};
-pub(crate) use self::cost::{Cost, Subject, costs, subject};
+use tach_core::UnixTime;
 
 /// What is known to no better than this was not measured: something interrupted all attempts.
 pub(crate) const KNOWN_NS: f64 = 1000.0;
@@ -28,24 +25,48 @@ pub(crate) fn signed_difference(a_ns: u64, b_ns: u64) -> f64 {
     if a_ns < b_ns { -size } else { size }
 }
 
-/// Returns the slope of the line that fits the points best, or 0 if there is none.
-pub(crate) fn slope(points: &[(f64, f64)]) -> f64 {
-    let count = as_f64(points.len() as u64).max(1.0);
-    let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
-    let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
-    let square: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let product: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-    if square > 0.0 { product / square } else { 0.0 }
+/// A reading of a clock, and the OS clock's time at that reading, to within half the bracket's
+/// width.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bracket<T> {
+    pub(crate) reading: T,
+    pub(crate) os_ns: u64,
+    pub(crate) width_ns: u64,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_slope_is_the_best_lines() {
-        assert!((slope(&[(1.0, 1.0), (2.0, 5.0), (3.0, 3.0)]) - 1.0).abs() < 1e-12);
-        assert_eq!(slope(&[(1.0, 5.0)]).to_bits(), 0.0_f64.to_bits());
-        assert_eq!(slope(&[]).to_bits(), 0.0_f64.to_bits());
+impl<T> Bracket<T> {
+    fn take(os_ns: impl Fn() -> u64, read: impl FnOnce() -> T) -> Self {
+        let before_ns = os_ns();
+        let reading = read();
+        // Unix time may have been set back meanwhile.
+        let width_ns = os_ns().saturating_sub(before_ns);
+        Self { reading, os_ns: before_ns + width_ns / 2, width_ns }
     }
+
+    /// Takes `of` brackets, at least one, and returns the narrowest.
+    pub(crate) fn narrowest(of: u32, os_ns: impl Fn() -> u64, read: impl Fn() -> T) -> Self {
+        let first = Self::take(&os_ns, &read);
+        (1..of)
+            .map(|_| Self::take(&os_ns, &read))
+            .fold(first, |best, next| if next.width_ns < best.width_ns { next } else { best })
+    }
+}
+
+/// The OS's monotonic clock, in ns since the creation of this value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OsMonotonic(StdInstant);
+
+impl OsMonotonic {
+    pub(crate) fn new() -> Self {
+        Self(StdInstant::now())
+    }
+
+    pub(crate) fn ns(&self) -> u64 {
+        nanos(self.0.elapsed())
+    }
+}
+
+/// Reads the OS's real-time clock, in ns since 1970.
+pub(crate) fn os_realtime_ns() -> u64 {
+    UnixTime::from_system_time(SystemTime::now()).as_nanos()
 }

@@ -1,128 +1,48 @@
 //! The output: lines for people, with colours on a terminal alone, or JSON for machines.
 
-mod json;
-mod layout;
-mod terminal;
-
 use core::fmt;
-use std::io::{self, StdoutLock, Write};
+use std::io::{self, Write as _};
 
-use anstream::stream::RawStream;
-use anstream::{AutoStream, ColorChoice};
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-pub(crate) use self::layout::{Table, Width, hanging, paragraph};
+/// The columns of a page, and of the output for anything but a terminal. On a wider terminal lines
+/// would be hard to read.
+const MOST_COLUMNS: usize = 100;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GREEN: Style = AnsiColor::Green.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-const RED: Style = AnsiColor::Red.on_default().bold();
-
-/// Standard output. Texts for a terminal show control characters, instead of sending them there;
-/// texts for anything else have them as they are. Colours are left out unless the terminal shows
-/// them and `NO_COLOR` is not set.
+/// How results are written to standard output.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
-    stream: AutoStream<StdoutLock<'static>>,
-    shown: Shown,
     is_json: bool,
-    width: Width,
-}
-
-/// How a text is made fit for a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    OnTerminal,
-    WithColors,
-    Plain,
-}
-
-impl Shown {
-    fn on(stream: &impl RawStream) -> Self {
-        if stream.is_terminal() {
-            Self::OnTerminal
-        } else if AutoStream::choice(stream) == ColorChoice::Never {
-            Self::Plain
-        } else {
-            Self::WithColors
-        }
-    }
-
-    /// Returns the stream, which passes on whatever is written.
-    fn stream<S: RawStream>(self, stream: S) -> AutoStream<S> {
-        if self == Self::OnTerminal {
-            AutoStream::auto(stream)
-        } else {
-            AutoStream::always_ansi(stream)
-        }
-    }
+    /// The number of columns that a line may take.
+    pub(crate) width: usize,
 }
 
 impl Output {
     pub(crate) fn new(is_json: bool) -> Self {
-        let shown = Shown::on(&io::stdout());
-        let width = Width::of_stdout();
-        Self { stream: shown.stream(io::stdout().lock()), shown, is_json, width }
+        let size = terminal_size::terminal_size_of(io::stdout());
+        let columns = size.map(|(width, _)| usize::from(width.0)).filter(|&columns| columns > 0);
+        Self { is_json, width: columns.unwrap_or(MOST_COLUMNS).min(MOST_COLUMNS) }
     }
 
     /// Writes `value` as a line of JSON if that was requested, otherwise its text.
-    pub(crate) fn write<T: fmt::Display>(
-        &mut self,
+    pub(crate) fn write(
+        self,
         value: &impl Serialize,
-        text: impl FnOnce(Width) -> T,
+        text: impl FnOnce() -> String,
     ) -> anyhow::Result<()> {
-        if self.is_json { self.line(json::line(value)?) } else { self.line(text(self.width)) }
-    }
-
-    /// Writes a line.
-    pub(crate) fn line(&mut self, text: impl fmt::Display) -> anyhow::Result<()> {
-        let text = text.to_string();
-        let text = match self.shown {
-            Shown::OnTerminal => terminal::harmless(&text),
-            Shown::WithColors => text,
-            Shown::Plain => terminal::plain(&text),
-        };
-        writeln!(self.stream, "{text}")?;
-        self.stream.flush()?;
-        Ok(())
+        let text = if self.is_json { serde_json::to_string(value)? } else { text() };
+        let mut stdout = anstream::stdout().lock();
+        writeln!(stdout, "{text}")?;
+        Ok(stdout.flush()?)
     }
 }
 
-/// Writes a message of several lines to standard error, with colours and without control characters
-/// on a terminal alone. If nobody reads it, it is lost.
-pub(crate) fn report(message: impl fmt::Display) {
-    report_by(&message.to_string(), terminal::harmless);
-}
-
-/// Like [`report`], for an error, which is one line whatever paths it contains.
-pub(crate) fn report_error(error: &anyhow::Error) {
-    report_by(&format!("{}: {}", bad("error"), chain(error)), terminal::line);
-}
-
-/// Returns an error with its causes. Errors of tach's crates name their cause themselves, so a
-/// cause that the text contains already is left out.
-fn chain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
-}
-
-fn report_by(text: &str, shown: fn(&str) -> String) {
-    let how = Shown::on(&io::stderr());
-    let text = text.trim_end_matches('\n');
-    let text = match how {
-        Shown::OnTerminal => shown(text),
-        Shown::WithColors => text.to_owned(),
-        Shown::Plain => terminal::plain(text),
-    };
-    let _lost = writeln!(how.stream(io::stderr().lock()), "{text}");
+/// Replaces control characters, which could drive the terminal that shows the text: set its title,
+/// clear it, hide what follows.
+pub(crate) fn harmless(text: &str) -> String {
+    text.replace(|at: char| at.is_control() && !"\n\t".contains(at), "\u{fffd}")
 }
 
 /// A text in a style.
@@ -137,49 +57,63 @@ impl<T: fmt::Display> fmt::Display for Styled<T> {
 }
 
 pub(crate) fn heading<T>(text: T) -> Styled<T> {
-    Styled(BOLD, text)
+    Styled(Style::new().bold(), text)
 }
 
 pub(crate) fn faint<T>(text: T) -> Styled<T> {
-    Styled(DIM, text)
+    Styled(Style::new().dimmed(), text)
 }
 
 pub(crate) fn good<T>(text: T) -> Styled<T> {
-    Styled(GREEN, text)
+    Styled(AnsiColor::Green.on_default().bold(), text)
 }
 
 pub(crate) fn warning<T>(text: T) -> Styled<T> {
-    Styled(YELLOW, text)
+    Styled(AnsiColor::Yellow.on_default().bold(), text)
 }
 
 pub(crate) fn bad<T>(text: T) -> Styled<T> {
-    Styled(RED, text)
+    Styled(AnsiColor::Red.on_default().bold(), text)
 }
 
-/// A time in nanoseconds, in the unit that keeps it short: `17 ns`, `1.25 µs`, `3.10 ms`, `2.0
-/// days`.
+/// Breaks `text` between words, so that no line is longer than `width`. The first line follows
+/// `start`; later ones begin after `indent` blanks. A word that is longer than a line is not
+/// broken.
+pub(crate) fn hanging(start: &str, text: &str, indent: usize, width: usize) -> String {
+    // The codes of colours take no columns.
+    let length = |text: &str| strip_str(text).to_string().chars().count();
+    let mut lines = start.to_owned();
+    let mut column = length(start.trim_start_matches('\n'));
+    for (at, word) in text.split(' ').enumerate() {
+        let more = length(word);
+        if at > 0 && column + 1 + more > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if at > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += more;
+    }
+    lines
+}
+
+/// A time in nanoseconds, in the unit that keeps it short: `17.0 ns`, `1.25 µs`, `3.10 ms`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ns(pub(crate) f64);
 
 impl fmt::Display for Ns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0.abs();
-        let text = if !size.is_finite() {
-            "-".to_owned()
-        } else if size < 99.95 {
-            format!("{:.1} ns", self.0)
-        } else if size < 999.5 {
-            format!("{:.0} ns", self.0)
-        } else if size < 999_995.0 {
-            format!("{:.2} µs", self.0 / 1e3)
-        } else if size < 999_995_000.0 {
-            format!("{:.2} ms", self.0 / 1e6)
-        } else if size < 7.2e12 {
-            format!("{:.2} s", self.0 / 1e9)
-        } else if size < 172.8e12 {
-            format!("{:.2} h", self.0 / 3.6e12)
-        } else {
-            format!("{:.1} days", self.0 / 86.4e12)
+        let text = match self.0.abs() {
+            size if !size.is_finite() => "-".to_owned(),
+            ..99.95 => format!("{:.1} ns", self.0),
+            ..999.5 => format!("{:.0} ns", self.0),
+            ..999_995.0 => format!("{:.2} µs", self.0 / 1e3),
+            ..999_995_000.0 => format!("{:.2} ms", self.0 / 1e6),
+            ..172.8e12 => format!("{:.2} s", self.0 / 1e9),
+            _ => format!("{:.1} days", self.0 / 86.4e12),
         };
         f.pad(&text)
     }
@@ -190,12 +124,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_said_once() {
-        let cause = || std::io::Error::other("no room");
-        let whole = anyhow::Error::new(cause()).context("can't write x: no room");
-        assert_eq!(chain(&whole), "can't write x: no room");
-        let parts = anyhow::Error::new(cause()).context("can't write x");
-        assert_eq!(chain(&parts), "can't write x: no room");
+    fn a_text_is_broken_between_words() {
+        let text = "one two three four";
+        assert_eq!(hanging("  a: ", text, 4, 13), "  a: one two\n    three\n    four");
+        assert_eq!(hanging("", text, 2, 100), text);
+        assert_eq!(hanging("", "a anewwordthatislong b", 1, 8), "a\n anewwordthatislong\n b");
+        assert_eq!(hanging("x ", "", 3, 9), "x ");
+    }
+
+    #[test]
+    fn colours_take_no_columns() {
+        let text = format!("aa {} bb", faint("cc dd"));
+        assert_eq!(strip_str(&hanging("", &text, 0, 8)).to_string(), "aa cc dd\nbb");
     }
 
     #[test]
@@ -212,7 +152,6 @@ mod tests {
             (f64::INFINITY, "-"),
             (1.5e9, "1.50 s"),
             (7199e9, "7199.00 s"),
-            (7.2e12, "2.00 h"),
             (-259.2e12, "-3.0 days"),
         ] {
             assert_eq!(Ns(ns).to_string(), text);

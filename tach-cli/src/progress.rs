@@ -27,11 +27,11 @@ impl Progress {
     }
 
     /// Shows that the command runs since `elapsed`, and its state.
-    pub(crate) fn set(&self, elapsed: Duration, message: impl Into<String>) {
+    pub(crate) fn set(&self, elapsed: Duration, message: impl FnOnce() -> String) {
         // Formatting a message that nobody sees would disturb a measurement.
         if !self.0.is_hidden() {
             self.0.set_position(millis(elapsed));
-            self.0.set_message(message.into());
+            self.0.set_message(message());
         }
     }
 }

@@ -276,6 +276,7 @@ fn modes() -> Result<(), String> {
 
 /// Compares instants of two threads, in real time.
 fn order() -> Result<(), String> {
-    let skew = ["--package", "tach-cli", "--", "skew", "--for", "1s"];
-    run(cargo(&["run", "--release"]).args(skew))
+    let skew = ["run", "--release", "--package", "tach-cli", "--", "skew", "--for", "1s"];
+    run(&mut cargo(&skew))?;
+    run(cargo(&skew).env("TACH_ORDER", "enforced"))
 }

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::output::harmless;
+
 /// The most bytes of a file. The CPUs' descriptions are the longest, of which the first counts.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The files of this host, or of another one below a folder.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(super) struct Files {
     /// `None` if there are no such files on this system.
     root: Option<PathBuf>,
-    /// Whether these are the files that tach-core read in this process.
-    is_this_host: bool,
+    pub(super) is_this_host: bool,
 }
 
 /// Whether this process can use a device.
@@ -26,54 +27,40 @@ pub(crate) enum Device {
     Absent,
     /// The hypervisor has one, and the kernel lacks its driver.
     NoDriver,
-    /// It exists, and this process may not read it.
     Unreadable,
     Readable,
 }
 
 impl Files {
     /// Returns the files below `root`, or by default those of this host, if it is Linux.
-    pub(crate) fn new(root: Option<PathBuf>) -> Self {
+    pub(super) fn new(root: Option<PathBuf>) -> Self {
         let is_this_host = root.is_none();
-        Self { root: root.or_else(|| cfg!(target_os = "linux").then(|| "/".into())), is_this_host }
+        let root = root.or_else(|| cfg!(target_os = "linux").then(|| "/".into()));
+        Self { root, is_this_host }
     }
 
-    /// Returns no files, as on a system that has none of these.
-    #[cfg(test)]
-    pub(super) fn none() -> Self {
-        Self { root: None, ..Self::new(None) }
-    }
-
-    pub(crate) fn is_this_host(&self) -> bool {
-        self.is_this_host
-    }
-
-    pub(crate) fn exists(&self, path: &str) -> bool {
+    pub(super) fn exists(&self, path: &str) -> bool {
         self.path(path).is_some_and(|path| path.exists())
     }
 
     pub(super) fn device(&self, path: &str) -> Device {
-        let Some(path) = self.path(path).filter(|path| path.exists()) else {
-            return Device::Absent;
-        };
-        if File::open(path).is_ok() { Device::Readable } else { Device::Unreadable }
+        match self.path(path) {
+            Some(path) if File::open(&path).is_ok() => Device::Readable,
+            Some(path) if path.exists() => Device::Unreadable,
+            _ => Device::Absent,
+        }
     }
 
-    pub(super) fn path(&self, path: &str) -> Option<PathBuf> {
-        self.root.as_ref().map(|root| root.join(path))
-    }
-
+    /// Returns the text of a file, without control characters.
     pub(super) fn text(&self, path: &str) -> Option<String> {
-        self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    pub(super) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
-        read(&self.path(path)?)
+        let bytes = read(&self.path(path)?)?;
+        Some(harmless(&String::from_utf8_lossy(&bytes)))
     }
 
     /// Returns the first line of a file, unless it is empty.
     pub(super) fn line(&self, path: &str) -> Option<String> {
-        Some(self.text(path)?.lines().next()?.trim().to_owned()).filter(|line| !line.is_empty())
+        let text = self.text(path)?;
+        text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
     }
 
     /// Returns the names in a folder.
@@ -81,6 +68,10 @@ impl Files {
         let entries = self.path(path).and_then(|path| fs::read_dir(path).ok());
         let entries = entries.into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    fn path(&self, path: &str) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| root.join(path))
     }
 }
 
@@ -90,8 +81,7 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
-    let file = File::open(path).ok()?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

@@ -55,18 +55,16 @@ impl Finding {
 mod tests {
     use super::Severity::{Advice, Note, Problem};
     use super::*;
-    use crate::doctor::errors::{Distances, Errors};
+    use crate::doctor::costs::Cost;
     use crate::doctor::evidence::{Counter, Ntp};
     use crate::doctor::files::Device;
-    use crate::doctor::host::{Host, Offsets};
+    use crate::doctor::host::Host;
     use crate::doctor::os_clock::OsClock;
-    use crate::measure::Cost;
+    use crate::drift::Summary;
     use crate::skew::Offset;
 
     /// A host without findings, but for the debug build.
     fn calm() -> Evidence {
-        let distances =
-            Distances { comparisons: 9, median_ns: 5.0, max_ns: 50.0, resolution_ns: 10.0 };
         let host = Host {
             clocksource: Some("tsc".to_owned()),
             available_clocksources: Some("tsc hpet".to_owned()),
@@ -84,14 +82,24 @@ mod tests {
             ignored_variables: Vec::new(),
             counter: Counter { name: Some("tsc"), is_invariant: true, declared_hz: None },
             measured_hz: None,
-            counter_failures: 0,
-            suspends: 0,
-            restores: 0,
             host,
             ntp: Some(Ntp { is_synchronized: true, estimated_error_ns: 1, max_error_ns: 2 }),
             skew: Some(vec![Offset { core: 1, ns: 30.0, bound_ns: 60.0 }]),
             costs: vec![Cost { name: "std Instant", ns: 25.0 }],
-            errors: Errors { seconds: 3.0, monotonic: Some(distances), realtime: Some(distances) },
+            errors: vec![error(5.0, 10.0)],
+        }
+    }
+
+    fn error(median_ns: f64, resolution_ns: f64) -> Summary {
+        Summary {
+            name: "tach",
+            seconds: 3.0,
+            comparisons: 9,
+            median_ns,
+            max_ns: 2e3,
+            last_ns: 0.0,
+            drift_ppb: 0.0,
+            resolution_ns,
         }
     }
 
@@ -184,11 +192,7 @@ mod tests {
     #[test]
     fn measured_costs_and_errors_are_advice() {
         assert_eq!(found(|evidence| evidence.costs[0].ns = 151.0), [(Advice, "os-clock-slow")]);
-        let erring = found(|evidence| {
-            let far =
-                Distances { comparisons: 1, median_ns: 1001.0, max_ns: 2000.0, resolution_ns: 1.0 };
-            evidence.errors.realtime = Some(far);
-        });
+        let erring = found(|evidence| evidence.errors.push(error(1001.0, 1.0)));
         assert_eq!(erring, [(Advice, "timeline-error")]);
     }
 
@@ -207,11 +211,7 @@ mod tests {
             host.vmclock = Device::Unreadable;
         });
         assert_eq!(unreadable, [(Advice, "vmclock-unreadable")]);
-        let shifted = in_machine(|host| {
-            host.time_namespace = Some(Offsets { monotonic_s: 5, boottime_s: 0 });
-        });
-        assert_eq!(shifted, [(Note, "time-namespace")]);
-        assert_eq!(in_machine(|host| host.sandboxes.push("WSL".to_owned())), [(Advice, "wsl")]);
+        assert_eq!(in_machine(|host| host.sandboxes.push("WSL")), [(Advice, "wsl")]);
         let unsynchronized =
             found(|evidence| evidence.ntp.as_mut().unwrap().is_synchronized = false);
         assert_eq!(unsynchronized, [(Advice, "not-synchronized")]);
@@ -234,17 +234,13 @@ mod tests {
             evidence.skew = Some(vec![core]);
         });
         assert_eq!(skewed, [(Problem, "skew"), (Note, "not-measured")]);
-        let interrupted = |evidence: &mut Evidence| {
-            let wide =
-                Distances { comparisons: 3, median_ns: 9e6, max_ns: 9e6, resolution_ns: 1_001.0 };
-            evidence.errors.monotonic = Some(wide);
-        };
+        let interrupted = |evidence: &mut Evidence| evidence.errors.push(error(9e6, 1_001.0));
         assert_eq!(found(interrupted), [(Note, "not-measured")]);
         let mut evidence = calm();
         interrupted(&mut evidence);
         let all = findings(&evidence);
         let text = &all.iter().find(|one| one.code == "not-measured").unwrap().text;
-        assert!(text.contains("the timeline of elapsed time. The reason: the machine is busy."));
+        assert!(text.contains(": the error of tach. The reason: the machine is busy."));
         evidence.costs[0].ns = 1_500.0;
         assert_eq!(evidence.why_not_measured(), "a read of the OS clock takes 1.50 µs");
     }
@@ -256,10 +252,5 @@ mod tests {
         });
         assert_eq!(lying, [(Problem, "os-clock-replaced")]);
         assert_eq!(found(|evidence| evidence.os_clock = None), []);
-        // A library that replaces no clock that this process reads.
-        let loaded = |evidence: &mut Evidence| {
-            evidence.host.clock_libraries = vec!["libfaketime.so.1".to_owned()];
-        };
-        assert_eq!(found(loaded), []);
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tach_core::adapter;
 
 use super::files::{Device, Files};
-use super::hypervisor::{self, Clues};
+use crate::output::harmless;
 
 const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
@@ -34,140 +34,105 @@ const VMCLOCK: &str = "dev/vmclock0";
 /// The ACPI device of that clock (Linux, `drivers/ptp/ptp_vmclock.c`).
 const VMCLOCK_IDS: [&str; 2] = ["AMZNC10C", "VMCLOCK"];
 
+/// The names that hypervisors report by CPUID (Linux, arch/x86/kernel/cpu/; systemd,
+/// src/basic/virt.c).
+const HYPERVISORS: [(&[u8; 12], &str); 6] = [
+    (b"KVMKVMKVM\0\0\0", "KVM"),
+    (HYPER_V, "Hyper-V"),
+    (b"XenVMMXenVMM", "Xen"),
+    (b"VMwareVMware", "VMware"),
+    (b"TCGTCGTCGTCG", "QEMU without KVM"),
+    (b"VBoxVBoxVBox", "VirtualBox"),
+];
+const HYPER_V: &[u8; 12] = b"Microsoft Hv";
+
 /// The statements of the files. A file that is missing or can't be read is `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Host {
-    pub(crate) kernel: Option<String>,
-    pub(crate) cpu: Option<String>,
-    pub(crate) tsc_flags: Vec<String>,
+pub(super) struct Host {
+    pub(super) kernel: Option<String>,
+    pub(super) cpu: Option<String>,
+    pub(super) tsc_flags: Vec<&'static str>,
     /// The clocksource in use.
-    pub(crate) clocksource: Option<String>,
-    pub(crate) available_clocksources: Option<String>,
+    pub(super) clocksource: Option<String>,
+    pub(super) available_clocksources: Option<String>,
     /// Those parameters of the kernel that change the choice of a clocksource.
-    pub(crate) kernel_parameters: Vec<String>,
-    pub(crate) hypervisor: Option<String>,
-    /// The names by which the hypervisor presents itself to programs (CPUID).
-    pub(crate) hypervisor_names: Vec<String>,
+    pub(super) kernel_parameters: Vec<String>,
+    pub(super) hypervisor: Option<String>,
     /// The maker and the model of the machine.
-    pub(crate) machine: Option<String>,
-    pub(crate) vmclock: Device,
-    /// The names of the PTP clocks, such as the hypervisor's.
-    pub(crate) ptp_clocks: Vec<String>,
-    /// The offsets of this time namespace's clocks, if it has any.
-    pub(crate) time_namespace: Option<Offsets>,
-    /// Sandboxes that change or hide clocks.
-    pub(crate) sandboxes: Vec<String>,
-    /// Libraries in the process that replace the C library's clocks.
-    pub(crate) clock_libraries: Vec<String>,
+    pub(super) machine: Option<String>,
+    pub(super) vmclock: Device,
+    pub(super) sandboxes: Vec<&'static str>,
 }
 
-/// The offsets of a time namespace, in seconds (`time_namespaces(7)`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Offsets {
-    pub(crate) monotonic_s: i64,
-    pub(crate) boottime_s: i64,
-}
-
-impl Files {
-    /// Reads the statements of the files.
-    pub(crate) fn read(&self) -> Host {
-        let cpuinfo = self.text("proc/cpuinfo").unwrap_or_default();
+impl Host {
+    pub(super) fn read(files: &Files) -> Self {
+        let cpuinfo = files.text("proc/cpuinfo").unwrap_or_default();
         let flags = field(&cpuinfo, "flags").unwrap_or_default();
         let has_flag = |name: &str| flags.split(' ').any(|flag| flag == name);
-        let parameters = self.text("proc/cmdline").unwrap_or_default();
+        let parameters = files.text("proc/cmdline").unwrap_or_default();
         let concerns_clocks = |word: &&str| PARAMETERS.iter().any(|name| word.starts_with(name));
-        let devices = self.names("sys/bus/acpi/devices");
-        let clues = self.clues(has_flag("hypervisor"), devices.clone());
-        Host {
-            kernel: self.line("proc/sys/kernel/osrelease"),
-            cpu: field(&cpuinfo, "model name").map(str::to_owned),
-            tsc_flags: owned(TSC_FLAGS.into_iter().filter(|flag| has_flag(flag))),
-            clocksource: self.line(&format!("{CLOCKSOURCE}/current_clocksource")),
-            available_clocksources: self.line(&format!("{CLOCKSOURCE}/available_clocksource")),
-            kernel_parameters: owned(parameters.split_whitespace().filter(concerns_clocks)),
-            hypervisor: clues.name(),
-            hypervisor_names: clues.names.iter().flatten().map(hypervisor::text).collect(),
-            machine: clues.machine,
-            vmclock: self.vmclock(&devices),
-            ptp_clocks: self.ptp_clocks(),
-            time_namespace: self
-                .text("proc/self/timens_offsets")
-                .and_then(|text| offsets(&text))
-                .filter(|offsets| *offsets != Offsets { monotonic_s: 0, boottime_s: 0 }),
-            sandboxes: self.sandboxes(),
-            clock_libraries: self.clock_libraries(),
-        }
-    }
-
-    fn clues(&self, is_declared: bool, devices: Vec<String>) -> Clues {
+        let parameters = parameters.split_whitespace().filter(concerns_clocks);
         let names = ["sys/class/dmi/id/sys_vendor", "sys/class/dmi/id/product_name"];
-        let names: Vec<_> = names.iter().filter_map(|name| self.line(name)).collect();
-        // The header of each ACPI table has its maker at byte 10 (ACPI specification, 5.2.6).
-        let tables = self
-            .bytes("sys/firmware/acpi/tables/APIC")
-            .and_then(|bytes| String::from_utf8(bytes.get(10..16)?.to_vec()).ok());
-        let tree = self.text("proc/device-tree/hypervisor/compatible");
-        Clues {
-            is_declared,
-            names: if self.is_this_host() { adapter::hypervisors() } else { [None; 2] },
-            kernels: self.line("sys/hypervisor/type"),
-            device_tree: tree.map(|text| text.split('\0').next().unwrap_or_default().to_owned()),
-            machine: (!names.is_empty()).then(|| names.join(" ")),
-            devices,
-            tables,
+        let names: Vec<_> = names.iter().filter_map(|name| files.line(name)).collect();
+        let machine = (!names.is_empty()).then(|| names.join(" "));
+        // The names of this machine's CPU say nothing about another host.
+        let by_cpuid = if files.is_this_host { adapter::hypervisors() } else { [None; 2] };
+        let hypervisor = of_cpuid(by_cpuid)
+            .or_else(|| files.line("sys/hypervisor/type").map(|kind| kind.replace("xen", "Xen")))
+            .or_else(|| of_machine(machine.as_deref()?))
+            .or_else(|| has_flag("hypervisor").then(|| "of unknown make".to_owned()));
+        Self {
+            kernel: files.line("proc/sys/kernel/osrelease"),
+            cpu: field(&cpuinfo, "model name").map(str::to_owned),
+            tsc_flags: TSC_FLAGS.into_iter().filter(|flag| has_flag(flag)).collect(),
+            clocksource: files.line(&format!("{CLOCKSOURCE}/current_clocksource")),
+            available_clocksources: files.line(&format!("{CLOCKSOURCE}/available_clocksource")),
+            kernel_parameters: parameters.map(str::to_owned).collect(),
+            hypervisor,
+            machine,
+            vmclock: vmclock(files),
+            sandboxes: sandboxes(files),
         }
-    }
-
-    /// Returns the libraries of the process that replace clocks (faketime(1), datefudge(1)).
-    fn clock_libraries(&self) -> Vec<String> {
-        let maps = self.text("proc/self/maps").unwrap_or_default();
-        let paths = maps.lines().filter_map(|line| line.split_once('/').map(|(_, path)| path));
-        let names = paths.filter_map(|path| path.rsplit('/').next());
-        let mut names: Vec<_> = owned(names.filter(|name| {
-            let name = name.to_lowercase();
-            name.contains(".so") && (name.contains("faketime") || name.contains("datefudge"))
-        }));
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-
-    fn vmclock(&self, devices: &[String]) -> Device {
-        let is_clock = |device: &String| VMCLOCK_IDS.iter().any(|id| device.starts_with(id));
-        match self.device(VMCLOCK) {
-            Device::Absent if !self.exists(VMCLOCK) && devices.iter().any(is_clock) => {
-                Device::NoDriver
-            }
-            device => device,
-        }
-    }
-
-    fn ptp_clocks(&self) -> Vec<String> {
-        let clocks = self.names("sys/class/ptp");
-        let name = |clock: &String| self.line(&format!("sys/class/ptp/{clock}/clock_name"));
-        let mut names: Vec<_> = clocks.iter().filter_map(name).collect();
-        names.sort_unstable();
-        names
-    }
-
-    fn sandboxes(&self) -> Vec<String> {
-        let version = self.text("proc/version").unwrap_or_default();
-        let status = self.text("proc/self/status").unwrap_or_default();
-        let lower = version.to_lowercase();
-        let is_there = |path: &str| self.exists(path);
-        let found = [
-            ("gVisor", lower.contains("gvisor") || version.contains(GVISOR_DATE)),
-            ("WSL", lower.contains("microsoft")),
-            ("container", is_there(".dockerenv") || is_there("run/.containerenv")),
-            // 2 is SECCOMP_MODE_FILTER (proc(5)).
-            ("seccomp filter", field(&status, "Seccomp") == Some("2")),
-        ];
-        owned(found.into_iter().filter(|(_, is_found)| *is_found).map(|(name, _)| name))
     }
 }
 
-fn owned<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    names.map(str::to_owned).collect()
+fn of_cpuid([first, second]: [Option<[u8; 12]>; 2]) -> Option<String> {
+    let known = |name: &[u8; 12]| HYPERVISORS.iter().find(|(known, _)| *known == name);
+    // Others imitate Hyper-V, so that Windows uses its interface, and have their own name second.
+    let own = second.filter(|own| first.as_ref() == Some(HYPER_V) && known(own).is_some());
+    let name = own.or(first)?;
+    let text = || harmless(String::from_utf8_lossy(&name).trim_end_matches('\0'));
+    Some(known(&name).map_or_else(text, |(_, product)| (*product).to_owned()))
+}
+
+/// Returns the hypervisor of a cloud's machine whose CPU has no CPUID.
+fn of_machine(machine: &str) -> Option<String> {
+    let is_guest = ["QEMU", "Amazon EC2", "Google"].iter().any(|maker| machine.starts_with(maker));
+    (is_guest && !machine.contains(".metal")).then(|| "KVM".to_owned())
+}
+
+fn vmclock(files: &Files) -> Device {
+    let is_clock = |device: &String| VMCLOCK_IDS.iter().any(|id| device.starts_with(id));
+    match files.device(VMCLOCK) {
+        Device::Absent if files.names("sys/bus/acpi/devices").iter().any(is_clock) => {
+            Device::NoDriver
+        }
+        device => device,
+    }
+}
+
+fn sandboxes(files: &Files) -> Vec<&'static str> {
+    let version = files.text("proc/version").unwrap_or_default();
+    let status = files.text("proc/self/status").unwrap_or_default();
+    let lower = version.to_lowercase();
+    let found = [
+        ("gVisor", lower.contains("gvisor") || version.contains(GVISOR_DATE)),
+        ("WSL", lower.contains("microsoft")),
+        ("container", files.exists(".dockerenv") || files.exists("run/.containerenv")),
+        // 2 is SECCOMP_MODE_FILTER (proc(5)).
+        ("seccomp filter", field(&status, "Seccomp") == Some("2")),
+    ];
+    found.into_iter().filter_map(|(name, is_found)| is_found.then_some(name)).collect()
 }
 
 /// Returns the value of the first line `name: value`.
@@ -178,20 +143,11 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Parses lines such as `monotonic  -3600  0`.
-fn offsets(text: &str) -> Option<Offsets> {
-    let seconds = |name: &str| {
-        text.lines().find_map(|line| {
-            let mut words = line.split_whitespace();
-            (words.next() == Some(name)).then(|| words.next()?.parse().ok())?
-        })
-    };
-    Some(Offsets { monotonic_s: seconds("monotonic")?, boottime_s: seconds("boottime")? })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KVM: Option<[u8; 12]> = Some(*b"KVMKVMKVM\0\0\0");
 
     #[test]
     fn a_field_is_the_text_after_the_first_line_of_its_name() {
@@ -201,19 +157,40 @@ mod tests {
     }
 
     #[test]
-    fn offsets_have_two_clocks() {
-        let text = "monotonic       -3600         0\nboottime          86400         5\n";
-        let expected = Offsets { monotonic_s: -3600, boottime_s: 86_400 };
-        assert_eq!(offsets(text), Some(expected));
-        assert_eq!(offsets("monotonic 1 0\n"), None);
-        assert_eq!(offsets("monotonic x 0\nboottime 0 0\n"), None);
+    fn cpuid_names_the_hypervisor() {
+        for (name, product) in [
+            (b"KVMKVMKVM\0\0\0", "KVM"),
+            (b"Microsoft Hv", "Hyper-V"),
+            (b"XenVMMXenVMM", "Xen"),
+            (b"VMwareVMware", "VMware"),
+            (b"VBoxVBoxVBox", "VirtualBox"),
+            (b"\x1b[2J\0\0\0\0\0\0\0\0", "\u{fffd}[2J"),
+        ] {
+            assert_eq!(of_cpuid([Some(*name), None]).as_deref(), Some(product));
+        }
+        assert_eq!(of_cpuid([None, None]), None);
+    }
+
+    #[test]
+    fn an_imitation_of_hyper_v_has_the_second_name() {
+        let named = |first, second| of_cpuid([first, second]);
+        assert_eq!(named(Some(*HYPER_V), KVM).as_deref(), Some("KVM"));
+        assert_eq!(named(Some(*HYPER_V), Some(*b"XenVMMXenVMM")).as_deref(), Some("Xen"));
+        assert_eq!(named(Some(*HYPER_V), Some(*b"????????????")).as_deref(), Some("Hyper-V"));
+        // KVM imitates nobody, so another interface beside its own is not its name.
+        assert_eq!(named(KVM, Some(*HYPER_V)).as_deref(), Some("KVM"));
+    }
+
+    #[test]
+    fn without_cpuid_the_machine_names_it() {
+        assert_eq!(of_machine("Amazon EC2 m7g.large").as_deref(), Some("KVM"));
+        assert_eq!(of_machine("Amazon EC2 m7g.metal"), None);
+        assert_eq!(of_machine("Dell Inc. PowerEdge"), None);
     }
 
     #[test]
     fn a_host_without_files_has_no_statements() {
-        let files = Files::none();
-        // The CPU has the name of the hypervisor, and no file.
-        let statements = Host { hypervisor: None, hypervisor_names: Vec::new(), ..files.read() };
-        assert_eq!(statements, Host::default());
+        let files = Files::new(Some("/no/such/root".into()));
+        assert_eq!(Host::read(&files), Host::default());
     }
 }

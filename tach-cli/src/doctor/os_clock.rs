@@ -7,28 +7,30 @@ use tach_core::adapter::{self, OsClocks};
 /// More than two ways to the same clock differ. What happens between the reads makes their bracket
 /// wider, and no difference.
 const LIE_NS: u64 = 10_000;
-const ATTEMPTS: usize = 3;
 
-/// The greatest distances of the C library's clocks from the kernel's, in ns. 0 if the library's
-/// time is between two readings by system calls.
+/// The distances of the C library's clocks from the kernel's, in ns. 0 if the library's time is
+/// between two readings by system calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct OsClock {
-    pub(crate) monotonic_off_ns: i64,
-    pub(crate) realtime_off_ns: i64,
+pub(super) struct OsClock {
+    pub(super) monotonic_off_ns: i64,
+    pub(super) realtime_off_ns: i64,
 }
 
 impl OsClock {
     /// Compares the clocks now. `None` if there is no system call that goes past the library.
-    pub(crate) fn compare() -> Option<Self> {
-        let mut best: Option<Self> = None;
-        for _ in 0..ATTEMPTS {
+    pub(super) fn compare() -> Option<Self> {
+        let attempt = || {
             let before = adapter::os_clocks_by_system_call()?;
             let library = adapter::os_clocks();
-            let found = Self::of(before, library, adapter::os_clocks_by_system_call()?);
-            // A step between the reads of one attempt is not in another.
-            best = Some(best.map_or(found, |best| best.by(found, u64::min)));
-        }
-        best
+            Some(Self::of(before, library, adapter::os_clocks_by_system_call()?))
+        };
+        // A step between the reads of one attempt is not in the other.
+        let (first, second) = (attempt()?, attempt()?);
+        let least = |a: i64, b: i64| if b.unsigned_abs() < a.unsigned_abs() { b } else { a };
+        Some(Self {
+            monotonic_off_ns: least(first.monotonic_off_ns, second.monotonic_off_ns),
+            realtime_off_ns: least(first.realtime_off_ns, second.realtime_off_ns),
+        })
     }
 
     fn of(before: OsClocks, library: OsClocks, after: OsClocks) -> Self {
@@ -44,23 +46,8 @@ impl OsClock {
         }
     }
 
-    /// Returns the greater distances of two comparisons: a clock that runs fast is right at first.
-    pub(crate) fn worst(self, other: Self) -> Self {
-        self.by(other, u64::max)
-    }
-
-    fn by(self, other: Self, choose: fn(u64, u64) -> u64) -> Self {
-        let chosen = |a: i64, b: i64| {
-            if choose(a.unsigned_abs(), b.unsigned_abs()) == a.unsigned_abs() { a } else { b }
-        };
-        Self {
-            monotonic_off_ns: chosen(self.monotonic_off_ns, other.monotonic_off_ns),
-            realtime_off_ns: chosen(self.realtime_off_ns, other.realtime_off_ns),
-        }
-    }
-
     /// Returns the clocks that lie, and how far they are off.
-    pub(crate) fn lies(self) -> impl Iterator<Item = (&'static str, i64)> {
+    pub(super) fn lies(self) -> impl Iterator<Item = (&'static str, i64)> {
         let clocks = [("real-time", self.realtime_off_ns), ("monotonic", self.monotonic_off_ns)];
         clocks.into_iter().filter(|(_, off_ns)| off_ns.unsigned_abs() > LIE_NS)
     }
@@ -92,8 +79,5 @@ mod tests {
         let late = OsClock::of(both(100), behind, both(200));
         assert_eq!(late.monotonic_off_ns, -60);
         assert_eq!(late.lies().count(), 0);
-        let worst = OsClock { monotonic_off_ns: -60, realtime_off_ns: 2_999_795 };
-        assert_eq!((late.worst(off), off.worst(late)), (worst, worst));
-        assert_eq!(late.by(off, u64::min), OsClock::default());
     }
 }

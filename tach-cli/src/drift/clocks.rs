@@ -14,7 +14,7 @@ const ATTEMPTS: u32 = 12;
 /// The time in which the plain clock measures its rate, as other crates do.
 const CALIBRATION: Duration = Duration::from_millis(10);
 
-pub(super) struct Clock {
+pub(crate) struct Clock {
     pub(super) name: &'static str,
     pub(super) compare: Box<dyn Fn() -> Comparison>,
 }
@@ -28,15 +28,29 @@ pub(super) struct Comparison {
     pub(super) width_ns: u64,
 }
 
-pub(super) fn clocks() -> Vec<Clock> {
+/// Returns tach's clocks: of elapsed time and of Unix time.
+pub(crate) fn ours() -> Vec<Clock> {
+    let unix_time = || {
+        let now = Bracket::narrowest(ATTEMPTS, os_realtime_ns, MonotonicInstant::now);
+        let error_ns = signed_difference(now.reading.unix_time().as_nanos(), now.os_ns);
+        Comparison { error_ns, width_ns: now.width_ns }
+    };
     let os = OsMonotonic::new();
     vec![
-        elapsing("tach", os, MonotonicInstant::now, |start, now| nanos(now - start)),
+        elapsing("tach", os, MonotonicInstant::now, |a, b| nanos(b - a)),
         Clock { name: "tach Unix time", compare: Box::new(unix_time) },
-        elapsing("quanta", os, quanta::Instant::now, |start, now| nanos(now - start)),
-        elapsing("minstant", os, minstant::Instant::now, |start, now| nanos(now - start)),
-        anchored(os),
     ]
+}
+
+/// Returns all clocks, and the frequency in Hz that the last one, the plain one, has measured.
+pub(super) fn all() -> (Vec<Clock>, f64) {
+    let os = OsMonotonic::new();
+    let mut clocks = ours();
+    clocks.push(elapsing("quanta", os, quanta::Instant::now, |a, b| nanos(b - a)));
+    clocks.push(elapsing("minstant", os, minstant::Instant::now, |a, b| nanos(b - a)));
+    let (anchored, hz) = anchored(os);
+    clocks.push(anchored);
+    (clocks, hz)
 }
 
 /// A clock that is compared by the time that has elapsed since its first reading.
@@ -56,14 +70,8 @@ fn elapsing<T: Copy + 'static>(
     Clock { name, compare: Box::new(compare) }
 }
 
-fn unix_time() -> Comparison {
-    let now = Bracket::narrowest(ATTEMPTS, os_realtime_ns, MonotonicInstant::now);
-    let error_ns = signed_difference(now.reading.unix_time().as_nanos(), now.os_ns);
-    Comparison { error_ns, width_ns: now.width_ns }
-}
-
-/// The plain clock: the counter's ticks at a rate that is measured once.
-fn anchored(os: OsMonotonic) -> Clock {
+/// The plain clock: the counter's ticks at a rate that is measured once. Returns the frequency too.
+fn anchored(os: OsMonotonic) -> (Clock, f64) {
     let read = || Instant::now().as_ticks();
     let first = Bracket::narrowest(STARTS, || os.ns(), read);
     let begin = StdInstant::now();
@@ -82,7 +90,7 @@ fn anchored(os: OsMonotonic) -> Clock {
     let elapsed_ns = move |start: u64, now: u64| {
         (as_f64(now.saturating_sub(start)) * ns_per_tick).round() as u64
     };
-    elapsing("anchored", os, read, elapsed_ns)
+    (elapsing("anchored", os, read, elapsed_ns), 1e9 / ns_per_tick)
 }
 
 #[cfg(test)]

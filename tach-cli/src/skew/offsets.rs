@@ -15,6 +15,7 @@ use serde::Serialize;
 use tach_core::{Instant, OrderedInstant};
 
 use crate::measure::{KNOWN_NS, as_f64, nanos};
+use crate::progress::Progress;
 
 /// The time for each core. On a loaded machine a thread may wait for its core for milliseconds.
 const TIME: Duration = Duration::from_millis(60);
@@ -61,6 +62,11 @@ impl Offset {
         self.bound_ns <= KNOWN_NS
     }
 
+    /// Returns the offset with the greatest skew that is certain.
+    pub(crate) fn worst<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        all.into_iter().max_by(|a, b| a.least_ns().total_cmp(&b.least_ns()))
+    }
+
     /// Returns the least skew that explains the measurement.
     pub(crate) fn least_ns(&self) -> f64 {
         (self.ns.abs() - self.bound_ns).max(0.0)
@@ -69,23 +75,20 @@ impl Offset {
 
 /// Returns the offset of each core but the first that this process may use. `None` if threads can't
 /// be bound to cores here.
-pub(crate) fn offsets(mut after_core: impl FnMut(usize)) -> Option<Vec<Offset>> {
+pub(crate) fn offsets() -> Option<Vec<Offset>> {
     let cores = affinity::cores()?;
     let (first, others) = cores.split_first()?;
     let (mut all, mut patience) = (Vec::new(), PATIENCE);
-    for (done, &core) in others.iter().enumerate() {
+    let progress = Progress::new(TIME.saturating_mul(u32::try_from(others.len()).unwrap_or(0)));
+    let begin = StdInstant::now();
+    for &core in others {
+        progress.set(begin.elapsed(), || "skew between cores".to_owned());
         let start = StdInstant::now();
         let found = offset(*first, core, LONGEST.min(TIME + patience));
         all.push(found.unwrap_or_else(|| Offset::unknown(core)));
         patience = patience.saturating_sub(start.elapsed().saturating_sub(TIME));
-        after_core(done);
     }
     Some(all)
-}
-
-/// The number of cores that this process may use, if threads can be bound to them.
-pub(crate) fn cores() -> usize {
-    affinity::cores().map_or(0, |cores| cores.len())
 }
 
 /// The words that two threads exchange.
@@ -120,7 +123,7 @@ fn offset(first: usize, other: usize, longest: Duration) -> Option<Offset> {
     Some(Offset::new(other, best, to_ns))
 }
 
-fn to_ns(ticks: u64) -> f64 {
+pub(super) fn to_ns(ticks: u64) -> f64 {
     let now = Instant::now();
     as_f64(nanos(Instant::from_ticks(now.as_ticks() + ticks) - now))
 }

@@ -123,18 +123,16 @@ fn without_sys_the_counter_is_trusted_provisionally() {
 }
 
 #[test]
-fn sandboxes_namespaces_and_devices_are_found() {
+fn sandboxes_and_devices_are_found() {
     let found = doctor(
         "sandboxes",
         &[
             (CURRENT, "tsc\n"),
             ("proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n"),
-            ("proc/self/timens_offsets", "monotonic  -3600  0\nboottime  86400  0\n"),
             ("proc/self/status", "Name:\ttach\nSeccomp:\t2\nSeccomp_filters:\t1\n"),
             ("proc/cpuinfo", "flags : tsc hypervisor\n"),
             ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
             ("sys/class/dmi/id/product_name", "m7i.large\n"),
-            ("sys/class/ptp/ptp0/clock_name", "KVM virtual PTP\n"),
             ("dev/vmclock0", "VCLK"),
             (".dockerenv", ""),
         ],
@@ -142,16 +140,10 @@ fn sandboxes_namespaces_and_devices_are_found() {
     let json = found.json();
     let host = &json["host"];
     assert_eq!(host["sandboxes"], Value::from(vec!["gVisor", "container", "seccomp filter"]));
-    assert_eq!(host["hypervisor"], "KVM, EC2 Nitro");
+    assert_eq!(host["hypervisor"], "KVM");
     assert_eq!(host["machine"], "Amazon EC2 m7i.large");
-    assert_eq!(host["ptp_clocks"], Value::from(vec!["KVM virtual PTP"]));
-    assert_eq!(
-        (&host["vmclock"], &host["time_namespace"]["monotonic_s"]),
-        (&"readable".into(), &(-3600).into())
-    );
-    for code in ["gvisor", "time-namespace"] {
-        assert!(codes(&json).contains(&code), "{code}: {json}");
-    }
+    assert_eq!(host["vmclock"], "readable");
+    assert!(codes(&json).contains(&"gvisor"), "{json}");
     assert!(!codes(&json).contains(&"no-vmclock"));
 }
 
@@ -167,7 +159,9 @@ fn this_host_is_judged_by_its_own_clock() {
     }
     assert_eq!(found.status, Some(i32::from(json["verdict"] == "bad")));
     assert_eq!(json["costs"].as_array().unwrap().len(), 5);
-    assert!(json["errors"]["monotonic"]["comparisons"].as_u64().unwrap() > 0);
+    for error in json["errors"].as_array().unwrap() {
+        assert!(error["comparisons"].as_u64().unwrap() > 0, "{error}");
+    }
 }
 
 #[test]
@@ -185,7 +179,7 @@ fn the_report_for_people_ends_with_the_verdict() {
     let found = run(&mut tach(&["doctor", "--for", "1ms"]));
     let last = found.stdout.lines().last().unwrap();
     assert!(found.stdout.contains("\nVerdict: this host's clock is "), "{last}");
-    for heading in ["Clock\n", "\nHost\n", "\nUTC\n", "\nMeasured\n"] {
+    for heading in ["Clock\n", "\nHost\n", "\nMeasured\n"] {
         assert!(found.stdout.contains(heading), "{heading}");
     }
     let findings = found.stdout.split_once("Findings\n").unwrap().1;
@@ -226,22 +220,19 @@ fn a_check_prints_problems_alone() {
 /// The names of ACPI devices have colons, which Windows's files can't have.
 #[cfg(unix)]
 #[test]
-fn devices_without_drivers_are_found() {
+fn a_device_without_a_driver_is_found() {
     let found = doctor(
-        "devices",
+        "driver",
         &[
             (CURRENT, "tsc\n"),
             ("proc/cpuinfo", "flags : tsc hypervisor\n"),
             ("sys/bus/acpi/devices/AMZNC10C:00/hid", "AMZNC10C\n"),
-            ("sys/bus/acpi/devices/FCVMGID:00/hid", "FCVMGID\n"),
             ("sys/hypervisor/type", "kvm\n"),
-            ("proc/self/maps", "7f00-7f01 r--p 00000000 fe:00 1  /usr/lib/libfaketime.so.1\n"),
         ],
     );
     let json = found.json();
     assert_eq!(json["host"]["vmclock"], "no-driver");
     assert!(codes(&json).contains(&"vmclock-without-driver"), "{json}");
-    assert_eq!(json["host"]["clock_libraries"], Value::from(vec!["libfaketime.so.1"]));
 }
 
 /// A library that replaces the C library's clock, as libfaketime does.
@@ -262,6 +253,4 @@ fn a_clock_that_lies_is_a_problem() {
     assert_eq!((found.status, codes(&json)[0]), (Some(1), "os-clock-replaced"), "{json}");
     let off_ns = json["os_clock"]["realtime_off_ns"].as_f64().unwrap();
     assert!((off_ns / 86.4e12 + 3.0).abs() < 1e-3, "{off_ns}");
-    let name = library.file_name().unwrap().to_str().unwrap();
-    assert_eq!(json["host"]["clock_libraries"], Value::from(vec![name]));
 }

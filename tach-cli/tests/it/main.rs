@@ -1,6 +1,5 @@
 //! The program: its output, for machines and people, and its exit status.
 
-mod calibrate;
 mod doctor;
 mod drift;
 mod skew;

@@ -1,6 +1,6 @@
 //! Tables of tach's commands, from the JSON that they print.
 
-use bench_tables::{Column, Table, column};
+use bench_tables::{Table, column};
 use serde_json::Value;
 
 /// Returns the table of `tach skew`.
@@ -23,7 +23,7 @@ pub(super) fn skew(printed: &Value) -> Vec<Table> {
     vec![table]
 }
 
-/// Returns the tables of `tach drift`: its clocks, tach's timelines on busy threads, and intervals.
+/// Returns the table of `tach drift`.
 pub(super) fn drift(printed: &Value) -> Vec<Table> {
     let columns = [
         column("median", "ns", 0),
@@ -32,32 +32,11 @@ pub(super) fn drift(printed: &Value) -> Vec<Table> {
         column("drift", "ppb", 1),
     ];
     let keys = ["median_ns", "max_ns", "last_ns", "drift_ppb"];
-    let clocks = filled("error of a clock", &columns, &keys, &printed["clocks"]);
-    let errors = [
-        column("comparisons", "", 0),
-        column("mean", "ns", 1),
-        column("p50", "ns", 0),
-        column("p99.9", "ns", 0),
-        column("greatest", "ns", 0),
-    ];
-    let keys = ["measured", "mean_ns", "p50_ns", "p99_9_ns", "max_ns"];
-    let load = &printed["under_load"];
-    let mut of_timelines = errors.to_vec();
-    of_timelines.extend([column("backward", "", 0), column("syncs", "", 0)]);
-    let of_keys = [&keys[..], &["backward", "syncs"]].concat();
-    let timelines = filled("error of a timeline", &of_timelines, &of_keys, &load["timelines"]);
-    let intervals = filled("error of intervals of", &errors, &keys, &load["intervals"]);
-    vec![clocks, timelines, intervals]
-}
-
-/// Returns a table with a row for each item of a list and a column for each key.
-fn filled(title: &str, columns: &[Column], keys: &[&str], items: &Value) -> Table {
-    let mut table = Table::new(title, columns);
-    for item in list(items) {
-        let cells: Vec<_> = keys.iter().map(|key| vec![number(&item[key])]).collect();
-        table.row(name(item), cells);
+    let mut table = Table::new("error of a clock", columns);
+    for clock in list(&printed["clocks"]) {
+        table.row(name(clock), keys.map(|key| vec![number(&clock[key])]));
     }
-    table
+    vec![table]
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
@@ -94,16 +73,11 @@ mod tests {
     }
 
     #[test]
-    fn drift_has_three_tables() {
-        let errors = json!({"name": "1 s", "measured": 5, "mean_ns": 0.84, "p50_ns": 1,
-            "p99_9_ns": 2, "max_ns": 3, "backward": 0, "syncs": 12});
+    fn drift_has_a_row_for_each_clock() {
         let clock = json!({"name": "quanta", "median_ns": 387.2, "max_ns": 780.0,
             "last_ns": -776.0, "drift_ppb": -154.74});
-        let load = json!({"timelines": [errors], "intervals": [errors]});
-        let tables = drift(&json!({"clocks": [clock], "under_load": load}));
-        let cell = |at: usize, row: &str, column: &str| tables[at].cell(row, column).unwrap();
-        assert_eq!(cell(0, "quanta", "drift"), "-154.7");
-        assert_eq!((cell(1, "1 s", "mean"), cell(1, "1 s", "syncs")), ("0.8".into(), "12".into()));
-        assert_eq!((cell(2, "1 s", "greatest"), tables.len()), ("3".into(), 3));
+        let [table] = &drift(&json!({"clocks": [clock]}))[..] else { panic!("one table") };
+        let cells = ["median", "at the end", "drift"].map(|column| table.cell("quanta", column));
+        assert_eq!(cells.map(Option::unwrap), ["387", "-776", "-154.7"]);
     }
 }

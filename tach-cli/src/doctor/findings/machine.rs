@@ -7,15 +7,7 @@ use crate::doctor::files::Device;
 
 pub(super) fn add(evidence: &Evidence, all: &mut Vec<Finding>) {
     let host = &evidence.host;
-    let is_in = |name: &str| host.sandboxes.iter().any(|sandbox| sandbox == name);
-    if let Some(offsets) = host.time_namespace {
-        let text = format!(
-            "This process is in a time namespace: its monotonic clock is {} s off the host's. \
-             Instants can't be compared with those of processes outside.",
-            offsets.monotonic_s
-        );
-        all.push(finding(Note, "time-namespace", text));
-    }
+    let is_in = |name: &str| host.sandboxes.contains(&name);
     if is_in("gVisor") {
         let text = "gVisor emulates the kernel and calibrates its own clocks, which run fast or \
                     back at times (google/gvisor#8118).";

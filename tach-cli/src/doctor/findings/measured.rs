@@ -3,9 +3,9 @@
 use super::Severity::{Advice, Note, Problem};
 use super::source::is_emulated;
 use super::{Finding, finding};
-use crate::doctor::errors::Distances;
 use crate::doctor::evidence::Evidence;
 use crate::output::Ns;
+use crate::skew::Offset;
 
 /// More than the skew of cores that the kernel itself tolerates in its clock.
 const MUCH_SKEW_NS: f64 = 100.0;
@@ -22,8 +22,7 @@ pub(super) fn add(evidence: &Evidence, all: &mut Vec<Finding>) {
 }
 
 fn skew(evidence: &Evidence, all: &mut Vec<Finding>) {
-    let Some(offsets) = &evidence.skew else { return };
-    let worst = offsets.iter().max_by(|a, b| a.least_ns().total_cmp(&b.least_ns()));
+    let worst = Offset::worst(evidence.skew.iter().flatten());
     if let Some(worst) = worst.filter(|worst| worst.least_ns() > MUCH_SKEW_NS) {
         let text = format!(
             "The clock of core {} is {} off that of the first core, known to {}: durations between \
@@ -64,12 +63,13 @@ fn speed(evidence: &Evidence, all: &mut Vec<Finding>) {
 
 /// What is known to no microsecond is neither good nor bad.
 fn not_measured(evidence: &Evidence, all: &mut Vec<Finding>) {
-    let names: Vec<_> = evidence.not_measured().into_iter().map(|one| one.name).collect();
-    let Some((last, others)) = names.split_last() else { return };
-    let names =
-        if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    let names = evidence.not_measured();
+    if names.is_empty() {
+        return;
+    }
     let text = format!(
-        "This could not be measured to a microsecond: {names}. The reason: {}.",
+        "This could not be measured to a microsecond: {}. The reason: {}.",
+        names.join(", "),
         evidence.why_not_measured()
     );
     all.push(
@@ -78,20 +78,15 @@ fn not_measured(evidence: &Evidence, all: &mut Vec<Finding>) {
 }
 
 fn errors(evidence: &Evidence, all: &mut Vec<Finding>) {
-    let errors = &evidence.errors;
-    let timelines = [("monotonic", errors.monotonic), ("real-time", errors.realtime)];
-    for (name, distances) in timelines {
-        let is_far = |found: &Distances| found.is_known() && found.median_ns > MUCH_ERROR_NS;
-        let Some(found) = distances.filter(is_far) else {
-            continue;
-        };
+    let far = evidence.errors.iter().filter(|one| one.is_known() && one.median_ns > MUCH_ERROR_NS);
+    all.extend(far.map(|found| {
         let text = format!(
-            "tach's timeline was {} from the OS's {name} clock most of the time. The clock is \
-             slewed, or this machine is emulated or overloaded.",
+            "{} was {} from the OS's clock most of the time. The clock is slewed, or this machine \
+             is emulated or overloaded.",
+            found.name,
             Ns(found.median_ns)
         );
-        all.push(finding(Advice, "timeline-error", text).with(
-            "Run `tach drift --for 20m --plot drift.svg`: it shows steps and changes of rate.",
-        ));
-    }
+        finding(Advice, "timeline-error", text)
+            .with("Run `tach drift --for 5m --plot drift.svg`: the plot shows steps and slews.")
+    }));
 }
