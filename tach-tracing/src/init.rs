@@ -77,6 +77,11 @@ fn env_filter(directives: Option<std::ffi::OsString>) -> tracing_subscriber::Env
 fn targets(directives: Option<std::ffi::OsString>) -> tracing_subscriber::filter::Targets {
     use tracing_subscriber::filter::Targets;
 
+    #[expect(clippy::print_stderr, reason = "tracing-subscriber does, and nothing else is there")]
+    fn complain(about: core::fmt::Arguments<'_>) {
+        eprintln!("{about}");
+    }
+
     let default = || Targets::new().with_default(tracing_core::LevelFilter::INFO);
     match directives.map(std::ffi::OsString::into_string) {
         None => default(),
@@ -90,10 +95,4 @@ fn targets(directives: Option<std::ffi::OsString>) -> tracing_subscriber::filter
             default()
         }
     }
-}
-
-#[cfg(not(feature = "env-filter"))]
-#[expect(clippy::print_stderr, reason = "tracing-subscriber does, and nothing else is there")]
-fn complain(about: core::fmt::Arguments<'_>) {
-    eprintln!("{about}");
 }

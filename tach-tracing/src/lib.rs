@@ -96,24 +96,24 @@
     )
 )]
 
-#[cfg(feature = "jiff")]
-mod error;
 mod init;
 mod layers;
 mod thread_cell;
 mod timer;
 mod timers;
-
+#[cfg(feature = "tree")]
+mod tree;
 #[cfg(feature = "jiff")]
-pub use crate::error::Error;
+mod zoned;
+
 pub use crate::init::{init, try_init};
 pub use crate::layers::{EventTimeLayer, SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timer::Timer;
-#[cfg(feature = "tree")]
-pub use crate::timers::Tree;
 pub use crate::timers::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
+#[cfg(feature = "tree")]
+pub use crate::tree::Tree;
 #[cfg(feature = "jiff")]
-pub use crate::timers::{Local, Strftime};
+pub use crate::zoned::{Error, Local, Strftime};
 
 /// The example in the README.
 #[cfg(doctest)]

@@ -1,35 +1,23 @@
 //! The formats of timers, and the timers that need no arguments.
 
-mod current;
-#[cfg(feature = "jiff")]
-mod local;
+pub(crate) mod current;
 mod offset;
-#[cfg(feature = "jiff")]
-mod strftime;
-#[cfg(feature = "tree")]
-mod tree;
 mod unix;
 mod uptime;
 mod utc;
 
 use tracing_subscriber::fmt::format::Writer;
 
-#[cfg(feature = "jiff")]
-pub use self::local::Local;
 pub use self::offset::FixedOffset;
-#[cfg(feature = "jiff")]
-pub use self::strftime::Strftime;
-#[cfg(feature = "tree")]
-pub use self::tree::Tree;
 pub use self::unix::{UnixMillis, UnixNanos};
 pub use self::uptime::Uptime;
 pub use self::utc::Utc;
 
 /// The number of digits of a second, unless [`Timer::digits`](crate::Timer::digits) sets another.
-const DIGITS: usize = 6;
+pub(crate) const DIGITS: usize = 6;
 
 /// Writes `text` and ignores errors, as [`Format::print`](crate::timer::sealed::Format::print)
 /// must.
-fn write(writer: &mut Writer<'_>, text: &str) {
+pub(crate) fn write(writer: &mut Writer<'_>, text: &str) {
     let _ = writer.write_str(text);
 }

@@ -3,11 +3,11 @@
 use tach_core::{Anchor, Clock, Instant, UnixTime, event_time};
 
 #[inline]
-pub(super) fn unix_time(clock: &impl Clock) -> UnixTime {
+pub(crate) fn unix_time(clock: &impl Clock) -> UnixTime {
     event_time::current().map_or_else(|| clock.unix_time(), Anchor::unix_time)
 }
 
 #[inline]
-pub(super) fn instant(clock: &impl Clock) -> Instant {
+pub(crate) fn instant(clock: &impl Clock) -> Instant {
     event_time::current().map_or_else(|| clock.now(), Anchor::instant)
 }

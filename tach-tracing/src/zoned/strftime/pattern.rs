@@ -2,7 +2,7 @@
 
 use jiff::fmt::strtime::BrokenDownTime;
 
-use crate::error::Error;
+use crate::zoned::Error;
 
 /// Directives that jiff lacks, or prints in another form, each with a pattern for chrono's form.
 /// The first three depend on the locale: chrono and the C library print those of the C locale.

@@ -3,9 +3,9 @@
 use tach_core::{Clock, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
-use super::{DIGITS, current, write};
 use crate::timer::Timer;
 use crate::timer::sealed::{Digits, Format};
+use crate::timers::{DIGITS, current, write};
 
 /// The format of the timer [`Local`](const@Local), whose type is `Timer<Local>`.
 #[derive(Debug, Clone, Copy)]

@@ -9,10 +9,10 @@ use jiff::tz::TimeZone;
 use tach_core::{Clock, Offset, UnixTime, adapter};
 use tracing_subscriber::fmt::format::Writer;
 
-use super::current;
-use crate::error::Error;
+use super::Error;
 use crate::timer::Timer;
 use crate::timer::sealed::Format;
+use crate::timers::current;
 
 /// The format of a timer that prints the time by a pattern of `strftime`, such as `%d %b
 /// %H:%M:%S%.3f`.
