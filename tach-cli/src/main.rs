@@ -17,9 +17,10 @@ use clap::{Parser, Subcommand};
 
 use crate::output::Output;
 
-/// The exit status of a command that ran and found a problem. clap exits with 2 for a command line
-/// that it can't use.
+/// The exit status of a command that ran and found a problem.
 const FOUND_A_PROBLEM: u8 = 1;
+/// The exit status for a command line that can't be used.
+const UNUSABLE: u8 = 2;
 /// The exit status of a command that could not do its work.
 const FAILED: u8 = 3;
 
@@ -52,7 +53,16 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // It quotes the command line.
+        Err(error) if error.use_stderr() => {
+            let text = output::harmless(&error.render().to_string());
+            let _lost = write!(anstream::stderr(), "{text}");
+            return ExitCode::from(UNUSABLE);
+        }
+        Err(help) => help.exit(),
+    };
     let output = Output::new(arguments.json);
     let result = match arguments.command {
         Command::Doctor(options) => doctor::run(&options, output),

@@ -40,9 +40,11 @@ impl Output {
 }
 
 /// Replaces control characters, which could drive the terminal that shows the text: set its title,
-/// clear it, hide what follows.
+/// clear it, hide or reorder what follows.
 pub(crate) fn harmless(text: &str) -> String {
-    text.replace(|at: char| at.is_control() && !"\n\t".contains(at), "\u{fffd}")
+    let reorders = |at| matches!(at, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_control = |at: char| at.is_control() && !"\n\t".contains(at);
+    text.replace(|at| is_control(at) || reorders(at), "\u{fffd}")
 }
 
 /// A text in a style.
@@ -122,6 +124,18 @@ impl fmt::Display for Ns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_can_not_drive_the_terminal() {
+        for (text, shown) in [
+            ("two\nlines\t", "two\nlines\t"),
+            ("\u{1b}]0;title\u{7}", "\u{fffd}]0;title\u{fffd}"),
+            ("\u{9b}31m\r", "\u{fffd}31m\u{fffd}"),
+            ("\u{202e}gnp.exe", "\u{fffd}gnp.exe"),
+        ] {
+            assert_eq!(harmless(text), shown);
+        }
+    }
 
     #[test]
     fn a_text_is_broken_between_words() {
