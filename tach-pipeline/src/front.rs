@@ -7,6 +7,3 @@ mod logger;
 mod slog;
 #[cfg(feature = "tracing")]
 pub(crate) mod tracing;
-#[cfg(not(feature = "tracing"))]
-#[path = "front/no_tracing.rs"]
-mod tracing;

@@ -3,9 +3,6 @@
 pub(crate) mod builder;
 #[cfg(unix)]
 pub(crate) mod exit;
-#[cfg(not(unix))]
-#[path = "pipeline/no_exit.rs"]
-pub(crate) mod exit;
 pub(crate) mod global;
 pub(crate) mod guard;
 #[cfg(unix)]

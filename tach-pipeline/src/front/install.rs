@@ -1,6 +1,6 @@
 //! The pipeline installed for all front ends, and its filter in what they have cached.
 
-use super::{logger, tracing};
+use super::logger;
 use crate::error::Error;
 use crate::filter::Levels;
 use crate::pipeline::Pipeline;
@@ -33,7 +33,8 @@ impl Builder {
     pub fn init(self) -> Result<Guard, Error> {
         let pipeline = self.build()?;
         // First, since tracing's feature `log` makes log's records of events until then.
-        tracing::install(&pipeline)?;
+        #[cfg(feature = "tracing")]
+        super::tracing::install(&pipeline)?;
         logger::install(&pipeline)?;
         Ok(pipeline)
     }
@@ -119,7 +120,8 @@ impl Pipeline {
     /// Passes the most verbose level on to the front ends that have cached it.
     fn filter_changed(&self) {
         let filters = &self.shared().filters;
-        tracing::filter_changed();
+        #[cfg(feature = "tracing")]
+        super::tracing::filter_changed();
         if filters.is_logger.is_on() {
             log::set_max_level(filters.most());
         } else if filters.is_layer.is_on() {

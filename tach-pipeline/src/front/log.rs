@@ -91,6 +91,7 @@ impl Log for Pipeline {
                 to.remove_from(start);
                 let _ended = to.guard(|mut to| adapter::visit_each(record, &mut to, 0));
             }
+            #[cfg(feature = "tracing")]
             super::tracing::write_current_spans(to);
             if wanted.is_any() {
                 to.site(wanted, place(record), self.shared().spans.around());

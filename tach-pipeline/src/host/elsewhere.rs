@@ -1,8 +1,5 @@
 //! In place of what Unix has of its own.
 
-#[path = "no_signals.rs"]
-pub(crate) mod signals;
-
 use core::time::Duration;
 use std::io;
 
@@ -28,4 +25,11 @@ pub(crate) fn has_room<S>(_: &S, _: Duration) -> bool {
 pub(crate) fn host_name() -> String {
     let name = tach_core::adapter::variable("COMPUTERNAME");
     name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Signals, of which there are none.
+pub(crate) mod signals {
+    pub(crate) fn blocked<R>(spawn: impl FnOnce() -> R) -> R {
+        spawn()
+    }
 }

@@ -36,7 +36,7 @@ use crate::host;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 use crate::pipeline::guard::Guard;
-use crate::pipeline::{self, Pipeline, exit};
+use crate::pipeline::{self, Pipeline};
 use crate::queue::{WhenFull, barrier};
 use crate::shared::{FLUSH_TIMEOUT, Shared, Urgent};
 use crate::sink::all::{Opened, Sinks};
@@ -173,7 +173,9 @@ impl Builder {
         let progress = &shared.channel.progress;
         let sinks = Sinks::start(opened, takers, reporter.clone(), progress, store)?;
         self.start_back_end(&shared, sinks, survival, reporter)?;
-        exit::flush_at_exit(&shared, self.at_exit);
+        // Elsewhere no function is called at the exit.
+        #[cfg(unix)]
+        pipeline::exit::flush_at_exit(&shared, self.at_exit);
         self.spans.dump_on_panic(&shared);
         // Such a panic runs no functions of the exit.
         if cfg!(panic = "abort") && !self.at_exit.is_zero() {

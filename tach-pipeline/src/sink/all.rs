@@ -15,8 +15,6 @@ use tach_core::UnixTime;
 use self::layout::Layout;
 pub(crate) use self::opened::Opened;
 use self::opened::{OpenLane, OpenSink};
-#[cfg(feature = "tracing")]
-pub(super) use self::signals::{WriteDurations, WriteSpans};
 use super::batch::BATCH;
 use super::output::Output;
 use super::stream::{Stream, Writers};

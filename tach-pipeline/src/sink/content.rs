@@ -1,9 +1,12 @@
 //! What a sink takes: events, spans, or the durations of spans.
 
+#[cfg(feature = "tracing")]
+mod signals;
+
 use core::any::Any;
 
 #[cfg(feature = "tracing")]
-use super::all::{WriteDurations, WriteSpans};
+pub(super) use self::signals::{WriteDurations, WriteSpans};
 use super::any_format::{self, AnyFormat};
 use crate::frame::Wanted;
 use crate::stats::Items;

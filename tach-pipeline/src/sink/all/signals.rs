@@ -8,31 +8,12 @@ use tach_core::UnixTime;
 use super::Sinks;
 use super::layout::{Layout, write};
 use crate::durations::Collected;
-use crate::filter::{Levels, OWN_TARGET};
+use crate::filter::OWN_TARGET;
 use crate::level::Level;
 use crate::sink::batch::Batch;
+use crate::sink::content::{WriteDurations, WriteSpans};
 use crate::sink::stream::Stream;
-use crate::spans::span::{First, Span};
-
-/// Writes spans that have ended.
-pub(in crate::sink) trait WriteSpans {
-    /// Returns how many events of a span are written.
-    fn most_events(&self) -> u32;
-
-    /// Appends a span with the events that the levels accept.
-    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels);
-}
-
-/// Writes the durations of all spans, once each period.
-pub(in crate::sink) trait WriteDurations {
-    fn period(&self) -> Duration;
-
-    /// Returns whether only the durations since the last period are written, and not all.
-    fn is_delta(&self) -> bool;
-
-    /// Appends the durations until `now`.
-    fn write(&self, to: &mut Vec<u8>, durations: &Collected, now: UnixTime);
-}
+use crate::spans::span::Span;
 
 impl Sinks {
     /// Returns the largest number of events per span that any sink takes, or `None` if no sink

@@ -13,9 +13,8 @@ use super::write_span;
 use crate::durations::Collected;
 use crate::filter::Levels;
 use crate::frame::Wanted;
-use crate::sink::all::{WriteDurations, WriteSpans};
 use crate::sink::any_format::AnyFormat;
-use crate::sink::content::Content;
+use crate::sink::content::{Content, WriteDurations, WriteSpans};
 use crate::spans::span::{First, Span};
 use crate::stats::Items;
 
