@@ -12,10 +12,6 @@ pub(crate) mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "back_end/no_spans.rs"]
 pub(crate) mod spans;
-#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
-#[path = "back_end/no_survival.rs"]
-pub(crate) mod survival;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) mod survival;
 
 use core::mem;
@@ -79,12 +75,12 @@ impl BackEnd {
         selection: Selection,
         mut spans: Spans,
         sinks: Sinks,
-        survival: Option<Survival>,
+        mut survival: Option<Survival>,
         interval: Duration,
     ) -> Self {
         let refusals = (shared.now(), Reported::default());
-        if let Some(store) = survival.as_ref().and_then(Survival::store) {
-            spans.keep(store);
+        if let Some(survival) = &mut survival {
+            survival.attach(&mut spans);
         }
         Self {
             inboxes: Inboxes::new(Some(shared.channel.common())),

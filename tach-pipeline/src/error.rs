@@ -71,7 +71,6 @@ impl Error {
         Self::new(Kind::Open(path.display().to_string(), error))
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(crate) fn survive(folder: &Path, error: io::Error) -> Self {
         let folder = folder.display();
         Self::other(Class::Other, format!("Builder::survive(\"{folder}\"): {error}"), Some(error))

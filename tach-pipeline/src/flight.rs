@@ -1,21 +1,16 @@
 //! The flight recorder keeps the last spans and events, and writes them when something went wrong.
 
 mod error;
-mod files;
+pub(crate) mod files;
 mod format;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod kept;
-#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
-#[path = "flight/not_kept.rs"]
-mod kept;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod recorder;
+pub(crate) mod recorder;
 mod requests;
-mod ring;
+pub(crate) mod ring;
 mod snapshot;
 mod trace_events;
-mod writing;
+pub(crate) mod writing;
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -23,8 +18,6 @@ use std::sync::Arc;
 
 pub(crate) use self::files::{Cause, Files};
 pub use self::format::FlightFormat;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) use self::kept::Kept;
 pub(crate) use self::recorder::Recorder;
 use self::requests::Requests;
 use self::ring::Ring;

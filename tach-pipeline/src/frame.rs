@@ -33,11 +33,11 @@
 
 mod buffer;
 #[cfg(feature = "tracing")]
-mod callsites;
-mod kind;
-mod numbers;
+pub(crate) mod callsites;
+pub(crate) mod kind;
+pub(crate) mod numbers;
 pub(crate) mod places;
-mod read;
+pub(crate) mod read;
 mod scratch;
 #[cfg(feature = "tracing")]
 mod spans;
@@ -52,21 +52,10 @@ pub(crate) mod whole;
 mod write;
 
 pub(crate) use self::buffer::Buffer;
-#[cfg(all(
-    feature = "survive",
-    feature = "tracing",
-    target_os = "linux",
-    target_pointer_width = "64"
-))]
-pub(crate) use self::callsites::each_callsite;
 #[cfg(feature = "tracing")]
 pub(crate) use self::callsites::{given_name, place_of};
 #[cfg(all(test, feature = "tracing"))]
 pub(crate) use self::numbers::tests::unless_busy;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) use self::read::foreign::{
-    Callsite as ForeignCallsite, Foreign, Meaning, foreign, foreign_time,
-};
 pub(crate) use self::read::remains::{LOST_BYTES, Remains, add_lost, remains};
 pub(crate) use self::read::{Frame, events, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
@@ -95,7 +84,7 @@ pub(crate) const HEAD: usize = 3 * WORD;
 const KIND_AT: usize = 2 * WORD;
 
 /// The time is Unix time, not ticks.
-const UNIX: u32 = 1;
+pub(crate) const UNIX: u32 = 1;
 /// The message is a line that a writer has formatted.
 const LINE: u32 = 2;
 /// If a key occurs several times, the first value counts. Without this flag, the last value
@@ -104,28 +93,28 @@ pub(crate) const FIRST_COUNTS: u32 = 4;
 /// Spans follow the event's own fields.
 const SPANS: u32 = 8;
 /// The place in the program follows the fields.
-const SITE: u32 = 16;
+pub(crate) const SITE: u32 = 16;
 /// The ids that follow belong to a span of `opentelemetry`, not to a span of the pipeline.
 const FOREIGN: u32 = 32;
 /// The start of a span follows another start of it, and has none of its fields.
-#[cfg(any(feature = "survive", feature = "tracing"))]
-const AGAIN: u32 = 128;
+#[cfg(feature = "tracing")]
+pub(crate) const AGAIN: u32 = 128;
 /// The target's number is that of a callsite.
-const CALLSITE: u32 = 1 << 24;
+pub(crate) const CALLSITE: u32 = 1 << 24;
 
 /// The lowest bit of a text's number or length, which is in the upper half of a word.
-const TEXT_SHIFT: u32 = u32::BITS;
+pub(crate) const TEXT_SHIFT: u32 = u32::BITS;
 /// The lowest bit of the level in the head's last word.
 const LEVEL_SHIFT: u32 = 8;
 /// Marks the number of a text, in place of the text's length. No bytes of the text follow.
-const NUMBER: u32 = 1 << 31;
+pub(crate) const NUMBER: u32 = 1 << 31;
 /// Marks a part with the tag of a module as the name of the event.
-const EVENT_NAME: u32 = 1;
+pub(crate) const EVENT_NAME: u32 = 1;
 /// Stands in place of a key in parts without a key. It is not the number of any text.
 const NO_KEY: u32 = u32::MAX;
 
 /// The bits of a field's tag, below the length of its text.
-const TAG_BITS: u32 = 5;
+pub(crate) const TAG_BITS: u32 = 5;
 
 /// The longest record: lengths are stored in 28 bits.
 pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
@@ -133,7 +122,7 @@ pub(crate) const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 /// The kind of a field's value, or of another part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Tag {
+pub(crate) enum Tag {
     Null,
     False,
     True,
@@ -159,7 +148,7 @@ enum Tag {
 impl Tag {
     /// Returns the tag in the first half of a field's first word.
     #[inline]
-    fn of(kind: u32) -> Option<Self> {
+    pub(crate) fn of(kind: u32) -> Option<Self> {
         // A match and not a table, since the compiler removes the match altogether.
         Some(match kind & !(u32::MAX << TAG_BITS) {
             0 => Self::Null,

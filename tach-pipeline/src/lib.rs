@@ -375,9 +375,6 @@ mod sink;
 #[cfg(feature = "tracing")]
 mod spans;
 mod stats;
-#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
-#[path = "no_survive.rs"]
-mod survive;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survive;
 mod sync;

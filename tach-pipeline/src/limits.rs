@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::survive::Store;
+use crate::queue::file::RingFile;
 use crate::sync::Switch;
 
 /// How many callsites have counts. Others have no limit.
@@ -32,7 +32,7 @@ impl Callsite {
 pub(crate) struct Limits {
     most: u32,
     /// The file that counts the records over the limit, if records are to outlive the process.
-    store: Option<Arc<Store>>,
+    file: Option<Arc<dyn RingFile>>,
     slots: Box<[Slot]>,
     /// Whether records were refused since the last report.
     are_exceeded: Switch,
@@ -51,12 +51,12 @@ impl Limits {
     /// Accepts `most` records of each callsite each second.
     pub(crate) fn new(most: u32) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
-        Self { most, store: None, slots, are_exceeded: Switch::default() }
+        Self { most, file: None, slots, are_exceeded: Switch::default() }
     }
 
     /// Counts the records over the limit in a file too.
-    pub(crate) fn in_file(self, store: Option<&Arc<Store>>) -> Self {
-        Self { store: store.map(Arc::clone), ..self }
+    pub(crate) fn in_file(self, file: Option<&Arc<dyn RingFile>>) -> Self {
+        Self { file: file.map(Arc::clone), ..self }
     }
 
     /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
@@ -68,8 +68,8 @@ impl Limits {
             // count leaves the count for the next report.
             slot.refused.fetch_add(1, Ordering::Relaxed);
             self.are_exceeded.on();
-            if let Some(store) = &self.store {
-                store.refused();
+            if let Some(file) = &self.file {
+                file.refused();
             }
         }
         is_accepted

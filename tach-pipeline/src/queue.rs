@@ -2,12 +2,13 @@
 
 pub(crate) mod all;
 mod drops;
+pub(crate) mod file;
 mod flag;
 mod held;
 mod links;
 mod long;
 mod pool;
-mod ring;
+pub(crate) mod ring;
 mod wait;
 mod when_full;
 
@@ -24,8 +25,6 @@ pub(crate) use self::held::Taken;
 use self::links::{Link, Links};
 use self::long::{LONG, Long};
 use self::pool::{Ends, Pool};
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) use self::ring::OVERHEAD;
 use self::ring::{Consumer, Producer};
 pub(crate) use self::wait::Wait;
 pub use self::when_full::WhenFull;
@@ -92,7 +91,7 @@ struct Reader {
 impl Sender {
     fn new(pool: &Arc<Pool>, thread: ThisThread) -> Self {
         let Ends { producer, consumer } = pool.small.take();
-        let number = pool.store().map_or(0, |store| store.new_queue());
+        let number = pool.file().map_or(0, |file| file.new_queue());
         producer.belongs_to(number, 0, thread.parts());
         let queue = Queue {
             flag: Flag::asleep(),
@@ -110,7 +109,7 @@ impl Sender {
             number,
         };
         // A record that is passed by reference would not be in the file.
-        let long = pool.store().map_or(LONG.min(pool.large.bytes()), |_| usize::MAX);
+        let long = pool.file().map_or(LONG.min(pool.large.bytes()), |_| usize::MAX);
         Self { producer, long, next_ring: 1, queue: Arc::new(queue) }
     }
 
@@ -153,7 +152,7 @@ impl Sender {
         };
         links.change(|links| {
             let is_in_use = !producer.is_empty();
-            let used = if pool.store().is_some() {
+            let used = if pool.file().is_some() {
                 // A long record has a ring of its own.
                 let last = if is_in_use { producer.capacity() } else { 0 };
                 links.iter().map(|link: &Link| link.done.capacity()).sum::<usize>() + last
@@ -311,8 +310,8 @@ impl Queue {
     /// Drops a record. Returns `true` if it is kept after all, as the end of a span is.
     fn drop_record(&self, record: &[u8]) -> bool {
         let is_kept = self.drops.add(record);
-        if let Some(store) = self.pool.store().filter(|_| !is_kept) {
-            store.dropped();
+        if let Some(file) = self.pool.file().filter(|_| !is_kept) {
+            file.dropped();
         }
         is_kept
     }

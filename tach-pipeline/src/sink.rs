@@ -2,12 +2,12 @@
 
 pub(crate) mod all;
 pub(crate) mod any_format;
-mod batch;
+pub(crate) mod batch;
 mod colors;
 mod content;
 mod cut;
 mod envelope;
-mod file;
+pub(crate) mod file;
 mod file_methods;
 mod formatter;
 mod gathering;
@@ -21,6 +21,7 @@ mod output;
 mod printed;
 mod rotation;
 mod severity;
+pub(crate) mod spools;
 mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;

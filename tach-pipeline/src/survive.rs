@@ -10,18 +10,26 @@
 //! [finishes](settle) the write during which a process ended, and [passes on](recovery) the records
 //! that were still in its rings. Its own file says how far it has come.
 
+mod changes;
 mod dead;
 #[cfg(test)]
 mod deaths;
+mod foreign;
 mod forks;
 mod image;
 mod layout;
+mod ledger;
 mod mapping;
 mod own;
 mod per_process;
+mod receiver;
+mod recorder;
+mod recovered;
 mod recovery;
+mod reports;
 mod settle;
 mod spans;
+mod standing;
 mod store;
 mod texts;
 
@@ -31,40 +39,15 @@ use std::sync::Arc;
 
 use tach_files::PrivateFolder;
 
-pub(crate) use self::dead::{Receiving, Skipped};
-pub(crate) use self::layout::LANES;
-pub(crate) use self::recovery::{
-    Doubtful, Events as Unwritten, Homeless, Next, RecordingFile, Recovery, Report,
-};
-pub(crate) use self::settle::{Receiver, Written, part_of};
-pub(crate) use self::spans::Recording as RecordingLeft;
-pub(crate) use self::spans::SpanLeft;
-pub(crate) use self::store::{Events, Named, Progress, RingMemory, RingPart, Store, Target};
-pub(crate) use self::store::{Recorded, Recording, WaitingSpans};
-pub(crate) use self::texts::keep_callsite;
-pub(crate) use self::texts::{keep_place, keep_text};
+use self::ledger::FileLedger;
+use self::recovery::Files;
+use self::store::Store;
+use crate::back_end::survival::{Found, OwnFile};
+use crate::sink::spools::Receiving;
 
 /// How many files of processes that have ended may be in a folder. A program that ends soon after
 /// each start, before it has passed anything on, must not fill the memory.
-pub(crate) const MOST_FILES: usize = 32;
-
-/// Whether a value is in the files of all pipelines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
-    Yes,
-    /// A file has no room for it. Records must contain the value itself.
-    Full,
-    /// Another thread writes a value now.
-    Busy,
-}
-
-/// A pipeline's own file, and those of processes that have ended.
-pub(crate) struct Opened {
-    /// An error if the files of processes that have ended take all the room.
-    pub(crate) store: io::Result<Arc<Store>>,
-    pub(crate) recovery: Recovery,
-    pub(crate) skipped: Vec<Skipped>,
-}
+const MOST_FILES: usize = 32;
 
 /// Finishes the last writes of processes that have ended, and creates a file. A sink that
 /// `is_alone` has no thread.
@@ -72,18 +55,18 @@ pub(crate) struct Opened {
 /// # Errors
 ///
 /// If the folder can't be used, or has no room.
-pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> io::Result<Opened> {
+pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> io::Result<Found> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
     folder.check_mappable()?;
     let dead::Found { dead, skipped, waiting } = dead::find(&folder, to)?;
-    let lanes: Vec<_> = to.iter().map(|to| to.named.clone()).collect();
+    let lanes = dead::named(to);
     let made = if dead.len() + skipped.len() + waiting < MOST_FILES {
         Store::new(&folder, &lanes, is_alone)
     } else {
         let why = format!("{MOST_FILES} files are there, so this process creates none");
         Err(io::Error::new(io::ErrorKind::StorageFull, why))
     };
-    let store = match made {
+    let own = match made {
         // The files that are there take the room. A program that could not start would not pass
         // them on.
         Err(why) if why.kind() == io::ErrorKind::StorageFull && dead.len() + waiting > 0 => {
@@ -91,5 +74,10 @@ pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> i
         }
         made => Ok(made?),
     };
-    Ok(Opened { store, recovery: Recovery::new(dead, lanes), skipped })
+    let own = own.map(|store| OwnFile {
+        rings: Arc::<Store>::clone(&store),
+        spools: Arc::<Store>::clone(&store),
+        ledger: Box::new(FileLedger::new(&store)),
+    });
+    Ok(Found { own, recovery: Box::new(Files::new(dead, lanes)), skipped })
 }

@@ -143,6 +143,7 @@ mod tests {
     use crate::frame::whole::Whole;
     use crate::frame::{ThisThread, Wanted};
     use crate::queue::Sender;
+    use crate::queue::file::tests::TestFile;
 
     const RECORD: [u8; 24] =
         [24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -201,11 +202,9 @@ mod tests {
         assert_eq!((inboxes.awake().len(), inboxes.all.len()), (1, 1));
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[test]
     fn queues_in_a_file_are_forgotten_and_fall_asleep_too() {
-        let (store, folder) = crate::survive::Store::of_test("inboxes");
-        let queues = Queues::in_file(4096, Some(&store));
+        let queues = Queues::in_file(4096, Some(&TestFile::shared()));
         let mut inboxes = Inboxes::new(None);
         let mut round = |expected| {
             assert_eq!(round(&queues, &mut inboxes), expected);
@@ -228,8 +227,6 @@ mod tests {
             round(0).0 == 0
         });
         assert!(falls_asleep, "a thread that logs no more");
-        drop(store);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     /// The back end must not sleep while a queue contains a record.

@@ -1,48 +1,16 @@
 //! Stubs for builds without spans, in place of the back end's code for spans.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
-use std::sync::Arc;
-
 use tach_core::UnixTime;
 
 use super::cause::Cause;
 use crate::frame::Frame;
 use crate::queue::QueueId;
 use crate::sink::all::Sinks;
-use crate::survive::Store;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-use crate::survive::{Progress, RecordingFile, SpanLeft};
 
 pub(crate) struct Spans;
 
-/// The spans that wait, in the pipeline's file.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(super) struct Kept;
-
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-impl Kept {
-    pub(super) fn new(_: &Arc<Store>) -> Self {
-        Self
-    }
-
-    pub(super) fn add(&mut self, _: &mut Spans, _: &mut Progress) {}
-
-    pub(super) fn committed(&mut self, _: &mut Spans) {}
-}
-
 impl Spans {
-    pub(super) fn keep(&mut self, _: &Arc<Store>) {}
-
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn recorded_by(&self, files: Vec<RecordingFile>) -> Vec<RecordingFile> {
-        files
-    }
-
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn recovered(&self, span: &SpanLeft, _: &[String], _: &mut Sinks) {
-        match *span {}
-    }
-
     pub(super) fn begin_round(&mut self) {}
 
     pub(super) fn part(&mut self, _: &[u8], _: UnixTime, _: QueueId) -> bool {

@@ -59,7 +59,6 @@ impl Repeats {
         })
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) const fn counted(&self) -> Option<Dropped> {
         self.repeated
     }

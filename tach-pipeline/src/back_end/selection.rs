@@ -9,7 +9,6 @@ use super::repeats::Repeats;
 use crate::filter::Filters;
 use crate::frame::Frame;
 use crate::report;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 use crate::stats::Dropped;
 
 /// Why a record is passed on.
@@ -89,7 +88,6 @@ impl Selection {
         pass_on(&record, time, Selected::Written);
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how often the last record was repeated, and from when to when, if that is not
     /// written yet.
     pub(crate) fn repeats(&self) -> Option<(u64, UnixTime, UnixTime)> {

@@ -1,16 +1,12 @@
 //! The back end's code for spans. Assembles spans from their records, collects their durations, and
 //! passes the spans to the flight recorder and to the sinks.
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod kept;
 mod sent;
 
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(super) use self::kept::Kept;
 pub(crate) use self::sent::Sent;
 use super::cause::Cause;
 use crate::flight::Recorder;
@@ -22,14 +18,13 @@ use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::spans::span::{MOST_EVENTS, Span};
 use crate::spans::traces::{Round, Traces};
-use crate::survive::Store;
 
 pub(crate) struct Spans {
     shared: Arc<Shared>,
-    traces: Traces,
+    pub(crate) traces: Traces,
     /// `None` if the pipeline was built without a flight recorder.
-    recorder: Option<Recorder>,
-    sent: Sent,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) sent: Sent,
 }
 
 impl Spans {
@@ -48,16 +43,9 @@ impl Spans {
         Self { shared, traces, recorder, sent }
     }
 
-    /// Keeps a list of what waits, for the pipeline's file.
-    pub(super) fn keep(&mut self, store: &Arc<Store>) {
-        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-        {
-            self.traces.keep();
-            self.sent.keep();
-        }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.keep(store);
-        }
+    /// Passes on a span of a process that has ended.
+    pub(super) fn recovered(&self, span: &Span<'_>, sinks: &mut Sinks) {
+        self.sent.recovered(span, sinks);
     }
 
     pub(super) fn begin_round(&mut self) {

@@ -48,10 +48,6 @@ impl fmt::Display for Cause {
     }
 }
 
-/// How many processes in a row may be killed while they write the file of one that has ended.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-const TRIES: u64 = 16;
-
 pub(crate) struct Files {
     /// The path of the folder, with all links resolved.
     folder: PathBuf,
@@ -120,22 +116,17 @@ impl Files {
         self.write_as(snapshot, process::id().into(), number)
     }
 
-    /// Writes the file of a process that has ended, and returns its path. A further call for the
-    /// same process replaces the file.
+    /// Writes the file of a process with a number.
     ///
     /// # Errors
     ///
-    /// See [`write`](Self::write).
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn write_of(&self, snapshot: &Snapshot, process: u64) -> io::Result<PathBuf> {
-        // A process that was killed while it wrote the file has left a partial one.
-        let tries = (0..TRIES).map(|number| self.write_as(snapshot, process, number));
-        let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
-        let mut written = tries.skip_while(|written| written.as_ref().is_err_and(is_taken));
-        written.next().unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
-    }
-
-    fn write_as(&self, snapshot: &Snapshot, process: u64, number: u64) -> io::Result<PathBuf> {
+    /// See [`write`](Self::write). Also if the file exists.
+    pub(crate) fn write_as(
+        &self,
+        snapshot: &Snapshot,
+        process: u64,
+        number: u64,
+    ) -> io::Result<PathBuf> {
         let folder = open(&self.folder)?;
         let name = self.name(snapshot.time(), process, number);
         let mut partial = name.clone();

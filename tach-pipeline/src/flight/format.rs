@@ -15,10 +15,10 @@ use super::snapshot::Snapshot;
 #[derive(Clone)]
 pub struct FlightFormat {
     /// The end of the names of files in this format.
-    pub(super) extension: &'static str,
-    pub(super) write: Arc<Write>,
+    pub(crate) extension: &'static str,
+    pub(crate) write: Arc<Write>,
     /// What the environment says that the format can't use.
-    pub(super) ignored: Vec<String>,
+    pub(crate) ignored: Vec<String>,
 }
 
 /// A function that writes a dump. It fails if the writer fails.
@@ -29,23 +29,6 @@ pub(super) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
     + RefUnwindSafe;
 
 impl FlightFormat {
-    /// Returns a format of a test.
-    #[cfg(all(
-        test,
-        feature = "otlp",
-        feature = "survive",
-        target_os = "linux",
-        target_pointer_width = "64"
-    ))]
-    pub(crate) fn of<F>(write: F) -> Self
-    where
-        F: Fn(&mut dyn io::Write) -> io::Result<()>,
-        F: Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
-    {
-        let write = Arc::new(move |_: &Snapshot, to: &mut dyn io::Write| write(to));
-        Self { extension: "otlp", write, ignored: Vec::new() }
-    }
-
     /// Writes a dump.
     ///
     /// # Errors

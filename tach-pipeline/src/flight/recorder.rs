@@ -20,19 +20,27 @@ use crate::spans::slow::Slow;
 use crate::spans::span::Span;
 
 pub(crate) struct Recorder {
-    pub(super) flight: Arc<Flight>,
-    pub(super) progress: Arc<Progress>,
-    pub(super) ring: Ring,
+    pub(crate) flight: Arc<Flight>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) ring: Ring,
     slow: Slow,
     /// Whether a span was slow in this round.
     was_slow: bool,
-    pub(super) redacted: Arc<[String]>,
+    pub(crate) redacted: Arc<[String]>,
     /// Upgrades as long as a thread writes a file and reports it.
     writing: Weak<()>,
-    pub(super) reporter: Reporter,
+    pub(crate) reporter: Reporter,
     /// `None` if the items don't outlive the process.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) kept: Option<crate::survive::Recording>,
+    pub(crate) keeps: Option<Box<dyn Keeps>>,
+}
+
+/// Keeps the items of a ring, so that they outlive the process.
+pub(crate) trait Keeps: Send {
+    /// Keeps the event of `bytes` that the ring has got last.
+    fn event(&mut self, bytes: usize, ring: &Ring);
+
+    /// Keeps the span that the ring has got last.
+    fn span(&mut self, ring: &Ring);
 }
 
 impl Recorder {
@@ -52,24 +60,29 @@ impl Recorder {
             redacted: redacted.into(),
             writing: Weak::new(),
             reporter,
-            #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-            kept: None,
+            keeps: None,
         }
     }
 
     /// Keeps the record of an event.
     #[inline]
     pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
-        if self.ring.event(record, time) {
-            self.keep_event(record.len());
+        let Self { ring, keeps, .. } = self;
+        if ring.event(record, time) {
+            if let Some(keeps) = keeps {
+                keeps.event(record.len(), ring);
+            }
         }
     }
 
     /// Keeps a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         if !span.is_unfinished {
-            if self.ring.span(span) {
-                self.keep_span();
+            let Self { ring, keeps, .. } = self;
+            if ring.span(span) {
+                if let Some(keeps) = keeps {
+                    keeps.span(ring);
+                }
             }
             self.was_slow |= self.slow.has(span);
         }

@@ -22,9 +22,9 @@ const LEAST_BLOCK_BYTES: usize = 4 * 1024;
 /// The records of events and spans.
 #[derive(Clone, Default)]
 pub(crate) struct Block {
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// The spans, with the places of their records in the block.
-    pub(super) spans: Vec<Kept>,
+    pub(crate) spans: Vec<Kept>,
     /// The latest time of an item: when an event happened, or when a span ended.
     last: Option<UnixTime>,
 }
@@ -91,11 +91,12 @@ impl Block {
 
 pub(crate) struct Ring {
     most: usize,
-    max_age: Duration,
+    pub(crate) max_age: Duration,
     block_bytes: usize,
     /// The full blocks, the oldest first.
     full: VecDeque<Arc<Block>>,
-    current: Block,
+    /// The block that is being filled.
+    pub(crate) current: Block,
     /// The memory of the full blocks.
     bytes: usize,
 }
@@ -152,24 +153,12 @@ impl Ring {
     }
 
     /// Returns how much memory the ring may take.
-    pub(super) fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// Returns how long ago an item may have happened.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) const fn max_age(&self) -> Duration {
-        self.max_age
-    }
-
-    /// Returns the block that is being filled.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) const fn newest(&self) -> &Block {
-        &self.current
-    }
-
     /// Returns the blocks, the oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Block> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Block> {
         self.full.iter().map(|block| &**block).chain([&self.current])
     }
 

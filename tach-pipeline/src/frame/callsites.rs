@@ -13,13 +13,12 @@ use super::numbers::{Interner, Numbered, Numbers};
 use super::scratch::code;
 use super::texts::MaybeStatic;
 use super::write::site::Place;
-use crate::survive;
 
 /// How many callsites of the process can have numbers. The table takes 64 KiB. The records of
 /// further callsites contain their texts, or the texts' numbers.
 const MOST: usize = 4096;
 
-static CALLSITES: OnceLock<Numbers<Callsite>> = OnceLock::new();
+pub(crate) static CALLSITES: OnceLock<Numbers<Callsite>> = OnceLock::new();
 
 /// A callsite, by the address of its metadata.
 #[derive(Debug, Clone, Copy)]
@@ -109,19 +108,7 @@ impl Callsites {
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
-    CALLSITES.get_or_init(|| {
-        Numbers::new(MOST, |number, Callsite(metadata), is_known| {
-            survive::keep_callsite(number, metadata, is_known)
-        })
-    });
-}
-
-/// Calls `f` with each callsite whose number a thread may know, and the number.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) fn each_callsite(mut f: impl FnMut(u32, &'static Metadata<'static>)) {
-    if let Some(callsites) = CALLSITES.get() {
-        callsites.each(|number, Callsite(metadata)| f(number, metadata));
-    }
+    CALLSITES.get_or_init(|| Numbers::new(MOST));
 }
 
 /// Returns whether a span declares the field by which it is at the boundary of a service. Its

@@ -4,10 +4,10 @@
 
 use core::hash::{Hash, Hasher as _};
 use core::mem;
+use core::sync::atomic::{Ordering, fence};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
-use crate::survive::Kept;
 use crate::sync::Switch;
 
 /// How many entries of a table are tried for a value.
@@ -37,54 +37,47 @@ pub(crate) trait Numbered: Copy + Eq + Hash + 'static {
 /// The table of values with numbers. The number of a value is the index of its entry, which never
 /// changes.
 pub(crate) struct Numbers<T> {
-    entries: Box<[Entry<T>]>,
+    pub(crate) entries: Box<[Entry<T>]>,
     /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
     /// that holds it may not exist.
     taking: Mutex<()>,
-    keep: Keep<T>,
+    /// What keeps the values for readers in another process. Set before its first reader asks which
+    /// values are known.
+    pub(crate) keep: OnceLock<Keep<T>>,
 }
 
-struct Entry<T> {
-    value: OnceLock<T>,
-    /// Whether a thread may know the number. A value has an entry, but no number, if a file had no
-    /// room for it.
-    is_known: Switch,
+pub(crate) struct Entry<T> {
+    pub(crate) value: OnceLock<T>,
+    /// Whether a thread may know the number. A value has an entry, but no number, if there is no
+    /// room to keep it.
+    pub(crate) is_known: Switch,
 }
 
-/// Writes a value to the files of pipelines that survive the process, before a record has its
-/// number. If they have it, switches the value's `is_known` on, before another file is added.
-type Keep<T> = fn(u32, T, &Switch) -> Kept;
+/// Keeps a value, before a record has its number. Then switches the value's `is_known` on, before
+/// another reader asks.
+pub(crate) type Keep<T> = fn(u32, T, &Switch) -> Result<(), Unnumbered>;
 
 /// Why a value has no number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unnumbered {
-    /// Other values hold all entries that are tried. The value will never get a number.
+pub(crate) enum Unnumbered {
+    /// Other values hold all entries that are tried, or there is no room to keep the value. The
+    /// value will never get a number.
     Full,
-    /// Another thread is taking an entry now. The value may get a number later.
+    /// Another thread is taking an entry or keeping a value now. The value may get a number later.
     Busy,
 }
 
 impl<T: Numbered> Numbers<T> {
-    /// Returns a table for `most` values, whose numbers `keep` gets.
-    pub(super) fn new(most: usize, keep: Keep<T>) -> Self {
+    /// Returns a table for `most` values.
+    pub(super) fn new(most: usize) -> Self {
         let entry = |_| Entry { value: OnceLock::new(), is_known: Switch::default() };
         let entries = (0..most).map(entry).collect();
-        Self { entries, taking: Mutex::new(()), keep }
+        Self { entries, taking: Mutex::new(()), keep: OnceLock::new() }
     }
 
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<T> {
         self.entries.get(usize::try_from(number).ok()?)?.value.get().copied()
-    }
-
-    /// Calls `f` with each value whose number a thread may know.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn each(&self, mut f: impl FnMut(u32, T)) {
-        for (number, entry) in (0..).zip(&self.entries) {
-            if let Some(value) = entry.value.get().filter(|_| entry.is_known.is_on()) {
-                f(number, *value);
-            }
-        }
     }
 
     /// Returns the number of a value. If there is none yet, takes an entry for the value.
@@ -108,14 +101,21 @@ impl<T: Numbered> Numbers<T> {
             }
             if there == Some(&value) {
                 let number = u32::try_from(at).map_err(|_| Unnumbered::Full)?;
-                return match (self.keep)(number, value, &entry.is_known) {
-                    Kept::Yes => Ok(number),
-                    Kept::Full => Err(Unnumbered::Full),
-                    Kept::Busy => Err(Unnumbered::Busy),
-                };
+                return self.known(number, value, &entry.is_known).map(|()| number);
             }
         }
         Err(Unnumbered::Full)
+    }
+
+    /// Notes that a thread will know a number.
+    fn known(&self, number: u32, value: T, is_known: &Switch) -> Result<(), Unnumbered> {
+        if self.keep.get().is_none() {
+            is_known.on();
+            // ORDERING: SeqCst, with the fence of whoever sets `keep` and then asks which values
+            // are known: either it finds this value, or this thread finds `keep`.
+            fence(Ordering::SeqCst);
+        }
+        self.keep.get().map_or(Ok(()), |keep| keep(number, value, is_known))
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 
 use super::numbers::{Numbered, Numbers};
-use crate::survive;
 
 /// How many places of the process can have numbers. The table takes 48 KiB. The records of further
 /// places contain the numbers of the file and the module.
@@ -21,7 +20,7 @@ pub(crate) struct StaticPlace {
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
-    PLACES.get_or_init(|| Numbers::new(MOST, survive::keep_place));
+    PLACES.get_or_init(|| Numbers::new(MOST));
 }
 
 /// Returns the place with a number.
@@ -29,16 +28,8 @@ pub(super) fn place(number: u32) -> Option<StaticPlace> {
     PLACES.get()?.get(number)
 }
 
-pub(super) fn numbers() -> Option<&'static Numbers<StaticPlace>> {
+pub(crate) fn numbers() -> Option<&'static Numbers<StaticPlace>> {
     PLACES.get()
-}
-
-/// Calls `f` with each place whose number a thread may know, and the number.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) fn each(f: impl FnMut(u32, StaticPlace)) {
-    if let Some(places) = numbers() {
-        places.each(f);
-    }
 }
 
 impl Numbered for StaticPlace {

@@ -1,8 +1,6 @@
 //! Reads the bytes of a record. Never panics, whatever the bytes are.
 
 mod fields;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(super) mod foreign;
 pub(super) mod remains;
 #[cfg(feature = "tracing")]
 pub(super) mod span;
@@ -73,16 +71,16 @@ pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
 }
 
 /// The head of a record, without its length.
-struct Head {
-    target: u32,
-    time: u64,
-    kind: u32,
-    message: u32,
+pub(crate) struct Head {
+    pub(crate) target: u32,
+    pub(crate) time: u64,
+    pub(crate) kind: u32,
+    pub(crate) message: u32,
 }
 
 impl Head {
     #[inline]
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let (_length, target) = reader.halves()?;
         let time = u64::from_le_bytes(reader.array()?);
         let (kind, message) = reader.halves()?;
@@ -99,7 +97,7 @@ impl Head {
 
     /// Returns the record's kind, unless it is unknown.
     #[inline]
-    fn record(&self) -> Option<RecordKind> {
+    pub(crate) fn record(&self) -> Option<RecordKind> {
         let [number, ..] = (self.kind >> RECORD_SHIFT).to_le_bytes();
         RecordKind::of(number)
     }
@@ -193,12 +191,13 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// The rest of the bytes of a record.
 #[derive(Debug, Clone)]
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
     #[inline]
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*bytes)
@@ -206,7 +205,7 @@ impl<'a> Reader<'a> {
 
     /// Takes a word, and returns its lower and upper half. The upper half is the code of a text.
     #[inline]
-    fn halves(&mut self) -> Option<(u32, u32)> {
+    pub(crate) fn halves(&mut self) -> Option<(u32, u32)> {
         let word: [u8; WORD] = self.array()?;
         let (first, second) = (word.first_chunk()?, word.last_chunk()?);
         Some((u32::from_le_bytes(*first), u32::from_le_bytes(*second)))
@@ -273,7 +272,7 @@ impl<'a> Reader<'a> {
 
     /// Takes a text of `length` bytes and the padding of its last word.
     #[inline]
-    fn copied(&mut self, length: u32) -> Option<&'a str> {
+    pub(crate) fn copied(&mut self, length: u32) -> Option<&'a str> {
         let length = usize::try_from(length).ok()?;
         let (bytes, rest) = self.0.split_at_checked(length.checked_next_multiple_of(WORD)?)?;
         self.0 = rest;

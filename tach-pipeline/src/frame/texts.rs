@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 
 use super::numbers::{Numbered, Numbers};
-use crate::survive;
 
 /// How many texts of the process can have numbers. The table takes 96 KiB. Further texts are
 /// copied.
@@ -22,7 +21,7 @@ pub(crate) enum MaybeStatic<'a> {
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
-    TEXTS.get_or_init(|| Numbers::new(MOST, survive::keep_text));
+    TEXTS.get_or_init(|| Numbers::new(MOST));
 }
 
 /// Returns the text with a number.
@@ -31,16 +30,8 @@ pub(crate) fn text(number: u32) -> Option<&'static str> {
     TEXTS.get()?.get(number)
 }
 
-pub(super) fn numbers() -> Option<&'static Numbers<&'static str>> {
+pub(crate) fn numbers() -> Option<&'static Numbers<&'static str>> {
     TEXTS.get()
-}
-
-/// Calls `f` with each text whose number a thread may know, and the number.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) fn each(f: impl FnMut(u32, &'static str)) {
-    if let Some(texts) = numbers() {
-        texts.each(f);
-    }
 }
 
 impl Numbered for &'static str {

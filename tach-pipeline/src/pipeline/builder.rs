@@ -8,11 +8,7 @@ mod spans;
 #[cfg(not(feature = "tracing"))]
 #[path = "builder/no_spans.rs"]
 mod spans;
-#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
-#[path = "builder/no_survival.rs"]
-mod survival;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod survival;
+pub(crate) mod survival;
 
 use core::fmt;
 use core::mem;
@@ -23,6 +19,7 @@ use log::{Level, LevelFilter};
 use tach_core::Clock;
 
 use self::spans::{Files, SpanOptions};
+use self::survival::Added;
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
 use crate::back_end::survival::Survival;
@@ -37,11 +34,11 @@ use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, Pipeline};
+use crate::queue::file::RingFile;
 use crate::queue::{WhenFull, barrier};
 use crate::shared::{FLUSH_TIMEOUT, Shared, Urgent};
 use crate::sink::all::{Opened, Sinks};
 use crate::sink::{Patience, Sink};
-use crate::survive::Store;
 
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
@@ -164,14 +161,14 @@ impl Builder {
         }
         frame::set_up();
         barrier::set_up();
-        let survival = self.survival.open(&mut opened, self.when_full, &mut reporter)?;
-        let store = survival.as_ref().and_then(Survival::store);
+        let Added { rings, spools, survival } =
+            self.survival.open(&mut opened, self.when_full, &mut reporter)?;
         let filters =
             Filters::new(levels, kept, opened.levels().chain(self.spans.recorded()).collect());
-        let shared = self.shared(filters, &opened, files, store);
+        let shared = self.shared(filters, &opened, files, rings.as_ref());
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;
-        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, store)?;
+        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, spools.as_ref())?;
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]
@@ -222,12 +219,12 @@ impl Builder {
         filters: Filters,
         opened: &Opened,
         files: Option<Files>,
-        store: Option<&Arc<Store>>,
+        rings: Option<&Arc<dyn RingFile>>,
     ) -> Arc<Shared> {
-        let limits = self.rate_limit.map(|most| Limits::new(most).in_file(store));
+        let limits = self.rate_limit.map(|most| Limits::new(most).in_file(rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
-        let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), store);
+        let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), rings);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
         if let Some((level, timeout)) = self.flush_on {
             let least = level.to_level_filter();

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use crate::frame::{self, ThisThread};
+use crate::queue::file::RingFile;
 use crate::queue::pool::Pool;
 use crate::queue::{Queue, Queued, Sender};
-use crate::survive::Store;
 use crate::sync::{Length, Lock, Mirrored};
 
 /// The longest list of changes whose memory is kept.
@@ -39,24 +39,24 @@ impl Queues {
         Self::in_file(capacity, None)
     }
 
-    /// Creates the state for queues of `capacity` bytes, whose rings are in `store` if there is
+    /// Creates the state for queues of `capacity` bytes, whose rings are in `file` if there is
     /// one.
-    pub(crate) fn in_file(capacity: usize, store: Option<&Arc<Store>>) -> Self {
-        let pool = Arc::new(Pool::new(capacity.min(frame::LONGEST), store));
+    pub(crate) fn in_file(capacity: usize, file: Option<&Arc<dyn RingFile>>) -> Self {
+        let pool = Arc::new(Pool::new(capacity.min(frame::LONGEST), file));
         Self { pool, changes: Mirrored::default(), all: Lock::default() }
     }
 
     /// Counts a record in the file that was dropped before a queue had it.
     pub(crate) fn dropped(&self) {
-        if let Some(store) = self.pool.store() {
-            store.dropped();
+        if let Some(file) = self.pool.file() {
+            file.dropped();
         }
     }
 
     /// Notes in the file that the process ends by itself.
     pub(crate) fn exits(&self) {
-        if let Some(store) = self.pool.store() {
-            store.exits();
+        if let Some(file) = self.pool.file() {
+            file.exits();
         }
     }
 

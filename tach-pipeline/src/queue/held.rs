@@ -20,7 +20,7 @@ impl Queue {
     /// Returns whether the queue's rings are in a file. Then the bytes that were taken stay in the
     /// file until they are freed.
     pub(crate) fn is_in_file(&self) -> bool {
-        self.pool.store().is_some()
+        self.pool.file().is_some()
     }
 
     /// Moves what frees the bytes that were taken since the last call to the end of `taken`.

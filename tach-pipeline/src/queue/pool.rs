@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::ring::{Consumer, OVERHEAD, Part, Producer, WORD, ring, ring_in};
-use crate::survive::{RingMemory, RingPart, Store};
+use super::file::{RingFile, RingMemory};
+use super::ring::{Consumer, OVERHEAD, Producer, WORD, ring, ring_in};
 use crate::sync::Lock;
 
 /// The size of the first ring of a queue, so that the ring takes two pages. A thread that logs
@@ -32,7 +32,7 @@ pub(super) struct Pool {
     /// How many rings a queue may have.
     most: usize,
     /// The file that has the rings, if they are to outlive the process.
-    store: Option<Arc<Store>>,
+    file: Option<Arc<dyn RingFile>>,
 }
 
 /// Rings of one size.
@@ -40,7 +40,7 @@ pub(super) struct Rings {
     /// The bytes of each ring.
     bytes: usize,
     unused: Lock<Unused>,
-    store: Option<Arc<Store>>,
+    file: Option<Arc<dyn RingFile>>,
 }
 
 #[derive(Default)]
@@ -51,28 +51,28 @@ struct Unused {
 }
 
 impl Pool {
-    /// Creates a pool for queues of `capacity` bytes, whose rings are in `store` if there is one.
-    pub(super) fn new(capacity: usize, store: Option<&Arc<Store>>) -> Self {
+    /// Creates a pool for queues of `capacity` bytes, whose rings are in `file` if there is one.
+    pub(super) fn new(capacity: usize, file: Option<&Arc<dyn RingFile>>) -> Self {
         let most = capacity.div_ceil(LARGE).max(FEWEST);
         let large = capacity.div_ceil(most).next_multiple_of(WORD);
-        let rings = |bytes| Rings::new(bytes, store);
+        let rings = |bytes| Rings::new(bytes, file);
         Self {
             small: rings(large.min(SMALL)),
             large: rings(large),
             most,
-            store: store.map(Arc::clone),
+            file: file.map(Arc::clone),
         }
     }
 
     /// Returns the file that has the rings.
-    pub(super) const fn store(&self) -> Option<&Arc<Store>> {
-        self.store.as_ref()
+    pub(super) const fn file(&self) -> Option<&Arc<dyn RingFile>> {
+        self.file.as_ref()
     }
 
     /// Returns a ring for one record of `bytes` bytes, longer than all others, if rings are in a
     /// file.
     pub(super) fn long(&self, bytes: usize) -> Option<Ends> {
-        self.store.as_ref().map(|store| new(bytes, Some(store)))
+        self.file.as_ref().map(|file| new(bytes, Some(file)))
     }
 
     /// Returns how many bytes a queue may hold.
@@ -83,12 +83,12 @@ impl Pool {
     /// Returns whether a new queue's ring will be in the file, if there is one, or the file never
     /// has room again.
     pub(super) fn has_ring(&self) -> bool {
-        let Some(store) = &self.store else { return true };
-        !self.small.unused.lock().rings.is_empty() || store.has_ring(self.small.bytes + OVERHEAD)
+        let Some(file) = &self.file else { return true };
+        !self.small.unused.lock().rings.is_empty() || file.has_ring(self.small.bytes + OVERHEAD)
     }
 
     pub(super) fn give_back(&self, ends: Ends) {
-        if self.store.is_some() && !ends.producer.is_in_file() {
+        if self.file.is_some() && !ends.producer.is_in_file() {
             // The next ring may be in the file.
             return;
         }
@@ -119,31 +119,17 @@ fn is_for(bytes: usize, capacity: usize) -> bool {
 }
 
 /// Creates a ring, in a file if that has room.
-fn new(bytes: usize, store: Option<&Arc<Store>>) -> Ends {
-    let (producer, consumer) = match store.and_then(|store| store.ring(bytes + OVERHEAD)) {
-        Some(RingMemory { memory, part }) => ring_in(Box::new(part), memory),
+fn new(bytes: usize, file: Option<&Arc<dyn RingFile>>) -> Ends {
+    let (producer, consumer) = match file.and_then(|file| Arc::clone(file).ring(bytes + OVERHEAD)) {
+        Some(RingMemory { memory, part }) => ring_in(part, memory),
         None => ring(bytes),
     };
     Ends { producer, consumer }
 }
 
-impl Part for RingPart {
-    fn number(&self) -> u32 {
-        Self::number(self)
-    }
-
-    fn file(&self) -> Arc<dyn Send + Sync> {
-        Self::file(self)
-    }
-
-    fn belongs_to(&self, queue: u64, place: u64, thread: (u64, &str)) {
-        Self::belongs_to(self, queue, place, thread);
-    }
-}
-
 impl Rings {
-    fn new(bytes: usize, store: Option<&Arc<Store>>) -> Self {
-        Self { bytes, unused: Lock::default(), store: store.map(Arc::clone) }
+    fn new(bytes: usize, file: Option<&Arc<dyn RingFile>>) -> Self {
+        Self { bytes, unused: Lock::default(), file: file.map(Arc::clone) }
     }
 
     /// Returns the bytes of each ring.
@@ -156,7 +142,7 @@ impl Rings {
         let ends = unused.rings.pop();
         unused.fewest = unused.fewest.min(unused.rings.len());
         drop(unused);
-        ends.unwrap_or_else(|| new(self.bytes, self.store.as_ref()))
+        ends.unwrap_or_else(|| new(self.bytes, self.file.as_ref()))
     }
 
     fn trim(&self) {

@@ -16,16 +16,16 @@ struct Ring {
     /// Before the words, so that it is dropped before they are unmapped.
     part: Option<Box<dyn Part>>,
     words: Words,
-    /// After the words, so that the file is removed when no ring of it is mapped.
+    /// After the words, so that the file is closed when no ring of it is mapped.
     _file: Option<Arc<dyn Send + Sync>>,
 }
 
-/// The part of a file that the memory of a ring is.
-pub(super) trait Part: Send + Sync {
+/// The part of a file that the memory of a ring is. Returns it to the file when it is dropped.
+pub(crate) trait Part: Send + Sync {
     /// Returns the number of the part.
     fn number(&self) -> u32;
 
-    /// Returns what removes the file when it is dropped.
+    /// Returns what closes the file when it is dropped.
     fn file(&self) -> Arc<dyn Send + Sync>;
 
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
@@ -172,7 +172,7 @@ impl Producer {
     #[cold]
     fn look(&mut self) -> usize {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
-        // In a forked child, the counts of a ring in a file are zero: see `survive::forks`.
+        // In a forked child, the counts of a ring in a file are zero, since private memory takes its place.
         self.free = self.ring.words.len().saturating_sub(waiting);
         self.free
     }

@@ -8,6 +8,7 @@ use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
+use crate::queue::file::tests::TestFile;
 
 fn pool(capacity: usize) -> Arc<Pool> {
     Arc::new(Pool::new(capacity, None))
@@ -247,11 +248,10 @@ proptest! {
 
 /// The back end has taken all records, and a sink stalls: the file holds them until they are passed
 /// on.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
-    let (store, folder) = crate::survive::Store::of_test("held");
-    let mut sender = Sender::new(&Arc::new(Pool::new(4096, Some(&store))), ThisThread::default());
+    let mut sender =
+        Sender::new(&Arc::new(Pool::new(4096, Some(&TestFile::shared()))), ThisThread::default());
     let one = record(1, 400);
     let (mut added, mut found) = (0_u64, 0_u64);
     for _ in 0..100 {
@@ -261,16 +261,13 @@ fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
     }
     assert!(found < added, "the queue has no bound");
     assert_eq!(sender.queue().take_dropped().unwrap().records.count, added - found);
-    drop((sender, store));
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Dropping records of a ring that a file holds makes no room, so they stay.
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn a_held_ring_keeps_its_records_when_there_is_no_room() {
-    let (store, folder) = crate::survive::Store::of_test("kept");
-    let mut sender = Sender::new(&Arc::new(Pool::new(4096, Some(&store))), ThisThread::default());
+    let mut sender =
+        Sender::new(&Arc::new(Pool::new(4096, Some(&TestFile::shared()))), ThisThread::default());
     let queue = Arc::clone(sender.queue());
     let mut held = VecDeque::new();
     let take = |held: &mut VecDeque<Taken>| {
@@ -294,6 +291,4 @@ fn a_held_ring_keeps_its_records_when_there_is_no_room() {
     queue.free_held(&mut held, usize::MAX);
     push(&mut sender, &longer, WhenFull::DropOldest);
     assert_eq!(take(&mut held), [longer.written()]);
-    drop((held, sender, queue, store));
-    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -4,7 +4,6 @@ mod layout;
 mod opened;
 #[cfg(feature = "tracing")]
 mod signals;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survival;
 
 use std::sync::Arc;
@@ -17,6 +16,7 @@ pub(crate) use self::opened::Opened;
 use self::opened::{OpenLane, OpenSink};
 use super::batch::BATCH;
 use super::output::Output;
+use super::spools::SpoolFile;
 use super::stream::{Stream, Writers};
 use super::thread::Thread;
 use super::unreported::{Occasion, Unreported};
@@ -30,7 +30,6 @@ use crate::level::Level;
 use crate::queue::Loss;
 use crate::report;
 use crate::stats::{ByLevel, Items, SinkCounts};
-use crate::survive::Store;
 
 /// The sinks at work.
 pub(crate) struct Sinks {
@@ -39,7 +38,7 @@ pub(crate) struct Sinks {
     threads: Vec<Thread>,
     /// The filters of the sinks, as they were in the last round.
     takers: Arc<Vec<Levels>>,
-    reporter: Reporter,
+    pub(crate) reporter: Reporter,
     progress: Arc<Progress>,
     /// The number of records that were added, but not yet counted in the statistics.
     records: u64,
@@ -50,7 +49,7 @@ pub(crate) struct Sinks {
     /// How many of these are starts of spans.
     dropped_spans: u64,
     /// How many records were ever reported as dropped by the queues.
-    reported_drops: u64,
+    pub(crate) reported_drops: u64,
 }
 
 impl Sinks {
@@ -65,7 +64,7 @@ impl Sinks {
         takers: Arc<Vec<Levels>>,
         reporter: Reporter,
         progress: &Arc<Progress>,
-        store: Option<&Arc<Store>>,
+        file: Option<&Arc<dyn SpoolFile>>,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
         let mut threads = Vec::new();
@@ -77,7 +76,7 @@ impl Sinks {
             for OpenLane { writer, formatter, counts } in lanes {
                 let reporter = reporter.of_sink(&counts.name);
                 let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
-                output.store = store.map(|store| (Arc::clone(store), index));
+                output.file = file.map(|file| (Arc::clone(file), index));
                 output.start();
                 outputs.push((output, index));
                 streams.push((formatter, counts, reporter));
@@ -94,7 +93,7 @@ impl Sinks {
                 let all = Levels::all(LevelFilter::Trace);
                 let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
                 let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
-                stream.is_kept = store.is_some();
+                stream.is_kept = file.is_some();
                 stream.count_for(Arc::clone(&counts));
                 match (&mut stream.writers, here.take(), threads.last()) {
                     (writers, Some(output), _) => {

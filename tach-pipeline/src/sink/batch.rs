@@ -22,7 +22,7 @@ const MOST_ENDS: usize = 4096;
 
 /// Whole events, of which a first part may have been written already.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     bytes: Vec<u8>,
     /// Where each event ends in `bytes`.
     ends: Vec<usize>,
@@ -39,7 +39,6 @@ impl Batch {
         Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: None }
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns a batch of events that happened about `time`.
     pub(super) fn of(bytes: Vec<u8>, ends: Vec<usize>, time: UnixTime) -> Self {
         Self { bytes, ends, times: Some((time, time)), ..Self::new() }
@@ -54,19 +53,16 @@ impl Batch {
         self.bytes.len()
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns all bytes, including those that were written.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns where each event ends.
-    pub(super) fn ends(&self) -> &[usize] {
+    pub(crate) fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how many bytes were written.
     pub(super) const fn written(&self) -> usize {
         self.written
@@ -137,7 +133,6 @@ impl Batch {
         self.happened(from, to);
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Adds copies of the events of `other` that were not written.
     pub(super) fn append_left(&mut self, other: &Self) {
         let Some((from, to)) = other.times else { return };

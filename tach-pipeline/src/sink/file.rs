@@ -1,8 +1,5 @@
 //! A file that is appended to, rotated, and opened again if it was moved or deleted.
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod survival;
-
 use core::mem;
 use core::time::Duration;
 use std::ffi::OsStr;
@@ -15,6 +12,7 @@ use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder, Place};
 
 use super::rotation::{Rotation, Tidying};
+use super::spools::Target;
 use crate::faults::Faults;
 use crate::host::FILE_MODE;
 
@@ -41,7 +39,7 @@ pub enum SyncPolicy {
 
 /// Options of a file.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Options {
+pub(crate) struct Options {
     /// Whether the file stays open after it was moved or deleted.
     pub(super) is_kept: bool,
     pub(super) rotation: Option<Rotation>,
@@ -69,11 +67,11 @@ impl Options {
     }
 }
 
-pub(super) struct LogFile {
+pub(crate) struct LogFile {
     /// `None` for a device, a FIFO or a standard stream. These stay open: they are neither rotated
     /// nor opened again.
-    place: Option<Place>,
-    file: File,
+    pub(crate) place: Option<Place>,
+    pub(crate) file: File,
     options: Options,
     /// The file's length in bytes. What other processes write to it counts at the next check of the
     /// path.
@@ -82,7 +80,7 @@ pub(super) struct LogFile {
     written: UnixTime,
     tidying: Tidying,
     /// The identity, the mode and the owner of the file, read when the file was opened.
-    entry: Entry,
+    pub(crate) entry: Entry,
     /// Whether the file system counts the links to a file. If it doesn't, a count of zero does not
     /// show that the file was deleted.
     has_links: bool,
@@ -100,7 +98,7 @@ impl LogFile {
     ///
     /// If the file can't be opened, or if it is to be rotated in a folder that other users may
     /// write.
-    pub(super) fn open(path: &Path, options: Options) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, options: Options) -> io::Result<Self> {
         if let Some(file) = tach_files::open_special(path)? {
             let entry = Entry::of(&file)?;
             return Ok(Self::new(None, file, options, entry));
@@ -161,12 +159,23 @@ impl LogFile {
         Ok(())
     }
 
+    /// Returns whether this is a regular file, and no device, FIFO or standard stream.
+    pub(super) const fn is_regular(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Returns the file, with a lower bound of its length.
+    pub(crate) fn known_target(&self) -> Target {
+        let (device, file) = self.entry.id().unwrap_or_default();
+        Target { device, file, length: self.length }
+    }
+
     /// # Errors
     ///
     /// If the bytes can't be written, or can't be synced to the disk. If the sync failed, the bytes
     /// are already in the file. The caller writes them a second time, which succeeds once the disk
     /// works.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_unsynced {
             // Sync first: otherwise each failed try would append the same bytes to the file once
             // more.

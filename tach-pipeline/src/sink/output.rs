@@ -1,10 +1,6 @@
 //! A sink's writer, which may fail.
 
 mod failure;
-#[cfg(not(all(feature = "survive", target_os = "linux", target_pointer_width = "64")))]
-#[path = "output/not_kept.rs"]
-mod kept;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod kept;
 mod remote;
 
@@ -19,10 +15,10 @@ use std::thread;
 use self::failure::{Failure, Pauses};
 use self::remote::Aside;
 use super::batch::{BATCH, Batch, KEPT};
+use super::spools::SpoolFile;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, SinkCounts};
-use crate::survive::Store;
 
 /// The pause before the next try after the writer returned `WouldBlock`.
 const BLOCKED: Duration = Duration::from_millis(1);
@@ -47,9 +43,8 @@ pub(super) struct Output {
     reporter: Reporter,
     /// The file that has the events until they are written, if they are to outlive the process, and
     /// the sink's number in it.
-    pub(super) store: Option<(Arc<Store>, usize)>,
+    pub(super) file: Option<(Arc<dyn SpoolFile>, usize)>,
     /// The changes of the events set aside that the file has.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     aside_kept: u64,
 }
 
@@ -70,8 +65,7 @@ impl Output {
             rotations: 0,
             counts,
             reporter,
-            store: None,
-            #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
+            file: None,
             aside_kept: 0,
         }
     }

@@ -153,7 +153,6 @@ impl Stream {
         Dropped::add(self.unreported.dropped(), time);
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how many events were dropped that were not reported, for each sink.
     pub(super) fn unreported(&self) -> u64 {
         let of_all = self.unreported.count() * self.counts.len() as u64;

@@ -329,7 +329,6 @@ mod tests {
         }
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[test]
     fn recovered_events_without_room_are_counted() {
         let counts = Arc::new(SinkCounts::default());

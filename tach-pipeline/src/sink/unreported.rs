@@ -48,7 +48,6 @@ impl Unreported {
         self.dropped.is_none()
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how many events there are.
     pub(super) fn count(&self) -> u64 {
         self.dropped.map_or(0, |dropped| dropped.count)

@@ -101,7 +101,6 @@ impl Worker {
     }
 
     /// Adds events for this sink alone.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn add_own(&mut self, events: &Batch) {
         self.own.append(events);
     }
@@ -111,14 +110,12 @@ impl Worker {
         mem::replace(&mut self.own, Batch::new())
     }
 
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns how many events were dropped that were not reported.
     pub(super) fn unreported(&self) -> u64 {
         self.unreported.count() + self.link.dropped(self.lane)
     }
 
     /// Returns whether the sink has these counts.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn is_of(&self, counts: &Arc<SinkCounts>) -> bool {
         Arc::ptr_eq(&self.counts, counts)
     }
@@ -134,7 +131,6 @@ impl Worker {
 
     /// Waits until there is room for the events. If the sink fails, or is waited for in vain, drops
     /// the events and returns `false`.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn makes_room(&mut self, batch: &Batch) -> bool {
         self.wait_for(batch, |worker| {
             let more = if worker.is_served_at_end() { AT_END } else { 0 };
@@ -148,7 +144,6 @@ impl Worker {
 
     /// Waits until there is room, or the sink fails or stalls. Returns `false` if the wait would
     /// cost records of the queues.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn waits_for_room(&mut self) -> bool {
         let mut progress = self.counts.bytes.get();
         let mut since = Instant::now();
@@ -176,7 +171,6 @@ impl Worker {
     }
 
     /// Returns the thread's state and the lane.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(super) fn link(&self) -> (&Arc<Link>, usize) {
         (&self.link, self.lane)
     }

@@ -10,7 +10,7 @@ use crate::ids::SpanContext;
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Kept {
-    pub(super) context: SpanContext,
+    pub(crate) context: SpanContext,
     start: UnixTime,
     end: UnixTime,
     is_unfinished: bool,
@@ -29,7 +29,7 @@ impl Kept {
         Self::at(span, start..buffer.len())
     }
 
-    pub(super) fn at(span: &Span<'_>, records: Range<usize>) -> Self {
+    pub(crate) fn at(span: &Span<'_>, records: Range<usize>) -> Self {
         Self {
             context: span.context,
             start: span.start,
@@ -57,5 +57,19 @@ impl Kept {
             dropped: self.dropped,
             redacted,
         }
+    }
+}
+
+/// A span with its records.
+#[derive(Clone)]
+pub(crate) struct OwnSpan {
+    pub(crate) kept: Kept,
+    pub(crate) records: Vec<u8>,
+}
+
+impl OwnSpan {
+    /// Returns the span, with the values of the keys `redacted` hidden.
+    pub(crate) fn span<'a>(&'a self, redacted: &'a [String]) -> Span<'a> {
+        self.kept.span(&self.records, redacted)
     }
 }

@@ -1,9 +1,7 @@
 //! Open spans, until they end.
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod kept;
 mod line;
-mod span;
+pub(crate) mod span;
 #[cfg(test)]
 mod tests;
 
@@ -27,19 +25,19 @@ use crate::trace::Contexts;
 const KEPT: usize = 4 * 1024;
 
 /// The spans whose start was taken and that were not passed on yet.
-pub(super) struct Spans {
+pub(crate) struct Spans {
     /// In boxes, since up to half of a map's places are empty.
-    open: HashMap<u64, Box<Open>, RandomState>,
+    pub(crate) open: HashMap<u64, Box<Open>, RandomState>,
     /// Spans that ended in this round. The next round may still take records of these spans from
     /// the queues of other threads.
-    ending: Vec<Ending>,
+    pub(crate) ending: Vec<Ending>,
     /// Spans that ended in the round before, and that this round passes on.
     due: Vec<Ending>,
     /// Records of this round whose span is not known. The next round tries them once more, since
     /// that round may take the start of the span.
-    early: Vec<Early>,
+    pub(crate) early: Vec<Early>,
     /// The records in `early` of the round before, which this round tries again.
-    retried: Vec<Early>,
+    pub(crate) retried: Vec<Early>,
     /// How many records found no known span, neither in their own round nor in the next, since the
     /// count was last taken.
     spanless: u64,
@@ -51,24 +49,24 @@ pub(super) struct Spans {
     /// collected.
     takes_unsampled: bool,
     /// The spans that have changed since the pipeline's file was written. `None` without a file.
-    changed: Option<Vec<u64>>,
+    pub(crate) changed: Option<Vec<u64>>,
     /// The spans that were removed since then. Empty without a file.
-    gone: Vec<u64>,
+    pub(crate) gone: Vec<u64>,
 }
 
 /// A record, the time when it happened, and its queue. The queue is `None` for an event.
-type Early = (Vec<u8>, UnixTime, Option<QueueId>);
+pub(crate) type Early = (Vec<u8>, UnixTime, Option<QueueId>);
 
-struct Ending {
-    span: u64,
-    end: UnixTime,
+pub(crate) struct Ending {
+    pub(crate) span: u64,
+    pub(crate) end: UnixTime,
     /// The queue of the thread that ended the span. `None` if the record of the end was dropped.
     /// In that case `end` is the time of the last record.
-    queue: Option<QueueId>,
+    pub(crate) queue: Option<QueueId>,
 }
 
 impl Spans {
-    pub(super) fn new(redacted: Vec<String>, most_events: u32, takes_unsampled: bool) -> Self {
+    pub(crate) fn new(redacted: Vec<String>, most_events: u32, takes_unsampled: bool) -> Self {
         Self {
             open: HashMap::default(),
             ending: Vec::new(),
@@ -87,7 +85,7 @@ impl Spans {
     }
 
     /// Adds a part of a span, which happened at `time` and comes from `queue`.
-    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
+    pub(crate) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
         if !self.take_part(record, time, queue) {
             self.early.push((record.to_owned(), time, Some(queue)));
         }
@@ -103,7 +101,7 @@ impl Spans {
 
     /// Adds an event to its span, if the event happened in a span. If the span is not known, the
     /// next round tries again.
-    pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
+    pub(crate) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         let Some(context) = record.context() else { return };
         if !self.take_event(context.span, record.bytes, time) {
             self.early.push((record.bytes.to_owned(), time, None));
@@ -189,7 +187,7 @@ impl Spans {
     }
 
     /// Passes on all spans that have ended. Call after every record was taken.
-    pub(super) fn finish(&mut self, mut finished: impl FnMut(&Span<'_>)) {
+    pub(crate) fn finish(&mut self, mut finished: impl FnMut(&Span<'_>)) {
         // The first round tries the early records again. Some are the ends of spans. The second
         // round passes these spans on.
         for _ in 0..2 {
@@ -200,7 +198,7 @@ impl Spans {
 
     /// Passes on the open spans that no earlier call has passed on. `time` is the current time by
     /// the pipeline's clock, and `wall` the current time by the wall clock.
-    pub(super) fn unfinished(
+    pub(crate) fn unfinished(
         &mut self,
         time: Time,
         wall: UnixTime,

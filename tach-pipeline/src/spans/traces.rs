@@ -8,13 +8,11 @@ use super::timed::Timed;
 use crate::durations::Collected;
 use crate::frame::{Frame, Time};
 use crate::queue::QueueId;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-use crate::spans::standing::Change;
 use crate::stats::{Count, Stats};
 use crate::trace::Contexts;
 
 pub(crate) struct Traces {
-    spans: Spans,
+    pub(crate) spans: Spans,
     timed: Timed,
 }
 
@@ -97,24 +95,6 @@ impl Traces {
     /// Call after more was dropped of spans than their remains say.
     pub(crate) fn suspect_loss(&mut self) {
         self.spans.suspect_loss();
-    }
-
-    /// Keeps a list of the changes of spans that were not passed on.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(crate) fn keep(&mut self) {
-        self.spans.keep();
-    }
-
-    /// Calls `each` with what has changed since the last call.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(crate) fn take_changes(&mut self, each: &mut dyn FnMut(&Change<'_>)) {
-        self.spans.take_changes(each);
-    }
-
-    /// Calls `each` with all that waits to be passed on.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(crate) fn each_waiting(&self, each: &mut dyn FnMut(&Change<'_>)) {
-        self.spans.each_waiting(each);
     }
 
     /// Returns whether a record waits for the next round.

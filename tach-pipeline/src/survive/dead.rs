@@ -16,6 +16,8 @@ use super::recovery;
 use super::settle::{Receiver, settle};
 use super::spans;
 use super::store::{Named, hash};
+use crate::back_end::survival::Skipped;
+use crate::sink::spools::Receiving;
 
 /// The file of a process that has ended, which no other process uses.
 pub(super) struct Dead {
@@ -28,20 +30,6 @@ pub(super) struct Dead {
     takes: (u64, u64),
     /// After the file, so that it is dropped later.
     _own: Own,
-}
-
-/// A file that stays as it is, and why.
-#[derive(Debug)]
-pub(crate) struct Skipped {
-    pub(crate) name: OsString,
-    pub(crate) why: io::Error,
-}
-
-/// A sink of the pipeline that takes over.
-pub(crate) struct Receiving<'a> {
-    pub(crate) named: Named,
-    /// The regular file, if it is one.
-    pub(crate) file: Option<&'a mut dyn Receiver>,
 }
 
 /// What was found in a folder.
@@ -212,8 +200,7 @@ impl Dead {
             return Ok(());
         }
         let lanes = image.lanes().ok_or_else(damaged)?;
-        let names: Vec<_> = to.iter().map(|to| &to.named).collect();
-        let counterparts = counterparts(&lanes, &names);
+        let counterparts = counterparts(&lanes, &named(to));
         let mut unsettled = 0;
         let files = lanes.iter().zip(counterparts).filter(|(lane, _)| lane.is_file);
         for (lane, counterpart) in files {
@@ -307,9 +294,18 @@ impl Dead {
     }
 }
 
+/// Returns the sinks as a file has them.
+pub(super) fn named(to: &[Receiving<'_>]) -> Vec<Named> {
+    let named = |Receiving { name, file }: &Receiving<'_>| Named {
+        name: name.clone(),
+        is_file: file.is_some(),
+    };
+    to.iter().map(named).collect()
+}
+
 /// Returns for each sink of a process the sink that is its counterpart: the one of that name. A
 /// file's may also be the next file that has none of these names.
-pub(super) fn counterparts(lanes: &[Lane<'_>], to: &[&Named]) -> Vec<Option<usize>> {
+pub(super) fn counterparts(lanes: &[Lane<'_>], to: &[Named]) -> Vec<Option<usize>> {
     let mut is_free = vec![true; to.len()];
     let mut take = |fits: &dyn Fn(&Named) -> bool| {
         let mut all = to.iter().zip(&is_free);

@@ -9,7 +9,8 @@
 //! written. One word of the head says which of the two tables counts. So all of it changes with one
 //! store.
 
-use crate::queue::OVERHEAD;
+use crate::queue::ring::OVERHEAD;
+pub(super) use crate::sink::spools::LANES;
 
 /// The first word. A file of a machine with another byte order has another one.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
@@ -69,8 +70,6 @@ pub(super) mod head {
     pub(crate) const MOST_NAME: usize = 120;
 }
 
-/// How many sinks a pipeline may have. A collector that takes logs, spans and durations is three.
-pub(crate) const LANES: usize = 16;
 /// The spools of a sink: the batch that is written, the one that gathers, and the events that the
 /// receiver did not take.
 pub(super) const SPOOLS: usize = 3;

@@ -9,12 +9,18 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+use super::dead::Dead;
 use super::dead::counterparts;
-use super::dead::{Dead, Skipped};
-use super::image::{Image, Left, OwnImage, Part, Thread};
-use super::spans::{Assembly, Recording, SpanLeft};
+use super::foreign::{self, Foreign};
+use super::image::{self, Image, OwnImage, Part, Thread};
+use super::recorder;
+use super::reports;
+use super::spans::{Assembly, Recording};
 use super::store::Named;
-use crate::frame::{self, Foreign, Time};
+use crate::back_end::spans::Spans;
+use crate::back_end::survival::{Left, Recovery, Skipped};
+use crate::frame::{self, Time};
+use crate::spans::kept::OwnSpan;
 
 /// The most bytes of copies of one file's records, which contain the texts that the records name.
 const MOST_COPIED: usize = 1 << 30;
@@ -24,7 +30,7 @@ const MOST_COPIED: usize = 1 << 30;
 /// The events in the formats of sinks come before all records, and those of the newest file first:
 /// a process that passed on records of an older file has left them as such events.
 #[derive(Default)]
-pub(crate) struct Recovery {
+pub(super) struct Files {
     waiting: VecDeque<Dead>,
     /// How many of the files may have such events.
     unread: usize,
@@ -32,7 +38,7 @@ pub(crate) struct Recovery {
     lanes: Vec<Named>,
     current: Option<Reading>,
     /// The files of which all but the recordings was passed on.
-    recordings: Vec<RecordingFile>,
+    pub(super) recordings: Vec<RecordingFile>,
 }
 
 /// A file that is being passed on.
@@ -47,7 +53,7 @@ struct Reading {
     items: Vec<Item>,
     records: Vec<RecordLeft>,
     /// `None` after it was passed on. They follow the records.
-    spans: Vec<Option<SpanLeft>>,
+    spans: Vec<Option<OwnSpan>>,
     /// The process whose flight recorder had kept something.
     recorded: Option<u64>,
     /// If the records wait, the file's place among those that wait.
@@ -61,7 +67,9 @@ struct Reading {
 enum Item {
     Report(Report),
     Doubtful(Doubtful),
-    Events(Events),
+    /// The number of a sink, events in its format, and where each of them ends.
+    Events(usize, Vec<u8>, Vec<usize>),
+    /// They are lost, since the pipeline lacks the sink.
     Homeless(Homeless),
 }
 
@@ -73,101 +81,74 @@ struct RecordLeft {
 
 /// The file of a process that has ended, of which nothing is left but what its flight recorder had
 /// kept.
-pub(crate) struct RecordingFile {
+pub(super) struct RecordingFile {
     dead: Dead,
-    pub(crate) process: u64,
+    pub(super) process: u64,
     /// How many items were passed on.
     taken: u64,
 }
 
 /// What a log says about a process before its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Report {
-    pub(crate) process: u64,
-    pub(crate) program: String,
+pub(super) struct Report {
+    pub(super) process: u64,
+    pub(super) program: String,
     /// When the process last logged a record that follows.
-    pub(crate) last: Option<UnixTime>,
+    pub(super) last: Option<UnixTime>,
     /// How many records follow.
-    pub(crate) records: u64,
+    pub(super) records: u64,
     /// How many events of sinks follow, in the format of their sink.
-    pub(crate) unwritten: u64,
+    pub(super) unwritten: u64,
     /// How many spans follow.
-    pub(crate) spans: u64,
+    pub(super) spans: u64,
     /// How many events and spans a flight recorder had kept.
-    pub(crate) recorded: u64,
+    pub(super) recorded: u64,
     /// How many spans found no room in the file. They are not there, or not whole.
-    pub(crate) spans_outside: u64,
+    pub(super) spans_outside: u64,
     /// How many records were damaged.
-    pub(crate) cut: u64,
+    pub(super) cut: u64,
     /// How many records the process had dropped.
-    pub(crate) dropped: u64,
+    pub(super) dropped: u64,
     /// How many records were over the rate limit.
-    pub(crate) refused: u64,
+    pub(super) refused: u64,
     /// How many events the sinks had dropped, each for itself.
-    pub(crate) sinks_dropped: u64,
+    pub(super) sinks_dropped: u64,
     /// How many rings found no room in the file. Their records are not there.
-    pub(crate) outside: u64,
+    pub(super) outside: u64,
     /// How often the last record that was written was repeated.
-    pub(crate) repeats: u64,
+    pub(super) repeats: u64,
 }
 
 /// Events that a sink may have written already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Doubtful {
-    pub(crate) process: u64,
-    pub(crate) sink: String,
+pub(super) struct Doubtful {
+    pub(super) process: u64,
+    pub(super) sink: String,
     /// How many of the next events of the sink.
-    pub(crate) count: u64,
+    pub(super) count: u64,
 }
 
 /// Events of a sink that the pipeline does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Homeless {
-    pub(crate) process: u64,
-    pub(crate) sink: String,
-    pub(crate) count: u64,
+pub(super) struct Homeless {
+    pub(super) process: u64,
+    pub(super) sink: String,
+    pub(super) count: u64,
 }
 
-/// Events in the format of a sink.
-#[derive(Debug, Default)]
-pub(crate) struct Events {
-    /// The sink's number.
-    pub(crate) lane: usize,
-    pub(crate) bytes: Vec<u8>,
-    /// Where each event ends.
-    pub(crate) ends: Vec<usize>,
-}
-
-/// An item to pass on.
-pub(crate) enum Next {
-    Report(Report),
-    Doubtful(Doubtful),
-    Events(Events),
-    /// They are lost. `None` if the report counts them.
-    Homeless(Option<Homeless>),
-    Record(Vec<u8>, UnixTime),
-    Span(SpanLeft),
-    /// All items of a file were passed on, or all before its records. They must count before the
-    /// file is [left](Recovery::end).
-    End,
-}
-
-impl Recovery {
+impl Files {
     pub(super) fn new(dead: Vec<Dead>, lanes: Vec<Named>) -> Self {
         let (unread, recordings) = (dead.len(), Vec::new());
         Self { unread, waiting: dead.into(), lanes, current: None, recordings }
     }
+}
 
-    pub(crate) fn is_empty(&self) -> bool {
+impl Recovery for Files {
+    fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.current.is_none() && self.recordings.is_empty()
     }
 
-    /// Returns the next item. Returns `None` if nothing is left.
-    ///
-    /// # Errors
-    ///
-    /// If a file can't be read. The file stays, and later calls continue with the next file.
-    pub(crate) fn next(&mut self) -> Result<Option<Next>, Skipped> {
+    fn next(&mut self, now: UnixTime) -> Result<Option<Left>, Skipped> {
         while let (None, Some(at)) = (&self.current, self.unread.checked_sub(1)) {
             self.unread = at;
             let Some(dead) = self.waiting.remove(at) else { continue };
@@ -186,20 +167,15 @@ impl Recovery {
             let reading = Reading::new(dead, &self.lanes).map_err(|why| Skipped { name, why })?;
             self.current = Some(reading);
         }
-        Ok(self.current.as_mut().map(Reading::next))
+        Ok(self.current.as_mut().map(|reading| reading.next(now)))
     }
 
-    /// Returns the number of the file that is being passed on, and how many of its items were.
-    pub(crate) fn takes(&self) -> (u64, u64) {
+    fn takes(&self) -> (u64, u64) {
         self.current.as_ref().map_or((0, 0), |it| (it.dead.id, it.taken as u64))
     }
 
-    /// Removes a file after its last item counts, or keeps it for its records or its recording.
-    ///
-    /// # Errors
-    ///
-    /// If that fails.
-    pub(crate) fn end(&mut self) -> Result<(), Skipped> {
+    /// Removes a file, or keeps it for its records or its recording.
+    fn end(&mut self) -> Result<(), Skipped> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let Reading { dead, taken, pause, recorded, .. } = current;
         let taken = taken as u64;
@@ -219,13 +195,16 @@ impl Recovery {
         ended.map_err(|why| Skipped { name, why })
     }
 
-    /// Returns the files of which all but the recordings was passed on, the oldest first.
-    pub(crate) fn take_recordings(&mut self) -> Vec<RecordingFile> {
-        mem::take(&mut self.recordings)
+    fn write_recordings(&mut self, to: &Spans) -> Vec<Skipped> {
+        let files = mem::take(&mut self.recordings);
+        let unwanted = match &to.recorder {
+            Some(recorder) => recorder::write_all(recorder, files),
+            None => files,
+        };
+        unwanted.iter().filter_map(|file| file.remove().err()).collect()
     }
 
-    /// Notes how far the file was passed on. Call before the store is removed.
-    pub(crate) fn pause(&self) -> io::Result<()> {
+    fn pause(&self) -> io::Result<()> {
         let Some(current) = &self.current else { return Ok(()) };
         current.dead.note_taken(current.taken as u64)
     }
@@ -237,7 +216,7 @@ impl Reading {
         let image = own.image();
         let mut items = events(&image, to);
         let of = |item: &Item| match item {
-            Item::Events(Events { ends, .. }) => [ends.len() as u64, 0],
+            Item::Events(_, _, ends) => [ends.len() as u64, 0],
             Item::Homeless(homeless) => [0, homeless.count],
             Item::Report(_) | Item::Doubtful(_) => [0, 0],
         };
@@ -268,26 +247,33 @@ impl Reading {
         Ok(Self { dead, image, items, records, spans, recorded, pause, taken, is_reported })
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self, now: UnixTime) -> Left {
         let Self { image, items, records, spans, is_reported, .. } = self;
         let at = self.taken;
+        let end = Left { must_count: true, is_end: true, ..Left::default() };
         let next = if let Some(item) = items.get_mut(at) {
+            let (mut report, mut events) = (None, None);
             match item {
-                Item::Report(report) => Next::Report(report.clone()),
-                Item::Doubtful(doubtful) => Next::Doubtful(doubtful.clone()),
-                Item::Events(events) => Next::Events(mem::take(events)),
-                Item::Homeless(homeless) => Next::Homeless(is_reported.then(|| homeless.clone())),
+                Item::Report(it) => report = Some(reports::recovered(it, now)),
+                Item::Doubtful(it) => report = Some(reports::doubtful(it, now)),
+                Item::Events(lane, bytes, ends) => {
+                    events = Some((*lane, mem::take(bytes), mem::take(ends)));
+                }
+                // Otherwise the report counts them.
+                Item::Homeless(it) if *is_reported => report = Some(reports::homeless(it, now)),
+                Item::Homeless(_) => {}
             }
+            Left { report, events, must_count: true, ..Left::default() }
         } else if self.pause.is_some() {
-            return Next::End;
+            return end;
         } else if let Some(record) = records.get(at - items.len()) {
             let record = record.copy(image);
             let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
-            Next::Record(record, time)
+            Left { record: Some((record, time)), ..Left::default() }
         } else if let Some(span) = spans.get_mut(at - items.len() - records.len()) {
-            span.take().map_or(Next::End, Next::Span)
+            Left { span: span.take(), ..Left::default() }
         } else {
-            return Next::End;
+            return end;
         };
         self.taken += 1;
         next
@@ -297,7 +283,7 @@ impl Reading {
 impl RecordLeft {
     fn copy(&self, of: &OwnImage) -> Vec<u8> {
         let (image, record) = (of.image(), of.part(&self.part));
-        match frame::foreign(record, &image, image.process(), &self.thread) {
+        match foreign::foreign(record, &image, image.process(), &self.thread) {
             Foreign::Event(copy) => copy,
             // The first copy was an event.
             Foreign::Part(_) | Foreign::Invalid => Vec::new(),
@@ -311,7 +297,7 @@ impl RecordingFile {
     /// # Errors
     ///
     /// If the file can't be read.
-    pub(crate) fn read(&self) -> io::Result<Recording> {
+    pub(super) fn read(&self) -> io::Result<Recording> {
         self.dead.with_image(|image| {
             let Contents { records, spans, recording } = contents(image);
             recording.with(records, spans)
@@ -323,13 +309,13 @@ impl RecordingFile {
     /// # Errors
     ///
     /// If that fails.
-    pub(crate) fn remove(&self) -> Result<(), Skipped> {
+    pub(super) fn remove(&self) -> Result<(), Skipped> {
         // If the name stays, the file says that it has nothing left.
         let removed = self.dead.note_taken(self.taken + 1).and_then(|()| self.dead.remove());
         removed.map_err(|why| Skipped { name: self.name().clone(), why })
     }
 
-    pub(crate) fn name(&self) -> &OsString {
+    pub(super) fn name(&self) -> &OsString {
         self.dead.name()
     }
 }
@@ -343,9 +329,8 @@ pub(super) fn events_of(image: &Image<'_>) -> usize {
 /// file, since a later process goes on behind those that were passed on.
 fn events(image: &Image<'_>, to: &[Named]) -> Vec<Item> {
     let Some(lanes) = image.lanes() else { return Vec::new() };
-    let names: Vec<_> = to.iter().collect();
     let mut items = Vec::new();
-    for (lane, counterpart) in lanes.iter().zip(counterparts(&lanes, &names)) {
+    for (lane, counterpart) in lanes.iter().zip(counterparts(&lanes, to)) {
         for spool in lane.spools.iter().filter(|_| !lane.is_file) {
             let (bytes, ends) = spool.left();
             let tried = spool.doubtful();
@@ -355,7 +340,7 @@ fn events(image: &Image<'_>, to: &[Named]) -> Vec<Item> {
                 items.push(Item::Doubtful(Doubtful { process, sink, count }));
             }
             items.push(if let Some(lane) = counterpart {
-                Item::Events(Events { lane, bytes: bytes.to_owned(), ends })
+                Item::Events(lane, bytes.to_owned(), ends)
             } else {
                 let (process, sink) = (image.process(), lane.name.to_owned());
                 Item::Homeless(Homeless { process, sink, count: ends.len() as u64 })
@@ -370,7 +355,7 @@ pub(super) struct Contents {
     /// Copies of the records, in their order.
     pub(super) records: Vec<Vec<u8>>,
     /// In the order of their starts.
-    pub(super) spans: Vec<SpanLeft>,
+    pub(super) spans: Vec<OwnSpan>,
     /// What the flight recorder had got.
     pub(super) recording: Recording,
 }
@@ -403,12 +388,12 @@ fn left<'a>(
     mut room: Room,
     recorded: u64,
     mut each: impl FnMut(Cow<'a, [u8]>, &Thread, Vec<u8>),
-) -> (Report, Vec<SpanLeft>) {
-    let Left { records: all, mut cut } = image.left();
+) -> (Report, Vec<OwnSpan>) {
+    let image::Left { records: all, mut cut } = image.left();
     let (mut records, mut last) = (0, None);
     let mut spans = Assembly::new(image, &mut room.left);
     for (time, record, thread) in all {
-        match frame::foreign(&record, image, image.process(), &thread) {
+        match foreign::foreign(&record, image, image.process(), &thread) {
             Foreign::Event(copy) if copy.len() <= room.left => {
                 room.left -= copy.len();
                 records += 1;

@@ -4,14 +4,14 @@ use core::ops::Range;
 use std::io;
 
 use super::image::{Spool, Write};
-use super::store::Target;
+use crate::sink::spools::Target;
 
 /// The longest part of a file that is searched for the write. Other processes may have written the
 /// file before the write, since its length was last known, and after it.
 const MOST_SEARCHED: u64 = 64 * 1024 * 1024;
 
 /// The file that a sink writes.
-pub(crate) trait Receiver {
+pub(super) trait Receiver {
     /// Returns the sink's file.
     ///
     /// # Errors
@@ -44,14 +44,14 @@ pub(crate) trait Receiver {
 }
 
 /// A part of a file.
-pub(crate) struct Written {
-    pub(crate) bytes: Vec<u8>,
+pub(super) struct Written {
+    pub(super) bytes: Vec<u8>,
     /// Where the bytes begin in the file.
-    pub(crate) start: u64,
+    pub(super) start: u64,
     /// Whether the file ends with them.
-    pub(crate) is_end: bool,
+    pub(super) is_end: bool,
     /// Whether the file is the one that the sink writes now.
-    pub(crate) is_current: bool,
+    pub(super) is_current: bool,
 }
 
 /// Appends the events of a spool that the sink's file lacks. Calls `begin` before a write that the
@@ -152,7 +152,7 @@ impl Borders {
 
 /// Returns which part to read of a file of `length` bytes of which `start` were there before. (A
 /// shorter file was cut since.)
-pub(crate) fn part_of(length: u64, start: u64) -> Range<u64> {
+pub(super) fn part_of(length: u64, start: u64) -> Range<u64> {
     let start = if start > length { length.saturating_sub(MOST_SEARCHED) } else { start };
     start..length.min(start.saturating_add(MOST_SEARCHED))
 }

@@ -6,10 +6,11 @@ use std::collections::HashSet;
 
 use tach_core::UnixTime;
 
+use super::foreign::{self, Foreign};
 use super::image::Image;
-use crate::frame::{self, Foreign, Time};
-pub(crate) use crate::spans::recovered::OwnSpan as SpanLeft;
-use crate::spans::recovered::Recovered;
+use super::recovered::Recovered;
+use crate::frame::{self, Time};
+use crate::spans::kept::OwnSpan;
 
 /// Returns how many items the spans and the recording of a file are at most, besides the spans in
 /// the queues.
@@ -19,14 +20,14 @@ pub(super) fn most(image: &Image<'_>) -> usize {
 
 /// What a flight recorder had kept.
 #[derive(Clone, Default)]
-pub(crate) struct Recording {
+pub(super) struct Recording {
     /// Copies of the records of events, each with the time of the event.
-    pub(crate) events: Vec<(UnixTime, Vec<u8>)>,
+    pub(super) events: Vec<(UnixTime, Vec<u8>)>,
     /// Spans that had ended, and spans that were open, without their events.
-    pub(crate) spans: Vec<SpanLeft>,
+    pub(super) spans: Vec<OwnSpan>,
     /// The last moment of the process, and how long before it an item may have happened.
-    pub(crate) last: UnixTime,
-    pub(crate) age: Duration,
+    pub(super) last: UnixTime,
+    pub(super) age: Duration,
 }
 
 impl Recording {
@@ -65,8 +66,8 @@ impl Recording {
     }
 
     /// Adds the events and the spans that the recorder had not got yet, or that were open.
-    pub(super) fn with(mut self, events: Vec<Vec<u8>>, spans: Vec<SpanLeft>) -> Self {
-        let id = |span: &SpanLeft| span.span(&[]).context.span;
+    pub(super) fn with(mut self, events: Vec<Vec<u8>>, spans: Vec<OwnSpan>) -> Self {
+        let id = |span: &OwnSpan| span.span(&[]).context.span;
         let known: HashSet<_> = self.spans.iter().map(id).collect();
         self.spans.extend(spans.into_iter().filter(|span| !known.contains(&id(span))));
         self.events.extend(events.into_iter().map(|copy| (time(&copy), copy)));
@@ -85,7 +86,7 @@ fn time(record: &[u8]) -> UnixTime {
 
 /// Copies a record of the process, unless that takes more than `room` bytes, or it is damaged.
 fn copy(record: &[u8], image: &Image<'_>, room: &mut usize) -> Option<Vec<u8>> {
-    match frame::foreign(record, image, image.process(), &(0, String::new())) {
+    match foreign::foreign(record, image, image.process(), &(0, String::new())) {
         Foreign::Event(copy) | Foreign::Part(copy) if copy.len() <= *room => {
             *room -= copy.len();
             Some(copy)
@@ -141,7 +142,7 @@ impl Assembly {
     }
 
     /// Returns the spans, in the order of their starts.
-    pub(super) fn finish(self, exits: bool) -> Vec<SpanLeft> {
+    pub(super) fn finish(self, exits: bool) -> Vec<OwnSpan> {
         self.spans.finish((!exits).then_some(self.last))
     }
 }

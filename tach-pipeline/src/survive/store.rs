@@ -7,7 +7,7 @@ mod rings;
 mod waiting;
 
 use core::hash::{BuildHasher as _, Hasher as _};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::AtomicU64;
 use core::time::Duration;
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,12 +20,10 @@ use tach_files::PrivateFolder;
 use tach_log::adapter::beginning;
 
 use self::commits::Commits;
-pub(crate) use self::commits::Recorded;
-pub(crate) use self::commits::{Events, Progress, Target};
-pub(crate) use self::recording::Recording;
+pub(super) use self::commits::{Events, Progress, Recorded};
+pub(super) use self::recording::Recording;
 use self::rings::Room;
-pub(crate) use self::rings::{RingMemory, RingPart};
-pub(crate) use self::waiting::WaitingSpans;
+pub(super) use self::waiting::WaitingSpans;
 use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, check, head, lane, line};
 use super::mapping::Mapping;
 use super::own::{self, Own};
@@ -40,7 +38,7 @@ const BETWEEN_LINES: Duration = Duration::from_millis(50);
 
 /// A mapped file with the rings of a pipeline, and with what a later process needs to pass on the
 /// records in them.
-pub(crate) struct Store {
+pub(super) struct Store {
     file: File,
     fixed: Mapping,
     room: Lock<Room>,
@@ -71,18 +69,18 @@ struct Created {
 
 /// A sink of the pipeline.
 #[derive(Debug, Clone)]
-pub(crate) struct Named {
+pub(super) struct Named {
     /// The name by which messages call the sink.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// Whether the sink is a regular file.
-    pub(crate) is_file: bool,
+    pub(super) is_file: bool,
 }
 
 #[cfg(test)]
 impl Store {
     /// Creates the file of a pipeline with one sink, in a folder of its own, whose path is returned
     /// too.
-    pub(crate) fn of_test(name: &str) -> (Arc<Self>, std::path::PathBuf) {
+    pub(super) fn of_test(name: &str) -> (Arc<Self>, std::path::PathBuf) {
         let name = format!("tach-pipeline-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
@@ -90,9 +88,9 @@ impl Store {
         (Self::new(&folder, &[named], true).unwrap(), path)
     }
 
-    /// Returns how many records the file counts as dropped.
-    pub(crate) fn count_dropped(&self) -> u64 {
-        self.fixed.get(head::DROPPED)
+    /// Returns the store as the queues see it.
+    pub(super) fn rings(self: &Arc<Self>) -> Arc<dyn crate::queue::file::RingFile> {
+        Arc::<Self>::clone(self)
     }
 }
 
@@ -176,35 +174,14 @@ impl Store {
     }
 
     /// Removes the file. Call after everything was written.
-    pub(crate) fn remove(&self) {
+    pub(super) fn remove(&self) {
         self.fixed.set(head::SETTLED, 1);
         self.fixed.publish(head::TAKEN, u64::MAX);
         let _found_at_the_next_start = self.end.folder.remove(&self.end.name);
     }
 
-    /// Returns a number for a queue.
-    pub(crate) fn new_queue(&self) -> u64 {
-        // ORDERING: Relaxed: only the number counts.
-        self.queues.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Notes that the process ends by itself. What is open then is not sent, as without a file.
-    pub(crate) fn exits(&self) {
-        self.fixed.publish(head::EXITS, 1);
-    }
-
-    /// Counts a record that was over the rate limit.
-    pub(crate) fn refused(&self) {
-        self.fixed.add(head::REFUSED, 1);
-    }
-
-    /// Counts a record that a queue has dropped.
-    pub(crate) fn dropped(&self) {
-        self.fixed.add(head::DROPPED, 1);
-    }
-
     /// Stores the present line of the clock, if the last one is old.
-    pub(crate) fn line(&self) {
+    pub(super) fn line(&self) {
         let mut commits = self.commits.lock();
         let now = Instant::now();
         let is_old = |last: Instant| now.saturating_duration_since(last) >= BETWEEN_LINES;

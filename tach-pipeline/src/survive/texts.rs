@@ -1,13 +1,15 @@
-//! Static texts and places, which each file of a living pipeline contains before a record of it
-//! names their numbers.
+//! Static texts, places and callsites, which each file of a living pipeline contains before a record
+//! of it names their numbers.
 
+use core::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
+use std::thread;
 
-use super::Kept;
 use super::per_process::PerProcess;
 use super::store::Store;
-use crate::frame::places::{self, StaticPlace};
-use crate::frame::texts;
+use crate::frame::callsites::{CALLSITES, Callsite};
+use crate::frame::numbers::{Keep, Numbered, Numbers, Unnumbered};
+use crate::frame::{self, places, texts};
 use crate::sync::{Lock, Switch};
 
 /// Those of this process: in a forked child, the stores of the parent have neither room nor
@@ -18,6 +20,13 @@ static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
 /// store has no room for them. Texts for which an earlier store had no room are not among them:
 /// records contain these texts themselves.
 pub(super) fn register(store: &Arc<Store>) -> bool {
+    frame::set_up();
+    let (texts, places, callsites) = (texts::numbers(), places::numbers(), CALLSITES.get());
+    keep_by(texts, |number, text, is_known| keep(is_known, |it| it.keep_text(number, text)));
+    keep_by(places, |number, place, is_known| keep(is_known, |it| it.keep_place(number, place)));
+    keep_by(callsites, |number, Callsite(callsite), is_known| {
+        keep(is_known, |it| it.keep_callsite(number, callsite))
+    });
     let all = STORES.get();
     let mut stores = all.value.lock();
     stores.retain(|store| store.strong_count() > 0);
@@ -25,57 +34,53 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
     // A number that a thread learns from here on is written by that thread, which waits for no
     // lock. The numbers that threads know already were there before.
     drop(stores);
-    let mut has_room = true;
-    let mut keep = |kept: &dyn Fn() -> Option<bool>| loop {
-        match kept() {
-            // Another thread writes a text.
-            None => std::thread::yield_now(),
-            Some(is_kept) => {
-                has_room &= is_kept;
-                return;
+    // ORDERING: SeqCst, with the fence of a thread that has learnt a number before `keep_by`.
+    fence(Ordering::SeqCst);
+    each(texts, |number, text| store.keep_text(number, text))
+        & each(places, |number, place| store.keep_place(number, place))
+        & each(callsites, |number, Callsite(callsite)| store.keep_callsite(number, callsite))
+}
+
+fn keep_by<T>(numbers: Option<&Numbers<T>>, keep: Keep<T>) {
+    if let Some(numbers) = numbers {
+        let _set_by_an_earlier_store = numbers.keep.set(keep);
+    }
+}
+
+/// Calls `keep` with each value whose number a thread may know. Returns whether there was room.
+pub(super) fn each<T: Numbered>(
+    numbers: Option<&Numbers<T>>,
+    keep: impl Fn(u32, T) -> Option<bool>,
+) -> bool {
+    let entries = numbers.into_iter().flat_map(|numbers| &numbers.entries);
+    let known = (0..).zip(entries).filter(|(_, entry)| entry.is_known.is_on());
+    let known = known.filter_map(|(number, entry)| Some((number, *entry.value.get()?)));
+    let kept = known.map(|(number, value)| {
+        loop {
+            match keep(number, value) {
+                // Another thread writes a text.
+                None => thread::yield_now(),
+                Some(is_kept) => return is_kept,
             }
         }
-    };
-    texts::each(|number, text| keep(&|| store.keep_text(number, text)));
-    places::each(|number, place| keep(&|| store.keep_place(number, place)));
-    crate::frame::each_callsite(|number, callsite| {
-        keep(&|| store.keep_callsite(number, callsite));
     });
-    has_room
+    kept.fold(true, |has_room, is_kept| has_room & is_kept)
 }
 
-/// Writes a text to all files, before a record has its number.
-pub(crate) fn keep_text(number: u32, text: &str, is_known: &Switch) -> Kept {
-    keep(is_known, |store| store.keep_text(number, text))
-}
-
-/// Writes a place to all files, before a record has its number.
-pub(crate) fn keep_place(number: u32, place: StaticPlace, is_known: &Switch) -> Kept {
-    keep(is_known, |store| store.keep_place(number, place))
-}
-
-/// Writes a callsite to all files, before a record has its number.
-pub(crate) fn keep_callsite(
-    number: u32,
-    callsite: &'static tracing_core::Metadata<'static>,
-    is_known: &Switch,
-) -> Kept {
-    keep(is_known, |store| store.keep_callsite(number, callsite))
-}
-
-fn keep(is_known: &Switch, keep: impl Fn(&Store) -> Option<bool>) -> Kept {
+/// Writes a value to all files, before a record has its number.
+fn keep(is_known: &Switch, keep: impl Fn(&Store) -> Option<bool>) -> Result<(), Unnumbered> {
     let stores = STORES.get();
     // A call waits for no other thread.
-    let Some(stores) = stores.value.try_lock() else { return Kept::Busy };
-    let mut kept = Kept::Yes;
+    let Some(stores) = stores.value.try_lock() else { return Err(Unnumbered::Busy) };
+    let mut kept = Ok(());
     for store in stores.iter().filter_map(Weak::upgrade) {
         match keep(&store) {
             Some(true) => {}
-            Some(false) => kept = Kept::Full,
-            None => return Kept::Busy,
+            Some(false) => kept = Err(Unnumbered::Full),
+            None => return Err(Unnumbered::Busy),
         }
     }
-    if kept == Kept::Yes {
+    if kept.is_ok() {
         // Under the lock: a store that is added next gets the text.
         is_known.on();
     }

@@ -5,15 +5,13 @@ use tach_core::{Instant, UnixTime};
 use crate::durations::Collected;
 use crate::sink::all::Sinks;
 use crate::spans::span::Span;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-use crate::spans::standing::Change;
 use crate::spans::tail::Tail;
 use crate::spans::tail::waiting::WaitingTraces;
 use crate::stats::Counts;
 
 pub(crate) struct Sent {
     /// `None` if every trace is kept.
-    tail: Option<WaitingTraces>,
+    pub(crate) tail: Option<WaitingTraces>,
     /// When the durations of spans were last passed to the sinks.
     exported: Instant,
     /// How many durations there were then.
@@ -42,7 +40,6 @@ impl Sent {
 
     /// Passes on a span of a process that has ended. A trace that its process had not decided about
     /// is kept.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     #[expect(
         clippy::unused_self,
         reason = "a build without sinks of spans has no way to pass it on"
@@ -54,31 +51,6 @@ impl Sent {
     pub(super) fn end_round(&mut self, counts: &Counts, sinks: &mut Sinks) {
         if let Some(tail) = &mut self.tail {
             tail.end_round(Instant::now(), &counts.early, |span| sinks.span(span));
-        }
-    }
-
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn keep(&mut self) {
-        if let Some(tail) = &mut self.tail {
-            tail.keep();
-        }
-    }
-
-    /// Calls `each` with the changes of what waits since the last call. Returns the spans that wait
-    /// since then, in the order in which they were passed on.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn take_changes<'a>(
-        &'a mut self,
-        each: &mut dyn FnMut(&Change<'_>),
-    ) -> impl Iterator<Item = u64> + use<'a> {
-        self.tail.as_mut().map(|tail| tail.take_changes(each)).into_iter().flatten()
-    }
-
-    /// Calls `each` with all spans that wait.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn each_waiting(&self, each: &mut dyn FnMut(&Change<'_>)) {
-        if let Some(tail) = &self.tail {
-            tail.each_waiting(each);
         }
     }
 

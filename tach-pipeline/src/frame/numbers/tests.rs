@@ -9,7 +9,7 @@ const TEXTS_BITS: u32 = <&str as Numbered>::MOST_BITS;
 
 /// Returns a table whose numbers no file keeps: those of other tests have the process' tables.
 fn table<T: Numbered>(most: usize) -> Numbers<T> {
-    Numbers::new(most, |_, _, _| Kept::Yes)
+    Numbers::new(most)
 }
 
 /// Calls `f` until it returns a value: another test may be taking a number just then.

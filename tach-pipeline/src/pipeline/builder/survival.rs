@@ -1,25 +1,43 @@
 //! The option for records that outlive the process.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::Builder;
-use crate::back_end::survival::Survival;
+use crate::back_end::survival::{Found, OwnFile, Skipped, Survival};
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::incident::{Incident, Reporter};
 use crate::queue::WhenFull;
+use crate::queue::file::RingFile;
 use crate::sink::all::Opened;
-use crate::survive::{self, Skipped};
+use crate::sink::spools::{Receiving, SpoolFile};
 
 #[derive(Debug, Default)]
-pub(super) struct Options {
-    folder: Option<PathBuf>,
+pub(super) struct Options(Option<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    folder: PathBuf,
+    open: Open,
+}
+
+/// Finishes the last writes of processes that have ended, and creates a file. A sink that is alone
+/// has no thread.
+type Open = fn(&Path, to: &mut [Receiving<'_>], is_alone: bool) -> io::Result<Found>;
+
+/// What the option adds to a pipeline. Nothing, if it is not set.
+#[derive(Default)]
+pub(super) struct Added {
+    pub(super) rings: Option<Arc<dyn RingFile>>,
+    pub(super) spools: Option<Arc<dyn SpoolFile>>,
+    pub(super) survival: Option<Survival>,
 }
 
 impl Options {
     /// Adds a fault if the sinks can't work with the option.
     pub(super) fn check(&self, opened: &mut Opened, faults: &mut Faults) {
-        let Some(folder) = &self.folder else { return };
+        let Some(Kept { folder, .. }) = &self.0 else { return };
         let call = || format!("Builder::survive(\"{}\")", folder.display());
         opened.check_kept(call, faults);
     }
@@ -34,22 +52,29 @@ impl Options {
         opened: &mut Opened,
         when_full: WhenFull,
         reporter: &mut Reporter,
-    ) -> Result<Option<Survival>, Error> {
-        let Some(folder) = &self.folder else { return Ok(None) };
+    ) -> Result<Added, Error> {
+        let Some(Kept { folder, open }) = &self.0 else { return Ok(Added::default()) };
         let is_alone = opened.is_alone();
-        let opened = survive::open(folder, &mut opened.receiving(), is_alone)
+        let found = open(folder, &mut opened.receiving(), is_alone)
             .map_err(|error| Error::survive(folder, error))?;
-        for Skipped { name, why } in &opened.skipped {
+        for Skipped { name, why } in &found.skipped {
             reporter.report(&Incident::NotRecovered { file: &folder.join(name), error: why });
         }
-        if let Err(error) = &opened.store {
+        if let Err(error) = &found.own {
             reporter.report(&Incident::NotKept { folder, error });
         }
-        Ok(Some(Survival::new(opened.store.ok(), opened.recovery, when_full)))
+        let mut added = Added::default();
+        let ledger = found.own.ok().map(|OwnFile { rings, spools, ledger }| {
+            (added.rings, added.spools) = (Some(rings), Some(spools));
+            ledger
+        });
+        added.survival = Some(Survival::new(ledger, found.recovery, when_full));
+        Ok(added)
     }
 }
 
-impl Builder {
+#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
+impl super::Builder {
     /// Keeps the queues in a mapped file in `folder`, so that the records in them outlive the
     /// process. The pipeline has up to 16 sinks, of any kind.
     ///
@@ -184,7 +209,8 @@ impl Builder {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn survive(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.survival.folder = Some(folder.into());
+        let (folder, open) = (folder.into(), crate::survive::open as Open);
+        self.survival = Options(Some(Kept { folder, open }));
         self
     }
 }

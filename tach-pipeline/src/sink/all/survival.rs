@@ -6,29 +6,29 @@ use super::{Layout, Opened, Sinks};
 use tach_core::UnixTime;
 
 use crate::faults::Faults;
-use crate::incident::Incident;
 use crate::sink::batch::{Batch, KEPT};
+use crate::sink::spools::{LANES, Receiving, Target};
 use crate::sink::stream::{Stream, Writers};
 use crate::sink::unreported::Occasion;
 use crate::sink::worker::Worker;
 use crate::stats::Items;
-use crate::survive::{Events, LANES, Named, Progress, Receiving, Store, Unwritten};
 
 impl Opened {
     /// Adds a fault if the sinks can't write records that outlive the process.
     pub(crate) fn check_kept(&mut self, call: impl Fn() -> String, faults: &mut Faults) {
+        let receiving = self.receiving();
         let few = format!("it needs {LANES} sinks at most");
-        faults.unless(self.lanes().count() <= LANES, &call, &few);
-        let ids = self.0.iter_mut().flat_map(|sink| &mut sink.lanes);
-        let mut ids: Vec<_> = ids
-            .filter_map(|lane| lane.writer.file().filter(|it| it.is_regular()))
-            .map(|it| it.known_target())
-            .collect();
-        ids.sort_by_key(|it| (it.device, it.file));
-        let before = ids.len();
-        ids.dedup_by_key(|it| (it.device, it.file));
-        let wanted = "two sinks have one file; give each sink its own file";
-        faults.unless(ids.len() == before, &call, wanted);
+        faults.unless(receiving.len() <= LANES, &call, &few);
+        let files = receiving.iter().filter_map(|it| {
+            let Target { device, file, .. } = it.file.as_ref()?.known_target();
+            Some(((device, file), &*it.name))
+        });
+        let mut files: Vec<_> = files.collect();
+        files.sort_unstable();
+        for (_, name) in files.windows(2).filter(|two| two[0].0 == two[1].0).map(|two| two[1]) {
+            let wanted = format!("{name} is the file of two sinks; give each sink its own file");
+            faults.unless(false, &call, &wanted);
+        }
     }
 
     /// Returns the sinks, in the order of the [counts](Self::counts).
@@ -42,8 +42,7 @@ impl Opened {
                 Items::RECORDS => name.clone(),
                 _ => format!("{name} for {}", items.as_str()),
             };
-            let named = Named { name, is_file: file.is_some() };
-            Receiving { named, file: file.map(|file| file as _) }
+            Receiving { name, file }
         });
         receiving.collect()
     }
@@ -56,14 +55,13 @@ impl Sinks {
         matches!(stream.writers, Writers::Here(..)).then_some(&stream.batch)
     }
 
-    /// Passes all events on to the sinks' threads and makes them count, with `progress`. The only
-    /// sink's events stay. Returns whether the store had room. If not, the threads have the events
-    /// nevertheless.
-    pub(crate) fn commit(&mut self, store: &Store, progress: &mut Progress) -> bool {
+    /// Passes all events on to the sinks' threads and makes them count by `commit`. It gets how many
+    /// events sinks have dropped that were not reported, and for each sink all events that the back
+    /// end has added and the sink's thread has not taken. Returns whether there was room for them.
+    /// If not, the threads have the events nevertheless. The only sink's events stay.
+    pub(crate) fn commit(&mut self, commit: impl FnOnce(u64, &[&Batch]) -> bool) -> bool {
         if let Some(batch) = self.here() {
-            progress.sinks_dropped = self.unreported_drops();
-            let events = Events { lane: 0, bytes: batch.bytes(), ends: batch.ends() };
-            return store.commit(progress, &[events]);
+            return commit(self.unreported_drops(), &[batch]);
         }
         let mut takes = Vec::new();
         for Layout { formatter, streams } in &mut self.layouts {
@@ -77,7 +75,7 @@ impl Sinks {
                 }
             }
         }
-        progress.sinks_dropped = self.unreported_drops();
+        let dropped = self.unreported_drops();
         // A thread takes events under the lock. So it takes no event that does not count, except
         // those for which the store has no room.
         let mut states: Vec<_> =
@@ -96,11 +94,9 @@ impl Sinks {
                 }
             }
         }
-        let lanes = states.iter().flat_map(|(_, state, _)| &state.lanes).enumerate();
-        let all: Vec<_> = lanes
-            .map(|(lane, it)| Events { lane, bytes: it.pending.bytes(), ends: it.pending.ends() })
-            .collect();
-        let has_room = store.commit(progress, &all);
+        let lanes = states.iter().flat_map(|(_, state, _)| &state.lanes);
+        let all: Vec<_> = lanes.map(|lane| &lane.pending).collect();
+        let has_room = commit(dropped, &all);
         drop(all);
         for (link, state, must_wake) in states {
             if must_wake {
@@ -119,9 +115,13 @@ impl Sinks {
         streams.map(Stream::unreported).sum()
     }
 
-    /// Adds events that a process left for a sink, which are written before all others.
-    pub(crate) fn add_events(&mut self, events: Unwritten, now: UnixTime) {
-        let Unwritten { lane, bytes, ends } = events;
+    /// Adds events that a process left for a sink, which are written before all others. `ends` says
+    /// where each of them ends.
+    pub(crate) fn add_events(
+        &mut self,
+        (lane, bytes, ends): (usize, Vec<u8>, Vec<usize>),
+        now: UnixTime,
+    ) {
         let Some(counts) = self.progress.counts.sinks.get(lane) else { return };
         counts.taken.add(ends.len() as u64);
         let events = Batch::of(bytes, ends, now);
@@ -155,15 +155,5 @@ impl Sinks {
             Writers::Here(..) => true,
             Writers::Threads(workers) => workers.iter_mut().all(Worker::waits_for_room),
         })
-    }
-
-    /// Returns how many records were ever reported as dropped by the queues.
-    pub(crate) const fn reported_drops(&self) -> u64 {
-        self.reported_drops
-    }
-
-    /// Reports an incident.
-    pub(crate) fn note(&self, incident: &Incident<'_>) {
-        self.reporter.clone().report(incident);
     }
 }

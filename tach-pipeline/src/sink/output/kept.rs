@@ -2,30 +2,30 @@
 
 use super::Output;
 use crate::sink::batch::Batch;
-use crate::survive::Target;
+use crate::sink::spools::Target;
 
 impl Output {
     /// Notes that the events were taken from the batch to which the back end adds.
     pub(in crate::sink) fn took(&self) {
-        if let Some((store, lane)) = &self.store {
-            store.took(*lane);
+        if let Some((file, lane)) = &self.file {
+            file.took(*lane);
         }
     }
 
-    /// Copies the events into the store. The back end has copied all but its own reports.
+    /// Copies the events into the file. The back end has copied all but its own reports.
     pub(super) fn keep(&self, batch: &Batch) {
-        if let Some((store, lane)) = &self.store {
-            store.commit_events(*lane, batch.bytes(), batch.ends());
+        if let Some((file, lane)) = &self.file {
+            file.commit_events(*lane, batch.bytes(), batch.ends());
         }
     }
 
     /// Notes where the next write begins.
     pub(super) fn begin_write(&mut self, batch: &Batch) {
-        let Self { store, writer, .. } = self;
-        if let Some((store, lane)) = store {
+        let Self { file, writer, .. } = self;
+        if let Some((file, lane)) = file {
             let end = batch.written() + batch.next(writer.most_bytes()).len();
-            let target = writer.file().map(|file| file.known_target()).unwrap_or_default();
-            store.begins_write(*lane, [batch.written(), end], target);
+            let target = writer.file().map(|log| log.known_target()).unwrap_or_default();
+            file.begins_write(*lane, [batch.written(), end], target);
         }
     }
 
@@ -33,20 +33,20 @@ impl Output {
     /// its bytes. Nor does an empty batch: a note of a spool says that those with lower numbers
     /// were written, and such a spool may be gathering events.
     pub(super) fn keep_written(&mut self, batch: &Batch) {
-        let Self { store, writer, .. } = self;
-        if let Some((store, lane)) = store.as_ref().filter(|_| batch.left() > 0) {
-            if !writer.file().is_some_and(|file| file.is_regular()) {
-                store.begins_write(*lane, [batch.written(); 2], Target::default());
+        let Self { file, writer, .. } = self;
+        if let Some((file, lane)) = file.as_ref().filter(|_| batch.left() > 0) {
+            if !writer.file().is_some_and(|log| log.is_regular()) {
+                file.begins_write(*lane, [batch.written(); 2], Target::default());
             }
         }
     }
 
     /// Copies the events that were set aside into the store, if they have changed.
     pub(super) fn keep_aside(&mut self) {
-        let Self { store, aside, aside_kept, .. } = self;
-        if let Some((store, lane)) = store.as_ref().filter(|_| *aside_kept != aside.changes) {
+        let Self { file, aside, aside_kept, .. } = self;
+        if let Some((file, lane)) = file.as_ref().filter(|_| *aside_kept != aside.changes) {
             let left = aside.left();
-            if store.set_aside(*lane, left.bytes(), left.ends(), aside.new) {
+            if file.set_aside(*lane, left.bytes(), left.ends(), aside.new) {
                 *aside_kept = aside.changes;
                 aside.new = 0;
             }
@@ -55,8 +55,8 @@ impl Output {
 
     /// Notes that all events were written.
     pub(super) fn wrote_all(&self) {
-        if let Some((store, lane)) = &self.store {
-            store.done(*lane);
+        if let Some((file, lane)) = &self.file {
+            file.done(*lane);
         }
     }
 }

@@ -98,7 +98,6 @@ impl Link {
     }
 
     /// Returns how many events in a lane the thread gave up since the last take.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     pub(in crate::sink) fn dropped(&self, lane: usize) -> u64 {
         self.lock().lanes[lane].dropped.map_or(0, |dropped| dropped.count)
     }

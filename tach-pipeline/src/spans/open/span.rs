@@ -51,25 +51,25 @@ pub(super) fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
 }
 
 /// A span between its start and its end.
-pub(super) struct Open {
-    pub(super) context: SpanContext,
+pub(crate) struct Open {
+    pub(crate) context: SpanContext,
     pub(super) line: Line,
     /// The queue of the thread on which the span started.
     queue: QueueId,
-    pub(super) records: Vec<u8>,
+    pub(crate) records: Vec<u8>,
     /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the start and the
     /// parent.
     uncounted: usize,
     has_values: bool,
     pub(super) events: u32,
-    pub(super) dropped: Dropped,
+    pub(crate) dropped: Dropped,
     /// When the span ended, if it did, and the queue of the thread that ended it, if the record of
     /// the end was not dropped.
-    pub(super) ended: Option<(UnixTime, Option<QueueId>)>,
+    pub(crate) ended: Option<(UnixTime, Option<QueueId>)>,
     /// Whether the span was already passed on as unfinished.
-    pub(super) is_passed_on: bool,
+    pub(crate) is_passed_on: bool,
     /// Whether the span is in the list of changes.
-    pub(super) is_changed: bool,
+    pub(crate) is_changed: bool,
 }
 
 impl Open {
@@ -165,7 +165,7 @@ impl Open {
 
     /// Returns the span as ended at `end` by a record from `queue`, or without such a record if it
     /// was dropped. If `is_unfinished`, returns the span as still open at `end`.
-    pub(super) fn span<'a>(
+    pub(crate) fn span<'a>(
         &'a self,
         end: UnixTime,
         queue: Option<QueueId>,

@@ -5,9 +5,6 @@
 //! before comes in the next round at the latest. So the decision is made at the end of the next
 //! round.
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod kept;
-
 use core::mem;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -15,8 +12,6 @@ use std::collections::{HashMap, VecDeque};
 use foldhash::fast::RandomState;
 use tach_core::Instant;
 
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-use self::kept::Changes;
 use crate::spans::kept::Kept;
 use crate::spans::span::Span;
 use crate::spans::tail::Tail;
@@ -41,7 +36,7 @@ pub(crate) struct WaitingTraces {
     redacted: Vec<String>,
     /// The waiting and the kept traces. The hash has a random key, since other services choose the
     /// ids of traces and could provoke collisions.
-    traces: HashMap<u128, Known, RandomState>,
+    pub(crate) traces: HashMap<u128, Known, RandomState>,
     /// How many of `traces` are waiting.
     undecided: usize,
     /// The ids and the numbers of the traces, in the order in which their first spans came. May
@@ -58,22 +53,43 @@ pub(crate) struct WaitingTraces {
     bytes: usize,
     next: u64,
     /// `None` if the spans are in no file.
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-    changes: Option<Changes>,
+    pub(crate) changes: Option<Changes>,
+}
+
+/// What has changed since the file was written.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// The spans that came, with their traces and their places there.
+    pub(crate) came: Vec<(u64, u128, usize)>,
+    pub(crate) left: Vec<u64>,
+}
+
+impl Changes {
+    /// Notes that a span waits. An unfinished one also stays among the open spans, and leaves
+    /// before the next commit.
+    fn came(&mut self, span: &Span<'_>, at: usize) {
+        if !span.is_unfinished {
+            self.came.push((span.context.span, span.context.trace, at));
+        }
+    }
+
+    fn leaves(&mut self, span: u64) {
+        self.left.push(span);
+    }
 }
 
 /// A trace of which spans have ended.
-enum Known {
+pub(crate) enum Known {
     Waiting(Trace),
     /// The trace was kept a short while ago. Its late spans are kept too.
     Kept,
 }
 
-struct Trace {
+pub(crate) struct Trace {
     number: u64,
     since: Instant,
-    spans: Vec<Kept>,
-    records: Vec<u8>,
+    pub(crate) spans: Vec<Kept>,
+    pub(crate) records: Vec<u8>,
     /// Whether the trace must be kept because of one of its spans.
     is_kept: bool,
     has_ended: bool,
@@ -93,7 +109,6 @@ impl WaitingTraces {
             unused: Vec::new(),
             bytes: 0,
             next: 0,
-            #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
             changes: None,
         }
     }
@@ -125,7 +140,6 @@ impl WaitingTraces {
             self.ended.push(id);
         }
         self.bytes += trace.push(span);
-        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         if let Some(changes) = &mut self.changes {
             changes.came(span, trace.spans.len() - 1);
         }
@@ -229,7 +243,6 @@ impl WaitingTraces {
         let Known::Waiting(mut trace) = decided else { return };
         self.undecided -= 1;
         self.bytes -= trace.bytes();
-        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         if let Some(changes) = &mut self.changes {
             trace.spans.iter().for_each(|span| changes.leaves(span.context.span));
         }

@@ -4,10 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs, process};
 
 use super::*;
+use crate::back_end::survival::Recovery as _;
 use crate::frame::Frame;
 use crate::survive::image::tests::{RECORDS, image, message, repair};
 use crate::survive::layout::table;
-use crate::survive::recovery::{Next, Recovery};
+use crate::survive::recovery::Files;
 
 /// Files have the same numbers in all tests, and a process uses a number once at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -70,19 +71,22 @@ impl Folder {
 
     /// Passes everything on.
     fn recover(&self) -> Passed {
-        let mut recovery = Recovery::new(self.find().dead, Vec::new());
+        let mut recovery = Files::new(self.find().dead, Vec::new());
         let mut passed = Passed::default();
-        while let Some(next) = recovery.next().unwrap_or_else(|skipped| panic!("{skipped:?}")) {
-            match next {
-                Next::Record(record, _) => {
-                    passed.messages.push(Frame::read(&record).unwrap().message.to_owned());
-                }
-                Next::Span(_) => passed.spans += 1,
-                Next::End => recovery.end().unwrap(),
-                _ => {}
+        let next = |recovery: &mut Files| {
+            let left = recovery.next(UnixTime::EPOCH);
+            left.unwrap_or_else(|skipped| panic!("{skipped:?}"))
+        };
+        while let Some(left) = next(&mut recovery) {
+            if let Some((record, _)) = left.record {
+                passed.messages.push(Frame::read(&record).unwrap().message.to_owned());
+            }
+            passed.spans += u64::from(left.span.is_some());
+            if left.is_end {
+                recovery.end().unwrap();
             }
         }
-        passed.recordings = recovery.take_recordings().len();
+        passed.recordings = recovery.recordings.len();
         passed
     }
 }

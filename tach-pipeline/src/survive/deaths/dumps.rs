@@ -1,8 +1,9 @@
 //! The flight recorder's file of a process that has died is written while the next process logs.
 
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::{fs, io, thread};
 
 use opentelemetry_proto::tonic::trace::v1::TracesData;
@@ -19,6 +20,15 @@ fn builder(scene: &Scene, format: FlightFormat) -> Builder {
     let recorder = recorder.slower_than(Duration::from_secs(3_600));
     let builder = Pipeline::builder().sink(Sink::file(scene.log())).flight_recorder(recorder);
     builder.survive(scene.files())
+}
+
+fn format<F>(write: F) -> FlightFormat
+where
+    F: Fn(&mut dyn io::Write) -> io::Result<()>,
+    F: Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
+{
+    let write = Arc::new(move |_: &crate::flight::Snapshot, to: &mut dyn io::Write| write(to));
+    FlightFormat { extension: "otlp", write, ignored: Vec::new() }
 }
 
 fn otlp() -> FlightFormat {
@@ -72,7 +82,7 @@ fn a_slow_disk_holds_up_no_record_and_the_file_of_the_process_stays_until_the_du
     let scene = Scene::after(&death());
     let (let_go, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
-    let slow = FlightFormat::of(move |to| {
+    let slow = format(move |to| {
         to.write_all(b"a half")?;
         let _let_go = gate.lock().unwrap().recv();
         to.write_all(b" of it")
@@ -122,7 +132,7 @@ fn a_slow_disk_holds_up_no_record_and_the_file_of_the_process_stays_until_the_du
 fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
     let scene = Scene::after(&death());
     let (report, reported) = mpsc::channel();
-    let builder = builder(&scene, FlightFormat::of(|_| panic!("a format")));
+    let builder = builder(&scene, format(|_| panic!("a format")));
     let pipeline = builder.on_incident(move |incident| {
         if let Incident::RecordingNotRecovered { .. } = incident {
             report.send(incident.to_string()).unwrap();
@@ -159,7 +169,7 @@ fn a_recording_stays_until_the_disk_has_room_for_it() {
         reported.recv_timeout(LONG).unwrap()
     };
     for _ in 0..2 {
-        let full = FlightFormat::of(|_| Err(io::ErrorKind::StorageFull.into()));
+        let full = format(|_| Err(io::ErrorKind::StorageFull.into()));
         let report = start(full);
         assert!(
             report.contains("stay in tach-") && report.contains("can't be written"),
@@ -176,7 +186,7 @@ fn a_recording_stays_until_the_disk_has_room_for_it() {
 
     // All names are those of processes that died while they wrote the file.
     let scene = Scene::after(&left);
-    drop(builder(&scene, FlightFormat::of(|_| Err(io::ErrorKind::AlreadyExists.into()))).build());
+    drop(builder(&scene, format(|_| Err(io::ErrorKind::AlreadyExists.into()))).build());
     scene.wait();
     assert_eq!((processes(&scene), dumps(&scene).len()), (0, 0));
 }

@@ -3,8 +3,8 @@
 use tach_core::adapter::utf8;
 
 use super::Image;
+use crate::sink::spools::Target;
 use crate::survive::layout::{LANES, SPOOLS, lane, spool, table, write};
-use crate::survive::store::Target;
 
 /// A sink of the process.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use tach_core::adapter::utf8;
 
 use super::{Image, WORD};
 use crate::frame;
-use crate::queue::OVERHEAD;
+use crate::queue::ring::OVERHEAD;
+use crate::survive::foreign;
 use crate::survive::layout::{FIXED, PAGE, RINGS, head, ring, table};
 
 /// The number and the name of a thread.
@@ -50,7 +51,7 @@ impl<'a> Image<'a> {
             if queue.replace(of) != Some(of) {
                 latest = UnixTime::EPOCH;
             }
-            let mut add = |record: Cow<'a, [u8]>| match frame::foreign_time(&record, self) {
+            let mut add = |record: Cow<'a, [u8]>| match foreign::foreign_time(&record, self) {
                 Some(time) if !frame::is_reference(&record) => {
                     latest = latest.max(time);
                     left.records.push((latest, record, Arc::clone(&thread)));

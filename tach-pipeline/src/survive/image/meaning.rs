@@ -4,7 +4,7 @@ use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
 use super::{Image, WORD};
-use crate::frame::{ForeignCallsite, Meaning};
+use crate::survive::foreign::{Callsite, Meaning};
 use crate::survive::layout::{
     CALLSITES, HEAP, HEAP_AT, PLACES, TEXTS, callsite, head, line, place, text,
 };
@@ -52,7 +52,7 @@ impl Meaning for Image<'_> {
         Some((self.heap(self.word(at))?, module, line))
     }
 
-    fn callsite(&self, number: u32) -> Option<ForeignCallsite<'_>> {
+    fn callsite(&self, number: u32) -> Option<Callsite<'_>> {
         let number = usize::try_from(number).ok().filter(|number| *number < CALLSITES)?;
         let bytes = self.heap_bytes(self.word(callsite::AT + number * callsite::BYTES))?;
         let (numbers, mut texts) = bytes.split_at_checked(5 * size_of::<u32>())?;
@@ -66,7 +66,7 @@ impl Meaning for Image<'_> {
             utf8::text(text)
         };
         let (target, name, file, module) = (text(0)?, text(1)?, text(2)?, text(3)?);
-        Some(ForeignCallsite { target, name, file, module, line: number(4)? })
+        Some(Callsite { target, name, file, module, line: number(4)? })
     }
 
     /// Converts by the last line that begins before, or else by the oldest line. The next line may

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use super::{Image, WORD};
-use crate::spans::standing::Standing;
 use crate::survive::layout::{PAGE, head, recording, table};
+use crate::survive::standing::Standing;
 
 /// The items that a flight recorder had kept, the oldest first.
 #[derive(Debug, Default)]

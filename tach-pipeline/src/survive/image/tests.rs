@@ -11,12 +11,14 @@ use super::*;
 use crate::channel::Channel;
 use crate::channel::wake::Sleep;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Foreign, Frame, Meaning as _, Scratch, ThisThread, Time, Writer};
+use crate::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
+use crate::sink::spools::SpoolFile as _;
 use crate::stats::Counts;
 use crate::survive::deaths::is_alone;
+use crate::survive::foreign::{self, Foreign, Meaning as _};
 use crate::survive::layout::{HEAP, HEAP_AT, PAGE, text};
 use crate::survive::store::{Events, Progress, Store};
 
@@ -38,9 +40,9 @@ pub(in crate::survive) const SPANS: u64 = 20;
 
 /// Adds spans that are open, and items of a flight recorder. Some spans are gone again.
 fn progress(store: &Arc<Store>) -> Progress {
-    use crate::flight::Kept;
     use crate::ids::SpanContext;
-    use crate::spans::standing::{Change, End, Standing};
+    use crate::survive::recorder::Kept;
+    use crate::survive::standing::{Change, End, Standing};
     use crate::survive::store::{Recording, WaitingSpans};
 
     let start = |span: u64| {
@@ -89,7 +91,7 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
     static IMAGE: OnceLock<(Vec<u8>, HashSet<String>)> = OnceLock::new();
     IMAGE.get_or_init(|| {
         let (store, path) = Store::of_test("records");
-        let queues = Queues::in_file(1024 * 1024, Some(&store));
+        let queues = Queues::in_file(1024 * 1024, Some(&store.rings()));
         let mut senders =
             [queues.new_queue(ThisThread::default()), queues.new_queue(ThisThread::default())];
         let mut scratch = Scratch::new();
@@ -121,7 +123,7 @@ fn read(bytes: &[u8]) -> Vec<String> {
         let _none = (image.text(number), image.place(number));
     }
     let events = image.left().records.into_iter().filter_map(|(_, record, thread)| {
-        match frame::foreign(&record, &image, 17, &thread) {
+        match foreign::foreign(&record, &image, 17, &thread) {
             Foreign::Event(event) => Some(Frame::read(&event)?.message.to_owned()),
             Foreign::Part(_) | Foreign::Invalid => None,
         }
@@ -137,7 +139,8 @@ fn all_records_are_there_in_their_order() {
     let image = Image::read(bytes).unwrap();
     let left = image.left();
     assert_eq!(left.cut, 0);
-    let Foreign::Event(event) = frame::foreign(&left.records[5].1, &image, 17, &left.records[5].2)
+    let Foreign::Event(event) =
+        foreign::foreign(&left.records[5].1, &image, 17, &left.records[5].2)
     else {
         panic!()
     };
@@ -198,7 +201,7 @@ fn ticks_convert_within_a_microsecond() {
 #[test]
 fn positions_that_count_are_left_out() {
     let (store, path) = Store::of_test("positions");
-    let queues = Queues::in_file(64 * 1024, Some(&store));
+    let queues = Queues::in_file(64 * 1024, Some(&store.rings()));
     let mut sender = queues.new_queue(ThisThread::default());
     let record = |sender: &mut crate::queue::Sender| {
         let mut scratch = Scratch::new();
@@ -225,18 +228,18 @@ fn positions_that_count_are_left_out() {
 #[test]
 fn a_file_has_a_number_of_rings_at_once() {
     let (store, path) = Store::of_test("rings");
-    let first = store.ring(200 * PAGE).unwrap();
+    let first = store.rings().ring(200 * PAGE).unwrap();
     let number = first.part.number();
     drop(first);
-    let again = store.ring(150 * PAGE).unwrap();
+    let again = store.rings().ring(150 * PAGE).unwrap();
     assert_eq!((again.part.number(), again.memory.len()), (number, 200 * PAGE));
-    let mut rings: Vec<_> = (1..RINGS).map(|_| store.ring(PAGE).unwrap()).collect();
-    assert!(!store.has_ring(PAGE) && !store.has_ring(200 * PAGE));
-    assert!(store.ring(PAGE).is_none());
+    let mut rings: Vec<_> = (1..RINGS).map(|_| store.rings().ring(PAGE).unwrap()).collect();
+    assert!(!store.rings().has_ring(PAGE) && !store.rings().has_ring(200 * PAGE));
+    assert!(store.rings().ring(PAGE).is_none());
     assert_eq!(Image::read(&contents(&path)).unwrap().outside(), 1);
     rings.pop();
-    assert!(store.has_ring(PAGE) && !store.has_ring(200 * PAGE));
-    assert!(store.ring(PAGE).is_some());
+    assert!(store.rings().has_ring(PAGE) && !store.rings().has_ring(200 * PAGE));
+    assert!(store.rings().ring(PAGE).is_some());
     fs::remove_dir_all(path).unwrap();
 }
 
@@ -247,11 +250,12 @@ fn a_new_thread_waits_for_a_ring() {
     const SMALLEST: usize = 2 * PAGE;
     let (store, path) = Store::of_test("waits");
     let outside = || Image::read(&contents(&path)).unwrap().outside();
-    let channel = |policy| Channel::in_file(64 * 1024, policy, Counts::default(), Some(&store));
+    let channel =
+        |policy| Channel::in_file(64 * 1024, policy, Counts::default(), Some(&store.rings()));
     let (blocks, drops) = (channel(WhenFull::Block), channel(WhenFull::DropNewest));
     let mut rings = Vec::new();
-    while store.has_ring(SMALLEST) {
-        rings.push(store.ring(SMALLEST).unwrap());
+    while store.rings().has_ring(SMALLEST) {
+        rings.push(store.rings().ring(SMALLEST).unwrap());
     }
     assert!(rings.len() > RINGS / 2);
     // This thread is the back end. It frees a ring when it is woken, or when nobody has waited.
@@ -266,8 +270,8 @@ fn a_new_thread_waits_for_a_ring() {
         rings.pop();
     });
     assert_eq!(outside(), 0);
-    while store.has_ring(SMALLEST) {
-        rings.push(store.ring(SMALLEST).unwrap());
+    while store.rings().has_ring(SMALLEST) {
+        rings.push(store.rings().ring(SMALLEST).unwrap());
     }
     let _queue = drops.new_queue();
     assert_eq!(outside(), 1);
@@ -303,7 +307,10 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     write();
     let other = contents(&second_path);
     let other = Image::read(&other).unwrap();
-    frame::texts::each(|number, text| assert_eq!(other.text(number), Some(text)));
+    crate::survive::texts::each(frame::texts::numbers(), |number, text| {
+        assert_eq!(other.text(number), Some(text));
+        Some(true)
+    });
     drop(second);
     for path in [first_path, second_path] {
         fs::remove_dir_all(path).unwrap();

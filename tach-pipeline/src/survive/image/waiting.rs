@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::{Image, WORD};
-use crate::spans::standing::Standing;
 use crate::survive::layout::{PAGE, table, waiting};
+use crate::survive::standing::Standing;
 
 /// The spans that a process had not passed on. Their records are those of the process.
 #[derive(Debug, Default)]

@@ -20,7 +20,7 @@ use crate::survive::store::{Progress, Store};
 fn a_recovery_takes_a_few_times_the_memory_of_the_file() {
     frame::set_up();
     let (store, path) = Store::of_test("memory");
-    let queues = Queues::in_file(4 * 1024 * 1024, Some(&store));
+    let queues = Queues::in_file(4 * 1024 * 1024, Some(&store.rings()));
     let mut sender = queues.new_queue(ThisThread::default());
     let mut scratch = Scratch::new();
     let mut push = || {
@@ -49,15 +49,14 @@ fn a_recovery_takes_a_few_times_the_memory_of_the_file() {
     let taken = allocation_counter::measure(|| {
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
         let found = dead::find(&folder, &mut []).unwrap();
-        let mut recovery = Recovery::new(found.dead, Vec::new());
-        while let Ok(Some(next)) = recovery.next() {
-            match next {
-                Next::Record(record, _) => {
-                    records += 1;
-                    longest = longest.max(record.len());
-                }
-                Next::End => recovery.end().unwrap(),
-                _ => {}
+        let mut recovery = Files::new(found.dead, Vec::new());
+        while let Ok(Some(left)) = recovery.next(UnixTime::EPOCH) {
+            if let Some((record, _)) = left.record {
+                records += 1;
+                longest = longest.max(record.len());
+            }
+            if left.is_end {
+                recovery.end().unwrap();
             }
         }
     });

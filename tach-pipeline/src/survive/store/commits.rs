@@ -12,6 +12,7 @@ use tach_core::{Instant, UnixTime};
 use super::super::layout::{ASIDE, LANES, PAGE, SPOOLS, check, head, lane, spool, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
+use crate::sink::spools::{SpoolFile, Target};
 
 /// The room for events at first. A batch of text is written when it has 64 KiB. For a collector,
 /// more gathers, and the spool grows once.
@@ -20,68 +21,59 @@ const END: usize = size_of::<u32>();
 
 /// The state that a table holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(in crate::survive) struct Progress {
     /// For each ring, how many of its words were passed on.
-    pub(crate) positions: Vec<u64>,
-    pub(crate) reported: u64,
+    pub(in crate::survive) positions: Vec<u64>,
+    pub(in crate::survive) reported: u64,
     /// How often the last record was repeated, and from when to when.
-    pub(crate) repeats: Option<(u64, UnixTime, UnixTime)>,
+    pub(in crate::survive) repeats: Option<(u64, UnixTime, UnixTime)>,
     /// The file that is being taken over, and how many of its records were passed on.
-    pub(crate) takes: (u64, u64),
+    pub(in crate::survive) takes: (u64, u64),
     /// How many records over the rate limit were reported.
-    pub(crate) refused: u64,
+    pub(in crate::survive) refused: u64,
     /// How many events sinks have dropped that were not reported.
-    pub(crate) sinks_dropped: u64,
+    pub(in crate::survive) sinks_dropped: u64,
     /// How many events wait in memory alone.
-    pub(crate) waiting: u64,
-    pub(crate) spans: Waits,
-    pub(crate) recorded: Recorded,
+    pub(in crate::survive) waiting: u64,
+    pub(in crate::survive) spans: Waits,
+    pub(in crate::survive) recorded: Recorded,
 }
 
 /// The part of the file with the items of the flight recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Recorded {
+pub(in crate::survive) struct Recorded {
     /// The number of the part. Zero if there is none.
-    pub(crate) number: u64,
-    pub(crate) start: u64,
-    pub(crate) capacity: usize,
+    pub(in crate::survive) number: u64,
+    pub(in crate::survive) start: u64,
+    pub(in crate::survive) capacity: usize,
     /// How many bytes were written before the first item that counts, and before the last one's
     /// end.
-    pub(crate) first: u64,
-    pub(crate) end: u64,
+    pub(in crate::survive) first: u64,
+    pub(in crate::survive) end: u64,
 }
 
 /// The part of the file with the spans that wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Waits {
+pub(in crate::survive) struct Waits {
     /// The number of the part. Zero if there is none.
-    pub(crate) number: u64,
-    pub(crate) start: u64,
-    pub(crate) capacity: usize,
+    pub(in crate::survive) number: u64,
+    pub(in crate::survive) start: u64,
+    pub(in crate::survive) capacity: usize,
     /// How many of its bytes count.
-    pub(crate) length: usize,
+    pub(in crate::survive) length: usize,
     /// Where the records begin whose span is not known yet.
-    pub(crate) early: usize,
+    pub(in crate::survive) early: usize,
     /// How many spans found no room.
-    pub(crate) outside: u64,
-}
-
-/// The place of what a sink is about to write.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) device: u64,
-    pub(crate) file: u64,
-    /// A lower bound of the file's length.
-    pub(crate) length: u64,
+    pub(in crate::survive) outside: u64,
 }
 
 /// All events that the back end has added for a sink, and the sink's thread has not taken.
-pub(crate) struct Events<'a> {
+pub(in crate::survive) struct Events<'a> {
     /// The sink's number.
-    pub(crate) lane: usize,
-    pub(crate) bytes: &'a [u8],
+    pub(in crate::survive) lane: usize,
+    pub(in crate::survive) bytes: &'a [u8],
     /// Where each event ends.
-    pub(crate) ends: &'a [usize],
+    pub(in crate::survive) ends: &'a [usize],
 }
 
 pub(super) struct Commits {
@@ -328,7 +320,7 @@ impl Store {
     /// Makes `progress` count, and the events of all sinks with it, all at once. The events of a
     /// sink contain those of the last commit, unless the sink's thread has taken them since.
     /// Returns whether there was room. If not, nothing has changed.
-    pub(crate) fn commit(&self, progress: &Progress, all: &[Events<'_>]) -> bool {
+    pub(in crate::survive) fn commit(&self, progress: &Progress, all: &[Events<'_>]) -> bool {
         let mut commits = self.commits.lock();
         let Commits { lanes, is_open, retired, .. } = &mut *commits;
         let mut before = Vec::with_capacity(all.len());
@@ -365,7 +357,7 @@ impl Store {
 
     /// Makes `progress` count, although the file has no room for all events of a commit. The events
     /// that are not in the file are lost if the process ends before they are written.
-    pub(crate) fn commit_without(&self, progress: &Progress) {
+    pub(in crate::survive) fn commit_without(&self, progress: &Progress) {
         let mut commits = self.commits.lock();
         let waiting = commits.lanes.iter().map(|lane| lane.waiting).sum();
         commits.progress = Progress { waiting, ..progress.clone() };
@@ -379,10 +371,10 @@ impl Store {
         (recorded.first, recorded.end) = (first, recorded.end.max(first));
         commits.publish(self);
     }
+}
 
-    /// Makes the events of a sink count that are about to be written, with the progress of the last
-    /// commit.
-    pub(crate) fn commit_events(&self, lane: usize, bytes: &[u8], ends: &[usize]) {
+impl SpoolFile for Store {
+    fn commit_events(&self, lane: usize, bytes: &[u8], ends: &[usize]) {
         let mut commits = self.commits.lock();
         let Commits { lanes, retired, .. } = &mut *commits;
         let Some(lane) = lanes.get_mut(lane) else { return };
@@ -395,9 +387,7 @@ impl Store {
         }
     }
 
-    /// Notes that a sink's thread has taken the events that were added, to write them. It has
-    /// written all events that it had taken before.
-    pub(crate) fn took(&self, lane: usize) {
+    fn took(&self, lane: usize) {
         if let Some(lane) = self.commits.lock().lanes.get_mut(lane) {
             lane.writing = lane.adding;
             lane.adding = (lane.adding + 1) % lane.spools.len();
@@ -406,19 +396,14 @@ impl Store {
         }
     }
 
-    /// Notes that the bytes `range` of the events are about to be written. The file has these
-    /// events or, if it had no room, a first part of them.
-    pub(crate) fn begins_write(&self, lane: usize, range: [usize; 2], target: Target) {
+    fn begins_write(&self, lane: usize, range: [usize; 2], target: Target) {
         if let Some(it) = self.commits.lock().lanes.get_mut(lane) {
             it.target = target;
             it.write(lane, &self.fixed, range);
         }
     }
 
-    /// Replaces the events that the receiver did not take. Up to `new` of them were set aside since
-    /// the last call that found room. Returns whether there was room. If not, the file keeps the
-    /// events of that call, although the receiver may have taken some of them since.
-    pub(crate) fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize], new: usize) -> bool {
+    fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize], new: usize) -> bool {
         let mut commits = self.commits.lock();
         let Commits { lanes, retired, .. } = &mut *commits;
         let Some(lane) = lanes.get_mut(lane) else { return true };
@@ -441,8 +426,7 @@ impl Store {
         true
     }
 
-    /// Notes that all events were written that a sink's thread has taken.
-    pub(crate) fn done(&self, lane: usize) {
+    fn done(&self, lane: usize) {
         let mut commits = self.commits.lock();
         let Some(it) = commits.lanes.get_mut(lane) else { return };
         let Spool { number, bytes: written, .. } = it.spools[it.writing];

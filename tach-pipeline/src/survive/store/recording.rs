@@ -12,7 +12,7 @@ use super::super::layout::{PAGE, head, recording};
 use super::super::mapping::Mapping;
 use super::Store;
 use super::commits::{Area, Recorded};
-use crate::flight::Kept;
+use crate::survive::recorder::Kept;
 
 /// The shortest part. In tests some items fill it.
 const LEAST: usize = if cfg!(test) { 2 * PAGE } else { 1024 * 1024 };
@@ -23,7 +23,7 @@ const PIECES: usize = 64;
 /// How many pieces are free after a commit, so that the next round overwrites nothing that counts.
 const FREE: usize = 8;
 
-pub(crate) struct Recording {
+pub(in crate::survive) struct Recording {
     store: Arc<Store>,
     part: Option<Part>,
     /// The longest part, in bytes.
@@ -44,7 +44,7 @@ struct Part {
 
 impl Recording {
     /// Creates the state for a recorder of `bytes` and an age.
-    pub(crate) fn new(store: &Arc<Store>, bytes: usize, age: Duration) -> Self {
+    pub(in crate::survive) fn new(store: &Arc<Store>, bytes: usize, age: Duration) -> Self {
         let age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
         store.fixed.set(head::RECORDED_AGE, age);
         Self {
@@ -60,7 +60,11 @@ impl Recording {
 
     /// Adds an item. It counts after a commit with [`recorded`](Self::recorded). `all` passes all
     /// items of the recorder, which has the item already.
-    pub(crate) fn add(&mut self, item: &Kept<'_>, all: impl FnOnce(&mut dyn FnMut(&Kept<'_>))) {
+    pub(in crate::survive) fn add(
+        &mut self,
+        item: &Kept<'_>,
+        all: impl FnOnce(&mut dyn FnMut(&Kept<'_>)),
+    ) {
         let bytes = length(item);
         let Recorded { first, end, capacity, .. } = self.recorded;
         if bytes > self.most / 2 {
@@ -75,7 +79,7 @@ impl Recording {
     }
 
     /// Returns what the next commit names.
-    pub(crate) fn recorded(&mut self) -> Recorded {
+    pub(in crate::survive) fn recorded(&mut self) -> Recorded {
         let capacity = self.recorded.capacity;
         // A shorter part is replaced instead.
         if capacity > 0 && capacity == self.most {
@@ -85,7 +89,7 @@ impl Recording {
     }
 
     /// Notes that the last [`recorded`](Self::recorded) counts.
-    pub(crate) fn committed(&mut self) {
+    pub(in crate::survive) fn committed(&mut self) {
         self.counted = self.part.is_some().then_some(self.recorded.first);
         for area in self.before.drain(..) {
             self.store.give_back(area);

@@ -1,10 +1,10 @@
 //! The memory of rings.
 
+use core::sync::atomic::Ordering;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use memmap2::MmapRaw;
 use tach_log::adapter::beginning;
 
 use super::super::forks::Private;
@@ -12,6 +12,8 @@ use super::super::layout::{MOST_BYTES, PAGE, RINGS, head, ring};
 use super::super::mapping::Mapping;
 use super::Store;
 use super::commits::Area;
+use crate::queue::file::{RingFile, RingMemory};
+use crate::queue::ring::Part;
 
 /// Rings that are longer are for single records.
 const LONG: usize = 32 * 1024;
@@ -34,14 +36,8 @@ struct Free {
     length: usize,
 }
 
-/// The memory of a ring.
-pub(crate) struct RingMemory {
-    pub(crate) memory: MmapRaw,
-    pub(crate) part: RingPart,
-}
-
 /// The part of the file that belongs to a ring. Returns it when the ring is dropped.
-pub(crate) struct RingPart {
+struct RingPart {
     store: Arc<Store>,
     free: Free,
     _private: Private,
@@ -80,10 +76,8 @@ impl Room {
     }
 }
 
-impl Store {
-    /// Returns memory for a ring of at least `length` bytes, in whole pages. Returns `None` if the
-    /// file has no room: such a ring does not outlive the process.
-    pub(crate) fn ring(self: &Arc<Self>, length: usize) -> Option<RingMemory> {
+impl RingFile for Store {
+    fn ring(self: Arc<Self>, length: usize) -> Option<RingMemory> {
         let length = length.next_multiple_of(PAGE);
         let made = self.take(length).and_then(|free| {
             let mapped = Mapping::new(&self.file, free.start, free.length);
@@ -92,8 +86,8 @@ impl Store {
                 return None;
             };
             let (private, memory) = mapped.into_parts();
-            let part = RingPart { store: Arc::clone(self), free, _private: private };
-            Some(RingMemory { memory, part })
+            let part = RingPart { store: Arc::clone(&self), free, _private: private };
+            Some(RingMemory { memory, part: Box::new(part) })
         });
         if made.is_none() {
             self.fixed.add(head::OUTSIDE, 1);
@@ -101,14 +95,31 @@ impl Store {
         made
     }
 
-    /// Returns whether a ring of that length has room, or will never have: if rings that are in use
-    /// take all entries, one of them may be free soon.
-    pub(crate) fn has_ring(&self, length: usize) -> bool {
+    fn has_ring(&self, length: usize) -> bool {
         let room = self.room.lock();
         let has_entry = usize::try_from(room.rings).is_ok_and(|rings| rings < RINGS);
         has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
     }
 
+    fn new_queue(&self) -> u64 {
+        // ORDERING: Relaxed: only the number counts.
+        self.queues.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn dropped(&self) {
+        self.fixed.add(head::DROPPED, 1);
+    }
+
+    fn refused(&self) {
+        self.fixed.add(head::REFUSED, 1);
+    }
+
+    fn exits(&self) {
+        self.fixed.publish(head::EXITS, 1);
+    }
+}
+
+impl Store {
     /// Returns a part of the file for at least `length` bytes, in whole pages, and its memory.
     ///
     /// # Errors
@@ -152,19 +163,16 @@ impl Store {
     }
 }
 
-impl RingPart {
-    /// Returns the ring's number in tables.
-    pub(crate) const fn number(&self) -> u32 {
+impl Part for RingPart {
+    fn number(&self) -> u32 {
         self.free.number
     }
 
-    /// Returns the file's store, which removes the file when it is dropped.
-    pub(crate) fn file(&self) -> Arc<Store> {
-        Arc::clone(&self.store)
+    fn file(&self) -> Arc<dyn Send + Sync> {
+        Arc::<Store>::clone(&self.store)
     }
 
-    /// Notes that the ring belongs to a queue from now on, at a place among the queue's rings.
-    pub(crate) fn belongs_to(&self, queue: u64, place: u64, (thread, name): (u64, &str)) {
+    fn belongs_to(&self, queue: u64, place: u64, (thread, name): (u64, &str)) {
         let at = ring::AT + usize::try_from(self.free.number).unwrap_or(0) * ring::BYTES;
         let fixed = &self.store.fixed;
         let name = beginning(name, ring::MOST_NAME);
@@ -195,10 +203,10 @@ mod tests {
         FAILS.set(true);
         for _ in 0..10 {
             assert!(store.part(PAGE).is_err());
-            assert!(store.ring(PAGE).is_none());
+            assert!(Arc::clone(&store).ring(PAGE).is_none());
         }
         FAILS.set(false);
-        let (part, ring) = (store.part(PAGE).unwrap(), store.ring(PAGE).unwrap());
+        let (part, ring) = (store.part(PAGE).unwrap(), Arc::clone(&store).ring(PAGE).unwrap());
         assert_eq!(store.room.lock().end - before, 2 * PAGE as u64);
         drop((part, ring, store));
         std::fs::remove_dir_all(folder).unwrap();

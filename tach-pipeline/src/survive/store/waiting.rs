@@ -17,7 +17,7 @@ use super::super::layout::waiting;
 use super::super::mapping::Mapping;
 use super::Store;
 use super::commits::{Area, Waits};
-use crate::spans::standing::{Change, Standing};
+use crate::survive::standing::{Change, Standing};
 
 /// The shortest part. In tests some spans fill it.
 const LEAST: usize = if cfg!(test) { 4 * 1024 } else { 128 * 1024 };
@@ -26,7 +26,7 @@ const MOST: usize = 8 * 1024 * 1024;
 /// How long a part that is nearly full after it began is not replaced.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(crate) struct WaitingSpans {
+pub(in crate::survive) struct WaitingSpans {
     store: Arc<Store>,
     /// `None` until the first span waits.
     part: Option<Part>,
@@ -49,7 +49,7 @@ struct Part {
 }
 
 impl WaitingSpans {
-    pub(crate) fn new(store: &Arc<Store>) -> Self {
+    pub(in crate::survive) fn new(store: &Arc<Store>) -> Self {
         Self {
             store: Arc::clone(store),
             part: None,
@@ -64,7 +64,10 @@ impl WaitingSpans {
 
     /// Adds the changes that `each` passes. They count after a commit with [`waits`](Self::waits).
     /// Returns whether there was room. If not, call [`begin`](Self::begin).
-    pub(crate) fn add(&mut self, each: impl FnOnce(&mut dyn FnMut(&Change<'_>))) -> bool {
+    pub(in crate::survive) fn add(
+        &mut self,
+        each: impl FnOnce(&mut dyn FnMut(&Change<'_>)),
+    ) -> bool {
         let (mut has_room, mut early) = (true, None);
         each(&mut |change| {
             if matches!(change, Change::Early(_)) {
@@ -79,7 +82,7 @@ impl WaitingSpans {
 
     /// Begins a new part with all that waits, which `each` passes, unless the last part began a
     /// short while ago and was nearly full at once.
-    pub(crate) fn begin(&mut self, each: impl Fn(&mut dyn FnMut(&Change<'_>))) {
+    pub(in crate::survive) fn begin(&mut self, each: impl Fn(&mut dyn FnMut(&Change<'_>))) {
         let now = Instant::now();
         if self.pause.is_some_and(|until| now < until) {
             return;
@@ -103,12 +106,12 @@ impl WaitingSpans {
     }
 
     /// Returns what the next commit names.
-    pub(crate) const fn waits(&self) -> Waits {
+    pub(in crate::survive) const fn waits(&self) -> Waits {
         self.waits
     }
 
     /// Notes that the last [`waits`](Self::waits) count.
-    pub(crate) fn committed(&mut self) {
+    pub(in crate::survive) fn committed(&mut self) {
         for part in self.before.drain(..) {
             if let Some(Part { area, .. }) = self.spare.replace(part) {
                 self.store.give_back(area);

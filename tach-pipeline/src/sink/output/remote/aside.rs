@@ -98,7 +98,6 @@ impl Part {
 }
 
 impl Aside {
-    #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     /// Returns copies of all events.
     pub(in crate::sink) fn left(&self) -> Batch {
         let mut all = Batch::new();

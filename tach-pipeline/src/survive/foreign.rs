@@ -2,8 +2,8 @@
 
 use tach_core::UnixTime;
 
-use super::{Head, Reader};
 use crate::frame::kind::RecordKind;
+use crate::frame::read::{Head, Reader};
 use crate::frame::{
     AGAIN, CALLSITE, EVENT_NAME, LONGEST, NUMBER, SITE, TAG_BITS, TEXT_SHIFT, Tag, UNIX, WORD,
 };

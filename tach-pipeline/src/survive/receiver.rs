@@ -1,4 +1,4 @@
-//! What a file does for records that outlive the process.
+//! A sink's file that takes over the last write of a process.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,21 +8,11 @@ use std::os::unix::fs::DirEntryExt as _;
 
 use tach_files::Entry;
 
-use super::LogFile;
-use crate::survive::{Receiver, Target, Written, part_of};
+use super::settle::{Receiver, Written, part_of};
+use crate::sink::file::LogFile;
+use crate::sink::spools::Target;
 
 impl LogFile {
-    /// Returns whether this is a regular file, and no device, FIFO or standard stream.
-    pub(in crate::sink) const fn is_regular(&self) -> bool {
-        self.place.is_some()
-    }
-
-    /// Returns the file, with a lower bound of its length.
-    pub(in crate::sink) fn known_target(&self) -> Target {
-        let (device, file) = self.entry.id().unwrap_or_default();
-        Target { device, file, length: self.length }
-    }
-
     /// Opens the file `at` for reading, which may be an earlier file in the folder.
     fn earlier(&self, at: Target) -> io::Result<Option<(OsString, File)>> {
         let Some(place) = &self.place else { return Ok(None) };

@@ -2,29 +2,29 @@
 
 use tach_core::UnixTime;
 
-use super::span::{Dropped, Span};
 use crate::frame::Lost;
+use crate::spans::span::{Dropped, Span};
 
 /// The state of a span that is open, or that has ended and waits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) end: Option<End>,
+pub(super) struct Standing {
+    pub(super) end: Option<End>,
     /// Whether the span was already passed on as unfinished.
-    pub(crate) is_passed_on: bool,
-    pub(crate) dropped: Dropped,
+    pub(super) is_passed_on: bool,
+    pub(super) dropped: Dropped,
 }
 
 /// The end of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct End {
-    pub(crate) time: UnixTime,
+pub(super) struct End {
+    pub(super) time: UnixTime,
     /// Whether the end was recorded.
-    pub(crate) is_recorded: bool,
-    pub(crate) is_on_one_thread: bool,
+    pub(super) is_recorded: bool,
+    pub(super) is_on_one_thread: bool,
 }
 
 /// A change of what waits.
-pub(crate) enum Change<'a> {
+pub(super) enum Change<'a> {
     /// A span has that state and these records, which begin with those that it had before.
     Waits(u64, Standing, &'a [u8]),
     /// A span waits no more, or never did.
@@ -41,17 +41,17 @@ const IS_MORE: u64 = 16;
 
 impl Standing {
     /// Returns the state of a span that has ended.
-    pub(crate) const fn of_ended(span: &Span<'_>) -> Self {
+    pub(super) const fn of_ended(span: &Span<'_>) -> Self {
         let Span { end: time, has_end: is_recorded, is_on_one_thread, dropped, .. } = *span;
         let end = Some(End { time, is_recorded, is_on_one_thread });
         Self { end, is_passed_on: false, dropped }
     }
 
     /// The number of words in a file.
-    pub(crate) const WORDS: usize = 5;
+    pub(super) const WORDS: usize = 5;
 
     /// Returns the words that a file has.
-    pub(crate) fn words(&self) -> [u64; Self::WORDS] {
+    pub(super) fn words(&self) -> [u64; Self::WORDS] {
         let Dropped { parts, bytes, is_more } = self.dropped;
         let mut flags = u64::from(self.is_passed_on) * IS_PASSED_ON + u64::from(is_more) * IS_MORE;
         if let Some(end) = self.end {
@@ -70,7 +70,7 @@ impl Standing {
     }
 
     /// Returns the state with these words.
-    pub(crate) fn of(words: [u64; Self::WORDS]) -> Self {
+    pub(super) fn of(words: [u64; Self::WORDS]) -> Self {
         let [flags, end, bytes, first, second] = words;
         let is = |flag: u64| flags & flag != 0;
         let half = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
