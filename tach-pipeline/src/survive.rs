@@ -11,12 +11,14 @@
 //! that were still in its rings. Its own file says how far it has come.
 
 mod changes;
+mod contents;
 mod dead;
 #[cfg(test)]
 mod deaths;
 mod foreign;
 mod forks;
 mod image;
+mod items;
 mod layout;
 mod ledger;
 mod mapping;
@@ -59,9 +61,9 @@ pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> i
     let folder = Arc::new(PrivateFolder::make(folder)?);
     folder.check_mappable()?;
     let dead::Found { dead, skipped, waiting } = dead::find(&folder, to)?;
-    let lanes = dead::named(to);
+    let lanes = items::named(to);
     let made = if dead.len() + skipped.len() + waiting < MOST_FILES {
-        Store::new(&folder, &lanes, is_alone)
+        Store::new(&folder, &lanes, is_alone).and_then(registered)
     } else {
         let why = format!("{MOST_FILES} files are there, so this process creates none");
         Err(io::Error::new(io::ErrorKind::StorageFull, why))
@@ -80,4 +82,16 @@ pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> i
         ledger: Box::new(FileLedger::new(&store)),
     });
     Ok(Found { own, recovery: Box::new(Files::new(dead, lanes)), skipped })
+}
+
+/// Adds the static texts that threads know to the file of a new pipeline.
+fn registered(store: Arc<Store>) -> io::Result<Arc<Store>> {
+    if texts::register(&store) {
+        return Ok(store);
+    }
+    store.remove();
+    Err(io::Error::other(
+        "the static texts that another pipeline has logged need more than 192 KiB; build this \
+         pipeline before that one logs",
+    ))
 }

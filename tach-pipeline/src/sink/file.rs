@@ -12,7 +12,6 @@ use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder, Place};
 
 use super::rotation::{Rotation, Tidying};
-use super::spools::Target;
 use crate::faults::Faults;
 use crate::host::FILE_MODE;
 
@@ -65,6 +64,15 @@ impl Options {
     fn access(&self) -> Access {
         self.mode.map_or(Access::at_most(FILE_MODE), Access::exactly)
     }
+}
+
+/// The place of what a sink is about to write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) device: u64,
+    pub(crate) file: u64,
+    /// A lower bound of the file's length.
+    pub(crate) length: u64,
 }
 
 pub(crate) struct LogFile {

@@ -1,6 +1,6 @@
 //! The file that keeps events until they are written, if they are to outlive the process.
 
-use super::file::LogFile;
+use super::file::{LogFile, Target};
 
 /// How many sinks a file has room for. A collector that takes logs, spans and durations is three.
 pub(crate) const LANES: usize = 16;
@@ -26,15 +26,6 @@ pub(crate) trait SpoolFile: Send + Sync {
 
     /// Notes that all events were written that a sink's thread has taken.
     fn done(&self, lane: usize);
-}
-
-/// The place of what a sink is about to write.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) device: u64,
-    pub(crate) file: u64,
-    /// A lower bound of the file's length.
-    pub(crate) length: u64,
 }
 
 /// An open sink that takes over what processes have left.

@@ -10,12 +10,11 @@ use tach_core::UnixTime;
 use tach_files::PrivateFolder;
 
 use super::image::{Image, Lane, Left, OwnImage, Unreadable, Write};
+use super::items::{counterparts, events_of, named};
 use super::layout::{MOST_BYTES, head, lane, write};
 use super::own::{self, Own};
-use super::recovery;
 use super::settle::{Receiver, settle};
 use super::spans;
-use super::store::{Named, hash};
 use crate::back_end::survival::Skipped;
 use crate::sink::spools::Receiving;
 
@@ -246,7 +245,7 @@ impl Dead {
     /// Returns whether the file has records or news.
     fn is_of_use(&self) -> io::Result<bool> {
         self.with_image(|image| {
-            let others = recovery::events_of(image) + spans::most(image);
+            let others = events_of(image) + spans::most(image);
             if image.taken() == 0 {
                 // The records need not be counted, which takes as long as to pass them on.
                 return others > 0 || image.has_left() || image.all_lost() > 0;
@@ -292,35 +291,6 @@ impl Dead {
     pub(super) fn name(&self) -> &OsString {
         &self.name
     }
-}
-
-/// Returns the sinks as a file has them.
-pub(super) fn named(to: &[Receiving<'_>]) -> Vec<Named> {
-    let named = |Receiving { name, file }: &Receiving<'_>| Named {
-        name: name.clone(),
-        is_file: file.is_some(),
-    };
-    to.iter().map(named).collect()
-}
-
-/// Returns for each sink of a process the sink that is its counterpart: the one of that name. A
-/// file's may also be the next file that has none of these names.
-pub(super) fn counterparts(lanes: &[Lane<'_>], to: &[Named]) -> Vec<Option<usize>> {
-    let mut is_free = vec![true; to.len()];
-    let mut take = |fits: &dyn Fn(&Named) -> bool| {
-        let mut all = to.iter().zip(&is_free);
-        let at = all.position(|(named, is_free)| *is_free && fits(named))?;
-        is_free[at] = false;
-        Some(at)
-    };
-    let mut found: Vec<_> = lanes
-        .iter()
-        .map(|lane| take(&|it| it.is_file == lane.is_file && hash(&it.name) == lane.hash))
-        .collect();
-    for (_, found) in lanes.iter().zip(&mut found).filter(|(lane, _)| lane.is_file) {
-        *found = found.or_else(|| take(&|it| it.is_file));
-    }
-    found
 }
 
 /// # Errors

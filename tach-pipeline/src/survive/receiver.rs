@@ -9,8 +9,7 @@ use std::os::unix::fs::DirEntryExt as _;
 use tach_files::Entry;
 
 use super::settle::{Receiver, Written, part_of};
-use crate::sink::file::LogFile;
-use crate::sink::spools::Target;
+use crate::sink::file::{LogFile, Target};
 
 impl LogFile {
     /// Opens the file `at` for reading, which may be an earlier file in the folder.

@@ -1,15 +1,17 @@
 //! The items of the flight recorder in the file of a pipeline, and those of a process that has ended.
 
 use core::panic::AssertUnwindSafe;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{io, panic};
 
 use super::MOST_FILES;
-use super::recovery::RecordingFile;
+use super::contents::{Contents, contents};
+use super::dead::Dead;
 use super::spans::Recording as Left;
 use super::standing::Standing;
-use super::store::{Recorded, Recording, Store};
+use super::store::{Kept, Recorded, Recording, Store};
 use crate::back_end::survival::Skipped;
 use crate::flight::files::Files;
 use crate::flight::recorder::Keeps;
@@ -26,14 +28,6 @@ use crate::sync::Lock;
 const MOST_THAT_STAY: usize = MOST_FILES / 2;
 /// How many processes in a row may be killed while they write the file of one that has ended.
 const TRIES: u64 = 16;
-
-/// An item that a file has.
-pub(super) enum Kept<'a> {
-    /// The record of an event.
-    Event(&'a [u8]),
-    /// The state and the records of a span.
-    Span(Standing, &'a [u8]),
-}
 
 /// The items in a file, which the recorder adds and a commit counts.
 #[derive(Clone)]
@@ -87,6 +81,44 @@ fn each_of(ring: &Ring, each: &mut dyn FnMut(&Kept<'_>)) {
             let span = kept.span(&block.bytes, &[]);
             each(&Kept::Span(Standing::of_ended(&span), span.records));
         }
+    }
+}
+
+/// The file of a process that has ended, of which nothing is left but what its flight recorder had
+/// kept.
+pub(super) struct RecordingFile {
+    pub(super) dead: Dead,
+    pub(super) process: u64,
+    /// How many items were passed on.
+    pub(super) taken: u64,
+}
+
+impl RecordingFile {
+    /// Reads what the recorder had kept, with the records and the spans that were on their way.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read.
+    pub(super) fn read(&self) -> io::Result<Left> {
+        self.dead.with_image(|image| {
+            let Contents { records, spans, recording } = contents(image);
+            recording.with(records, spans)
+        })
+    }
+
+    /// Removes the file. Call when the recording is written, or nothing writes it.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    pub(super) fn remove(&self) -> Result<(), Skipped> {
+        // If the name stays, the file says that it has nothing left.
+        let removed = self.dead.note_taken(self.taken + 1).and_then(|()| self.dead.remove());
+        removed.map_err(|why| Skipped { name: self.name().clone(), why })
+    }
+
+    pub(super) fn name(&self) -> &OsString {
+        self.dead.name()
     }
 }
 

@@ -1,29 +1,24 @@
 //! Passes on the records of processes that have ended.
 
 use core::mem;
-use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+use super::contents::{Room, left};
 use super::dead::Dead;
-use super::dead::counterparts;
 use super::foreign::{self, Foreign};
-use super::image::{self, Image, OwnImage, Part, Thread};
-use super::recorder;
+use super::image::{OwnImage, Part, Thread};
+use super::items::{Item, Named, events, events_of};
+use super::recorder::{self, RecordingFile};
 use super::reports;
-use super::spans::{Assembly, Recording};
-use super::store::Named;
+use super::spans::Recording;
 use crate::back_end::spans::Spans;
 use crate::back_end::survival::{Left, Recovery, Skipped};
 use crate::frame::{self, Time};
 use crate::spans::kept::OwnSpan;
-
-/// The most bytes of copies of one file's records, which contain the texts that the records name.
-const MOST_COPIED: usize = 1 << 30;
 
 /// The files whose records are to be passed on, the oldest first.
 ///
@@ -64,76 +59,10 @@ struct Reading {
     is_reported: bool,
 }
 
-enum Item {
-    Report(Report),
-    Doubtful(Doubtful),
-    /// The number of a sink, events in its format, and where each of them ends.
-    Events(usize, Vec<u8>, Vec<usize>),
-    /// They are lost, since the pipeline lacks the sink.
-    Homeless(Homeless),
-}
-
 /// A record of an event as the process wrote it.
 struct RecordLeft {
     part: Part,
     thread: Thread,
-}
-
-/// The file of a process that has ended, of which nothing is left but what its flight recorder had
-/// kept.
-pub(super) struct RecordingFile {
-    dead: Dead,
-    pub(super) process: u64,
-    /// How many items were passed on.
-    taken: u64,
-}
-
-/// What a log says about a process before its records.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Report {
-    pub(super) process: u64,
-    pub(super) program: String,
-    /// When the process last logged a record that follows.
-    pub(super) last: Option<UnixTime>,
-    /// How many records follow.
-    pub(super) records: u64,
-    /// How many events of sinks follow, in the format of their sink.
-    pub(super) unwritten: u64,
-    /// How many spans follow.
-    pub(super) spans: u64,
-    /// How many events and spans a flight recorder had kept.
-    pub(super) recorded: u64,
-    /// How many spans found no room in the file. They are not there, or not whole.
-    pub(super) spans_outside: u64,
-    /// How many records were damaged.
-    pub(super) cut: u64,
-    /// How many records the process had dropped.
-    pub(super) dropped: u64,
-    /// How many records were over the rate limit.
-    pub(super) refused: u64,
-    /// How many events the sinks had dropped, each for itself.
-    pub(super) sinks_dropped: u64,
-    /// How many rings found no room in the file. Their records are not there.
-    pub(super) outside: u64,
-    /// How often the last record that was written was repeated.
-    pub(super) repeats: u64,
-}
-
-/// Events that a sink may have written already.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Doubtful {
-    pub(super) process: u64,
-    pub(super) sink: String,
-    /// How many of the next events of the sink.
-    pub(super) count: u64,
-}
-
-/// Events of a sink that the pipeline does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Homeless {
-    pub(super) process: u64,
-    pub(super) sink: String,
-    pub(super) count: u64,
 }
 
 impl Files {
@@ -289,146 +218,6 @@ impl RecordLeft {
             Foreign::Part(_) | Foreign::Invalid => Vec::new(),
         }
     }
-}
-
-impl RecordingFile {
-    /// Reads what the recorder had kept, with the records and the spans that were on their way.
-    ///
-    /// # Errors
-    ///
-    /// If the file can't be read.
-    pub(super) fn read(&self) -> io::Result<Recording> {
-        self.dead.with_image(|image| {
-            let Contents { records, spans, recording } = contents(image);
-            recording.with(records, spans)
-        })
-    }
-
-    /// Removes the file. Call when the recording is written, or nothing writes it.
-    ///
-    /// # Errors
-    ///
-    /// If that fails.
-    pub(super) fn remove(&self) -> Result<(), Skipped> {
-        // If the name stays, the file says that it has nothing left.
-        let removed = self.dead.note_taken(self.taken + 1).and_then(|()| self.dead.remove());
-        removed.map_err(|why| Skipped { name: self.name().clone(), why })
-    }
-
-    pub(super) fn name(&self) -> &OsString {
-        self.dead.name()
-    }
-}
-
-/// Returns how many items the events of sinks are that are no regular files.
-pub(super) fn events_of(image: &Image<'_>) -> usize {
-    events(image, &[]).len()
-}
-
-/// Returns the events of sinks that are no regular files. Their number depends on nothing but the
-/// file, since a later process goes on behind those that were passed on.
-fn events(image: &Image<'_>, to: &[Named]) -> Vec<Item> {
-    let Some(lanes) = image.lanes() else { return Vec::new() };
-    let mut items = Vec::new();
-    for (lane, counterpart) in lanes.iter().zip(counterparts(&lanes, to)) {
-        for spool in lane.spools.iter().filter(|_| !lane.is_file) {
-            let (bytes, ends) = spool.left();
-            let tried = spool.doubtful();
-            if tried > 0 {
-                let sink = lane.name.to_owned();
-                let (process, count) = (image.process(), tried as u64);
-                items.push(Item::Doubtful(Doubtful { process, sink, count }));
-            }
-            items.push(if let Some(lane) = counterpart {
-                Item::Events(lane, bytes.to_owned(), ends)
-            } else {
-                let (process, sink) = (image.process(), lane.name.to_owned());
-                Item::Homeless(Homeless { process, sink, count: ends.len() as u64 })
-            });
-        }
-    }
-    items
-}
-
-/// What a process has left for a dump of its flight recorder.
-pub(super) struct Contents {
-    /// Copies of the records, in their order.
-    pub(super) records: Vec<Vec<u8>>,
-    /// In the order of their starts.
-    pub(super) spans: Vec<OwnSpan>,
-    /// What the flight recorder had got.
-    pub(super) recording: Recording,
-}
-
-/// The room for copies, and how many parts of the file are damaged.
-struct Room {
-    left: usize,
-    cut: u64,
-}
-
-impl Default for Room {
-    fn default() -> Self {
-        Self { left: MOST_COPIED, cut: 0 }
-    }
-}
-
-/// Reads what a process has left.
-pub(super) fn contents(image: &Image<'_>) -> Contents {
-    let mut room = Room::default();
-    let recording = Recording::new(image, &mut room.left, &mut room.cut);
-    let mut records = Vec::new();
-    let (_, spans) = left(image, room, recording.len(), |_, _, copy| records.push(copy));
-    Contents { records, spans, recording }
-}
-
-/// Reads the records and the spans. Calls `each` with each event: its bytes in the file, its thread
-/// and a copy. The recorder had kept `recorded` events and spans.
-fn left<'a>(
-    image: &Image<'a>,
-    mut room: Room,
-    recorded: u64,
-    mut each: impl FnMut(Cow<'a, [u8]>, &Thread, Vec<u8>),
-) -> (Report, Vec<OwnSpan>) {
-    let image::Left { records: all, mut cut } = image.left();
-    let (mut records, mut last) = (0, None);
-    let mut spans = Assembly::new(image, &mut room.left);
-    for (time, record, thread) in all {
-        match foreign::foreign(&record, image, image.process(), &thread) {
-            Foreign::Event(copy) if copy.len() <= room.left => {
-                room.left -= copy.len();
-                records += 1;
-                last = Some(time);
-                spans.record(&copy, thread.0);
-                each(record, &thread, copy);
-            }
-            Foreign::Part(copy) if copy.len() <= room.left => {
-                room.left -= copy.len();
-                spans.record(&copy, thread.0);
-            }
-            Foreign::Event(_) | Foreign::Part(_) | Foreign::Invalid => cut += 1,
-        }
-    }
-    cut += spans.cut + room.cut;
-    let spans = spans.finish(image.exits());
-    let report = Report {
-        process: image.process(),
-        program: image.program().to_owned(),
-        last,
-        records,
-        unwritten: 0,
-        spans: spans.len() as u64,
-        recorded,
-        spans_outside: image.spans_outside(),
-        cut,
-        dropped: [image.dropped(), image.lost(), image.unsettled()]
-            .into_iter()
-            .fold(0, u64::saturating_add),
-        refused: image.refused(),
-        sinks_dropped: image.sinks_dropped(),
-        outside: image.outside(),
-        repeats: image.repeats(),
-    };
-    (report, spans)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
-use super::recovery::{Doubtful, Homeless, Report};
+use super::items::{Doubtful, Homeless, Report};
 use crate::frame::Scratch;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::io;
 
 use super::image::{Spool, Write};
-use crate::sink::spools::Target;
+use crate::sink::file::Target;
 
 /// The longest part of a file that is searched for the write. Other processes may have written the
 /// file before the write, since its length was last known, and after it.

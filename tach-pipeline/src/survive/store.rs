@@ -21,13 +21,13 @@ use tach_log::adapter::beginning;
 
 use self::commits::Commits;
 pub(super) use self::commits::{Events, Progress, Recorded};
-pub(super) use self::recording::Recording;
+pub(super) use self::recording::{Kept, Recording};
 use self::rings::Room;
 pub(super) use self::waiting::WaitingSpans;
-use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, check, head, lane, line};
+use super::items::{Named, hash};
+use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, head, lane, line};
 use super::mapping::Mapping;
 use super::own::{self, Own};
-use super::texts;
 use crate::host::program;
 use crate::sync::Lock;
 
@@ -67,15 +67,6 @@ struct Created {
     own: Own,
 }
 
-/// A sink of the pipeline.
-#[derive(Debug, Clone)]
-pub(super) struct Named {
-    /// The name by which messages call the sink.
-    pub(super) name: String,
-    /// Whether the sink is a regular file.
-    pub(super) is_file: bool,
-}
-
 #[cfg(test)]
 impl Store {
     /// Creates the file of a pipeline with one sink, in a folder of its own, whose path is returned
@@ -85,7 +76,7 @@ impl Store {
         let path = std::env::temp_dir().join(name);
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
         let named = Named { name: "app.log".to_owned(), is_file: true };
-        (Self::new(&folder, &[named], true).unwrap(), path)
+        (super::registered(Self::new(&folder, &[named], true).unwrap()).unwrap(), path)
     }
 
     /// Returns the store as the queues see it.
@@ -164,12 +155,6 @@ impl Store {
         drop(commits);
         // Before this word is stored, the file is empty for others.
         store.fixed.publish(head::MAGIC, MAGIC);
-        if !texts::register(&store) {
-            return Err(io::Error::other(
-                "the static texts that another pipeline has logged need more than 192 KiB; build \
-                 this pipeline before that one logs",
-            ));
-        }
         Ok(store)
     }
 
@@ -220,16 +205,6 @@ fn create(folder: &PrivateFolder) -> io::Result<Created> {
         }
     }
     Err(io::Error::other("other processes remove each file at once"))
-}
-
-/// Returns a number for a sink's name, which may be too long for the file.
-pub(super) fn hash(name: &str) -> u64 {
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    };
-    name.as_bytes().chunks(8).map(word).fold(name.len() as u64, check)
 }
 
 /// Returns the kernel's number of this boot, or zeros where it has none.

@@ -7,7 +7,8 @@ use tach_core::UnixTime;
 
 use crate::faults::Faults;
 use crate::sink::batch::{Batch, KEPT};
-use crate::sink::spools::{LANES, Receiving, Target};
+use crate::sink::file::Target;
+use crate::sink::spools::{LANES, Receiving};
 use crate::sink::stream::{Stream, Writers};
 use crate::sink::unreported::Occasion;
 use crate::sink::worker::Worker;

@@ -2,7 +2,7 @@
 
 use super::Output;
 use crate::sink::batch::Batch;
-use crate::sink::spools::Target;
+use crate::sink::file::Target;
 
 impl Output {
     /// Notes that the events were taken from the batch to which the back end adds.

@@ -8,7 +8,7 @@ use std::thread;
 
 use super::{Scene, observers};
 use crate::survive::image::Image;
-use crate::survive::recorder::Kept;
+use crate::survive::store::Kept;
 use crate::survive::store::{Progress, Recording, Store};
 
 /// Enough items to begin a longer part, and to fill it several times.

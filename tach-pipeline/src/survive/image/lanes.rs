@@ -3,7 +3,7 @@
 use tach_core::adapter::utf8;
 
 use super::Image;
-use crate::sink::spools::Target;
+use crate::sink::file::Target;
 use crate::survive::layout::{LANES, SPOOLS, lane, spool, table, write};
 
 /// A sink of the process.

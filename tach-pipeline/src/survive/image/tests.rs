@@ -41,8 +41,8 @@ pub(in crate::survive) const SPANS: u64 = 20;
 /// Adds spans that are open, and items of a flight recorder. Some spans are gone again.
 fn progress(store: &Arc<Store>) -> Progress {
     use crate::ids::SpanContext;
-    use crate::survive::recorder::Kept;
     use crate::survive::standing::{Change, End, Standing};
+    use crate::survive::store::Kept;
     use crate::survive::store::{Recording, WaitingSpans};
 
     let start = |span: u64| {
@@ -118,7 +118,7 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
 fn read(bytes: &[u8]) -> Vec<String> {
     let Ok(image) = Image::read(bytes) else { return Vec::new() };
     let _read = (image.lanes(), image.program(), image.takes(), image.dropped());
-    let _spans = crate::survive::recovery::contents(&image);
+    let _spans = crate::survive::contents::contents(&image);
     for number in 0..8192 {
         let _none = (image.text(number), image.place(number));
     }

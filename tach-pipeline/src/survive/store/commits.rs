@@ -12,7 +12,8 @@ use tach_core::{Instant, UnixTime};
 use super::super::layout::{ASIDE, LANES, PAGE, SPOOLS, check, head, lane, spool, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
-use crate::sink::spools::{SpoolFile, Target};
+use crate::sink::file::Target;
+use crate::sink::spools::SpoolFile;
 
 /// The room for events at first. A batch of text is written when it has 64 KiB. For a collector,
 /// more gathers, and the spool grows once.

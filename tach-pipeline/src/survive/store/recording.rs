@@ -12,7 +12,7 @@ use super::super::layout::{PAGE, head, recording};
 use super::super::mapping::Mapping;
 use super::Store;
 use super::commits::{Area, Recorded};
-use crate::survive::recorder::Kept;
+use crate::survive::standing::Standing;
 
 /// The shortest part. In tests some items fill it.
 const LEAST: usize = if cfg!(test) { 2 * PAGE } else { 1024 * 1024 };
@@ -22,6 +22,14 @@ const MOST: usize = 16 * 1024 * 1024;
 const PIECES: usize = 64;
 /// How many pieces are free after a commit, so that the next round overwrites nothing that counts.
 const FREE: usize = 8;
+
+/// An item that a file has.
+pub(in crate::survive) enum Kept<'a> {
+    /// The record of an event.
+    Event(&'a [u8]),
+    /// The state and the records of a span.
+    Span(Standing, &'a [u8]),
+}
 
 pub(in crate::survive) struct Recording {
     store: Arc<Store>,
