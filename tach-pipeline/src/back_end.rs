@@ -1,5 +1,10 @@
 //! The thread that reads the queues, merges the records by time, and passes them to the sinks.
 
+#[cfg(feature = "tracing")]
+pub(crate) mod assembly;
+#[cfg(not(feature = "tracing"))]
+#[path = "back_end/no_assembly.rs"]
+pub(crate) mod assembly;
 mod backtrace;
 mod cause;
 mod inbox;
@@ -7,11 +12,6 @@ mod inboxes;
 mod order;
 mod repeats;
 pub(crate) mod selection;
-#[cfg(feature = "tracing")]
-pub(crate) mod spans;
-#[cfg(not(feature = "tracing"))]
-#[path = "back_end/no_spans.rs"]
-pub(crate) mod spans;
 pub(crate) mod survival;
 
 use core::mem;
@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
+use self::assembly::Spans;
 use self::cause::Cause;
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
-use self::spans::Spans;
 use self::survival::Survival;
 use crate::channel::Progress;
 use crate::channel::flush::is_end_between;

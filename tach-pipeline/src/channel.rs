@@ -1,10 +1,10 @@
 //! The channel from the calls to the back end: the queues, the wake-ups, and the requests to
 //! flush.
 
+pub(crate) mod current_thread;
 pub(crate) mod flush;
 mod last_words;
 mod progress;
-pub(crate) mod thread;
 pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -128,10 +128,10 @@ impl Channel {
     #[cfg(feature = "tracing")]
     #[cold]
     fn push_words_beyond(&self, sender: &mut Sender, record: &[u64]) -> bool {
-        let mut scratch = thread::take_scratch();
+        let mut scratch = current_thread::take_scratch();
         scratch.copy(record);
         let is_pushed = self.push_beyond(sender, scratch.record());
-        thread::give_back(scratch);
+        current_thread::give_back(scratch);
         is_pushed
     }
 

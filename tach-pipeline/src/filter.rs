@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use env_filter::{Builder, Filter};
 use log::{LevelFilter, Metadata};
 
-use crate::channel::thread::silently;
+use crate::channel::current_thread::silently;
 use crate::error::Error;
 use crate::level::Level;
 use crate::sync::{Lock, Switch};

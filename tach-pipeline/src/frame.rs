@@ -40,7 +40,7 @@ pub(crate) mod places;
 pub(crate) mod read;
 mod scratch;
 #[cfg(feature = "tracing")]
-mod spans;
+mod span_kinds;
 pub(crate) mod texts;
 mod this_thread;
 mod time;
@@ -60,7 +60,7 @@ pub(crate) use self::read::remains::{LOST_BYTES, Remains, add_lost, remains};
 pub(crate) use self::read::{Frame, events, is_reference, length, references, split, time};
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]
-pub(crate) use self::spans::*;
+pub(crate) use self::span_kinds::*;
 pub(crate) use self::this_thread::ThisThread;
 pub(crate) use self::time::Time;
 pub(crate) use self::write::site::{Place, Wanted};

@@ -8,7 +8,7 @@ pub(crate) mod guard;
 #[cfg(unix)]
 mod signal;
 #[cfg(feature = "tracing")]
-pub(crate) mod spans;
+pub(crate) mod span_methods;
 
 use core::fmt;
 use core::time::Duration;
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
-use crate::shared::spans::Keys;
+use crate::shared::span_state::Keys;
 use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
 

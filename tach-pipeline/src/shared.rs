@@ -1,10 +1,10 @@
 //! State that the callers and the back end share.
 
 #[cfg(feature = "tracing")]
-pub(crate) mod spans;
+pub(crate) mod span_state;
 #[cfg(not(feature = "tracing"))]
-#[path = "shared/no_spans.rs"]
-pub(crate) mod spans;
+#[path = "shared/no_span_state.rs"]
+pub(crate) mod span_state;
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
@@ -12,9 +12,9 @@ use std::sync::{Arc, OnceLock};
 use log::LevelFilter;
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
-use self::spans::Spans;
+use self::span_state::Spans;
 use crate::channel::flush::{Why, waited};
-use crate::channel::{Channel, Progress, thread};
+use crate::channel::{Channel, Progress, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::{Scratch, Time, Wanted, Writer};
@@ -106,7 +106,7 @@ impl Shared {
         write: impl FnOnce(&mut Writer<'_>),
     ) {
         let time = self.time();
-        thread::log(&self.channel, |scratch| {
+        current_thread::log(&self.channel, |scratch| {
             let mut record = begin(scratch, time);
             write(&mut record);
             record.end();
@@ -195,7 +195,7 @@ impl Shared {
         let number = self.channel.request_flush(why)?;
         let start = Instant::now();
         let Progress { flush, counts, .. } = &*self.channel.progress;
-        let flushed = thread::waiting(|| flush.wait(number, why, timeout, counts));
+        let flushed = current_thread::waiting(|| flush.wait(number, why, timeout, counts));
         // A signal handler that interrupts a wait does not wait itself.
         let flushed = flushed.unwrap_or_else(|| Err(Error::timed_out(Duration::ZERO, &[])));
         if flushed.is_ok() {

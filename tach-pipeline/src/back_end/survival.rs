@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use tach_core::UnixTime;
 
+use super::assembly::Spans;
 use super::inboxes::Inboxes;
 use super::selection::{Selected, Selection};
-use super::spans::Spans;
 use crate::frame::Frame;
 use crate::incident::Incident;
 use crate::queue::WhenFull;

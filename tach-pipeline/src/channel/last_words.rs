@@ -1,6 +1,6 @@
 //! The last words about records that were not written.
 
-use super::{Channel, thread};
+use super::{Channel, current_thread};
 use crate::host::unlocked::to_stderr;
 use crate::queue::Queued;
 use crate::stats::{Items, SinkCounts, Were};
@@ -11,7 +11,7 @@ impl Channel {
     /// now.
     pub(crate) fn print_left(&self) {
         // A signal handler that logs meanwhile takes none of the locks that the count holds.
-        thread::waiting(|| self.print_left_now());
+        current_thread::waiting(|| self.print_left_now());
     }
 
     fn print_left_now(&self) {

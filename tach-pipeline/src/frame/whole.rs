@@ -6,7 +6,7 @@ use tracing_core::Metadata;
 use super::callsites::{Code, given_name, place_of};
 use super::kind::{RECORD_SHIFT, RecordKind};
 use super::scratch::Scratch;
-use super::spans::UNSAMPLED;
+use super::span_kinds::UNSAMPLED;
 use super::texts::MaybeStatic;
 use super::time::Time;
 use super::write::Writer;

@@ -3,8 +3,8 @@
 mod enabled;
 mod event;
 mod install;
-mod kept;
 mod layer;
+mod lifecycle;
 mod lines;
 mod metadata;
 #[cfg(feature = "opentelemetry")]
@@ -13,9 +13,9 @@ pub(crate) mod otel;
 #[path = "tracing/no_otel.rs"]
 mod otel;
 pub(crate) mod span_ext;
-mod spans;
+mod span_fields;
 mod subscriber;
 mod visit;
 
 pub(super) use self::install::{filter_changed, install};
-pub(super) use self::kept::write_current_spans;
+pub(super) use self::span_fields::write_current_spans;

@@ -4,10 +4,10 @@ mod check;
 mod collectors;
 mod options;
 #[cfg(feature = "tracing")]
-mod spans;
+mod span_options;
 #[cfg(not(feature = "tracing"))]
-#[path = "builder/no_spans.rs"]
-mod spans;
+#[path = "builder/no_span_options.rs"]
+mod span_options;
 pub(crate) mod survival;
 
 use core::fmt;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use log::{Level, LevelFilter};
 use tach_core::Clock;
 
-use self::spans::{Files, SpanOptions};
+use self::span_options::{Files, SpanOptions};
 use self::survival::Added;
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;

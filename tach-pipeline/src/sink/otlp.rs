@@ -14,7 +14,7 @@ pub(crate) use self::span::write_span;
 use super::any_format::AnyFormat;
 use super::target::{Lane, Target, Writer};
 use super::{Sink, kind};
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::error::{Class, Error};
 use crate::sync::Lock;
 
@@ -188,7 +188,7 @@ impl Writer for Collector {
     /// If the collector can't be reached, asks for a later try, or refuses records for good.
     fn write(&mut self, records: &[u8]) -> io::Result<usize> {
         self.refused = None;
-        let sent = thread::silently(|| self.exporter.lock().send(self.signal, records));
+        let sent = current_thread::silently(|| self.exporter.lock().send(self.signal, records));
         let (refused, reason) = match sent {
             Ok(()) => return Ok(records.len()),
             Err(Rejection::Later { error, after }) => {

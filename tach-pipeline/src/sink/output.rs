@@ -1,8 +1,8 @@
 //! A sink's writer, which may fail.
 
 mod failure;
-mod kept;
 mod remote;
+mod survival;
 
 use core::mem;
 use core::panic::AssertUnwindSafe;

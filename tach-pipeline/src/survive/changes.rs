@@ -2,7 +2,7 @@
 
 use super::standing::{Change, Standing};
 use super::store::WaitingSpans;
-use crate::back_end::spans::{Sent, Spans};
+use crate::back_end::assembly::{Sent, Spans};
 use crate::spans::kept::Kept;
 use crate::spans::open;
 use crate::spans::open::span::Open;

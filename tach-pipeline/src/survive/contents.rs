@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::foreign::{self, Foreign};
 use super::image::{self, Image, Thread};
 use super::items::Report;
-use super::spans::{Assembly, Recording};
+use super::left_spans::{Assembly, Recording};
 use crate::spans::kept::OwnSpan;
 
 /// The most bytes of copies of one file's records, which contain the texts that the records name.

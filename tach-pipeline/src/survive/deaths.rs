@@ -7,9 +7,9 @@
 #[cfg(feature = "otlp")]
 mod dumps;
 mod recording;
-#[cfg(feature = "otlp")]
-mod spans;
 mod stalled;
+#[cfg(feature = "otlp")]
+mod with_spans;
 
 use core::any::type_name;
 use core::mem::ManuallyDrop;

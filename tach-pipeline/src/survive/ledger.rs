@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::changes;
 use super::recorder::Shared;
 use super::store::{self, Events, Store, WaitingSpans};
-use crate::back_end::spans::Spans;
+use crate::back_end::assembly::Spans;
 use crate::back_end::survival::{Ledger, Progress};
 use crate::sink::batch::Batch;
 

@@ -9,7 +9,7 @@ use std::{io, panic};
 use super::MOST_FILES;
 use super::contents::{Contents, contents};
 use super::dead::Dead;
-use super::spans::Recording as Left;
+use super::left_spans::Recording as Left;
 use super::standing::Standing;
 use super::store::{Kept, Recorded, Recording, Store};
 use crate::back_end::survival::Skipped;

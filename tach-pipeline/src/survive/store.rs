@@ -1,9 +1,9 @@
 //! The file of a living pipeline.
 
 mod commits;
-mod kept;
 mod recording;
 mod rings;
+mod statics;
 mod waiting;
 
 use core::hash::{BuildHasher as _, Hasher as _};

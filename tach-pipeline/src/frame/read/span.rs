@@ -9,7 +9,7 @@ pub(crate) use self::shortened::shortened;
 use super::fields::Fields;
 use super::{Head, Reader};
 use crate::frame::kind::RecordKind;
-use crate::frame::spans::UNSAMPLED;
+use crate::frame::span_kinds::UNSAMPLED;
 use crate::frame::{AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, WORD, texts};
 use crate::ids::SpanContext;
 use crate::level::Level;

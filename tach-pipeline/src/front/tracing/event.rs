@@ -7,7 +7,7 @@ use tracing_log::NormalizeEvent as _;
 use super::enabled::is_enabled;
 use super::metadata::{callsite, level};
 use super::visit::{Forwarded, Visitor};
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{Callsite, Writer, given_name, place_of};
 use crate::ids::{Around, SpanContext};
@@ -35,7 +35,7 @@ impl Pipeline {
             return false;
         }
         if shared.filters.is_span_recorded(level(metadata), metadata.target()) {
-            let code = thread::code(Callsite(metadata));
+            let code = current_thread::code(Callsite(metadata));
             self.start_span(shared, attributes, key, None, code, || within(shared));
         }
         shared.wanted.events
@@ -122,7 +122,7 @@ impl Shared {
     ) {
         self.log_begun(
             level,
-            |to, time| match thread::code(Callsite(metadata)) {
+            |to, time| match current_thread::code(Callsite(metadata)) {
                 Some(code) => Writer::begin_event_at(to, time, level, code),
                 None => Writer::begin(to, time, level, MaybeStatic::Static(metadata.target())),
             },

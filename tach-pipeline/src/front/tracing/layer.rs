@@ -9,7 +9,7 @@ use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::enabled::{interest, is_enabled, most};
-use super::kept::{Kept, with_fields, write_spans};
+use super::span_fields::{Kept, with_fields, write_spans};
 use crate::frame;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;

@@ -10,9 +10,9 @@ use tracing_core::subscriber::Interest;
 use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
 use super::enabled::{interest, is_enabled, most};
-use super::kept::with_fields;
 use super::metadata::level;
-use crate::channel::thread;
+use super::span_fields::with_fields;
+use crate::channel::current_thread;
 use crate::frame::{self, Callsite, Code, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -245,7 +245,7 @@ impl Subscriber for PipelineSubscriber {
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
         let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
-        let code = thread::code(Callsite(metadata));
+        let code = current_thread::code(Callsite(metadata));
         let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
         if let (Innermost::Recorded(parent), Some(code)) = (&innermost, code) {
             if !parent.ids().may_be_sampled() {

@@ -6,7 +6,7 @@ use crate::frame::callsites::Code;
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::read::span::Linked;
 use crate::frame::scratch::Scratch;
-use crate::frame::spans::{TRACE_STATE, UNSAMPLED};
+use crate::frame::span_kinds::{TRACE_STATE, UNSAMPLED};
 use crate::frame::texts::MaybeStatic;
 use crate::frame::write::site::Wanted;
 use crate::frame::write::{Writer, head, length};

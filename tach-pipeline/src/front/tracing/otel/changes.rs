@@ -8,7 +8,7 @@ use tach_core::UnixTime;
 use tracing_core::Metadata;
 
 use super::values::write_fields;
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::error::{Class, Error};
 use crate::frame::{Origin, RecordKind, Time, Writer};
 use crate::front::tracing::visit::is_chosen;
@@ -105,7 +105,7 @@ impl Pipeline {
         }
         let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
         let time = given.unwrap_or_else(|| shared.clock_time());
-        thread::log(&shared.channel, |scratch| {
+        current_thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             write_fields(&mut to, attributes.iter());
             to.around(span);

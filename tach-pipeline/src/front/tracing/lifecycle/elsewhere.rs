@@ -3,7 +3,7 @@
 use tracing_core::Metadata;
 
 use super::start::Begun;
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::frame::{Callsite, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -65,7 +65,7 @@ impl Pipeline {
             return false;
         }
         let is_again = shared.wanted.durations;
-        let code = thread::code(Callsite(metadata));
+        let code = current_thread::code(Callsite(metadata));
         let is_logged =
             shared.log_start(Begun { metadata, code, context: &context, parent: 0 }, |to| {
                 if is_again {

@@ -8,14 +8,14 @@ use tach_log::Value;
 use tracing_core::span::Record;
 
 use super::visit::{Chosen, Visitor, is_chosen};
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Linked, Origin, RecordKind, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::shared::spans::Spans;
+use crate::shared::span_state::Spans;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
 use crate::trace::{Contexts, Slot};
@@ -98,7 +98,7 @@ impl Pipeline {
             let end = closing.left.map_or_else(|| shared.clock_time(), |left| shared.time_of(left));
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
-            is_lost = !thread::log_words(&shared.channel, &frame::end(end, &context));
+            is_lost = !current_thread::log_words(&shared.channel, &frame::end(end, &context));
         }
         contexts.remove(closing);
         if is_lost {
@@ -137,7 +137,7 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.clock_time();
-        thread::log(&shared.channel, |scratch| {
+        current_thread::log(&shared.channel, |scratch| {
             let mut to = Writer::begin_part(scratch, time, kind, context);
             write(&mut to);
             to.end();

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::back_end::spans::Spans;
+use crate::back_end::assembly::Spans;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::Levels;

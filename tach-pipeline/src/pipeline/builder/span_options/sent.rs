@@ -1,10 +1,10 @@
 //! The options for spans that are sent.
 
-use crate::back_end::spans::Sent;
+use crate::back_end::assembly::Sent;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::pipeline::builder::Builder;
-use crate::shared::spans::Spans;
+use crate::shared::span_state::Spans;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
 use crate::spans::tail::Tail;

@@ -8,7 +8,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::subscriber::PipelineSubscriber;
 use super::visit::Visitor;
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::frame::Writer;
 use crate::pipeline::Pipeline;
 
@@ -28,11 +28,11 @@ impl Kept {
 /// Calls `keep` with values as bytes of a record. The values are visited before `keep` takes a
 /// lock: a value that is printed may log.
 pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl FnOnce(&[u8])) {
-    let mut scratch = thread::take_scratch();
+    let mut scratch = current_thread::take_scratch();
     let mut to = Writer::of_fields(&mut scratch);
     visit(&mut Visitor::of_span(&mut to));
     keep(scratch.written());
-    thread::give_back(scratch);
+    current_thread::give_back(scratch);
 }
 
 /// Writes the spans that the thread is in, for a record of `log`, if the current subscriber is a

@@ -4,7 +4,7 @@ use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
 use super::parents::Parents;
-use crate::channel::thread;
+use crate::channel::current_thread;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Code, Linked, Origin, RecordKind, Scratch, Time, Writer, place_of};
 use crate::front::tracing::metadata::{key, level};
@@ -175,7 +175,7 @@ impl Shared {
         parent: u64,
     ) -> bool {
         let record = frame::start(self.clock_time(), level(metadata), code, context, parent);
-        thread::log_words(&self.channel, &record)
+        current_thread::log_words(&self.channel, &record)
     }
 
     /// Logs the start of a sampled span with its fields.
@@ -202,7 +202,7 @@ impl Shared {
     #[inline]
     pub(super) fn log_start(&self, start: Begun<'_>, write: impl FnOnce(&mut Writer<'_>)) -> bool {
         let time = self.clock_time();
-        thread::log(&self.channel, |to| {
+        current_thread::log(&self.channel, |to| {
             let mut to = start.begin(to, time);
             write(&mut to);
             if to.is_whole() {
@@ -227,7 +227,7 @@ impl Shared {
             && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
         let start = Begun { metadata, code, context, parent: 0 };
         let time = self.clock_time();
-        thread::log(&self.channel, |to| {
+        current_thread::log(&self.channel, |to| {
             let mut to = start.begin(to, time);
             to.unsampled();
             if has_chosen {

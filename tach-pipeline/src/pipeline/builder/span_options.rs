@@ -7,7 +7,7 @@ use std::sync::Arc;
 use log::LevelFilter;
 
 use self::sent::SentOptions;
-use crate::back_end::spans::Spans;
+use crate::back_end::assembly::Spans;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::flight::{Flight, FlightRecorder, Recorder};
 use crate::frame::Wanted;
 use crate::incident::Reporter;
 use crate::pipeline::builder::Builder;
-use crate::pipeline::spans::dump_on_panic;
+use crate::pipeline::span_methods::dump_on_panic;
 use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
