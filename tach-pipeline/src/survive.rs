@@ -42,7 +42,7 @@ use std::sync::Arc;
 use tach_files::PrivateFolder;
 
 use self::ledger::FileLedger;
-use self::recovery::Files;
+use self::recovery::DeadFiles;
 use self::store::Store;
 use crate::back_end::survival::{Found, OwnFile};
 use crate::sink::spools::Receiving;
@@ -81,7 +81,7 @@ pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> i
         spools: Arc::<Store>::clone(&store),
         ledger: Box::new(FileLedger::new(&store)),
     });
-    Ok(Found { own, recovery: Box::new(Files::new(dead, lanes)), skipped })
+    Ok(Found { own, recovery: Box::new(DeadFiles::new(dead, lanes)), skipped })
 }
 
 /// Adds the static texts that threads know to the file of a new pipeline.

@@ -61,7 +61,7 @@ pub(crate) trait Recovery: Send {
     /// # Errors
     ///
     /// If a file can't be read. The file stays, and later calls continue with the next file.
-    fn next(&mut self, now: UnixTime) -> Result<Option<Left>, Skipped>;
+    fn next(&mut self, now: UnixTime) -> Result<Option<Piece>, Skipped>;
 
     /// Ends a file after all that was passed on of it counts.
     ///
@@ -104,7 +104,7 @@ pub(crate) struct Progress {
 
 /// A part of what a process has left.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct Piece {
     /// A record of the pipeline's own about the process.
     pub(crate) report: Option<Vec<u8>>,
     /// The number of a sink, events in its format, and where each of them ends.

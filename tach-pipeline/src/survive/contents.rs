@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::foreign::{self, Foreign};
 use super::image::{self, Image, Thread};
 use super::items::Report;
-use super::left_spans::{Assembly, Recording};
+use super::left_spans::{Assembly, RecordingLeft};
 use crate::spans::kept::OwnSpan;
 
 /// The most bytes of copies of one file's records, which contain the texts that the records name.
@@ -18,7 +18,7 @@ pub(super) struct Contents {
     /// In the order of their starts.
     pub(super) spans: Vec<OwnSpan>,
     /// What the flight recorder had got.
-    pub(super) recording: Recording,
+    pub(super) recording: RecordingLeft,
 }
 
 /// The room for copies, and how many parts of the file are damaged.
@@ -36,7 +36,7 @@ impl Default for Room {
 /// Reads what a process has left.
 pub(super) fn contents(image: &Image<'_>) -> Contents {
     let mut room = Room::default();
-    let recording = Recording::new(image, &mut room.left, &mut room.cut);
+    let recording = RecordingLeft::new(image, &mut room.left, &mut room.cut);
     let mut records = Vec::new();
     let (_, spans) = left(image, room, recording.len(), |_, _, copy| records.push(copy));
     Contents { records, spans, recording }

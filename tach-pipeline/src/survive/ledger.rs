@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::changes;
-use super::recorder::Shared;
+use super::recorder::SharedRecording;
 use super::store::{self, Events, Store, WaitingSpans};
 use crate::back_end::assembly::Spans;
 use crate::back_end::survival::{Ledger, Progress};
@@ -13,7 +13,7 @@ pub(super) struct FileLedger {
     store: Arc<Store>,
     waiting: WaitingSpans,
     /// `None` if the pipeline has no flight recorder.
-    recording: Option<Shared>,
+    recording: Option<SharedRecording>,
     progress: store::Progress,
 }
 
@@ -40,14 +40,15 @@ impl Ledger for FileLedger {
     fn attach(&mut self, spans: &mut Spans) {
         changes::keep(spans);
         let recorder = spans.recorder.as_mut();
-        self.recording = recorder.map(|recorder| Shared::attach(recorder, &self.store));
+        self.recording = recorder.map(|recorder| SharedRecording::attach(recorder, &self.store));
     }
 
     fn begin(&mut self, spans: &mut Spans) {
         self.store.line();
         changes::add(spans, &mut self.waiting);
         self.progress.spans = self.waiting.waits();
-        self.progress.recorded = self.recording.as_ref().map(Shared::recorded).unwrap_or_default();
+        self.progress.recorded =
+            self.recording.as_ref().map(SharedRecording::recorded).unwrap_or_default();
     }
 
     fn commit(&mut self, progress: &Progress, all: &[&Batch]) -> bool {
@@ -67,7 +68,7 @@ impl Ledger for FileLedger {
 
     fn committed(&mut self) {
         self.waiting.committed();
-        self.recording.iter().for_each(Shared::committed);
+        self.recording.iter().for_each(SharedRecording::committed);
     }
 
     fn remove(&self) {

@@ -20,7 +20,7 @@ pub(super) fn most(image: &Image<'_>) -> usize {
 
 /// What a flight recorder had kept.
 #[derive(Clone, Default)]
-pub(super) struct Recording {
+pub(super) struct RecordingLeft {
     /// Copies of the records of events, each with the time of the event.
     pub(super) events: Vec<(UnixTime, Vec<u8>)>,
     /// Spans that had ended, and spans that were open, without their events.
@@ -30,7 +30,7 @@ pub(super) struct Recording {
     pub(super) age: Duration,
 }
 
-impl Recording {
+impl RecordingLeft {
     /// Reads the items. Takes the bytes of copies from `room`, and adds the number of damaged parts
     /// to `cut`.
     pub(super) fn new(image: &Image<'_>, room: &mut usize, cut: &mut u64) -> Self {

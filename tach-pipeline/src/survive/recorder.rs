@@ -9,7 +9,7 @@ use std::{io, panic};
 use super::MOST_FILES;
 use super::contents::{Contents, contents};
 use super::dead::Dead;
-use super::left_spans::Recording as Left;
+use super::left_spans::RecordingLeft;
 use super::standing::Standing;
 use super::store::{Kept, Recorded, Recording, Store};
 use crate::back_end::survival::Skipped;
@@ -31,9 +31,9 @@ const TRIES: u64 = 16;
 
 /// The items in a file, which the recorder adds and a commit counts.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Lock<Recording>>);
+pub(super) struct SharedRecording(Arc<Lock<Recording>>);
 
-impl Shared {
+impl SharedRecording {
     /// Keeps the items of a recorder.
     pub(super) fn attach(recorder: &mut Recorder, store: &Arc<Store>) -> Self {
         let recording = Recording::new(store, recorder.ring.most(), recorder.ring.max_age);
@@ -53,7 +53,7 @@ impl Shared {
     }
 }
 
-impl Keeps for Shared {
+impl Keeps for SharedRecording {
     fn event(&mut self, bytes: usize, ring: &Ring) {
         let newest = &ring.current.bytes;
         let event = newest.len().checked_sub(bytes).and_then(|start| newest.get(start..));
@@ -99,7 +99,7 @@ impl RecordingFile {
     /// # Errors
     ///
     /// If the file can't be read.
-    pub(super) fn read(&self) -> io::Result<Left> {
+    pub(super) fn read(&self) -> io::Result<RecordingLeft> {
         self.dead.with_image(|image| {
             let Contents { records, spans, recording } = contents(image);
             recording.with(records, spans)
@@ -218,7 +218,7 @@ enum Unwritten {
     Write(io::Error),
 }
 
-fn snapshot(left: &Left, redacted: Arc<[String]>) -> Snapshot {
+fn snapshot(left: &RecordingLeft, redacted: Arc<[String]>) -> Snapshot {
     let mut ring = Ring::new(usize::MAX, left.age);
     for (time, event) in &left.events {
         ring.event(event, *time);

@@ -12,11 +12,11 @@ use super::dead::Dead;
 use super::foreign::{self, Foreign};
 use super::image::{OwnImage, Part, Thread};
 use super::items::{Item, Named, events, events_of};
-use super::left_spans::Recording;
+use super::left_spans::RecordingLeft;
 use super::recorder::{self, RecordingFile};
 use super::reports;
 use crate::back_end::assembly::Spans;
-use crate::back_end::survival::{Left, Recovery, Skipped};
+use crate::back_end::survival::{Piece, Recovery, Skipped};
 use crate::frame::{self, Time};
 use crate::spans::kept::OwnSpan;
 
@@ -25,7 +25,7 @@ use crate::spans::kept::OwnSpan;
 /// The events in the formats of sinks come before all records, and those of the newest file first:
 /// a process that passed on records of an older file has left them as such events.
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct DeadFiles {
     waiting: VecDeque<Dead>,
     /// How many of the files may have such events.
     unread: usize,
@@ -65,19 +65,19 @@ struct RecordLeft {
     thread: Thread,
 }
 
-impl Files {
+impl DeadFiles {
     pub(super) fn new(dead: Vec<Dead>, lanes: Vec<Named>) -> Self {
         let (unread, recordings) = (dead.len(), Vec::new());
         Self { unread, waiting: dead.into(), lanes, current: None, recordings }
     }
 }
 
-impl Recovery for Files {
+impl Recovery for DeadFiles {
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.current.is_none() && self.recordings.is_empty()
     }
 
-    fn next(&mut self, now: UnixTime) -> Result<Option<Left>, Skipped> {
+    fn next(&mut self, now: UnixTime) -> Result<Option<Piece>, Skipped> {
         while let (None, Some(at)) = (&self.current, self.unread.checked_sub(1)) {
             self.unread = at;
             let Some(dead) = self.waiting.remove(at) else { continue };
@@ -152,7 +152,7 @@ impl Reading {
         let sum = |[one, other]: [u64; 2], [more, others]: [u64; 2]| [one + more, other + others];
         let [unwritten, homeless] = items.iter().map(of).fold([0, 0], sum);
         let mut room = Room::default();
-        let recorded = Recording::new(&image, &mut room.left, &mut room.cut).len();
+        let recorded = RecordingLeft::new(&image, &mut room.left, &mut room.cut).len();
         let mut records = Vec::new();
         let (mut report, spans) = left(&image, room, recorded, |record, thread, _| {
             let (part, thread) = (image.part(record), Arc::clone(thread));
@@ -176,10 +176,10 @@ impl Reading {
         Ok(Self { dead, image, items, records, spans, recorded, pause, taken, is_reported })
     }
 
-    fn next(&mut self, now: UnixTime) -> Left {
+    fn next(&mut self, now: UnixTime) -> Piece {
         let Self { image, items, records, spans, is_reported, .. } = self;
         let at = self.taken;
-        let end = Left { must_count: true, is_end: true, ..Left::default() };
+        let end = Piece { must_count: true, is_end: true, ..Piece::default() };
         let next = if let Some(item) = items.get_mut(at) {
             let (mut report, mut events) = (None, None);
             match item {
@@ -192,15 +192,15 @@ impl Reading {
                 Item::Homeless(it) if *is_reported => report = Some(reports::homeless(it, now)),
                 Item::Homeless(_) => {}
             }
-            Left { report, events, must_count: true, ..Left::default() }
+            Piece { report, events, must_count: true, ..Piece::default() }
         } else if self.pause.is_some() {
             return end;
         } else if let Some(record) = records.get(at - items.len()) {
             let record = record.copy(image);
             let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
-            Left { record: Some((record, time)), ..Left::default() }
+            Piece { record: Some((record, time)), ..Piece::default() }
         } else if let Some(span) = spans.get_mut(at - items.len() - records.len()) {
-            Left { span: span.take(), ..Left::default() }
+            Piece { span: span.take(), ..Piece::default() }
         } else {
             return end;
         };

@@ -8,7 +8,7 @@ use crate::back_end::survival::Recovery as _;
 use crate::frame::Frame;
 use crate::survive::image::tests::{RECORDS, image, message, repair};
 use crate::survive::layout::table;
-use crate::survive::recovery::Files;
+use crate::survive::recovery::DeadFiles;
 
 /// Files have the same numbers in all tests, and a process uses a number once at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -71,9 +71,9 @@ impl Folder {
 
     /// Passes everything on.
     fn recover(&self) -> Passed {
-        let mut recovery = Files::new(self.find().dead, Vec::new());
+        let mut recovery = DeadFiles::new(self.find().dead, Vec::new());
         let mut passed = Passed::default();
-        let next = |recovery: &mut Files| {
+        let next = |recovery: &mut DeadFiles| {
             let left = recovery.next(UnixTime::EPOCH);
             left.unwrap_or_else(|skipped| panic!("{skipped:?}"))
         };

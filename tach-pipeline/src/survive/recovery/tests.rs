@@ -49,7 +49,7 @@ fn a_recovery_takes_a_few_times_the_memory_of_the_file() {
     let taken = allocation_counter::measure(|| {
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
         let found = dead::find(&folder, &mut []).unwrap();
-        let mut recovery = Files::new(found.dead, Vec::new());
+        let mut recovery = DeadFiles::new(found.dead, Vec::new());
         while let Ok(Some(left)) = recovery.next(UnixTime::EPOCH) {
             if let Some((record, _)) = left.record {
                 records += 1;
