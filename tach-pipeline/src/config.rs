@@ -49,11 +49,10 @@ use crate::pipeline::builder::Builder;
 /// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `offset`, `local_time`, `unix`, `levels`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
 /// | `format.bunyan` | a list of the name and the host's name |
 ///
-/// A file can't name a function, a clock, what happens with spans, or the metadata and the limits
-/// of what a collector receives. The program adds these to the [`builder`](Self::builder), the last
-/// two with a sink of its own.
+/// A file can't name a function, a clock, what happens with spans, or a collector's metadata and
+/// limits. The program adds these to the [`builder`](Self::builder), the last two with a sink.
 ///
-/// In a configuration of your own, a `Config` is a field, as `log: Config`. Don't flatten it by
+/// In your own configuration, a `Config` is a field, as `log: Config`. Don't flatten it by
 /// `#[serde(flatten)]`: it would then accept unknown keys.
 ///
 /// # Errors
@@ -63,9 +62,8 @@ use crate::pipeline::builder::Builder;
 /// values that would be right. [`Builder::build`] refuses what can't work, as it does for calls: it
 /// names all faults at once, and those of a sink with the sink's place in the file.
 ///
-/// The message never contains the headers for a collector. But the format's crate may print the
-/// line of an error, and that line may hold such a key. So take a key from the environment:
-/// `otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS`.
+/// The message has no header's value, but the format's crate may print the line that has it:
+/// `otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS` in place of the file.
 ///
 /// # Examples
 ///
@@ -93,7 +91,7 @@ use crate::pipeline::builder::Builder;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A mistake is found before the program logs:
+/// A mistake is found at once:
 ///
 /// ```
 /// use tach_pipeline::Config;
