@@ -19,8 +19,8 @@ use crate::{Outcome, measure, time};
 /// Every thread loads its neighbour's last value, reads the clock, compares and publishes. The bare
 /// counter is the control: it should show inversions. If it shows none, this host did not provoke
 /// any, and the zeros of the other clocks prove nothing. With `TACH_ORDER=enforced` in the
-/// environment, a `MonotonicInstant` keeps its order by a maximum that all threads share. Exit status
-/// 1 if a clock that promises strict order did not keep it.
+/// environment, a `MonotonicInstant` keeps its order by a maximum that all threads share. Exit
+/// status 1 if a clock that promises strict order did not keep it.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// How long to run each clock
