@@ -113,7 +113,7 @@ impl<S> Keyed<S> {
     }
 
     pub(super) fn of(layout: Layout) -> Self {
-        Self { layout: Some(Box::new(layout)), style: PhantomData }
+        Self { layout: Some(Box::new(layout.ready())), style: PhantomData }
     }
 }
 
@@ -135,8 +135,9 @@ impl<S: Style> Keyed<S> {
 
     pub(super) fn change(mut self, change: impl FnOnce(&mut Layout)) -> Self {
         let default = || Box::new(Layout::new(S::SYNTAX, &DEFAULT));
-        change(self.layout.get_or_insert_with(default));
-        self
+        let mut layout = *self.layout.take().unwrap_or_else(default);
+        change(&mut layout);
+        Self::of(layout)
     }
 
     /// Writes a part with this key.

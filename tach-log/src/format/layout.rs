@@ -2,6 +2,7 @@
 
 mod faults;
 mod own;
+mod sieve;
 mod syntax;
 
 use std::io;
@@ -9,6 +10,7 @@ use std::io;
 use log::Level;
 
 pub(super) use self::own::{Kind, Own};
+use self::sieve::Sieve;
 pub use self::syntax::Style;
 pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Syntax};
 use super::ids::{Id, SPAN_ID, TRACE_ID};
@@ -66,6 +68,16 @@ pub(super) struct Layout {
     pub(super) lists_sources: bool,
     /// Where fields stand that a service's schema does not name.
     pub(super) own: Own,
+    sieves: Sieves,
+}
+
+/// What most fields are not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sieves {
+    /// The keys of fields that are renamed.
+    renamed: Sieve,
+    /// The names that own fields can't have, and the objects around them if dots are paths.
+    defined: Sieve,
 }
 
 /// Fields of one key, and the key that they get.
@@ -123,7 +135,22 @@ impl Layout {
             missed: Vec::new(),
             lists_sources: syntax == Syntax::Json,
             own: Own::ANY,
+            sieves: Sieves::default(),
         }
+    }
+
+    /// Returns the layout ready to write. Without this call after the last change, fields have
+    /// names that they can't have.
+    pub(super) fn ready(mut self) -> Self {
+        let mut sieves = Sieves::default();
+        self.renamed.iter().for_each(|renamed| sieves.renamed.insert(&renamed.field));
+        for name in self.defined() {
+            sieves.defined.insert(name);
+            let dots = name.match_indices('.').filter(|_| self.own.nests);
+            dots.for_each(|(dot, _)| sieves.defined.insert(&name[..dot]));
+        }
+        self.sieves = sieves;
+        self
     }
 
     /// Adds a part, or renames it if the layout has it. A part that had the key is replaced.
@@ -248,7 +275,9 @@ impl Layout {
     /// or as an object around one.
     fn shares_path(&self, key: &str) -> bool {
         let is_shared = |defined| own::is_within(key, defined) || own::is_within(defined, key);
-        self.own.nests && self.defined().any(is_shared)
+        let may_share =
+            || self.sieves.defined.may_have(key) || self.sieves.defined.may_have_beginning(key);
+        self.own.nests && may_share() && self.defined().any(is_shared)
     }
 
     /// Returns whether the name of a field needs no change and no other key leads to the name.
@@ -259,6 +288,9 @@ impl Layout {
     /// Returns the other key of a field, unless another field has it or the value is of another
     /// kind.
     fn renamed(&self, event: &Event<'_>, key: &str, value: Value<'_>) -> Option<&Renamed> {
+        if !self.sieves.renamed.may_have(key) {
+            return None;
+        }
         let at = self.renamed.iter().position(|renamed| renamed.field == key)?;
         let (before, renamed) = (&self.renamed[..at], &self.renamed[at]);
         let is_before =
@@ -324,8 +356,9 @@ impl Layout {
 
     /// Returns whether a field can't have this name.
     fn denies(&self, name: &str) -> bool {
-        self.fixed_parts().any(|part| part.key == name)
-            || self.reserved().any(|reserved| reserved == name)
+        self.sieves.defined.may_have(name)
+            && (self.fixed_parts().any(|part| part.key == name)
+                || self.reserved().any(|reserved| reserved == name))
     }
 
     /// Returns whether any name that own fields can't have is as `is` says.
