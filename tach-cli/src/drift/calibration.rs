@@ -75,7 +75,7 @@ impl Calibration {
         }));
         let Self { reference_hz, bound_ppb, .. } = self;
         let mhz = reference_hz / 1e6;
-        let note = format!("over the whole run: {mhz:.6} MHz ± {bound_ppb:.1} ppb");
+        let note = format!("over the whole run: {mhz:.6} MHz ± {bound_ppb:.2} ppb");
         lines.push(faint(note).to_string());
         lines.join("\n")
     }
@@ -98,7 +98,7 @@ mod tests {
         let errors: Vec<_> = found.errors.iter().map(|(_, ppb)| ppb.round()).collect();
         assert_eq!(errors, [20.0, 0.0, 0.0]);
         let text = found.text();
-        assert!(text.contains("2500.000125 MHz ± 6.0 ppb"), "{text}");
+        assert!(text.contains("2500.000125 MHz ± 6.00 ppb"), "{text}");
     }
 
     #[test]
