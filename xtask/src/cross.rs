@@ -128,10 +128,10 @@ impl Target {
                 }
                 Work::Check(arguments) => {
                     run(core(home, "check", triple, "", Std::With).args(*arguments))?;
-                    // Each kind of system has files of its own.
-                    let files =
-                        ["check", "--locked", "--package", "tach-files", "--target", triple];
-                    run(&mut home.cargo(Compiler::Newest, &files))?;
+                    // Each kind of system has files of its own in these.
+                    let others = ["--package", "tach-files", "--package", "tach-pipeline"];
+                    let check = ["check", "--locked", "--all-features", "--target", triple];
+                    run(home.cargo(Compiler::Newest, &check).args(others))?;
                     Ok(format!("checked only: {}", self.triples.join(", ")))
                 }
             }?;
