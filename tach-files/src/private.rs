@@ -132,7 +132,8 @@ impl PrivateFolder {
     ///
     /// # Errors
     ///
-    /// On a file system of a network or of another process, such as NFS or FUSE. There, an access to mapped memory may wait for a server or end the process.
+    /// On a file system of a network or of another process, such as NFS or FUSE. There, an access
+    /// to mapped memory may wait for a server or end the process.
     ///
     /// # Examples
     ///

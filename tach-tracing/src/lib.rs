@@ -48,8 +48,9 @@
 //!
 //! `fmt::Layer::json` needs the feature `json` of tracing-subscriber.
 //!
-//! Per-layer filters go inside [`EventTimeLayer`], or around everything. If each layer has a filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event,
-//! where `a.and_then(b)` loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
+//! Per-layer filters go inside [`EventTimeLayer`], or around everything. If each layer has a
+//! filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event, where `a.and_then(b)`
+//! loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
 //!
 //! # Why
 //!

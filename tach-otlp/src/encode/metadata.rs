@@ -1,6 +1,7 @@
 //! What is known about spans, events and records beside their fields, as attributes.
 
-/// What is known about a span, an event or a record beside its fields, for [`Otlp::metadata`](crate::Otlp::metadata).
+/// What is known about a span, an event or a record beside its fields, for
+/// [`Otlp::metadata`](crate::Otlp::metadata).
 ///
 /// # Examples
 ///
