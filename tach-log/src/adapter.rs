@@ -30,13 +30,6 @@ pub const fn chain(text: &str) -> Chain<'_> {
     Chain::of(text)
 }
 
-/// Returns the text that [`Messages`] printed.
-#[must_use]
-#[inline]
-pub const fn chain_text(chain: Chain<'_>) -> &str {
-    chain.as_text()
-}
-
 /// Returns the messages of a chain as one text, with `: ` between them.
 #[must_use]
 pub fn joined(chain: Chain<'_>) -> Cow<'_, str> {
