@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 use std::{env, fs, process, thread};
@@ -31,36 +31,12 @@ fn real() -> &'static Real {
     REAL.get_or_init(|| {
         let folder = env::temp_dir().join(format!("tach-fuzz-survivor-{}", process::id()));
         let survivors = folder.join("survivors");
-        let pipeline = Pipeline::builder()
-            .sink(Sink::file(folder.join("app.log")))
-            .flush_interval(Duration::from_secs(1))
-            .flight_recorder(FlightRecorder::new())
-            .survive(&survivors)
-            .build()
-            .unwrap();
-        // These spans are open, and what the recorder has of them is committed.
-        let open = tracing::subscriber::with_default(pipeline.subscriber(), || {
-            let open = tracing::info_span!("open", text = "value", late = tracing::field::Empty);
-            open.record("late", 7);
-            open.in_scope(|| drop(tracing::info_span!("ended").entered()));
-            open
+        // On a thread of its own: a thread's queue would keep the file in use by this process.
+        let made = thread::spawn({
+            let (folder, survivors) = (folder.clone(), survivors.clone());
+            move || make(&folder, &survivors)
         });
-        pipeline.flush(Duration::from_secs(60)).unwrap();
-        // After its first record the back end naps, and all others stay in the queues.
-        pipeline.log(&log::Record::builder().args(format_args!("the first")).build());
-        thread::sleep(Duration::from_millis(100));
-        for number in 0..3 {
-            let pipeline = pipeline.clone();
-            thread::Builder::new()
-                .name(format!("worker {number}"))
-                .spawn(move || log_all(&pipeline, number))
-                .unwrap()
-                .join()
-                .unwrap();
-        }
-        let file = fs::read_dir(&survivors).unwrap().next().unwrap().unwrap();
-        let (bytes, name) = (fs::read(file.path()).unwrap(), file.file_name());
-        drop((pipeline, open));
+        let (name, bytes) = made.join().unwrap();
         let is_used = |at: &usize| bytes[*at..*at + 8] != [0; 8];
         let words: Vec<_> = (0..bytes.len()).step_by(8).filter(is_used).collect();
         let real = Real { folder, name, bytes, words };
@@ -68,6 +44,41 @@ fn real() -> &'static Real {
         assert!(passed.matches("record 4 of 2").count() == 1, "a control: {passed}");
         real
     })
+}
+
+/// Returns the name and the bytes of the file of a pipeline that has passed on a part of its records.
+fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
+    let pipeline = Pipeline::builder()
+        .sink(Sink::file(folder.join("app.log")))
+        .flush_interval(Duration::from_secs(1))
+        .flight_recorder(FlightRecorder::new())
+        .survive(survivors)
+        .build()
+        .unwrap();
+    // These spans are open, and what the recorder has of them is committed.
+    let open = tracing::subscriber::with_default(pipeline.subscriber(), || {
+        let open = tracing::info_span!("open", text = "value", late = tracing::field::Empty);
+        open.record("late", 7);
+        open.in_scope(|| drop(tracing::info_span!("ended").entered()));
+        open
+    });
+    pipeline.flush(Duration::from_secs(60)).unwrap();
+    // After its first record the back end naps, and all others stay in the queues.
+    pipeline.log(&log::Record::builder().args(format_args!("the first")).build());
+    thread::sleep(Duration::from_millis(100));
+    for number in 0..3 {
+        let pipeline = pipeline.clone();
+        thread::Builder::new()
+            .name(format!("worker {number}"))
+            .spawn(move || log_all(&pipeline, number))
+            .unwrap()
+            .join()
+            .unwrap();
+    }
+    let file = fs::read_dir(survivors).unwrap().next().unwrap().unwrap();
+    let bytes = fs::read(file.path()).unwrap();
+    drop((pipeline, open));
+    (file.file_name(), bytes)
 }
 
 impl Real {
