@@ -56,9 +56,8 @@ const MAPPED: [&str; 2] = ["tach-core", "tach-pipeline"];
 
 const FILE: &str = "limits.toml";
 
-/// Compares what is counted with the limits, after it has lowered them if the argument is `--write`.
-pub(crate) fn check(arguments: &[String]) -> Result<(), String> {
-    let is_written = arguments.first().is_some_and(|argument| argument == "--write");
+/// Compares what is counted with the limits, after it has lowered them in the file if `is_written`.
+pub(crate) fn check(is_written: bool) -> Result<(), String> {
     let counts = counts()?;
     let path = root().join(FILE);
     let text = files::read(&path)?;
@@ -140,8 +139,11 @@ fn adrs(folder: &Path) -> Result<Vec<Count>, String> {
 fn faults(text: &str, counts: &[Count]) -> Result<Vec<Fault>, String> {
     let read = |text: &str| Allowed::read(text).map_err(|problem| format!("{FILE}: {problem}"));
     let allowed = read(text)?;
-    // Of a change that is committed, HEAD has the same file; its first parent has the one before.
-    let old = ["HEAD", "HEAD^"].iter().find_map(|commit| {
+    // A branch is compared with the commit that it began at. Of a change that is committed, HEAD has
+    // the same file; its first parent has the one before.
+    let base = program("git", &["merge-base", "HEAD", "origin/main"]).output();
+    let base = base.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let old = [&*base.unwrap_or_default(), "HEAD", "HEAD^"].iter().find_map(|commit| {
         let mut show = program("git", &["show", &format!("{commit}:{FILE}")]);
         let old = String::from_utf8(show.output().ok()?.stdout).ok()?;
         Some(old).filter(|old| !old.is_empty() && old != text)

@@ -43,13 +43,12 @@ const TASKS: &[Task] = &[
         ci::check,
     ),
     Task("api [--write]", "compare each package's interface with its list, or write it", |rest| {
-        let is_written = rest.first().is_some_and(|rest| rest == "--write");
-        release::api::check(if is_written { Lists::Written } else { Lists::Compared })
+        release::api::check(if is_write(rest)? { Lists::Written } else { Lists::Compared })
     }),
     Task(
         "limits [--write]",
         "compare the packages' size with limits.toml, or lower the limits to it",
-        limits::check,
+        |rest| limits::check(is_write(rest)?),
     ),
     Task("msrv", "check the published packages with the oldest Rust that they support", |_| {
         release::msrv::check()
@@ -120,6 +119,15 @@ fn main() -> ExitCode {
             eprintln!("xtask: {problem}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Returns whether the argument is `--write`. No other is known.
+fn is_write(arguments: &[String]) -> Result<bool, String> {
+    match arguments {
+        [] => Ok(false),
+        [one] if one == "--write" => Ok(true),
+        _ => Err(format!("it takes --write, not {}", arguments.join(" "))),
     }
 }
 

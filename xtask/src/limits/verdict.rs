@@ -121,12 +121,21 @@ pub(crate) fn check_lines(
             );
             faults.push(fault(text));
         }
-        let old = before.and_then(|before| before.find(section, of));
-        let is_raised = |old: &Limit| {
-            *number > old.number && (reason.is_none() || reason == old.reason.as_deref())
+        // A new line above the aim is a raise too.
+        let is_scaled = |section: &str| {
+            let mut of = counts.iter().filter(|count| count.measure.section == section);
+            of.any(|count| count.code_lines.is_some())
         };
-        if let Some(old) = old.filter(|old| is_raised(old)) {
-            let (from, to) = (grouped(old.number), grouped(*number));
+        let old = before.and_then(|before| match before.find(section, of) {
+            Some(old) => Some((old.number, old.reason.as_deref())),
+            None => Some((before.aim(section).filter(|_| !is_scaled(section))?, None)),
+        });
+        let explains = |reason: &str| names_adr(reason) == Some(true);
+        let is_raised = |(from, old): &(usize, Option<&str>)| {
+            *number > *from && (reason == *old || !reason.is_some_and(explains))
+        };
+        if let Some((from, _)) = old.filter(is_raised) {
+            let (from, to) = (grouped(from), grouped(*number));
             faults.push(fault(format!(
                 "limits.toml:{line}: {of} was raised from {from} to {to}: add `# ADR n`, which \
                  says why"
@@ -216,7 +225,8 @@ mod tests {
     /// Returns the faults of the lines in this text, which had another text before.
     fn of_lines(text: &str, before: &str) -> Vec<String> {
         let counts =
-            [counted(&FOLLOWS, "x", 1000), counted(&FOLLOWS, "z", 15), counted(&BOUND, "x", 50)];
+            [("x", 1000), ("z", 15), ("x2", 21)].map(|(of, number)| counted(&FOLLOWS, of, number));
+        let counts = counts.into_iter().chain([counted(&BOUND, "x", 50)]).collect::<Vec<_>>();
         let (allowed, before) = (Allowed::read(text).unwrap(), Allowed::read(before).unwrap());
         let faults = check_lines(&allowed, Some(&before), &counts, |number| number == "7");
         faults.into_iter().map(|fault| fault.text).collect()
@@ -226,7 +236,13 @@ mod tests {
     fn a_raise_needs_a_new_reason() {
         assert_eq!(of_lines(TEXT, TEXT), [""; 0]);
         assert_eq!(of_lines(&TEXT.replace("15", "16 # ADR 7"), TEXT), [""; 0]);
-        for raised in [TEXT.replace("15", "16"), TEXT.replace("1_000", "1_001")] {
+        for raised in [
+            TEXT.replace("15", "16"),
+            TEXT.replace("15", "16 # until later"),
+            TEXT.replace("1_000", "1_001"),
+            // A new line above the aim.
+            TEXT.replace("z = 15\n", "z = 15\nx2 = 21\n"),
+        ] {
             assert!(of_lines(&raised, TEXT)[0].contains("was raised from"));
         }
         assert!(of_lines(&TEXT.replace("a = 20", "a = 21"), TEXT)[0].contains("was raised from"));

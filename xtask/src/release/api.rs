@@ -86,7 +86,10 @@ fn items(package: &Package, library: &str) -> Result<Vec<Item>, String> {
         .omit_auto_trait_impls(true)
         .omit_blanket_impls(true)
         .build()
-        .map_err(|error| format!("{}: {error}", file.display()))?;
+        .map_err(|error| {
+            let remedy = "for another Rust, take the version of public-api that reads its JSON";
+            format!("{}: {error}; {remedy}", file.display())
+        })?;
     let items: Vec<_> = api.items().map(|item| Item(item.to_string())).collect();
     if items.is_empty() { Err(format!("{library} has no item")) } else { Ok(items) }
 }
@@ -118,7 +121,13 @@ fn changes(old: &str, new: &str) -> Option<String> {
 fn broken(package: &Package, new: &str) -> Result<Option<String>, String> {
     let tags = format!("{}-v*", package.name());
     let tags = output(&mut program("git", &["tag", "--list", &tags, "--sort=-version:refname"]))?;
-    let Some(tag) = tags.lines().next() else { return Ok(None) };
+    let Some(tag) = tags.lines().next() else {
+        // A clone without tags has nothing to compare with.
+        let changelog = files::read(&package.folder().join("CHANGELOG.md"))?;
+        let is_released = changelog.lines().any(|line| line.starts_with("## ["));
+        let fault = || format!("{}: a version is released, but no tag is here", package.name());
+        return Ok(is_released.then(fault));
+    };
     let list = format!("{tag}:{}", path_of(package).display());
     let old = output(&mut program("git", &["show", &list]))?;
     let released = tag.rsplit_once("-v").map_or("", |(_, version)| version);
