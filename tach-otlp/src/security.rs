@@ -38,11 +38,18 @@ pub(crate) struct Files {
 }
 
 /// A file of certificates or a key, in PEM.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct File {
     /// The option that names the file, for messages.
     pub(crate) option: String,
     pub(crate) path: PathBuf,
+}
+
+/// Several options may name the same file.
+impl PartialEq for File {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
 }
 
 impl File {

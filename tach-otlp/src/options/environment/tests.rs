@@ -311,6 +311,17 @@ fn grpc_without_its_feature_names_the_feature() {
     assert!(error.contains("feature grpc"), "{error}");
 }
 
+/// So the signals share a connection.
+#[test]
+fn files_of_two_variables_are_the_same_if_their_paths_are() {
+    let all = ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem");
+    for (path, is_same) in [("/ca.pem", true), ("/other.pem", false)] {
+        let set = options(&[all, ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", path)]);
+        let files = |signal| &set.requests(signal).files;
+        assert_eq!(files(Signal::Logs) == files(Signal::Traces), is_same, "{path}");
+    }
+}
+
 #[cfg(feature = "tls")]
 #[test]
 fn a_file_of_certificates_that_can_t_be_used_is_named_with_its_variable() {
