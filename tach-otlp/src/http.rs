@@ -119,8 +119,8 @@ fn location(response: &Response<Body>) -> Option<&str> {
     location.and_then(|location| location.to_str().ok())
 }
 
-/// Returns the address of the repeated request: `None` if it would reveal the request's headers to
-/// another server than the one that the program names.
+/// Returns the address of the repeated request: `None` if it has another server than the one that
+/// the program names, to which the request's headers would be revealed.
 fn redirected(from: &Uri, location: &str) -> Option<Uri> {
     let to: Uri = location.parse().ok()?;
     let mut parts = from.clone().into_parts();
@@ -131,11 +131,10 @@ fn redirected(from: &Uri, location: &str) -> Option<Uri> {
         return Uri::from_parts(parts).ok().filter(|_| is_path);
     };
     let is_same_host = from.host()?.eq_ignore_ascii_case(authority.host());
+    // For an endpoint without TLS, no certificates have been read, and `ureq` would panic.
     let is_same_port = port(from) == port(&to) && from.scheme() == Some(scheme);
-    let becomes_secure = from.scheme() == Some(&Scheme::HTTP) && *scheme == Scheme::HTTPS;
     let has_user = authority.as_str().contains('@');
-    let is_allowed = is_same_host && !has_user && (is_same_port || becomes_secure);
-    is_allowed.then_some(to)
+    (is_same_host && is_same_port && !has_user).then_some(to)
 }
 
 fn port(uri: &Uri) -> u16 {
@@ -457,6 +456,7 @@ mod tests {
                 ("/whole", OK.to_owned()),
                 ("/v1/logs?key=1", redirect("302 There", "/other")),
                 ("/v1/logs?key=1", redirect("307 There", "http://stranger.example/logs?key=1")),
+                ("/v1/logs?key=1", redirect("307 There", "https://127.0.0.1/logs")),
             ] {
                 let (first, body) = request(&mut stream);
                 assert_eq!(first, format!("POST {path} HTTP/1.1"));
@@ -468,6 +468,8 @@ mod tests {
         assert_eq!(sent(&client, b"items"), never("HTTP 302"));
         let elsewhere = "HTTP 307: the collector is at http://stranger.example/logs";
         assert_eq!(sent(&client, b"items"), never(elsewhere));
+        let by_tls = "HTTP 307: the collector is at https://127.0.0.1/logs";
+        assert_eq!(sent(&client, b"items"), never(by_tls));
         server.join().unwrap();
     }
 
@@ -477,7 +479,8 @@ mod tests {
             ("http://h:1/a?k", "/b", Some("http://h:1/b")),
             ("http://h:1/a", "http://H:1/b?c", Some("http://H:1/b?c")),
             ("http://h/a", "http://h:80/b", Some("http://h:80/b")),
-            ("http://h:1/a", "https://h/b", Some("https://h/b")),
+            ("http://h/a", "https://h/b", None),
+            ("http://h:1/a", "https://h:1/b", None),
             ("https://h/a", "https://h:443/b", Some("https://h:443/b")),
             ("https://h/a", "http://h/b", None),
             ("http://h:1/a", "http://h:2/b", None),

@@ -41,9 +41,9 @@
 //! | either of them by TLS | `tls` | an endpoint that begins with `https://` |
 //!
 //! HTTP is [`ureq`]'s: [`Otlp::from_env`] also reads the usual variables of proxies. gRPC has no
-//! proxy, and a SOCKS proxy is refused. A redirect is followed within the collector's host, never
-//! from `https` to `http`. If a host has several addresses, one that does not answer within 250 ms
-//! leaves its turn to the next.
+//! proxy, and a SOCKS proxy is refused. A redirect is followed within the collector's host, port
+//! and scheme. If a host has several addresses, one that does not answer within 250 ms leaves its
+//! turn to the next.
 //!
 //! The clients below log through `log`. A logger that sends its own records must drop those of the
 //! thread that sends, while it sends: each request would log the records of the next one.
