@@ -25,7 +25,7 @@ use self::idle::Idle;
 use self::place::Place;
 use crate::exporter;
 use crate::rejection::Rejection;
-use crate::security::Secure;
+use crate::security::stream::Secure;
 
 /// The most bytes of an answer. Answers of collectors are short.
 const MOST_BYTES: usize = 64 * 1024;

@@ -1,16 +1,13 @@
 //! What secures a connection: the room `tls` implements it, if it is there.
 
 #[cfg(feature = "grpc")]
-mod stream;
+pub(crate) mod stream;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ureq::config::ConfigBuilder;
 use ureq::typestate::AgentScope;
-
-#[cfg(feature = "grpc")]
-pub(crate) use self::stream::{Secure, Stream};
 
 /// The certificates and the key for the connections to one collector.
 pub(crate) trait Security: Send + Sync {
@@ -20,7 +17,7 @@ pub(crate) trait Security: Send + Sync {
     /// Returns what secures connections of gRPC to `host`, or `None` if `host` is neither a name nor
     /// an address.
     #[cfg(feature = "grpc")]
-    fn for_grpc(&self, host: &str) -> Option<Secure>;
+    fn for_grpc(&self, host: &str) -> Option<stream::Secure>;
 
     /// Adds to an error of a secured connection what the user can do about it.
     fn explained(&self, error: io::Error) -> io::Error;
@@ -41,6 +38,10 @@ pub(crate) struct Files {
 #[derive(Clone)]
 pub(crate) struct File {
     /// The option that names the file, for messages.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(dead_code, reason = "the room `tls` has the messages")
+    )]
     pub(crate) option: String,
     pub(crate) path: PathBuf,
 }

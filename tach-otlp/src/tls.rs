@@ -171,7 +171,7 @@ impl Security for Credentials {
     }
 
     #[cfg(feature = "grpc")]
-    fn for_grpc(&self, host: &str) -> Option<crate::security::Secure> {
+    fn for_grpc(&self, host: &str) -> Option<crate::security::stream::Secure> {
         stream::secure(host, self.config().ok()?)
     }
 

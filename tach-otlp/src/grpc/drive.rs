@@ -12,7 +12,7 @@ use std::time::Instant;
 use h2::client;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::security::Stream;
+use crate::security::stream::Stream;
 
 /// How many bytes `h2` reads before the call is polled, which drops interim answers. A kilobyte may
 /// hold some fifty compressed headers of the longest kind.

@@ -4,7 +4,7 @@ use std::io;
 use std::net::ToSocketAddrs as _;
 use std::time::Instant;
 
-use crate::security::{Secure, Stream};
+use crate::security::stream::{Secure, Stream};
 use crate::socket::Socket;
 
 /// The address of the collector.

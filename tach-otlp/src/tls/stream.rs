@@ -7,7 +7,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::explained;
-use crate::security::{Secure, Stream};
+use crate::security::stream::{Secure, Stream};
 use crate::socket::Socket;
 
 /// Returns a function that agrees on keys with the server `host`, or `None` if `host` is neither a
