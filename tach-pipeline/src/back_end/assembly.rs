@@ -43,11 +43,6 @@ impl Spans {
         Self { shared, traces, recorder, sent }
     }
 
-    /// Passes on a span of a process that has ended.
-    pub(super) fn recovered(&self, span: &Span<'_>, sinks: &mut Sinks) {
-        self.sent.recovered(span, sinks);
-    }
-
     pub(super) fn begin_round(&mut self) {
         self.traces.begin_round();
         self.sent.begin_round();

@@ -274,7 +274,8 @@ impl Survival {
             }
             #[cfg(feature = "tracing")]
             if let Some(span) = left.span {
-                spans.recovered(&span.span(selection.redacted()), sinks);
+                // Not by way of the tail: an undecided trace of that process is kept.
+                sinks.span(&span.span(selection.redacted()));
             }
             if (left.must_count || sinks.is_full()) && !self.write(selection, shared, sinks) {
                 return;

@@ -38,16 +38,6 @@ impl Sent {
         }
     }
 
-    /// Passes on a span of a process that has ended. A trace that its process had not decided about
-    /// is kept.
-    #[expect(
-        clippy::unused_self,
-        reason = "a build without sinks of spans has no way to pass it on"
-    )]
-    pub(super) fn recovered(&self, span: &Span<'_>, sinks: &mut Sinks) {
-        sinks.span(span);
-    }
-
     pub(super) fn end_round(&mut self, counts: &Counts, sinks: &mut Sinks) {
         if let Some(tail) = &mut self.tail {
             tail.end_round(Instant::now(), &counts.early, |span| sinks.span(span));
