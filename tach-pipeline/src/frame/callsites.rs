@@ -18,7 +18,7 @@ use super::write::site::Place;
 /// further callsites contain their texts, or the texts' numbers.
 const MOST: usize = 4096;
 
-pub(crate) static CALLSITES: OnceLock<Numbers<Callsite>> = OnceLock::new();
+static CALLSITES: OnceLock<Numbers<Callsite>> = OnceLock::new();
 
 /// A callsite, by the address of its metadata.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ impl Code {
 
     /// Returns the callsite with a number.
     pub(crate) fn callsite(number: u32) -> Option<&'static Metadata<'static>> {
-        CALLSITES.get()?.get(number).map(|Callsite(metadata)| metadata)
+        numbers()?.get(number).map(|Callsite(metadata)| metadata)
     }
 }
 
@@ -102,13 +102,17 @@ impl Callsites {
     /// Returns the code of a callsite, or `None` if the callsite has no number.
     #[cold]
     pub(crate) fn code(&mut self, callsite: Callsite) -> Option<Code> {
-        self.0.number(CALLSITES.get()?, callsite).and_then(Code::of)
+        self.0.number(numbers()?, callsite).and_then(Code::of)
     }
 }
 
 /// Creates the table of numbers.
 pub(super) fn set_up() {
     CALLSITES.get_or_init(|| Numbers::new(MOST));
+}
+
+pub(crate) fn numbers() -> Option<&'static Numbers<Callsite>> {
+    CALLSITES.get()
 }
 
 /// Returns whether a span declares the field by which it is at the boundary of a service. Its

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::per_process::PerProcess;
 use super::store::Store;
-use crate::frame::callsites::{CALLSITES, Callsite};
+use crate::frame::callsites::{self, Callsite};
 use crate::frame::numbers::{Keep, Numbered, Numbers, Unnumbered};
 use crate::frame::{self, places, texts};
 use crate::sync::{Lock, Switch};
@@ -21,7 +21,7 @@ static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
 /// records contain these texts themselves.
 pub(super) fn register(store: &Arc<Store>) -> bool {
     frame::set_up();
-    let (texts, places, callsites) = (texts::numbers(), places::numbers(), CALLSITES.get());
+    let (texts, places, callsites) = (texts::numbers(), places::numbers(), callsites::numbers());
     keep_by(texts, |number, text, is_known| keep(is_known, |it| it.keep_text(number, text)));
     keep_by(places, |number, place, is_known| keep(is_known, |it| it.keep_place(number, place)));
     keep_by(callsites, |number, Callsite(callsite), is_known| {
