@@ -23,6 +23,7 @@ mod layout;
 mod ledger;
 mod left_spans;
 mod mapping;
+mod option;
 mod own;
 mod per_process;
 mod receiver;

@@ -82,7 +82,7 @@ pub struct Builder {
     on_incident: Option<OnIncident>,
     record_bytes: usize,
     spans: SpanOptions,
-    survival: survival::Options,
+    pub(crate) survival: survival::Options,
 }
 
 impl Pipeline {
