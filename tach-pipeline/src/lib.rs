@@ -284,8 +284,9 @@
 //!
 //! # Signals
 //!
-//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM or SIGINT ends the process. It waits for the queues and for what is gathered for a collector. No handler is
-//! installed without that call: it would end a program that handles the signal itself.
+//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM or SIGINT ends the process. It
+//! waits for the queues and for what is gathered for a collector. No handler is installed without
+//! that call: it would end a program that handles the signal itself.
 //!
 //! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
 //! allocate, and the thread that would write may be the one that crashed. [`Builder::survive`] needs
