@@ -2,13 +2,14 @@
 //!
 //! A number takes four bytes. A reader can check a number, but could not check an address.
 
+mod notice;
+
 use core::hash::{Hash, Hasher as _};
 use core::mem;
-use core::sync::atomic::{Ordering, fence};
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
-use crate::sync::Switch;
+pub(crate) use self::notice::Notice;
 
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
@@ -41,21 +42,22 @@ pub(crate) struct Numbers<T> {
     /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
     /// that holds it may not exist.
     taking: Mutex<()>,
-    /// What keeps the values for readers in another process. Set before its first reader asks which
-    /// values are known.
+    /// What keeps the values for readers in another process.
     pub(crate) keep: OnceLock<Keep<T>>,
+    /// Set after `keep`, and before the first reader asks which values are known.
+    pub(crate) is_kept: Notice,
 }
 
 pub(crate) struct Entry<T> {
     pub(crate) value: OnceLock<T>,
     /// Whether a thread may know the number. A value has an entry, but no number, if there is no
     /// room to keep it.
-    pub(crate) is_known: Switch,
+    pub(crate) is_known: Notice,
 }
 
-/// Keeps a value, before a record has its number. Then switches the value's `is_known` on, before
+/// Keeps a value, before a record has its number. Then sets the value's `is_known`, before
 /// another reader asks.
-pub(crate) type Keep<T> = fn(u32, T, &Switch) -> Result<(), Unnumbered>;
+pub(crate) type Keep<T> = fn(u32, T, &Notice) -> Result<(), Unnumbered>;
 
 /// Why a value has no number.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,9 +72,10 @@ pub(crate) enum Unnumbered {
 impl<T: Numbered> Numbers<T> {
     /// Returns a table for `most` values.
     pub(super) fn new(most: usize) -> Self {
-        let entry = |_| Entry { value: OnceLock::new(), is_known: Switch::default() };
+        let entry = |_| Entry { value: OnceLock::new(), is_known: Notice::default() };
         let entries = (0..most).map(entry).collect();
-        Self { entries, taking: Mutex::new(()), keep: OnceLock::new() }
+        let (taking, keep) = (Mutex::new(()), OnceLock::new());
+        Self { entries, taking, keep, is_kept: Notice::default() }
     }
 
     #[inline]
@@ -108,12 +111,13 @@ impl<T: Numbered> Numbers<T> {
     }
 
     /// Notes that a thread will know a number.
-    fn known(&self, number: u32, value: T, is_known: &Switch) -> Result<(), Unnumbered> {
-        if self.keep.get().is_none() {
-            is_known.on();
-            // ORDERING: SeqCst, with the fence of whoever sets `keep` and then asks which values
-            // are known: either it finds this value, or this thread finds `keep`.
-            fence(Ordering::SeqCst);
+    fn known(&self, number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
+        if !self.is_kept.is_set() {
+            // Either the first reader finds this value, or this thread finds the reader.
+            is_known.set();
+            if !self.is_kept.is_set() {
+                return Ok(());
+            }
         }
         self.keep.get().map_or(Ok(()), |keep| keep(number, value, is_known))
     }

@@ -1,16 +1,15 @@
 //! Static texts, places and callsites, which each file of a living pipeline contains before a record
 //! of it names their numbers.
 
-use core::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::thread;
 
 use super::per_process::PerProcess;
 use super::store::Store;
 use crate::frame::callsites::{self, Callsite};
-use crate::frame::numbers::{Keep, Numbered, Numbers, Unnumbered};
+use crate::frame::numbers::{Keep, Notice, Numbered, Numbers, Unnumbered};
 use crate::frame::{self, places, texts};
-use crate::sync::{Lock, Switch};
+use crate::sync::Lock;
 
 /// Those of this process: in a forked child, the stores of the parent have neither room nor
 /// readers.
@@ -34,8 +33,6 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
     // A number that a thread learns from here on is written by that thread, which waits for no
     // lock. The numbers that threads know already were there before.
     drop(stores);
-    // ORDERING: SeqCst, with the fence of a thread that has learnt a number before `keep_by`.
-    fence(Ordering::SeqCst);
     each(texts, |number, text| store.keep_text(number, text))
         & each(places, |number, place| store.keep_place(number, place))
         & each(callsites, |number, Callsite(callsite)| store.keep_callsite(number, callsite))
@@ -44,6 +41,7 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
 fn keep_by<T>(numbers: Option<&Numbers<T>>, keep: Keep<T>) {
     if let Some(numbers) = numbers {
         let _set_by_an_earlier_store = numbers.keep.set(keep);
+        numbers.is_kept.set();
     }
 }
 
@@ -53,7 +51,7 @@ pub(super) fn each<T: Numbered>(
     keep: impl Fn(u32, T) -> Option<bool>,
 ) -> bool {
     let entries = numbers.into_iter().flat_map(|numbers| &numbers.entries);
-    let known = (0..).zip(entries).filter(|(_, entry)| entry.is_known.is_on());
+    let known = (0..).zip(entries).filter(|(_, entry)| entry.is_known.is_set());
     let known = known.filter_map(|(number, entry)| Some((number, *entry.value.get()?)));
     let kept = known.map(|(number, value)| {
         loop {
@@ -68,7 +66,7 @@ pub(super) fn each<T: Numbered>(
 }
 
 /// Writes a value to all files, before a record has its number.
-fn keep(is_known: &Switch, keep: impl Fn(&Store) -> Option<bool>) -> Result<(), Unnumbered> {
+fn keep(is_known: &Notice, keep: impl Fn(&Store) -> Option<bool>) -> Result<(), Unnumbered> {
     let stores = STORES.get();
     // A call waits for no other thread.
     let Some(stores) = stores.value.try_lock() else { return Err(Unnumbered::Busy) };
@@ -82,7 +80,7 @@ fn keep(is_known: &Switch, keep: impl Fn(&Store) -> Option<bool>) -> Result<(), 
     }
     if kept.is_ok() {
         // Under the lock: a store that is added next gets the text.
-        is_known.on();
+        is_known.set();
     }
     kept
 }
