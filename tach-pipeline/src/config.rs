@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use self::calls::{Calls, call, keys, turn_on};
-use self::parsed::Parsed;
+use self::parsed::{Number, Parsed};
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 
@@ -142,14 +142,25 @@ keys! {
     Builder;
     calls {
         sinks = sink::add;
-        flush_on = |to: Self, (level, Parsed(timeout))| to.flush_on(level, timeout);
-        backtrace = |to: Self, (directives, records): (String, _)| to.backtrace(directives, records);
+        flush_on = |to: Self, FlushOn(level, Parsed(timeout))| to.flush_on(level, timeout);
+        backtrace = |to: Self, Backtrace(filter, Number(records))| to.backtrace(filter, records);
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
         #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         survive = |to: Self, folder: std::path::PathBuf| to.survive(folder);
     }
     texts filter filter_from_env;
-    values when_full queue_bytes rate_limit max_record_bytes;
+    values when_full;
+    numbers queue_bytes rate_limit max_record_bytes;
     parsed flush_interval flush_at_exit;
     flags strict_environment collapse_repeats;
 }
+
+/// The arguments of [`Builder::flush_on`].
+#[derive(Deserialize)]
+#[serde(expecting = "a list of a level and a timeout, such as [\"error\", \"1s\"]")]
+struct FlushOn(log::Level, Parsed<core::time::Duration>);
+
+/// The arguments of [`Builder::backtrace`].
+#[derive(Deserialize)]
+#[serde(expecting = "a list of directives and a number of records, such as [\"debug\", 100]")]
+struct Backtrace(String, Number<usize>);

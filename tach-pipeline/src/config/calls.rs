@@ -130,9 +130,10 @@ pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
 }
 
 /// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those
-/// with another value that serde reads or that is [parsed](super::parsed), and of those without an
-/// argument, which are called for `true`. `makes` has constructors without an argument, and `calls`
-/// the keys that need more than a call of the method.
+/// with another value that serde reads, with a [number](super::parsed::Number) or with a value that
+/// is [parsed](super::parsed), and of those without an argument, which are called for `true`.
+/// `makes` has constructors without an argument, and `calls` the keys that need more than a call of
+/// the method.
 macro_rules! keys {
     (
         $options:ty $(, $S:ident: $bound:path)?;
@@ -143,6 +144,7 @@ macro_rules! keys {
         $(calls { $($(#[$if:meta])? $call:ident = $method:expr;)+ })?
         $(texts $($text:ident)+;)?
         $(values $($value:ident)+;)?
+        $(numbers $($number:ident)+;)?
         $(parsed $($parsed:ident)+;)?
         $(flags $($(#[$if_flag:meta])? $flag:ident)+;)?
     ) => {
@@ -153,6 +155,7 @@ macro_rules! keys {
                 $($($(#[$if])? stringify!($call),)+)?
                 $($(stringify!($text),)+)?
                 $($(stringify!($value),)+)?
+                $($(stringify!($number),)+)?
                 $($(stringify!($parsed),)+)?
                 $($($(#[$if_flag])? stringify!($flag),)+)?
             ];
@@ -170,6 +173,9 @@ macro_rules! keys {
                     $($($(#[$if])? stringify!($call) => call(from, $method),)+)?
                     $($(stringify!($text) => call(from, |to: Self, it: String| to.$text(&*it)),)+)?
                     $($(stringify!($value) => call(from, Self::$value),)+)?
+                    $($(stringify!($number) => {
+                        call(from, |to: Self, Number(it)| to.$number(it))
+                    })+)?
                     $($(stringify!($parsed) => {
                         call(from, |to: Self, Parsed(it)| to.$parsed(it))
                     })+)?

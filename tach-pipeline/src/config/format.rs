@@ -7,7 +7,7 @@ use tach_log::adapter::Style;
 use tach_log::{Json, Keyed, Line, Logfmt, Part};
 
 use super::calls::{Calls, call, choose, keys, turn_on};
-use super::parsed::Parsed;
+use super::parsed::{Number, Parsed};
 use crate::sink::Journal;
 use crate::sink::any_format::AnyFormat;
 
@@ -23,7 +23,7 @@ keys! {
         ecs = |keys: Calls<Json>| boxed(keys.on(Json::ecs()));
         google_cloud = |keys: Calls<Json>| boxed(keys.on(Json::google_cloud()));
         datadog = |keys: Calls<Json>| boxed(keys.on(Json::datadog()));
-        bunyan = |(name, host): (String, String)| boxed(Json::bunyan(&name, &host));
+        bunyan = |Bunyan(name, host)| boxed(Json::bunyan(&name, &host));
         logfmt = |keys: Calls<Logfmt>| boxed(keys.on(Logfmt::new()));
         journal = |is_on| if is_on { boxed(Journal::new()) } else { boxed(Line::new()) };
     }
@@ -39,7 +39,7 @@ keys! {
     calls {
         ids = |to: Self, is_on: bool| if is_on { to.ids() } else { to.without_ids() };
     }
-    values digits target_width;
+    numbers digits target_width;
     parsed offset;
     flags local_time without_time without_level without_target;
 }
@@ -60,10 +60,15 @@ keys! {
             parts.iter().fold(to, |to, (key, part)| to.with(key, part))
         };
     }
-    values digits;
+    numbers digits;
     parsed offset;
     flags local_time unix;
 }
+
+/// The arguments of [`Json::bunyan`].
+#[derive(Deserialize)]
+#[serde(expecting = "a list of the program's and the host's name, such as [\"shop\", \"web-1\"]")]
+struct Bunyan(String, String);
 
 /// What stands for the levels.
 #[derive(Deserialize)]

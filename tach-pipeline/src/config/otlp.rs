@@ -22,7 +22,7 @@ keys! {
         };
         signals = |to: Self, all: Vec<Parsed<_>>| to.signals(all.into_iter().map(|it| it.0));
         certificate = |to: Self, path: PathBuf| to.certificate(path);
-        client_certificate = |to: Self, (certificate, key): (PathBuf, PathBuf)| {
+        client_certificate = |to: Self, ClientCertificate(certificate, key)| {
             to.client_certificate(certificate, key)
         };
     }
@@ -31,16 +31,21 @@ keys! {
 }
 
 parsed! {
-    Protocol = adapter::protocol,
-    Compression = adapter::compression,
-    Temporality = adapter::temporality,
-    Signal = |name| match name {
+    Protocol = adapter::protocol, r#""http/protobuf" or "grpc""#;
+    Compression = adapter::compression, r#""gzip" or "none""#;
+    Temporality = adapter::temporality, r#""cumulative", "delta" or "lowmemory""#;
+    Signal = |name: &str| match name {
         "logs" => Ok(Signal::Logs),
         "traces" => Ok(Signal::Traces),
         "metrics" => Ok(Signal::Metrics),
         _ => Err("it must be logs, traces or metrics"),
-    },
+    }, r#""logs", "traces" or "metrics""#;
 }
+
+/// The arguments of [`Otlp::client_certificate`].
+#[derive(Deserialize)]
+#[serde(expecting = "a list of the paths of a certificate and its key")]
+struct ClientCertificate(PathBuf, PathBuf);
 
 /// Headers, whose values may be secrets.
 struct Headers(BTreeMap<String, String>);

@@ -1,20 +1,23 @@
-//! Values that stand in a file as texts.
+//! Values whose errors say what is expected: those that stand in a file as texts, and numbers.
 
+use core::fmt::{self, Display};
+use core::marker::PhantomData;
 use core::time::Duration;
 
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 use tach_core::Offset;
 
 /// A value that was parsed. [`parsed`] implements `Deserialize` for it.
 pub(super) struct Parsed<T>(pub(super) T);
 
-/// Implements `Deserialize` for values by the functions that parse their texts.
+/// Implements `Deserialize` for values by the functions that parse their texts, and by the names of
+/// what is expected.
 macro_rules! parsed {
-    ($($type:ty = $parse:expr,)+) => {
+    ($($type:ty = $parse:expr, $expected:literal;)+) => {
         $(impl<'de> serde::Deserialize<'de> for $crate::config::parsed::Parsed<$type> {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(from)?;
-                let reason = |reason| format!("{text:?} can't be used: {reason}");
-                $parse(&*text).map(Self).map_err(|it| serde::de::Error::custom(reason(it)))
+                from.deserialize_str($crate::config::parsed::Text($parse, $expected)).map(Self)
             }
         })+
     };
@@ -23,5 +26,50 @@ pub(super) use parsed;
 
 parsed! {
     Duration = humantime::parse_duration,
+        r#"a text with a unit, such as "250ms", "5s" or "14days""#;
     Offset = str::parse,
+        r#"an offset from UTC as a text, such as "+01:00""#;
+}
+
+/// Reads a text by the function that parses it.
+pub(super) struct Text<F>(pub(super) F, pub(super) &'static str);
+
+impl<T, R: Display, F: FnOnce(&str) -> Result<T, R>> Visitor<'_> for Text<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.1)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(|reason| E::custom(format!("{text:?} can't be used: {reason}")))
+    }
+}
+
+/// A whole number that is not negative.
+pub(super) struct Number<N>(pub(super) N);
+
+impl<'de, N: TryFrom<u64>> Deserialize<'de> for Number<N> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_u64(Digits(PhantomData)).map(Self)
+    }
+}
+
+struct Digits<N>(PhantomData<N>);
+
+impl<N: TryFrom<u64>> Visitor<'_> for Digits<N> {
+    type Value = N;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number that is not negative")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<N, E> {
+        let refused = |_| E::invalid_value(Unexpected::Signed(number), &self);
+        u64::try_from(number).map_err(refused).and_then(|number| self.visit_u64(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<N, E> {
+        N::try_from(number).map_err(|_| E::custom(format!("the number {number} is too large")))
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tach_otlp::Otlp;
 
 use super::calls::{Calls, call, keys, turn_on};
-use super::parsed::{Parsed, parsed};
+use super::parsed::{Number, Parsed, parsed};
 use crate::pipeline::builder::Builder;
 #[cfg(feature = "syslog")]
 use crate::sink::Syslog;
@@ -42,7 +42,7 @@ keys! {
         };
     }
     texts filter;
-    values buffer_bytes;
+    numbers buffer_bytes;
     parsed stall_timeout;
 }
 
@@ -68,7 +68,7 @@ keys! {
 keys! {
     Rotation;
     either daily hourly;
-    values max_bytes keep keep_bytes;
+    numbers max_bytes keep keep_bytes;
     parsed keep_for;
     flags daily hourly local_time at_start
         #[cfg(feature = "gzip")] gzip;
@@ -79,6 +79,7 @@ struct Octal(u32);
 
 parsed! {
     Octal = |text: &str| u32::from_str_radix(text, 8).map(Octal),
+        r#"an octal mode as a text, such as "640""#;
 }
 
 #[cfg(feature = "syslog")]

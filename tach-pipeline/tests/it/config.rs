@@ -214,13 +214,10 @@ fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
 #[test]
 fn a_bad_value_is_an_error_that_names_the_key() {
     let cases = [
-        ("queue_bytes = -1", "queue_bytes: invalid value: integer `-1`, expected usize"),
-        ("queue_bytes = '64k'", "queue_bytes: invalid type: string \"64k\", expected usize"),
         (
             "flush_at_exit = '5'",
             "flush_at_exit: \"5\" can't be used: time unit needed, for example 5sec or 5ms",
         ),
-        ("flush_at_exit = 5", "flush_at_exit: invalid type: integer `5`, expected a string"),
         (
             "flush_on = ['loud', '1s']",
             "flush_on[0]: unknown variant `loud`, expected one of `ERROR`, `WARN`, `INFO`, `DEBUG`, `TRACE`",
@@ -228,10 +225,6 @@ fn a_bad_value_is_an_error_that_names_the_key() {
         (
             "when_full = 'drop'",
             "when_full: unknown variant `drop`, expected one of `block`, `drop_newest`, `drop_oldest`",
-        ),
-        (
-            "[[sinks]]\nfile = { path = 'a', mode = 640 }",
-            "sinks[0].file.mode: invalid type: integer `640`, expected a string",
         ),
         (
             "[[sinks]]\nfile = { path = 'a', rotate = { daily = true, hourly = true } }",
@@ -245,6 +238,84 @@ fn a_bad_value_is_an_error_that_names_the_key() {
     for (text, expected) in cases {
         assert_eq!(refused(text), expected, "{text}");
     }
+}
+
+#[test]
+fn an_error_names_keys_and_no_type_of_rust() {
+    let number = "a whole number that is not negative";
+    let duration = r#"a text with a unit, such as "250ms", "5s" or "14days""#;
+    let cases = [
+        ("queue_bytes = -1", "queue_bytes: invalid value: integer `-1`", number),
+        ("queue_bytes = '64k'", r#"queue_bytes: invalid type: string "64k""#, number),
+        ("rate_limit = 1.5", "rate_limit: invalid type: floating point `1.5`", number),
+        ("flush_at_exit = 5", "flush_at_exit: invalid type: integer `5`", duration),
+        (
+            "flush_on = 'error'",
+            r#"flush_on: invalid type: string "error""#,
+            r#"a list of a level and a timeout, such as ["error", "1s"]"#,
+        ),
+        (
+            "flush_on = ['error']",
+            "flush_on: invalid length 1",
+            r#"a list of a level and a timeout, such as ["error", "1s"]"#,
+        ),
+        ("flush_on = ['error', 5]", "flush_on[1]: invalid type: integer `5`", duration),
+        (
+            "backtrace = 5",
+            "backtrace: invalid type: integer `5`",
+            r#"a list of directives and a number of records, such as ["debug", 100]"#,
+        ),
+        ("backtrace = ['debug', '9']", r#"backtrace[1]: invalid type: string "9""#, number),
+        (
+            "sinks = [{ file = { path = 'a', mode = 640 } }]",
+            "sinks[0].file.mode: invalid type: integer `640`",
+            r#"an octal mode as a text, such as "640""#,
+        ),
+        (
+            "sinks = [{ file = { path = 'a', rotate = { keep_for = 14 } } }]",
+            "sinks[0].file.rotate.keep_for: invalid type: integer `14`",
+            duration,
+        ),
+        (
+            "sinks = [{ stderr = true, format.json.digits = '3' }]",
+            r#"sinks[0].format.json.digits: invalid type: string "3""#,
+            number,
+        ),
+        (
+            "sinks = [{ stderr = true, format.json.offset = 1 }]",
+            "sinks[0].format.json.offset: invalid type: integer `1`",
+            r#"an offset from UTC as a text, such as "+01:00""#,
+        ),
+        (
+            "sinks = [{ stderr = true, format.bunyan = true }]",
+            "sinks[0].format.bunyan: invalid type: boolean `true`",
+            r#"a list of the program's and the host's name, such as ["shop", "web-1"]"#,
+        ),
+        #[cfg(feature = "otlp")]
+        (
+            "sinks = [{ otlp.protocol = 4317 }]",
+            "sinks[0].otlp.protocol: invalid type: integer `4317`",
+            r#""http/protobuf" or "grpc""#,
+        ),
+        #[cfg(feature = "otlp")]
+        (
+            "sinks = [{ otlp.client_certificate = 'client.pem' }]",
+            r#"sinks[0].otlp.client_certificate: invalid type: string "client.pem""#,
+            "a list of the paths of a certificate and its key",
+        ),
+    ];
+    for (text, found, right) in cases {
+        let expected = format!("{found}, expected {right}");
+        let in_json: Value = toml::from_str(text).unwrap();
+        let error = serde_json::from_value::<Config>(in_json).unwrap_err().to_string();
+        assert_eq!(error, expected, "{text}");
+        assert_eq!(refused(text), expected, "{text}");
+    }
+    let error = serde_json::from_value::<Config>(json!({"rate_limit": u64::MAX})).unwrap_err();
+    let expected = "rate_limit: the number 18446744073709551615 is too large";
+    assert_eq!(error.to_string(), expected);
+    let policy = serde_json::from_value::<Config>(json!({"when_full": 5})).unwrap_err();
+    assert!(!policy.to_string().contains("enum WhenFull"), "{policy}");
 }
 
 #[test]
@@ -280,7 +351,7 @@ fn a_value_of_another_shape_is_an_error_that_says_which_is_right() {
         ),
         (
             "sinks = [{ stderr = true, format.bunyan = ['a'] }]",
-            "sinks[0].format.bunyan: invalid length 1, expected a tuple of size 2",
+            "sinks[0].format.bunyan: invalid length 1, expected a list of the program's and the host's name, ",
         ),
         (
             "sinks = [{ stderr = true, format.journal = {} }]",
@@ -298,7 +369,6 @@ fn a_value_of_another_shape_is_an_error_that_says_which_is_right() {
             "sinks = [{ stderr = true, format.logfmt.offset = 'CET' }]",
             "sinks[0].format.logfmt.offset: \"CET\" can't be used: ",
         ),
-        ("backtrace = 5", "backtrace: invalid type: integer `5`, expected a tuple of size 2"),
     ];
     for (text, expected) in cases {
         let in_json: Value = toml::from_str(text).unwrap();
