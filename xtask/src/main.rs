@@ -98,6 +98,9 @@ fn main() -> ExitCode {
     else {
         eprint!("{}", usage());
         let is_help = ["help", "--help", "-h"].contains(&named);
+        if !is_help && !named.is_empty() {
+            eprintln!("\nxtask: there is no task \"{named}\"");
+        }
         return if is_help { ExitCode::SUCCESS } else { ExitCode::from(2) };
     };
     let arguments = &arguments[1..];

@@ -67,6 +67,10 @@ fn another_program_passes_on_what_a_killed_one_logged() {
     // Nothing is left for the next start.
     let again = recover.output().unwrap();
     assert!(again.status.success() && again.stdout.is_empty(), "{again:?}");
+    // A typing error makes no folder and no log.
+    let typo = folder.path.join("typo");
+    let refused = example("recover").arg(&typo).arg(typo.join("app.log")).output().unwrap();
+    assert!(!refused.status.success() && !typo.exists(), "{refused:?}");
 }
 
 /// Returns the number after a word.

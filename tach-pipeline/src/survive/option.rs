@@ -60,10 +60,10 @@ impl Builder {
     /// - What [`WhenFull`](crate::WhenFull) drops, a rate limit refuses, or one of several sinks
     ///   drops since it fails or [stalls](crate::Sink::stall_timeout). All of these are counted.
     /// - What a filter keeps for a backtrace.
-    /// - The last events of a sink that the next pipeline does not have. The report counts them as
-    ///   `dropped`. If an earlier start wrote the report, another record counts them. Sinks are the
-    ///   same if their [names](crate::SinkStats::name) are, such as their paths. A file takes over
-    ///   from a file with another path, if neither has a counterpart.
+    /// - The events of a sink that the next pipeline lacks. Those that it was writing are
+    ///   counted as `dropped`, by the report or later; those in the queues are not. Sinks
+    ///   are the same if their [names](crate::SinkStats::name) are, such as their paths. A file takes
+    ///   over from a file with another path, if neither has a counterpart.
     /// - Half of an event in a pipe or a stream: it stays, and the whole event comes later.
     /// - The order between processes, if a sink fails or has no room at the start, or a queue that
     ///   drops what finds no room is half full: then own records may precede the recovered ones.
