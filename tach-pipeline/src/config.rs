@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use self::calls::{Calls, call, keys, turn_on};
-use self::parsed::{Number, Parsed};
+use self::parsed::{End, Number, Parsed};
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 
@@ -98,7 +98,7 @@ use crate::pipeline::builder::Builder;
 ///
 /// let text = r#"{"sinks": [{"file": {"path": "app.log", "rotates": "daily"}}]}"#;
 /// let error = serde_json::from_str::<Config>(text).unwrap_err().to_string();
-/// assert!(error.starts_with("sinks[0].file: unknown field `rotates`, expected "));
+/// assert!(error.starts_with("sinks[0].file.rotates: unknown field `rotates`, expected "));
 /// ```
 #[derive(Debug)]
 pub struct Config(Builder);
@@ -142,8 +142,8 @@ keys! {
     Builder;
     calls {
         sinks = sink::add;
-        flush_on = |to: Self, FlushOn(level, Parsed(timeout))| to.flush_on(level, timeout);
-        backtrace = |to: Self, Backtrace(filter, Number(records))| to.backtrace(filter, records);
+        flush_on = |to: Self, FlushOn(level, Parsed(timeout), End)| to.flush_on(level, timeout);
+        backtrace = |to: Self, Backtrace(filter, Number(records), End)| to.backtrace(filter, records);
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
         #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         survive = |to: Self, folder: std::path::PathBuf| to.survive(folder);
@@ -158,9 +158,9 @@ keys! {
 /// The arguments of [`Builder::flush_on`].
 #[derive(Deserialize)]
 #[serde(expecting = "a list of a level and a timeout, such as [\"error\", \"1s\"]")]
-struct FlushOn(log::Level, Parsed<core::time::Duration>);
+struct FlushOn(log::Level, Parsed<core::time::Duration>, #[serde(default)] End);
 
 /// The arguments of [`Builder::backtrace`].
 #[derive(Deserialize)]
 #[serde(expecting = "a list of directives and a number of records, such as [\"debug\", 100]")]
-struct Backtrace(String, Number<usize>);
+struct Backtrace(String, Number<usize>, #[serde(default)] End);

@@ -38,7 +38,7 @@ fn a_mistake_in_the_file_ends_the_program_with_the_key() {
     fs::remove_file(&file).unwrap();
     assert!(!output.status.success(), "{output:?}");
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("sinks[0]: "), "{stderr}");
+    assert!(stderr.contains("sinks[0].formats: "), "{stderr}");
     assert!(stderr.contains("unknown field `formats`, expected one of "), "{stderr}");
     assert!(stderr.contains("`stderr`, `file`, "), "{stderr}");
 }

@@ -5,7 +5,7 @@ use core::{fmt, iter};
 use std::collections::BTreeMap;
 
 use serde::de::value::MapDeserializer;
-use serde::de::{Error, MapAccess, Unexpected, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// Options whose methods are the keys of a table. [`keys`] implements it.
@@ -84,7 +84,7 @@ impl<'de, T: Keys> Visitor<'de> for Table<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Calls<T>, A::Error> {
         let index = |key: &str| T::KEYS.iter().position(|known| *known == key);
         let mut calls = BTreeMap::new();
-        while let Some(key) = table.next_key::<String>()? {
+        while let Some(key) = table.next_key_seed(Key::<T>(PhantomData))? {
             let call = T::call(&key, &mut table)?;
             if call.is_some_and(|call| calls.insert(index(&key), call).is_some()) {
                 return Err(A::Error::custom(format!("the key `{key}` stands twice")));
@@ -99,6 +99,19 @@ impl<'de, T: Keys> Visitor<'de> for Table<T> {
             }
         }
         Ok(Calls(calls))
+    }
+}
+
+/// Reads a key that is known. An error here has the place of the key, and not of the table.
+struct Key<T>(PhantomData<T>);
+
+impl<'de, T: Keys> DeserializeSeed<'de> for Key<T> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<String, D::Error> {
+        let key = String::deserialize(from)?;
+        let is_known = T::KEYS.contains(&&*key);
+        if is_known { Ok(key) } else { Err(D::Error::unknown_field(&key, T::KEYS)) }
     }
 }
 

@@ -7,7 +7,7 @@ use tach_log::adapter::Style;
 use tach_log::{Json, Keyed, Line, Logfmt, Part};
 
 use super::calls::{Calls, call, choose, keys, turn_on};
-use super::parsed::{Number, Parsed};
+use super::parsed::{End, Number, Parsed};
 use crate::sink::Journal;
 use crate::sink::any_format::AnyFormat;
 
@@ -23,7 +23,7 @@ keys! {
         ecs = |keys: Calls<Json>| boxed(keys.on(Json::ecs()));
         google_cloud = |keys: Calls<Json>| boxed(keys.on(Json::google_cloud()));
         datadog = |keys: Calls<Json>| boxed(keys.on(Json::datadog()));
-        bunyan = |Bunyan(name, host)| boxed(Json::bunyan(&name, &host));
+        bunyan = |Bunyan(name, host, End)| boxed(Json::bunyan(&name, &host));
         logfmt = |keys: Calls<Logfmt>| boxed(keys.on(Logfmt::new()));
         journal = |is_on| if is_on { boxed(Journal::new()) } else { boxed(Line::new()) };
     }
@@ -68,7 +68,7 @@ keys! {
 /// The arguments of [`Json::bunyan`].
 #[derive(Deserialize)]
 #[serde(expecting = "a list of the program's and the host's name, such as [\"shop\", \"web-1\"]")]
-struct Bunyan(String, String);
+struct Bunyan(String, String, #[serde(default)] End);
 
 /// What stands for the levels.
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use tach_otlp::{Compression, Otlp, Protocol, Signal, Temporality, adapter};
 
 use super::calls::{call, keys};
-use super::parsed::{Parsed, parsed};
+use super::parsed::{End, Parsed, parsed};
 
 keys! {
     Otlp;
@@ -22,7 +22,7 @@ keys! {
         };
         signals = |to: Self, all: Vec<Parsed<_>>| to.signals(all.into_iter().map(|it| it.0));
         certificate = |to: Self, path: PathBuf| to.certificate(path);
-        client_certificate = |to: Self, ClientCertificate(certificate, key)| {
+        client_certificate = |to: Self, ClientCertificate(certificate, key, End)| {
             to.client_certificate(certificate, key)
         };
     }
@@ -45,7 +45,7 @@ parsed! {
 /// The arguments of [`Otlp::client_certificate`].
 #[derive(Deserialize)]
 #[serde(expecting = "a list of the paths of a certificate and its key")]
-struct ClientCertificate(PathBuf, PathBuf);
+struct ClientCertificate(PathBuf, PathBuf, #[serde(default)] End);
 
 /// Headers, whose values may be secrets.
 struct Headers(BTreeMap<String, String>);

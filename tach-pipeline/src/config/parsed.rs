@@ -4,7 +4,7 @@ use core::fmt::{self, Display};
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use serde::de::{Error, Unexpected, Visitor};
+use serde::de::{Error, IgnoredAny, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use tach_core::Offset;
 
@@ -43,6 +43,17 @@ impl<T, R: Display, F: FnOnce(&str) -> Result<T, R>> Visitor<'_> for Text<F> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
         (self.0)(text).map_err(|reason| E::custom(format!("{text:?} can't be used: {reason}")))
+    }
+}
+
+/// The end of a list of arguments. Some formats ignore what follows the last one that is read.
+#[derive(Default)]
+pub(super) struct End;
+
+impl<'de> Deserialize<'de> for End {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(from)?;
+        Err(D::Error::custom("the list ends before this element"))
     }
 }
 

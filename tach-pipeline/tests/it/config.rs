@@ -175,23 +175,26 @@ fn the_program_adds_to_what_the_file_says() {
 fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
     let sinks = "[[sinks]]\nstderr = true\n[[sinks]]\n";
     let cases = [
-        ("filters = 'info'", "unknown field `filters`, expected one of `sinks`, `flush_on`, "),
+        (
+            "filters = 'info'",
+            "filters: unknown field `filters`, expected one of `sinks`, `flush_on`, ",
+        ),
         (
             "file = { path = 'a', rotates = 1 }",
-            "sinks[1].file: unknown field `rotates`, expected one of `path`, `mode`, `rotate`, `sync`, `keep_open`",
+            "sinks[1].file.rotates: unknown field `rotates`, expected one of `path`, `mode`, `rotate`, `sync`, `keep_open`",
         ),
         (
             "file = { path = 'a', rotate.weekly = true }",
-            "sinks[1].file.rotate: unknown field `weekly`, expected one of `max_bytes`, `keep`, ",
+            "sinks[1].file.rotate.weekly: unknown field `weekly`, expected one of `max_bytes`, `keep`, ",
         ),
-        ("stdin = true", "sinks[1]: unknown field `stdin`, expected one of "),
+        ("stdin = true", "sinks[1].stdin: unknown field `stdin`, expected one of "),
         (
             "stderr = true\nformat.jsonl.digits = 3",
-            "sinks[1].format: unknown field `jsonl`, expected one of `line`, `compact`, ",
+            "sinks[1].format.jsonl: unknown field `jsonl`, expected one of `line`, `compact`, ",
         ),
         (
             "stderr = true\nformat.json.digit = 3",
-            "sinks[1].format.json: unknown field `digit`, expected one of `levels`, ",
+            "sinks[1].format.json.digit: unknown field `digit`, expected one of `levels`, ",
         ),
         (
             "stderr = true\nformat.json.with.at = 'tme'",
@@ -310,6 +313,10 @@ fn an_error_names_keys_and_no_type_of_rust() {
         let error = serde_json::from_value::<Config>(in_json).unwrap_err().to_string();
         assert_eq!(error, expected, "{text}");
         assert_eq!(refused(text), expected, "{text}");
+    }
+    for list in ["flush_on = ['error', '1s', 'x']", "backtrace = ['debug', 100, 1]"] {
+        let error = refused(list);
+        assert!(error.ends_with("[2]: the list ends before this element"), "{error}");
     }
     let error = serde_json::from_value::<Config>(json!({"rate_limit": u64::MAX})).unwrap_err();
     let expected = "rate_limit: the number 18446744073709551615 is too large";
