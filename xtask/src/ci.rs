@@ -194,10 +194,9 @@ fn all(tier: Tier) -> Result<(), String> {
         println!("{line}");
     }
     println!("{:16} {:4} s", "in all", start.elapsed().as_secs());
-    match results.iter().filter(|result| result.is_err()).count() {
-        0 => Ok(()),
-        count => Err(format!("{count} of {} steps failed", results.len())),
-    }
+    let failed = results.iter().filter(|result| result.is_err()).count();
+    println!("steps: {} passed, {failed} failed", results.len() - failed);
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} steps failed", results.len())) }
 }
 
 /// Runs a step in a process of its own, prints its output, and returns its line of the summary.
