@@ -1,9 +1,9 @@
-//! The API that the three instants share: everything but the read.
+//! The API that the instants share: everything but the read.
 
-/// Implements the API of [`std::time::Instant`] for a type with one field `ticks`. `$Read` is the
-/// way to read it.
-macro_rules! impl_instant {
-    ($Instant:ident, $Read:ident) => {
+/// Implements the sums and differences of [`std::time::Instant`] for a type with one field
+/// `$value`, by the functions of the room `$scale`. `$begin` reads an instant `a`, for the examples.
+macro_rules! impl_sums {
+    ($Instant:ident { $value:ident }, $($scale:ident)::+, $begin:expr) => {
         impl $Instant {
             /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
             ///
@@ -11,17 +11,16 @@ macro_rules! impl_instant {
             ///
             /// ```
             /// use std::time::Duration;
-            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
             ///
-            #[doc = concat!("let a = ", stringify!($Instant), "::now();")]
-            #[doc = concat!("let b = ", stringify!($Instant), "::now();")]
+            #[doc = $begin]
+            /// let b = a + Duration::from_millis(1);
             /// assert_eq!(b.duration_since(a), b - a);
             /// assert_eq!((a - Duration::from_millis(1)).duration_since(a), Duration::ZERO);
             /// ```
             #[must_use]
             #[inline]
             pub fn duration_since(&self, earlier: Self) -> core::time::Duration {
-                $crate::system::between(earlier.ticks, self.ticks)
+                $crate::$($scale)::+::between(earlier.$value, self.$value)
             }
 
             /// Returns the time from `earlier` to this instant; `None` if `earlier` is later.
@@ -30,9 +29,8 @@ macro_rules! impl_instant {
             ///
             /// ```
             /// use std::time::Duration;
-            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
             ///
-            #[doc = concat!("let a = ", stringify!($Instant), "::now();")]
+            #[doc = $begin]
             /// let b = a + Duration::from_millis(1);
             /// assert!(b.checked_duration_since(a) > Some(Duration::ZERO));
             /// assert_eq!(a.checked_duration_since(b), None);
@@ -49,9 +47,8 @@ macro_rules! impl_instant {
             ///
             /// ```
             /// use std::time::Duration;
-            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
             ///
-            #[doc = concat!("let a = ", stringify!($Instant), "::now();")]
+            #[doc = $begin]
             /// let b = a + Duration::from_millis(1);
             /// assert_eq!(a.saturating_duration_since(b), Duration::ZERO);
             /// ```
@@ -61,6 +58,104 @@ macro_rules! impl_instant {
                 self.duration_since(earlier)
             }
 
+            /// Returns this instant plus `duration`; `None` if the type can't represent it.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            ///
+            #[doc = $begin]
+            /// assert!(a.checked_add(Duration::from_secs(60)).is_some());
+            /// assert_eq!(a.checked_add(Duration::MAX), None);
+            /// ```
+            #[must_use]
+            pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
+                let $value = $crate::$($scale)::+::after(self.$value, duration)?;
+                Some(Self { $value })
+            }
+
+            /// Returns this instant minus `duration`; `None` if the type can't represent it.
+            ///
+            /// The instant may be before the machine's start, as on Linux with std's. Instants are
+            /// signed numbers: ticks of 3 GHz reach 97 years in each direction, a `BootInstant` 292.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use std::time::Duration;
+            ///
+            #[doc = $begin]
+            /// assert!(a.checked_sub(Duration::from_millis(1)).is_some());
+            /// assert_eq!(a.checked_sub(Duration::MAX), None);
+            /// ```
+            #[must_use]
+            pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
+                let $value = $crate::$($scale)::+::before(self.$value, duration)?;
+                Some(Self { $value })
+            }
+        }
+
+        impl core::ops::Add<core::time::Duration> for $Instant {
+            type Output = Self;
+
+            /// # Panics
+            ///
+            /// If the type can't represent the sum; see `checked_add`.
+            #[track_caller]
+            fn add(self, duration: core::time::Duration) -> Self {
+                self.checked_add(duration).expect("overflow when adding duration to instant")
+            }
+        }
+
+        impl core::ops::AddAssign<core::time::Duration> for $Instant {
+            #[track_caller]
+            fn add_assign(&mut self, duration: core::time::Duration) {
+                *self = *self + duration;
+            }
+        }
+
+        impl core::ops::Sub<core::time::Duration> for $Instant {
+            type Output = Self;
+
+            /// # Panics
+            ///
+            /// If the type can't represent the difference; see `checked_sub`.
+            #[track_caller]
+            fn sub(self, duration: core::time::Duration) -> Self {
+                self.checked_sub(duration).expect("overflow when subtracting duration from instant")
+            }
+        }
+
+        impl core::ops::SubAssign<core::time::Duration> for $Instant {
+            #[track_caller]
+            fn sub_assign(&mut self, duration: core::time::Duration) {
+                *self = *self - duration;
+            }
+        }
+
+        impl core::ops::Sub for $Instant {
+            type Output = core::time::Duration;
+
+            #[inline]
+            fn sub(self, earlier: Self) -> core::time::Duration {
+                self.duration_since(earlier)
+            }
+        }
+    };
+}
+
+/// Implements the API of [`std::time::Instant`] for a type with one field `ticks`. `$Read` is the
+/// way to read it.
+macro_rules! impl_instant {
+    ($Instant:ident, $Read:ident) => {
+        crate::instants::ops::impl_sums!(
+            $Instant { ticks },
+            system,
+            concat!("let a = tach_core::", stringify!($Instant), "::now();")
+        );
+
+        impl $Instant {
             /// Returns the time from this instant to now.
             ///
             /// # Examples
@@ -73,43 +168,6 @@ macro_rules! impl_instant {
             #[inline]
             pub fn elapsed(&self) -> core::time::Duration {
                 $crate::system::elapsed::<$crate::system::$Read>(self.ticks)
-            }
-
-            /// Returns this instant plus `duration`; `None` if no tick can represent it.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            /// use std::time::Duration;
-            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
-            ///
-            #[doc = concat!("let now = ", stringify!($Instant), "::now();")]
-            /// assert!(now.checked_add(Duration::from_secs(60)).is_some());
-            /// assert_eq!(now.checked_add(Duration::MAX), None);
-            /// ```
-            #[must_use]
-            pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
-                $crate::system::after(self.ticks, duration).map(|ticks| Self { ticks })
-            }
-
-            /// Returns this instant minus `duration`; `None` if no tick can represent it.
-            ///
-            /// The instant may be before the machine's start, as on Linux with std's. Ticks are
-            /// signed numbers: a counter of 3 GHz reaches 97 years in each direction.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            /// use std::time::Duration;
-            #[doc = concat!("use tach_core::", stringify!($Instant), ";")]
-            ///
-            #[doc = concat!("let now = ", stringify!($Instant), "::now();")]
-            /// assert!(now.checked_sub(Duration::from_millis(1)).is_some());
-            /// assert_eq!(now.checked_sub(Duration::MAX), None);
-            /// ```
-            #[must_use]
-            pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
-                $crate::system::before(self.ticks, duration).map(|ticks| Self { ticks })
             }
 
             /// Returns the Unix time at this instant, converted now.
@@ -149,54 +207,7 @@ macro_rules! impl_instant {
                 f.debug_struct(stringify!($Instant)).field("ticks", &ticks).finish()
             }
         }
-
-        impl core::ops::Add<core::time::Duration> for $Instant {
-            type Output = Self;
-
-            /// # Panics
-            ///
-            /// If no tick can represent the sum; see `checked_add`.
-            #[track_caller]
-            fn add(self, duration: core::time::Duration) -> Self {
-                self.checked_add(duration).expect("overflow when adding duration to instant")
-            }
-        }
-
-        impl core::ops::AddAssign<core::time::Duration> for $Instant {
-            #[track_caller]
-            fn add_assign(&mut self, duration: core::time::Duration) {
-                *self = *self + duration;
-            }
-        }
-
-        impl core::ops::Sub<core::time::Duration> for $Instant {
-            type Output = Self;
-
-            /// # Panics
-            ///
-            /// If no tick can represent the difference; see `checked_sub`.
-            #[track_caller]
-            fn sub(self, duration: core::time::Duration) -> Self {
-                self.checked_sub(duration).expect("overflow when subtracting duration from instant")
-            }
-        }
-
-        impl core::ops::SubAssign<core::time::Duration> for $Instant {
-            #[track_caller]
-            fn sub_assign(&mut self, duration: core::time::Duration) {
-                *self = *self - duration;
-            }
-        }
-
-        impl core::ops::Sub for $Instant {
-            type Output = core::time::Duration;
-
-            #[inline]
-            fn sub(self, earlier: Self) -> core::time::Duration {
-                self.duration_since(earlier)
-            }
-        }
     };
 }
 
-pub(crate) use impl_instant;
+pub(crate) use {impl_instant, impl_sums};
