@@ -8,9 +8,9 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// An [`Instant`] that threads read and write concurrently.
 ///
-/// It has the size and the alignment of an [`AtomicU64`], and four of its operations, with the same
-/// orderings: load, store, `fetch_max` and `compare_exchange`. `compare_exchange` in a loop makes
-/// any other. Instants are compared by their ticks.
+/// It has the size and the alignment of an [`AtomicU64`], whose operations of the same names have the
+/// same orderings. `compare_exchange` in a loop makes any other. Instants are compared by their
+/// ticks.
 ///
 /// # Guarantees
 ///
@@ -117,6 +117,26 @@ impl AtomicInstant {
         self.shifted.store(to_shifted(instant), order);
     }
 
+    /// Stores `instant`, and returns the previous one.
+    ///
+    /// # Examples
+    ///
+    /// The time since any thread last took a sample:
+    ///
+    /// ```
+    /// use std::sync::atomic::Ordering;
+    /// use tach_core::{AtomicInstant, Instant};
+    ///
+    /// let sampled = AtomicInstant::new(Instant::now());
+    /// let now = Instant::now();
+    /// println!("{:?}", now - sampled.swap(now, Ordering::Relaxed));
+    /// ```
+    #[inline]
+    pub fn swap(&self, instant: Instant, order: Ordering) -> Instant {
+        // ORDERING: the caller's.
+        from_shifted(self.shifted.swap(to_shifted(instant), order))
+    }
+
     /// Stores the later of `instant` and the current one, and returns the previous instant.
     ///
     /// # Examples
@@ -135,6 +155,28 @@ impl AtomicInstant {
     pub fn fetch_max(&self, instant: Instant, order: Ordering) -> Instant {
         // ORDERING: the caller's.
         from_shifted(self.shifted.fetch_max(to_shifted(instant), order))
+    }
+
+    /// Stores the earlier of `instant` and the current one, and returns the previous instant.
+    ///
+    /// # Examples
+    ///
+    /// The next deadline of all threads:
+    ///
+    /// ```
+    /// use std::sync::atomic::Ordering;
+    /// use std::time::Duration;
+    /// use tach_core::{AtomicInstant, Instant};
+    ///
+    /// let now = Instant::now();
+    /// let next = AtomicInstant::new(now + Duration::from_secs(60));
+    /// next.fetch_min(now + Duration::from_secs(5), Ordering::Relaxed);
+    /// assert!(next.load(Ordering::Relaxed) < now + Duration::from_secs(6));
+    /// ```
+    #[inline]
+    pub fn fetch_min(&self, instant: Instant, order: Ordering) -> Instant {
+        // ORDERING: the caller's.
+        from_shifted(self.shifted.fetch_min(to_shifted(instant), order))
     }
 
     /// Stores `new` if the current instant is `current`, and returns the previous instant.
@@ -230,13 +272,25 @@ mod tests {
     }
 
     #[test]
-    fn the_later_instant_by_tick_stays() {
+    fn a_swap_returns_what_was_stored_before() {
+        let atomic = AtomicInstant::new(A);
+        for (order, instant, before) in [(Relaxed, EARLY, A), (AcqRel, C, EARLY), (SeqCst, B, C)] {
+            assert_eq!(atomic.swap(instant, order), before);
+            assert_eq!(atomic.load(Relaxed), instant);
+        }
+    }
+
+    #[test]
+    fn the_earlier_or_the_later_instant_by_tick_stays() {
         for (held, given, later) in
             [(A, B, B), (B, A, B), (B, B, B), (C, A, C), (EARLY, A, A), (A, EARLY, A)]
         {
             let atomic = AtomicInstant::new(held);
             assert_eq!(atomic.fetch_max(given, Relaxed), held);
             assert_eq!(atomic.load(Relaxed), later);
+            let atomic = AtomicInstant::new(held);
+            assert_eq!(atomic.fetch_min(given, Relaxed), held);
+            assert_eq!(atomic.load(Relaxed), if later == held { given } else { held });
         }
     }
 
