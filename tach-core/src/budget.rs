@@ -43,12 +43,19 @@ use crate::instants::Instant;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget {
-    start: Instant,
-    total: Duration,
-    /// The total of the budget that this one is a part of, or its own.
-    root: Duration,
+    // The fields are for tach-tower, which compares starts and clocks, and makes budgets with the
+    // same start and another total: `Budget { total, ..budget }`. No others should use them.
+    #[doc(hidden)]
+    pub start: Instant,
+    #[doc(hidden)]
+    pub total: Duration,
+    /// The total of the budget that this one is a part of, or its own. `Duration::MAX` if that has
+    /// no end: then this budget counts as a whole.
+    #[doc(hidden)]
+    pub root: Duration,
     /// `None` for the system's clock, which needs no call through a pointer.
-    clock: Option<&'static dyn Clock>,
+    #[doc(hidden)]
+    pub clock: Option<&'static dyn Clock>,
 }
 
 impl Budget {
@@ -249,29 +256,11 @@ impl Budget {
         Self { start, total, root, clock: self.clock }
     }
 
-    /// Returns the start, and the clock that it belongs to if that is not the system's.
-    #[doc(hidden)]
-    #[inline]
-    #[must_use]
-    pub fn start(&self) -> (Instant, Option<&'static dyn Clock>) {
-        (self.start, self.clock)
-    }
-
     /// Returns the total of the budget that this one is a part of, or its own. A part of a budget
     /// without an end counts as a whole.
-    #[doc(hidden)]
     #[inline]
-    #[must_use]
-    pub fn root(&self) -> Duration {
+    fn root(&self) -> Duration {
         if self.root == Duration::MAX { self.total } else { self.root }
-    }
-
-    /// Returns a budget with the same start and another total.
-    #[doc(hidden)]
-    #[inline]
-    #[must_use]
-    pub fn lasting(self, total: Duration) -> Self {
-        Self { total, ..self }
     }
 
     #[inline]
@@ -403,7 +392,7 @@ mod tests {
         let budget = Budget { start, ..Budget::new(3 * SECOND).with_clock(clock) };
         assert_eq!((budget.total(), budget.elapsed()), (3 * SECOND, SECOND));
         assert_eq!(budget.remaining(), 2 * SECOND);
-        assert_eq!(budget.start().0, start);
+        assert_eq!(budget.start, start);
         let system = Budget::since(MonotonicInstant::now() - SECOND, 60 * SECOND);
         assert!(system.elapsed() >= SECOND && system.remaining() <= 59 * SECOND);
     }
@@ -446,7 +435,7 @@ mod tests {
         let part = endless.child(SECOND, SECOND);
         clock.advance(SECOND);
         assert_eq!(message(&part), "the time budget of 1s is exhausted");
-        let shorter = endless.lasting(SECOND);
+        let shorter = Budget { total: SECOND, ..endless };
         assert_eq!(message(&shorter), "the time budget of 1s is exhausted");
         let part = shorter.child(SECOND, SECOND);
         assert_eq!(message(&part), "the time budget of 1s is exhausted");

@@ -75,11 +75,11 @@ impl Alarm {
             return Poll::Pending;
         }
         let mut timer = self.project().timer;
-        if timer.is_none() || budget.start().1.is_some() {
-            let left = match budget.start() {
+        if timer.is_none() || budget.clock.is_some() {
+            let left = match budget.clock {
                 // Order across threads would cost time, and nothing here needs it.
-                (start, None) => budget.total().saturating_sub(start.elapsed()),
-                _ => budget.remaining(),
+                None => budget.total.saturating_sub(budget.start.elapsed()),
+                Some(_) => budget.remaining(),
             };
             if left.is_zero() {
                 return Poll::Ready(());
@@ -94,7 +94,7 @@ impl Alarm {
     /// Returns the time since the start of `budget`: by its own clock if that is not the system's,
     /// or else by tokio's clock if there is a timer.
     pub(crate) fn elapsed(&self, budget: &Budget) -> Duration {
-        let timer = self.exact(budget).filter(|_| budget.start().1.is_none());
+        let timer = self.exact(budget).filter(|_| budget.clock.is_none());
         let Some(timer) = timer else { return budget.elapsed() };
         let left = timer.sleep.deadline().saturating_duration_since(Instant::now());
         budget.total().saturating_sub(left)
@@ -143,7 +143,7 @@ impl BodyAlarm {
         is_new: bool,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
-        let is_by_clock = budget.start().1.is_some() || self.timer.is_none();
+        let is_by_clock = budget.clock.is_some() || self.timer.is_none();
         if is_by_clock && budget.is_exhausted() {
             return Poll::Ready(false);
         }

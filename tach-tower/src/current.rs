@@ -46,7 +46,7 @@ pub(crate) struct OuterEnd {
 impl OuterEnd {
     #[inline]
     pub(crate) fn of(outer: &Budget) -> Self {
-        Self { start: outer.start().0, total: outer.total() }
+        Self { start: outer.start, total: outer.total }
     }
 }
 
@@ -167,7 +167,7 @@ impl<'a> Entered<'a> {
             return false;
         };
         let waker = cx.waker();
-        budget.start().0 == end.start
+        budget.start == end.start
             && budget.total() <= end.total
             && clock_of(budget) == clock_of(own)
             && woken.0 == waker.data()
@@ -178,7 +178,7 @@ impl<'a> Entered<'a> {
 /// Returns the address of a budget's clock; `None` for the system's.
 #[inline]
 fn clock_of(budget: &Budget) -> Option<*const ()> {
-    budget.start().1.map(|clock| ptr::from_ref(clock).cast())
+    budget.clock.map(|clock| ptr::from_ref(clock).cast())
 }
 
 impl Drop for Entered<'_> {

@@ -52,8 +52,9 @@ impl Exhausted {
     #[cold]
     pub(crate) fn new(budget: &Budget, outer: Option<OuterEnd>, spent: Spent) -> Self {
         let part = outer.map_or(budget.total(), |outer| outer.total);
+        let whole = if budget.root == Duration::MAX { budget.total } else { budget.root };
         // A body may last longer than an outer limit of the head.
-        Self { part, total: budget.root().max(part), spent }
+        Self { part, total: whole.max(part), spent }
     }
 
     pub(crate) fn pause(idle: Duration) -> Self {

@@ -7,6 +7,7 @@ use core::task::{Context, Poll, ready};
 
 use http::{Request, Response};
 use pin_project_lite::pin_project;
+use tach_core::Budget;
 use tower_service::Service;
 
 use crate::alarm::BodyAlarm;
@@ -155,7 +156,7 @@ impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
             &self.call.limits;
         let alarm = &self.call.alarm;
         let total = counted.shared.settings.of_body(*whole, || alarm.elapsed(head))?;
-        let budget = head.lasting(total);
+        let budget = Budget { total, ..*head };
         let parent = if total == *whole { *whole_parent } else { None };
         let alarm = BodyAlarm::new(alarm.end_of(&budget, head));
         let (is_grpc, counted) = (self.is_grpc, Some(counted));

@@ -40,12 +40,13 @@ impl Settings {
             if let Some(clock) = self.clock {
                 budget = budget.with_clock(clock);
             }
-            let current = Current { budget: budget.lasting(own_head), whole: limit, is_client };
+            let current =
+                Current { budget: Budget { total: own_head, ..budget }, whole: limit, is_client };
             return Limits { current, parent: None, whole_parent: None };
         };
         // Errors name the whole of `outer`, also if that is its layer's limit of the head.
         let part = outer.child(Duration::MAX, self.reserve);
-        let all = outer.lasting(whole_of(&outer, is_client));
+        let all = Budget { total: whole_of(&outer, is_client), ..outer };
         let left = match all.total() {
             Duration::MAX => Duration::MAX,
             total if total == outer.total() => part.total(),
@@ -54,7 +55,7 @@ impl Settings {
         let end = |left: Duration, own: Duration, outer: &Budget| {
             (self.reserve.is_zero() && left < own).then(|| OuterEnd::of(outer))
         };
-        let budget = part.lasting(part.total().min(own_head));
+        let budget = Budget { total: part.total.min(own_head), ..part };
         Limits {
             current: Current { budget, whole: left.min(limit), is_client },
             parent: end(part.total(), own_head, &outer),

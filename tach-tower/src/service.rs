@@ -83,7 +83,7 @@ impl<S, K> BudgetService<S, K> {
         let call = if is_sent {
             let wait = || Wait {
                 shared: self.shared.clone(),
-                whole: budget.lasting(whole),
+                whole: Budget { total: whole, ..budget },
                 is_grpc,
                 announce,
             };
