@@ -1,7 +1,8 @@
-//! The three instants, one that threads share, and one with its Unix time.
+//! The instants, one that threads share, and one with its Unix time.
 
 mod anchor;
 mod atomic;
+mod boot;
 mod instant;
 mod monotonic;
 mod ops;
@@ -10,6 +11,7 @@ mod uptime;
 
 pub use self::anchor::Anchor;
 pub use self::atomic::AtomicInstant;
+pub use self::boot::BootInstant;
 pub use self::instant::Instant;
 pub use self::monotonic::MonotonicInstant;
 pub use self::ordered::OrderedInstant;

@@ -5,6 +5,8 @@
 //!
 //! - `fn monotonic_ns() -> u64`: the clock behind `std::time::Instant`, in ns.
 //! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
+//! - `fn boot_ns() -> Option<u64>`: the time since the machine's start in ns, with the time in which
+//!   it slept; `None` if the system has no such clock.
 //! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: the kernel's
 //!   statements on the counter.
 //! - `fn counter_readable() -> bool`: whether this process may read the counter. Called before all
@@ -131,6 +133,25 @@ cfg_if! {
     } else {
         mod resolution;
         pub(crate) use resolution::{realtime_resolution_ns, resolution_ns};
+    }
+}
+
+cfg_if! {
+    // FreeBSD's CLOCK_BOOTTIME stands while the system sleeps.
+    if #[cfg(any(target_os = "android", target_os = "linux", target_os = "openbsd"))] {
+        mod boot_clock;
+        use libc::CLOCK_BOOTTIME as BOOTTIME;
+        pub(crate) use boot_clock::boot_ns;
+    } else if #[cfg(target_vendor = "apple")] {
+        mod boot_clock;
+        use libc::CLOCK_MONOTONIC_RAW as BOOTTIME;
+        pub(crate) use boot_clock::boot_ns;
+    } else if #[cfg(windows)] {
+        pub(crate) use windows::boot_ns;
+    } else {
+        pub(crate) fn boot_ns() -> Option<u64> {
+            None
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! The statics here are the one instance of the types in `timeline` and `source`. The public types
 //! above it hold ticks.
 
+pub(crate) mod boot;
 mod config;
 mod convert;
 mod disciplined;

@@ -25,6 +25,11 @@ pub(crate) fn monotonic_ns() -> u64 {
     s.saturating_mul(NS_PER_S).saturating_add(rest * NS_PER_S / per_s)
 }
 
+/// Reads the same clock, which also runs while the system sleeps.
+pub(crate) fn boot_ns() -> Option<u64> {
+    Some(monotonic_ns())
+}
+
 /// Returns the counter's frequency: at most some GHz, so that a second's count times a billion fits
 /// in `u64`.
 fn frequency_hz() -> u64 {

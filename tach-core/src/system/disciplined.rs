@@ -32,9 +32,9 @@ static REALTIME_TIMELINE: Timeline = Timeline::new();
 #[derive(Clone, Copy)]
 pub(crate) struct Disciplined {
     /// A function, since Rust 1.85 lets no constant refer to a static that changes.
-    timeline: fn() -> &'static Timeline,
-    clocks: &'static dyn ClockPair,
-    witness: &'static dyn Witness,
+    pub(super) timeline: fn() -> &'static Timeline,
+    pub(super) clocks: &'static dyn ClockPair,
+    pub(super) witness: &'static dyn Witness,
 }
 
 impl Deref for Disciplined {

@@ -5,15 +5,16 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use tach_core::{
-    Anchor, AtomicInstant, BoundedTime, Budget, Clock, Config, Error, IncreasingClock, Instant,
-    KernelClock, ManualClock, MonotonicInstant, Offset, Order, OrderedInstant, Reason, Source,
-    Status, SystemClock, TimelineStatus, UnixTime,
+    Anchor, AtomicInstant, BootInstant, BoundedTime, Budget, Clock, Config, Error, IncreasingClock,
+    Instant, KernelClock, ManualClock, MonotonicInstant, Offset, Order, OrderedInstant, Reason,
+    Source, Status, SystemClock, TimelineStatus, UnixTime,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy + 'static]
     Anchor,
+    BootInstant,
     BoundedTime,
     Budget,
     Config,
@@ -58,6 +59,7 @@ assert_implements!(
 #[test]
 fn points_in_time_are_eight_bytes_and_the_clock_is_empty() {
     assert_eq!(size_of::<AtomicInstant>(), 8);
+    assert_eq!(size_of::<BootInstant>(), 8);
     assert_eq!(size_of::<Instant>(), 8);
     assert_eq!(size_of::<MonotonicInstant>(), 8);
     assert_eq!(size_of::<OrderedInstant>(), 8);

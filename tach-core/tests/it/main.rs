@@ -2,6 +2,7 @@
 
 mod allocation;
 mod auto_traits;
+mod boot;
 mod early;
 #[cfg(target_os = "linux")]
 mod errno;

@@ -2,6 +2,7 @@
 
 mod apart;
 mod back;
+mod boot;
 mod calm;
 mod disabled;
 mod frozen;
@@ -90,6 +91,7 @@ pub(crate) fn all() -> Vec<Scenario> {
     [
         calm::scenarios(),
         back::scenarios(),
+        boot::scenarios(),
         apart::scenarios(),
         slew::scenarios(),
         lockdown::scenarios(),

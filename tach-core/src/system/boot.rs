@@ -1,0 +1,133 @@
+//! The third timeline: ticks to the time since the machine's start, suspends included.
+
+use core::time::Duration;
+
+use super::disciplined::{Disciplined, RealtimeClocks};
+use super::raw::tick_by;
+use super::read::{Bare, Read};
+use crate::counter;
+use crate::os;
+use crate::sample::ClockPair;
+use crate::timeline::Timeline;
+
+/// Ticks to boot time. Nothing else refers to its timeline, so that only programs that read it link
+/// it.
+///
+/// Its witness knows of no jump of the clock alone. So time follows every forward step: a suspend in
+/// which the ticks stood.
+const BOOT: Disciplined =
+    Disciplined { timeline: || &BOOT_TIMELINE, clocks: &BootClocks, witness: &RealtimeClocks };
+
+static BOOT_TIMELINE: Timeline = Timeline::new();
+
+/// The chosen source beside the OS's boot-time clock.
+#[derive(Debug)]
+struct BootClocks;
+
+impl ClockPair for BootClocks {
+    fn ticks(&self) -> u64 {
+        RealtimeClocks.ticks()
+    }
+
+    fn os_ns(&self) -> u64 {
+        os::boot_ns().unwrap_or(0)
+    }
+
+    fn reads_counter(&self) -> bool {
+        RealtimeClocks.reads_counter()
+    }
+
+    /// Time that went back would break the order of instants on one thread.
+    fn keeps_offset(&self) -> bool {
+        true
+    }
+
+    fn look_ns(&self) -> u64 {
+        RealtimeClocks.look_ns()
+    }
+
+    fn resolution_ns(&self) -> u64 {
+        os::resolution_ns()
+    }
+}
+
+/// Returns the boot time now, in ns; `None` if the system has no such clock.
+#[inline]
+pub(crate) fn now_ns() -> Option<i64> {
+    if Bare::is_instruction() {
+        if let Some(ns) = BOOT.current().ns_now(Bare::instruction()) {
+            return Some(signed(ns));
+        }
+    }
+    now_ns_otherwise()
+}
+
+/// Returns the boot time where a look is due, or by other means. Outlined, so that [`now_ns`] saves
+/// no registers.
+#[cold]
+#[inline(never)]
+fn now_ns_otherwise() -> Option<i64> {
+    if BOOT.current().floor() == 0 {
+        os::boot_ns()?;
+    }
+    let tick = BOOT.checked(|chosen| tick_by(chosen, counter::ticks));
+    Some(signed(BOOT.ns_at(tick)))
+}
+
+/// No machine is up for the 292 years of a signed number.
+#[inline]
+fn signed(ns: u64) -> i64 {
+    i64::from_ne_bytes(ns.to_ne_bytes())
+}
+
+/// Returns the time from `earlier` to `later`; zero if `later` comes first.
+#[inline]
+pub(crate) fn between(earlier: i64, later: i64) -> Duration {
+    Duration::from_nanos(if earlier < later { later.abs_diff(earlier) } else { 0 })
+}
+
+/// Returns the time `duration` after `ns`; `None` past the range of `i64`.
+#[inline]
+pub(crate) fn after(ns: i64, duration: Duration) -> Option<i64> {
+    ns.checked_add_unsigned(u64::try_from(duration.as_nanos()).ok()?)
+}
+
+/// Returns the time `duration` before `ns`; `None` before the range of `i64`.
+#[inline]
+pub(crate) fn before(ns: i64, duration: Duration) -> Option<i64> {
+    ns.checked_sub_unsigned(u64::try_from(duration.as_nanos()).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_os_clocks_time_to_within_the_bound() {
+        if now_ns().is_none() {
+            assert_eq!(os::boot_ns(), None);
+            return;
+        }
+        let os_ns = || i64::try_from(os::boot_ns().expect("a clock")).expect("a machine's life");
+        for _ in 0..100 {
+            let (before, ours, after) = (os_ns(), now_ns().expect("a clock"), os_ns());
+            let (_, bound_ns) = BOOT.bound().expect("a conversion has measured the uncertainty");
+            let off_ns = between(ours, before).max(between(after, ours));
+            // An interrupted sample widens the bound. The read was earlier by a look at most.
+            let allowed = Duration::from_nanos(2 * bound_ns + 1_000);
+            assert!(off_ns <= allowed, "{ours} is {off_ns:?} off, allowed {allowed:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn sums_and_differences_are_those_of_signed_numbers() {
+        let ns = Duration::from_nanos;
+        assert_eq!((after(5, ns(7)), before(5, ns(7))), (Some(12), Some(-2)));
+        assert_eq!((after(i64::MAX, ns(1)), before(i64::MIN, ns(1))), (None, None));
+        assert_eq!(after(i64::MIN, ns(u64::MAX)), Some(i64::MAX));
+        assert_eq!((after(0, Duration::MAX), before(0, Duration::MAX)), (None, None));
+        assert_eq!(between(i64::MIN, i64::MAX), ns(u64::MAX));
+        assert_eq!((between(-3, 4), between(4, -3)), (ns(7), Duration::ZERO));
+    }
+}
