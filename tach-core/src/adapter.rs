@@ -41,11 +41,12 @@ pub fn last_wall_step_ns() -> Option<u64> {
     system::last_wall_step_tick().map(system::monotonic_ns_at)
 }
 
-/// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can.
+/// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can. If the
+/// clock can't be read, returns [`UnixTime::now`], which continues without it.
 #[must_use]
 #[inline]
 pub fn wall_clock() -> UnixTime {
-    UnixTime::from_nanos(os::realtime_ns())
+    os::realtime_ns().map_or_else(UnixTime::now, UnixTime::from_nanos)
 }
 
 /// Returns whether the process has privileges that its caller lacks, as a set-user-ID program has.
@@ -94,10 +95,10 @@ pub struct OsClocks {
 }
 
 /// Reads the OS's clocks as a timeline does: through the C library, which another library may have
-/// replaced (`LD_PRELOAD`).
+/// replaced (`LD_PRELOAD`). `None` if they can't be read.
 #[must_use]
-pub fn os_clocks() -> OsClocks {
-    OsClocks { monotonic_ns: os::monotonic_ns(), realtime_ns: os::realtime_ns() }
+pub fn os_clocks() -> Option<OsClocks> {
+    Some(OsClocks { monotonic_ns: os::monotonic_ns()?, realtime_ns: os::realtime_ns()? })
 }
 
 /// Reads the same clocks by system calls of its own, past the C library. `None` if there is no such
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn system_calls_read_the_librarys_clocks() {
         let Some(before) = os_clocks_by_system_call() else { return };
-        let library = os_clocks();
+        let library = os_clocks().expect("clocks that can be read");
         let after = os_clocks_by_system_call().unwrap();
         let [before_ns, ns, after_ns] = [before, library, after].map(|read| read.monotonic_ns);
         assert!(before_ns <= ns && ns <= after_ns, "{before_ns} {ns} {after_ns}");
