@@ -75,8 +75,8 @@
 //!   as the OS's clock.
 //! - A tick was stored, or sent to another process. Ticks mean something only in the process that
 //!   read them: store a [`UnixTime`].
-//! - A counter of 3 GHz reaches 97 years from the machine's start, in both directions. Further
-//!   away, `checked_add` and `checked_sub` return `None`, and `+` and `-` panic.
+//! - A counter of 3 GHz reaches 97 years from the machine's start, in both directions. Beyond,
+//!   `checked_add` and `checked_sub` are `None`, and `+` and `-` the farthest instant.
 //! - Two CPUs' counters differ without any sign, which no kernel that trusts them notices either:
 //!   enforce the order.
 //! - A process that never reads the time learns of a step only at its next read: [`Recalibrator`]

@@ -46,7 +46,13 @@ impl Rate {
     /// Returns the duration of `ticks` in ns, rounded down; saturates.
     #[inline(never)]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
-        u64::try_from(self.product(ticks) >> FRACTION_BITS).unwrap_or(u64::MAX)
+        self.checked_ns(ticks).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the duration of `ticks` in ns, rounded down; `None` past `u64::MAX`.
+    #[inline]
+    pub(crate) fn checked_ns(self, ticks: u64) -> Option<u64> {
+        u64::try_from(self.product(ticks) >> FRACTION_BITS).ok()
     }
 
     /// Returns this rate with the precision of a [`FastRate`].
@@ -59,6 +65,42 @@ impl Rate {
     pub(crate) fn ticks(self, ns: u64) -> Option<u64> {
         let ticks = (u128::from(ns) << FRACTION_BITS).div_ceil(u128::from(self.q48.max(1)));
         u64::try_from(ticks).ok()
+    }
+
+    /// Returns the number of ticks that lasts `ns`, less than 2^46, plus a fraction of a ns with 48
+    /// bits: rounded up if that lasts less than `ns` + 1, or else rounded down if that lasts `ns`.
+    /// `None` if neither does, if `ns` is zero, and for rates far from a ns.
+    ///
+    /// Multiplies by the inverse rate, which the CPU divides while it waits for the counter. The
+    /// quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so it is off by one at most,
+    /// which the remainder corrects.
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "an estimate, which the remainder corrects")]
+    #[expect(clippy::cast_possible_truncation, reason = "less than 2^63")]
+    #[expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "wraps to a difference")]
+    pub(crate) fn ticks_near(self, ns: u64, fraction: u64) -> Option<u64> {
+        const ONE: i64 = 1 << FRACTION_BITS;
+        const MORE_BITS: u32 = 10;
+        if ns == 0 || !(1 << 44..1 << 60).contains(&self.q48) {
+            return None;
+        }
+        let rate = self.q48 as i64;
+        let inverse = (1_u128 << (64 + FRACTION_BITS - MORE_BITS)) as f64 / rate as f64;
+        let ns_and_more = (ns << MORE_BITS) | (fraction >> (FRACTION_BITS - MORE_BITS));
+        let estimate = (u128::from(ns_and_more) * u128::from(inverse as i64 as u64)) >> 64;
+        let mut ticks = estimate as i64 + 1;
+        // The duration of the ticks minus the wanted one.
+        let wanted = (ns << FRACTION_BITS) | fraction;
+        let mut excess = ticks.wrapping_mul(rate).wrapping_sub(wanted as i64);
+        if excess < 0 {
+            (ticks, excess) = (ticks + 1, excess + rate);
+        } else if excess >= rate {
+            (ticks, excess) = (ticks - 1, excess - rate);
+        }
+        // Without a branch, which no CPU could predict.
+        let down = i64::from(fraction as i64 + excess >= ONE);
+        let after_ns = fraction as i64 + excess - down * rate;
+        (0..ONE).contains(&after_ns).then_some((ticks - down) as u64)
     }
 
     /// Returns ticks per ns.
@@ -128,6 +170,13 @@ impl FastRate {
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         ticks.wrapping_mul(self.q32) >> 32
     }
+
+    /// Returns the least number of ticks that lasts `ns`, which must be less than four seconds:
+    /// then the sum fits in 64 bits. The result equals [`Rate::ticks`]; `None` if the rate is zero.
+    #[inline]
+    pub(crate) fn ticks(self, ns: u64) -> Option<u64> {
+        (ns << 32).wrapping_add(self.q32.wrapping_sub(1)).checked_div(self.q32)
+    }
 }
 
 impl From<FastRate> for Rate {
@@ -189,7 +238,7 @@ impl Line {
 
     /// Returns the first tick at which the time is `ns` or later; `None` outside `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
-        self.first_tick_at(ExactNs::from_ns(ns))
+        self.ticks_beside(ExactNs::from_ns(ns)).map(|[_, first]| first)
     }
 
     /// Returns the time at `tick`, not rounded; saturates at both ends.
@@ -202,30 +251,18 @@ impl Line {
         }
     }
 
-    /// Returns the first tick at which the time is `exact` or later; `None` outside `u64`.
-    pub(crate) fn first_tick_at(&self, exact: ExactNs) -> Option<u64> {
-        self.tick_beside(exact, u128::div_ceil, core::ops::Div::div)
-    }
-
-    /// Returns the last tick at which the time is `exact` or earlier; `None` outside `u64`.
-    pub(crate) fn last_tick_at(&self, exact: ExactNs) -> Option<u64> {
-        self.tick_beside(exact, core::ops::Div::div, u128::div_ceil)
-    }
-
-    /// Returns the tick at `exact`. `later` divides by the rate after the start, `earlier` before
-    /// it.
-    #[inline(never)]
-    fn tick_beside(
-        &self,
-        exact: ExactNs,
-        later: fn(u128, u128) -> u128,
-        earlier: fn(u128, u128) -> u128,
-    ) -> Option<u64> {
+    /// Returns the last tick at which the time is `exact` or earlier, and the first one at which it
+    /// is `exact` or later; `None` outside `u64`.
+    #[inline]
+    pub(crate) fn ticks_beside(&self, exact: ExactNs) -> Option<[u64; 2]> {
         let (start, rate) = (ExactNs::from_ns(self.start_ns), u128::from(self.rate.q48.max(1)));
+        let distance = exact.0.abs_diff(start.0);
+        let near = u64::try_from(distance / rate).ok()?;
+        let far = near.checked_add(u64::from(u128::from(near) * rate != distance))?;
         if exact >= start {
-            self.start_tick.checked_add(u64::try_from(later(exact.0 - start.0, rate)).ok()?)
+            Some([self.start_tick.checked_add(near)?, self.start_tick.checked_add(far)?])
         } else {
-            self.start_tick.checked_sub(u64::try_from(earlier(start.0 - exact.0, rate)).ok()?)
+            Some([self.start_tick.checked_sub(far)?, self.start_tick.checked_sub(near)?])
         }
     }
 }
@@ -259,6 +296,31 @@ impl ExactNs {
 
     pub(crate) fn checked_sub(self, ns: u64) -> Option<Self> {
         self.0.checked_sub(Self::from_ns(ns).0).map(Self)
+    }
+}
+
+/// The direction of a sum: a duration is added or subtracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    After,
+    Before,
+}
+
+impl Direction {
+    /// Moves a tick by ticks, or a time by ns.
+    #[inline]
+    pub(crate) fn moved(self, from: u64, by: u64) -> Option<u64> {
+        match self {
+            Self::After => from.checked_add(by),
+            Self::Before => from.checked_sub(by),
+        }
+    }
+
+    pub(crate) fn moved_exactly(self, from: ExactNs, ns: u64) -> Option<ExactNs> {
+        match self {
+            Self::After => from.checked_add(ns),
+            Self::Before => from.checked_sub(ns),
+        }
     }
 }
 
@@ -363,6 +425,26 @@ mod tests {
         }
 
         #[test]
+        fn a_fast_rate_makes_the_same_ticks(ns in 0..4_000_000_000_u64, q48 in 1_u64 << 38..) {
+            let rate = Rate::from_q48(q48).coarsened();
+            prop_assert_eq!(FastRate::of(rate).ticks(ns), rate.ticks(ns));
+        }
+
+        #[test]
+        fn the_ticks_near_a_duration_are_those_of_a_division(
+            ns in prop_oneof![0..1_u64 << 46, (0..1_000_u64).prop_map(|ns| (1 << 46) - ns)],
+            fraction in prop_oneof![0..1_u64 << 48, Just(0)],
+            q48 in (44..60_u32, 0..1_u64 << 44, any::<bool>())
+                .prop_map(|(bits, rest, round)| (1 << bits) + if round { 0 } else { rest }),
+        ) {
+            let (rate, wanted) = (u128::from(q48), u128::from(ns) << 48 | u128::from(fraction));
+            let lasts_ns = |ticks: &u128| (ticks * rate) >> 48 == u128::from(ns);
+            let ticks = [wanted.div_ceil(rate), wanted / rate].into_iter().find(lasts_ns);
+            let ticks = ticks.filter(|_| ns != 0).map(|ticks| u64::try_from(ticks).unwrap());
+            prop_assert_eq!(Rate::from_q48(q48).ticks_near(ns, fraction), ticks);
+        }
+
+        #[test]
         fn a_line_never_falls(a: u64, b: u64, start_tick: u64, start_ns: u64, q48: u64) {
             let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
             prop_assert!(line.ns_at(a.min(b)) <= line.ns_at(a.max(b)));
@@ -400,13 +482,10 @@ mod tests {
             let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
             let exact = line.exact_ns_at(tick);
             if exact > ExactNs(0) && exact < ExactNs(u128::MAX) {
-                prop_assert_eq!(line.first_tick_at(exact), Some(tick));
-                prop_assert_eq!(line.last_tick_at(exact), Some(tick));
+                prop_assert_eq!(line.ticks_beside(exact), Some([tick, tick]));
             }
             let between = ExactNs(exact.0.saturating_add(u128::from(past)));
-            if let (Some(last), Some(first)) =
-                (line.last_tick_at(between), line.first_tick_at(between))
-            {
+            if let Some([last, first]) = line.ticks_beside(between) {
                 prop_assert!(line.exact_ns_at(last) <= between);
                 prop_assert!(line.exact_ns_at(first) >= between);
                 prop_assert!(first - last <= 1);

@@ -12,6 +12,10 @@
 //! A record is used for some 50 ms at a time. Then a look at the OS clock either extends its use or
 //! ends it; the successor begins at the first tick that no thread can have converted yet
 //! (`Horizon`). So any change of the OS clock or the counter is found within 100 ms of use.
+//!
+//! Every read compares its tick with the horizon. So a tick beyond the line in use is the result of
+//! a sum. Sums and differences predict such ticks without a look (`Forecast`); `docs/adr/0087` gives
+//! the reasons.
 
 mod bound;
 mod counts;
@@ -19,7 +23,6 @@ mod current;
 mod discipline;
 mod inverse;
 mod look;
-mod outages;
 mod past;
 mod piece;
 mod policy;
@@ -31,10 +34,8 @@ use crossbeam_utils::CachePadded;
 
 pub(crate) use self::counts::Counts;
 use self::current::Current;
-use self::discipline::NS_PER_S;
 use self::look::counter_stands;
-use self::outages::Outages;
-use self::piece::{PIECE_WORDS, Point};
+use self::piece::{PIECE_WORDS, Piece};
 pub(crate) use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
@@ -73,7 +74,6 @@ pub(crate) struct Timeline {
     waits_for_clock: AtomicBool,
     /// Whether an event was counted that no caller has seen yet.
     counted_event: AtomicBool,
-    pub(crate) outages: Outages,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
@@ -84,7 +84,6 @@ impl Timeline {
             current: CachePadded::new(Current::new()),
             waits_for_clock: AtomicBool::new(false),
             counted_event: AtomicBool::new(false),
-            outages: Outages::new(),
             history: History::new(),
         }
     }
@@ -109,19 +108,23 @@ impl Timeline {
         self.waits_for_clock.load(Ordering::Relaxed)
     }
 
-    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already or
-    /// the OS clock can't be read. Returns the first record if it could not be published.
+    /// Returns whether the timeline has begun.
+    #[inline]
+    pub(crate) fn has_begun(&self) -> bool {
+        self.history.head() != 0
+    }
+
+    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already.
+    /// Returns the first record if it could not be published.
     pub(crate) fn begin(&self, sample: Option<Sample>, clocks: &dyn ClockPair) -> Option<Record> {
-        if self.history.head() != 0 {
+        if self.has_begun() {
             return None;
         }
         let first = if clocks.is_identity() {
-            clocks.os_ns().map(Record::identity)
+            Record::identity(clocks.os_ns())
         } else {
-            sample.or_else(|| Sample::take(clocks, 0)).map(|sample| Record::first(&sample))
+            Record::first(&sample.unwrap_or_else(|| Sample::take(clocks, 0)))
         };
-        self.outages.note(first.is_some(), || clocks.ticks());
-        let first = first?;
         self.current().raise_floor(first.piece.knee().tick);
         (!self.publish(0, &first)).then_some(first)
     }
@@ -158,7 +161,11 @@ impl Timeline {
         clocks: &dyn ClockPair,
         answers: &Answers,
     ) -> Result<u64, Question> {
-        Ok(self.find(tick, clocks, answers)?.shifted().ns_at(shifted_tick(tick)))
+        let line = match self.known_line(self.current().forecast(), tick) {
+            Some(line) => line,
+            None => self.find(tick, clocks, answers)?,
+        };
+        Ok(line.shifted().ns_at(shifted_tick(tick)))
     }
 
     /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
@@ -205,7 +212,7 @@ impl Timeline {
 
     /// Returns the timeline minus the OS clock, in ns; wraps.
     pub(crate) fn offset_ns(&self) -> u64 {
-        self.newest().map_or(0, |record| record.offset_ns)
+        self.history.newest_knowledge().map_or(0, |[offset_ns]| offset_ns)
     }
 
     /// Returns the rate now and its error in ppb; `None` if a first conversion could not be
@@ -228,27 +235,17 @@ impl Timeline {
         let tick = if shifted_tick(tick) < shifted_tick(0) { 0 } else { tick };
         loop {
             let Some((id, record)) = self.newest_with_id() else {
-                let Some(first) = self.begin(None, clocks) else {
-                    if self.history.head() != 0 {
-                        continue;
-                    }
-                    return Self::unread_line(Point { tick: 0, ns: 0 }, clocks, answers);
-                };
+                let Some(first) = self.begin(None, clocks) else { continue };
                 // Nothing can be published, so the record serves this conversion only.
                 let alone = if first.has_rate() {
-                    Some(first)
+                    first
                 } else {
                     self.second(0, &first, tick, clocks, answers)?
                 };
-                return match alone {
-                    Some(alone) => Ok(alone.line_at(tick)),
-                    None => Self::unread_line(first.piece.knee(), clocks, answers),
-                };
+                return Ok(alone.line_at(tick));
             };
             if !record.has_rate() {
-                let Some(next) = self.second(id, &record, tick, clocks, answers)? else {
-                    return Self::unread_line(record.piece.knee(), clocks, answers);
-                };
+                let next = self.second(id, &record, tick, clocks, answers)?;
                 if !self.publish(id, &next) {
                     return Ok(next.line_at(tick));
                 }
@@ -275,20 +272,6 @@ impl Timeline {
         }
     }
 
-    /// Returns the line from `start` of a timeline whose OS clock has not been read twice, so that
-    /// it shows no rate. If no rate is known from elsewhere and the machine declares none, a tick
-    /// counts as a nanosecond, so that whoever waits for a time does not wait forever.
-    fn unread_line(
-        start: Point,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<Line, Question> {
-        let declared = || clocks.declared_hz().map(|hz| Rate::from_slope(NS_PER_S, hz));
-        let known = answers.rate()?.map(|(rate, _)| rate);
-        let rate = known.or_else(declared).unwrap_or(Rate::ONE);
-        Ok(Line { start_tick: start.tick, start_ns: start.ns, rate })
-    }
-
     /// Returns the reach of the newest record, whose id is `id`.
     #[inline(never)]
     fn reach(&self, id: Id, record: &Record) -> Option<Reach> {
@@ -303,16 +286,16 @@ impl Timeline {
         if record.is_identity() {
             // The identity has no end, so the fast path gets one stretch of it at a time, and never
             // a future one: the line in use only moves forward, and would miss the present.
-            let now_ns = clocks.os_ns();
-            self.outages.note(now_ns.is_some(), || tick);
-            if now_ns.is_some_and(|now_ns| tick <= now_ns) {
+            if tick <= clocks.os_ns() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
-                let until = start.saturating_add(FAST_NS).min(tick.saturating_add(LOOK_NS));
-                self.current().install(stretch, until);
+                let last = start.saturating_add(FAST_NS - 1);
+                let until = last.saturating_add(1).min(tick.saturating_add(LOOK_NS));
+                self.current().install(stretch, until, last, Rate::ONE);
             }
         } else {
-            self.current().install(record.piece.main, until);
+            let Piece { main, end_tick, .. } = record.piece;
+            self.current().install(main, until, end_tick, record.estimate.rate);
         }
     }
 

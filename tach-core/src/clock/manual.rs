@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 use crate::clock::Clock;
-use crate::instants::{Anchor, Instant};
+use crate::instants::Instant;
+use crate::sync::{AtomicU64, Ordering};
 use crate::system::manual;
 use crate::unix_time::UnixTime;
 
@@ -54,9 +55,13 @@ use crate::unix_time::UnixTime;
 ///
 /// # Cost
 ///
-/// Reading and moving the clock take a lock. Moving it takes the same time however many steps came
-/// before, and an older instant's Unix time is found by binary search. The steps at one instant take
-/// 16 bytes together, for as long as the clock exists.
+/// A read is a load of the time and of a flag. Moving the clock,
+/// [`unix_time_at`](Clock::unix_time_at) and [`anchor`](Clock::anchor) take a lock. Moving it takes
+/// the same time however many steps came before, and an older instant's Unix time is found by
+/// binary search. The steps at one instant take 16 bytes together, for as long as the clock exists.
+///
+/// While one thread advances the clock, another may read one of the two times already advanced and
+/// the other not yet. An anchor's two times belong together.
 ///
 /// # Examples
 ///
@@ -72,21 +77,72 @@ use crate::unix_time::UnixTime;
 /// assert_eq!(clock.unix_time(), UnixTime::from_nanos(5_000_000));
 /// ```
 #[derive(Debug)]
-pub struct ManualClock(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
-    now: Instant,
-    start: Anchor,
-    /// The last step at each later instant that had one, in order.
-    later: Vec<Anchor>,
+pub struct ManualClock {
+    /// The tick of the clock's instants, which counts nanoseconds.
+    tick: Nanos,
+    unix: Nanos,
+    /// Locked while either time is moved.
+    steps: Mutex<Steps>,
 }
 
-impl State {
-    fn unix_time_at(&self, instant: Instant) -> UnixTime {
-        let later = self.later.partition_point(|step| step.instant() <= instant);
+/// A time that moves while others read it.
+#[derive(Debug)]
+struct Nanos(AtomicU64);
+
+impl Nanos {
+    fn get(&self) -> u64 {
+        // ORDERING: Relaxed, since a time publishes nothing but itself; a read that happens after
+        // another is not before it in the modification order.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, ns: u64) {
+        // ORDERING: Relaxed, since a time publishes nothing but itself; all writers hold the lock.
+        self.0.store(ns, Ordering::Relaxed);
+    }
+}
+
+/// The Unix time at a tick, from which the two times advance together.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    tick: u64,
+    time: UnixTime,
+}
+
+impl Step {
+    fn unix_time_at(self, tick: u64) -> UnixTime {
+        let distance = Duration::from_nanos(tick.abs_diff(self.tick));
+        if tick >= self.tick {
+            self.time.saturating_add(distance)
+        } else {
+            self.time.saturating_sub(distance)
+        }
+    }
+}
+
+/// The clock's start, and the last step at each later tick that had one, in order.
+#[derive(Debug)]
+struct Steps {
+    start: Step,
+    later: Vec<Step>,
+}
+
+impl Steps {
+    fn newest(&self) -> Step {
+        self.later.last().copied().unwrap_or(self.start)
+    }
+
+    fn unix_time_at(&self, tick: u64) -> UnixTime {
+        let later = self.later.partition_point(|step| step.tick <= tick);
         let step = later.checked_sub(1).map_or(self.start, |last| self.later[last]);
-        step.unix_time_at(instant)
+        step.unix_time_at(tick)
+    }
+
+    fn push(&mut self, step: Step) {
+        match self.later.last_mut() {
+            Some(newest) if newest.tick == step.tick => *newest = step,
+            _ => self.later.push(step),
+        }
     }
 }
 
@@ -103,8 +159,14 @@ impl ManualClock {
     /// ```
     #[must_use]
     pub const fn new(start: UnixTime) -> Self {
-        let now = Instant::from_ticks(manual::START);
-        Self(Mutex::new(State { now, start: Anchor::at(now, start), later: Vec::new() }))
+        Self {
+            tick: Nanos(AtomicU64::new(manual::START)),
+            unix: Nanos(AtomicU64::new(start.as_nanos())),
+            steps: Mutex::new(Steps {
+                start: Step { tick: manual::START, time: start },
+                later: Vec::new(),
+            }),
+        }
     }
 
     /// Advances both times by `duration`.
@@ -120,8 +182,11 @@ impl ManualClock {
     /// assert_eq!(clock.unix_time().as_nanos(), 7);
     /// ```
     pub fn advance(&self, duration: Duration) {
-        let mut state = self.lock();
-        state.now = state.now.checked_add(duration).unwrap_or(Instant::from_ticks(manual::END));
+        let steps = self.lock();
+        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let tick = self.tick.get().saturating_add(ns).min(manual::END);
+        self.tick.set(tick);
+        self.unix.set(steps.newest().unix_time_at(tick).as_nanos());
     }
 
     /// Sets the Unix time, forward or back. The monotonic time stays.
@@ -175,19 +240,16 @@ impl ManualClock {
     }
 
     fn step(&self, to: impl FnOnce(UnixTime) -> UnixTime) {
-        let mut state = self.lock();
-        let step = Anchor::at(state.now, to(state.unix_time_at(state.now)));
-        match state.later.last_mut() {
-            Some(newest) if newest.instant() == step.instant() => *newest = step,
-            _ => state.later.push(step),
-        }
+        let mut steps = self.lock();
+        let time = to(self.unix_time());
+        steps.push(Step { tick: self.tick.get(), time });
+        self.unix.set(time.as_nanos());
     }
 
-    /// Locks the state, also after a thread panicked while it held the lock: it left each time
+    /// Locks the steps, also after a thread panicked while it held the lock: it left each time
     /// either unchanged or moved.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        manual::reserve();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Steps> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,30 +261,35 @@ impl Default for ManualClock {
 }
 
 impl Clock for ManualClock {
+    #[inline]
     fn monotonic_now(&self) -> Instant {
-        self.lock().now
+        manual::reserve();
+        Instant::from_ticks(self.tick.get())
     }
 
+    #[inline]
     fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
-        own(later) - own(earlier)
+        let [earlier, later] = [earlier, later].map(own_tick);
+        Duration::from_nanos(later.saturating_sub(earlier))
     }
 
     fn unix_time_at(&self, instant: Instant) -> UnixTime {
-        self.lock().unix_time_at(own(instant))
+        let tick = own_tick(instant);
+        self.lock().unix_time_at(tick)
     }
 
+    #[inline]
     fn unix_time(&self) -> UnixTime {
-        let state = self.lock();
-        state.unix_time_at(state.now)
+        UnixTime::from_nanos(self.unix.get())
     }
 }
 
-/// Returns `instant`, which must be a manual clock's.
-fn own(instant: Instant) -> Instant {
-    let is_own = manual::contains(instant.as_ticks());
-    assert!(is_own, "a `ManualClock` can't convert an instant of another clock");
-    manual::reserve();
-    instant
+/// Returns the tick of `instant`, which must be a manual clock's.
+#[inline]
+fn own_tick(instant: Instant) -> u64 {
+    let tick = instant.as_ticks();
+    assert!(manual::contains(tick), "a `ManualClock` can't convert an instant of another clock");
+    tick
 }
 
 #[cfg(test)]

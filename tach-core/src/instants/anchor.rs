@@ -49,12 +49,7 @@ impl Anchor {
     #[must_use]
     #[inline]
     pub fn new(instant: impl Into<Instant>, unix_time: UnixTime) -> Self {
-        Self::at(instant.into(), unix_time)
-    }
-
-    #[inline]
-    pub(crate) const fn at(instant: Instant, unix_time: UnixTime) -> Self {
-        Self { instant, unix_time }
+        Self { instant: instant.into(), unix_time }
     }
 
     /// Reads the system's clock once and returns the instant and its Unix time.

@@ -70,8 +70,10 @@ macro_rules! impl_sums {
             /// assert_eq!(a.checked_add(Duration::MAX), None);
             /// ```
             #[must_use]
+            #[inline]
             pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
-                let $value = $crate::$($scale)::+::after(self.$value, duration)?;
+                let after = $crate::line::Direction::After;
+                let $value = $crate::$($scale)::+::sum(self.$value, duration, after)?;
                 Some(Self { $value })
             }
 
@@ -90,8 +92,10 @@ macro_rules! impl_sums {
             /// assert_eq!(a.checked_sub(Duration::MAX), None);
             /// ```
             #[must_use]
+            #[inline]
             pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
-                let $value = $crate::$($scale)::+::before(self.$value, duration)?;
+                let before = $crate::line::Direction::Before;
+                let $value = $crate::$($scale)::+::sum(self.$value, duration, before)?;
                 Some(Self { $value })
             }
         }
@@ -99,17 +103,18 @@ macro_rules! impl_sums {
         impl core::ops::Add<core::time::Duration> for $Instant {
             type Output = Self;
 
-            /// # Panics
-            ///
-            /// If the type can't represent the sum; see `checked_add`.
-            #[track_caller]
+            /// Returns this instant plus `duration`. If the type can't represent the sum, returns
+            /// the farthest instant that it can represent, which never comes: so a duration of
+            /// centuries means "never", and no sum panics. `checked_add` returns `None` there.
+            #[inline]
             fn add(self, duration: core::time::Duration) -> Self {
-                self.checked_add(duration).expect("overflow when adding duration to instant")
+                let after = $crate::line::Direction::After;
+                Self { $value: $crate::$($scale)::+::saturating_sum(self.$value, duration, after) }
             }
         }
 
         impl core::ops::AddAssign<core::time::Duration> for $Instant {
-            #[track_caller]
+            #[inline]
             fn add_assign(&mut self, duration: core::time::Duration) {
                 *self = *self + duration;
             }
@@ -118,17 +123,18 @@ macro_rules! impl_sums {
         impl core::ops::Sub<core::time::Duration> for $Instant {
             type Output = Self;
 
-            /// # Panics
-            ///
-            /// If the type can't represent the difference; see `checked_sub`.
-            #[track_caller]
+            /// Returns this instant minus `duration`. If the type can't represent the difference,
+            /// returns the earliest instant that it can represent; `checked_sub` returns `None`
+            /// there.
+            #[inline]
             fn sub(self, duration: core::time::Duration) -> Self {
-                self.checked_sub(duration).expect("overflow when subtracting duration from instant")
+                let before = $crate::line::Direction::Before;
+                Self { $value: $crate::$($scale)::+::saturating_sum(self.$value, duration, before) }
             }
         }
 
         impl core::ops::SubAssign<core::time::Duration> for $Instant {
-            #[track_caller]
+            #[inline]
             fn sub_assign(&mut self, duration: core::time::Duration) {
                 *self = *self - duration;
             }

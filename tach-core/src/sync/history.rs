@@ -96,6 +96,22 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         }
     }
 
+    /// Returns the first words of the newest record's knowledge, or `None` before the first record.
+    pub(crate) fn newest_knowledge<const N: usize>(&self) -> Option<[u64; N]> {
+        loop {
+            let id = self.head();
+            if id == 0 {
+                return None;
+            }
+            // If the slot was reused, the head has moved on; see `newest`.
+            if let Some((version, words)) = self.knowledge[slot_index(id) % NEWEST].read() {
+                if version == id {
+                    return Some(words);
+                }
+            }
+        }
+    }
+
     /// Returns the first words of a record's piece, or `None` if its slot has been reused.
     pub(crate) fn read<const N: usize>(&self, id: Id) -> Option<[u64; N]> {
         // `read_any` suffices: an id equals no version of a cell that is empty or being written.

@@ -6,6 +6,7 @@ use super::disciplined::{Disciplined, RealtimeClocks};
 use super::raw::tick_by;
 use super::read::{Bare, Read};
 use crate::counter;
+use crate::line::Direction;
 use crate::os;
 use crate::sample::ClockPair;
 use crate::timeline::Timeline;
@@ -29,8 +30,8 @@ impl ClockPair for BootClocks {
         RealtimeClocks.ticks()
     }
 
-    fn os_ns(&self) -> Option<u64> {
-        os::boot_ns()
+    fn os_ns(&self) -> u64 {
+        os::boot_ns().unwrap_or(0)
     }
 
     fn reads_counter(&self) -> bool {
@@ -86,20 +87,27 @@ pub(crate) fn between(earlier: i64, later: i64) -> Duration {
     Duration::from_nanos(if earlier < later { later.abs_diff(earlier) } else { 0 })
 }
 
-/// Returns the time `duration` after `ns`; `None` past the range of `i64`.
+/// Returns the time that is `duration` from `ns`; `None` outside the range of `i64`.
 #[inline]
-pub(crate) fn after(ns: i64, duration: Duration) -> Option<i64> {
-    ns.checked_add_unsigned(u64::try_from(duration.as_nanos()).ok()?)
+pub(crate) fn sum(ns: i64, duration: Duration, direction: Direction) -> Option<i64> {
+    let by_ns = u64::try_from(duration.as_nanos()).ok()?;
+    match direction {
+        Direction::After => ns.checked_add_unsigned(by_ns),
+        Direction::Before => ns.checked_sub_unsigned(by_ns),
+    }
 }
 
-/// Returns the time `duration` before `ns`; `None` before the range of `i64`.
+/// Returns the time that is `duration` from `ns`, or the end of the range of `i64`.
 #[inline]
-pub(crate) fn before(ns: i64, duration: Duration) -> Option<i64> {
-    ns.checked_sub_unsigned(u64::try_from(duration.as_nanos()).ok()?)
+pub(crate) fn saturating_sum(ns: i64, duration: Duration, direction: Direction) -> i64 {
+    let end = if direction == Direction::After { i64::MAX } else { i64::MIN };
+    sum(ns, duration, direction).unwrap_or(end)
 }
 
 #[cfg(test)]
 mod tests {
+    use Direction::{After, Before};
+
     use super::*;
 
     #[test]
@@ -123,10 +131,14 @@ mod tests {
     #[test]
     fn sums_and_differences_are_those_of_signed_numbers() {
         let ns = Duration::from_nanos;
-        assert_eq!((after(5, ns(7)), before(5, ns(7))), (Some(12), Some(-2)));
-        assert_eq!((after(i64::MAX, ns(1)), before(i64::MIN, ns(1))), (None, None));
-        assert_eq!(after(i64::MIN, ns(u64::MAX)), Some(i64::MAX));
-        assert_eq!((after(0, Duration::MAX), before(0, Duration::MAX)), (None, None));
+        let both = |from, by| [After, Before].map(|direction| sum(from, by, direction));
+        let far = |from, by| [After, Before].map(|direction| saturating_sum(from, by, direction));
+        assert_eq!(both(5, ns(7)), [Some(12), Some(-2)]);
+        assert_eq!(both(i64::MAX, ns(1)), [None, Some(i64::MAX - 1)]);
+        assert_eq!(both(i64::MIN, ns(u64::MAX)), [Some(i64::MAX), None]);
+        assert_eq!(both(0, Duration::MAX), [None, None]);
+        assert_eq!(far(5, ns(7)), [12, -2]);
+        assert_eq!(far(5, Duration::MAX), [i64::MAX, i64::MIN]);
         assert_eq!(between(i64::MIN, i64::MAX), ns(u64::MAX));
         assert_eq!((between(-3, 4), between(4, -3)), (ns(7), Duration::ZERO));
     }

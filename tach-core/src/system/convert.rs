@@ -7,9 +7,9 @@ use crossbeam_utils::CachePadded;
 use super::disciplined::Disciplined;
 use super::raw::{self, in_force, tick_by};
 use super::read::{Bare, Read, ticks};
-use super::{MONOTONIC, REALTIME, offset_ns};
+use super::{MONOTONIC, REALTIME, manual, offset_ns};
 use crate::counter;
-use crate::line::{shifted_ns, unshifted_tick};
+use crate::line::{Direction, shifted_ns};
 use crate::os;
 use crate::sample::LOOK_NS;
 use crate::sync::{AtomicU64, Ordering};
@@ -70,16 +70,59 @@ fn long_duration(ns: u64) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// Returns the tick `duration` after `tick`; `None` past the range of ticks.
-pub(crate) fn after(tick: u64, duration: Duration) -> Option<u64> {
-    let ns = u64::try_from(duration.as_nanos()).ok()?;
-    started().tick_after(tick, ns)
+/// Returns the tick that is `duration` from `tick`; `None` outside the range of ticks.
+#[inline]
+pub(crate) fn sum(tick: u64, duration: Duration, direction: Direction) -> Option<u64> {
+    let near = MONOTONIC.current().near_sum(tick, duration, direction);
+    match direction {
+        _ if near.is_some() => near,
+        Direction::After => later_sum(tick, duration),
+        Direction::Before => sum_elsewhere(tick, duration, direction),
+    }
 }
 
-/// Returns the tick `duration` before `tick`; `None` before the range of ticks.
-pub(crate) fn before(tick: u64, duration: Duration) -> Option<u64> {
+/// Returns the tick that is `duration` from `tick`; the farthest one outside the range of ticks.
+#[inline]
+pub(crate) fn saturating_sum(tick: u64, duration: Duration, direction: Direction) -> u64 {
+    let near = MONOTONIC.current().near_sum(tick, duration, direction);
+    near.unwrap_or_else(|| match direction {
+        Direction::After => saturating_later_sum(tick, duration),
+        Direction::Before => saturating_sum_elsewhere(tick, duration, direction),
+    })
+}
+
+/// Returns a sum that is not on the line in use. Makes no call before the sum by the line that is
+/// expected to follow, and saves no registers for one.
+#[cold]
+#[inline(never)]
+fn later_sum(tick: u64, duration: Duration) -> Option<u64> {
+    let future = MONOTONIC.current().future_sum(tick, duration);
+    if future.is_some() { future } else { sum_elsewhere(tick, duration, Direction::After) }
+}
+
+/// Returns a sum like [`later_sum`], or the farthest tick.
+#[cold]
+#[inline(never)]
+fn saturating_later_sum(tick: u64, duration: Duration) -> u64 {
+    match MONOTONIC.current().future_sum(tick, duration) {
+        Some(sum) => sum,
+        None => saturating_sum_elsewhere(tick, duration, Direction::After),
+    }
+}
+
+/// Returns the sum by any lines.
+#[cold]
+#[inline(never)]
+fn sum_elsewhere(tick: u64, duration: Duration, direction: Direction) -> Option<u64> {
     let ns = u64::try_from(duration.as_nanos()).ok()?;
-    started().tick_before(tick, ns)
+    started().sum(tick, ns, direction)
+}
+
+#[cold]
+#[inline(never)]
+fn saturating_sum_elsewhere(tick: u64, duration: Duration, direction: Direction) -> u64 {
+    let sum = sum_elsewhere(tick, duration, direction);
+    sum.unwrap_or_else(|| manual::farthest(tick, direction))
 }
 
 /// Returns the elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.
@@ -102,7 +145,7 @@ pub(crate) fn tick_at_os_monotonic_ns(ns: i128) -> u64 {
     // A tick past the end of the newest record is more exact once that record has a successor.
     monotonic_ns_at(ticks::<Bare>());
     let shifted = ns + i128::from(offset_ns()) + i128::from(shifted_ns(0));
-    let (least, most) = (unshifted_tick(0), unshifted_tick(u64::MAX));
+    let [least, most] = [Direction::Before, Direction::After].map(|way| manual::farthest(0, way));
     match u64::try_from(shifted) {
         Ok(ns) => {
             MONOTONIC.tick_at_shifted(ns).unwrap_or(if ns < shifted_ns(0) { least } else { most })
@@ -144,13 +187,13 @@ fn unix_ns_beside(tick: u64) -> u64 {
 
 /// Returns the OS's real-time clock, in ns, if the ticks stand while the machine sleeps: afterwards
 /// they don't show that the line in use is wrong. `None` if Unix time waits for a clock that is set
-/// back, or the clock can't be read.
+/// back.
 fn clock_ns_after_sleep() -> Option<u64> {
     in_force();
     if !raw::stands_in_sleep() || REALTIME.waits_for_clock() {
         return None;
     }
-    let ns = os::realtime_ns()?;
+    let ns = os::realtime_ns();
     // ORDERING: Relaxed: the value publishes nothing. Threads that look at the same time do no
     // harm.
     if ns.wrapping_sub(LOOKED_NS.load(Ordering::Relaxed)) >= LOOK_NS {
@@ -199,8 +242,7 @@ fn origin_ns() -> u64 {
     if known != u64::MAX {
         return known;
     }
-    // Unknown, and asked for again, until the clock can be read.
-    let origin_ns = started().origin_ns().unwrap_or(u64::MAX);
+    let origin_ns = started().origin_ns().unwrap_or(0);
     // ORDERING: Relaxed: see the load.
     ORIGIN_NS.store(origin_ns, Ordering::Relaxed);
     origin_ns
@@ -208,6 +250,9 @@ fn origin_ns() -> u64 {
 
 /// Returns the monotonic timeline once it has begun.
 fn started() -> Disciplined {
-    in_force();
+    // The source is chosen before a timeline begins.
+    if !MONOTONIC.has_begun() {
+        in_force();
+    }
     MONOTONIC
 }

@@ -5,7 +5,7 @@ use core::ops::Deref;
 use super::settle::{Witness, settle};
 use super::{HOST, counter_failed, enforce_order, manual, raw};
 use crate::counter;
-use crate::line::Rate;
+use crate::line::{Direction, Rate};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
 use crate::source::{self, Chosen, Mode};
@@ -84,6 +84,15 @@ impl Disciplined {
     pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
         match self.current().ns_between(earlier, later) {
             Some(ns) => ns,
+            None => self.ns_to_future(earlier, later),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ns_to_future(&self, earlier: u64, later: u64) -> u64 {
+        match self.current().ns_to_future(earlier, later) {
+            Some(ns) => ns,
             None => self.ns_between_elsewhere(earlier, later),
         }
     }
@@ -92,26 +101,19 @@ impl Disciplined {
     #[inline(never)]
     fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
         let own = manual::ns_between(earlier, later);
-        if let Some(ns) = own.or_else(|| self.past_ns_between(earlier, later)) {
+        if let Some(ns) = own.or_else(|| self.known_ns_between(earlier, later)) {
             return ns;
         }
         self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
     }
 
-    /// Returns the tick that is `ns` after `tick`; `None` past the range of ticks.
-    pub(super) fn tick_after(&self, tick: u64, ns: u64) -> Option<u64> {
+    /// Returns the tick that is `ns` from `tick`, by any lines; `None` outside the range of ticks.
+    pub(super) fn sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
         if manual::is_reserved(tick) {
-            return manual::tick_after(tick, ns);
+            return manual::sum(tick, ns, direction);
         }
-        self.settle(|answers| self.try_tick_after(tick, ns, self.clocks, answers))
-    }
-
-    /// Returns the tick that is `ns` before `tick`; `None` before the range of ticks.
-    pub(super) fn tick_before(&self, tick: u64, ns: u64) -> Option<u64> {
-        if manual::is_reserved(tick) {
-            return manual::tick_before(tick, ns);
-        }
-        self.settle(|answers| self.try_tick_before(tick, ns, self.clocks, answers))
+        let try_sum = |answers: &_| self.try_sum(tick, ns, direction, self.clocks, answers);
+        self.settle(try_sum).filter(|&sum| !manual::is_reserved(sum))
     }
 
     /// Looks at the OS clock if that is due at `tick`, which was just read.
@@ -123,14 +125,21 @@ impl Disciplined {
     /// Reads the tick with `read` and the source in force. If a look at the OS clock is due, looks
     /// first.
     pub(super) fn checked(&self, read: fn(Chosen) -> u64) -> u64 {
-        let chosen = raw::in_force();
-        let tick = read(chosen);
-        if self.current().expects(tick) {
-            return tick;
+        let mut chosen = raw::in_force();
+        loop {
+            let tick = read(chosen);
+            if self.current().expects(tick) {
+                return tick;
+            }
+            self.look(tick);
+            let now = source::choose();
+            if now == chosen {
+                return tick;
+            }
+            // The look replaced the source. Its ticks need a look of their own: no read may return a
+            // tick beyond the line in use, or a difference would take it for a prediction.
+            chosen = now;
         }
-        self.look(tick);
-        let now = source::choose();
-        if now == chosen { tick } else { read(now) }
     }
 
     /// Looks at the OS clock now.
@@ -180,7 +189,7 @@ impl ClockPair for MonotonicClocks {
         raw::unchecked()
     }
 
-    fn os_ns(&self) -> Option<u64> {
+    fn os_ns(&self) -> u64 {
         os::monotonic_ns()
     }
 
@@ -210,7 +219,7 @@ impl ClockPair for RealtimeClocks {
         MonotonicClocks.ticks()
     }
 
-    fn os_ns(&self) -> Option<u64> {
+    fn os_ns(&self) -> u64 {
         os::realtime_ns()
     }
 
@@ -227,10 +236,6 @@ impl ClockPair for RealtimeClocks {
 
     fn resolution_ns(&self) -> u64 {
         os::realtime_resolution_ns()
-    }
-
-    fn declared_hz(&self) -> Option<u64> {
-        MonotonicClocks.declared_hz()
     }
 }
 

@@ -6,6 +6,7 @@
 
 use core::ops::Range;
 
+use crate::line::Direction;
 use crate::sync::{AtomicBool, Ordering};
 
 /// 146 years of nanoseconds.
@@ -61,14 +62,20 @@ pub(super) fn ns_between(earlier: u64, later: u64) -> Option<u64> {
     }
 }
 
-/// Returns a manual clock's tick plus `ns`; `None` outside of the range.
-pub(super) fn tick_after(tick: u64, ns: u64) -> Option<u64> {
-    tick.checked_add(ns).filter(|&sum| contains(sum))
+/// Returns the tick that is `ns` from a manual clock's tick; `None` outside of the range.
+pub(super) fn sum(tick: u64, ns: u64, direction: Direction) -> Option<u64> {
+    direction.moved(tick, ns).filter(|&sum| contains(sum))
 }
 
-/// Returns a manual clock's tick minus `ns`; `None` outside of the range.
-pub(super) fn tick_before(tick: u64, ns: u64) -> Option<u64> {
-    tick.checked_sub(ns).filter(|&sum| contains(sum))
+/// Returns the farthest tick in this direction that belongs to the clock of `tick`. The range is the
+/// counter's own past, until a manual clock is read.
+pub(super) fn farthest(tick: u64, direction: Direction) -> u64 {
+    match (direction, is_reserved(tick)) {
+        (Direction::After, true) => RANGE.end - 1,
+        (Direction::After, false) => RANGE.start - 1,
+        (Direction::Before, false) if is_reserved(RANGE.start) => RANGE.end,
+        (Direction::Before, _) => RANGE.start,
+    }
 }
 
 /// Panics if `tick` is a manual clock's: only that clock can convert it.
@@ -91,6 +98,21 @@ fn refuse() -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(feature = "std")]
+    fn the_farthest_ticks_belong_to_the_same_clock() {
+        reserve();
+        let farthest = |tick| [Direction::Before, Direction::After].map(|way| farthest(tick, way));
+        for tick in [START, RANGE.start, END] {
+            assert_eq!(farthest(tick), [RANGE.start, END]);
+        }
+        for tick in [0, 1 << 60, 0_u64.wrapping_sub(1 << 60)] {
+            let [first, last] = farthest(tick);
+            assert!(!contains(first) && !contains(last), "{tick}");
+            assert!(contains(first - 1) && contains(last + 1), "{tick}");
+        }
+    }
 
     #[test]
     fn the_range_is_in_order_and_far_from_counters_however_ticks_are_compared() {

@@ -1,16 +1,30 @@
 //! The line in use, stored for the fast path, and the range of ticks that needs no look.
 
-use crate::line::{FastRate, Line};
+use core::time::Duration;
+
+use super::piece::Point;
+use crate::line::{Direction, FAST_NS, FastRate, Line, Rate, shifted_tick};
 use crate::sync::{Maximum, Versioned};
 
-/// The line in use: start tick, rate, and start ns. Its version is the first tick that it may not
-/// convert, which rises with every line. So comparing a tick with it also checks that a line
-/// exists.
+/// The line in use: start tick, rate, start ns, the tick at which its record ends, and the rate
+/// that is expected from there on. Its version is the first tick that it may not convert without a
+/// look, which rises with every line. So comparing a tick with it also checks that a line exists.
+///
+/// No read has returned a tick between the version and the end of the record. Such a tick is the
+/// result of a sum: a prediction, which needs no look.
 #[derive(Debug)]
 pub(crate) struct Current {
-    line: Versioned<3>,
+    line: Versioned<5>,
     /// The tick of the last look, which only rises. A counter that reads less has gone back.
     floor: Maximum,
+}
+
+/// Returns the duration in ns if its seconds are less than those of `limit_ns`.
+#[inline]
+fn short_ns(duration: Duration, limit_ns: u64) -> Option<u64> {
+    const NS_PER_S: u64 = 1_000_000_000;
+    let ns = || duration.as_secs() * NS_PER_S + u64::from(duration.subsec_nanos());
+    (duration.as_secs() < limit_ns / NS_PER_S).then(ns)
 }
 
 impl Current {
@@ -30,14 +44,66 @@ impl Current {
         covered.then(|| start_ns.wrapping_add(FastRate::from_q32(q32).ns(tick - start_tick)))
     }
 
-    /// Returns the time from `earlier` to `later`, if the line covers both and `later` is the later
-    /// one. Needs no start ns, so it reads only two words.
+    /// Returns the time from `earlier` to `later`, if both are on the line, up to the end of its
+    /// record, and `later` is the later one.
     #[inline]
     pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
-        // Before the first line is complete, `until` is 0 or 1, and `later` can't be between.
-        let (until, [start_tick, q32]) = self.line.read_any()?;
-        let covered = start_tick <= earlier && earlier < later && later < until;
+        let (_, [start_tick, q32, _, end_tick]) = self.line.read()?;
+        let covered = start_tick <= earlier && earlier < later && later < end_tick;
         covered.then(|| FastRate::from_q32(q32).ns(later - earlier))
+    }
+
+    /// Returns the tick that is `duration` from `tick`, if both are on the line, up to the end of
+    /// its record, and `duration` is shorter than four seconds. Takes one division.
+    #[inline]
+    pub(crate) fn near_sum(
+        &self,
+        tick: u64,
+        duration: Duration,
+        direction: Direction,
+    ) -> Option<u64> {
+        let ns = short_ns(duration, FAST_NS)?;
+        let (_, [start_tick, q32, _, end_tick]) = self.line.read()?;
+        let sum = direction.moved(tick, FastRate::from_q32(q32).ticks(ns)?)?;
+        let (first, last) = match direction {
+            Direction::After => (tick, sum),
+            Direction::Before => (sum, tick),
+        };
+        (start_tick <= first && last < end_tick).then_some(sum)
+    }
+
+    /// Returns the time from `earlier`, on the line, to `later`, after the end of its record. The
+    /// same result as by the [forecast](Self::forecast)'s lines; leaves rare cases to them.
+    #[inline]
+    pub(crate) fn ns_to_future(&self, earlier: u64, later: u64) -> Option<u64> {
+        let (_, [start_tick, q32, _, end_tick, q48]) = self.line.read()?;
+        let is_future = end_tick <= later && shifted_tick(later) >= shifted_tick(0);
+        if !(start_tick <= earlier && earlier < end_tick && is_future) {
+            return None;
+        }
+        let rate = FastRate::from_q32(q32);
+        let to_end_ns = rate.ns(end_tick - start_tick) - rate.ns(earlier - start_tick);
+        let after_ns = Rate::from_q48(q48).checked_ns(later - end_tick)?;
+        // A later time than `i64` can hold is the latest one.
+        (after_ns < 1 << 62).then_some(to_end_ns + after_ns)
+    }
+
+    /// Returns the tick that is `duration` after `tick`, if `tick` is on the line, the sum is after
+    /// the end of its record, and `duration` is shorter than 19 hours. The same result as by the
+    /// [forecast](Self::forecast)'s lines; leaves rare cases to them.
+    #[inline]
+    pub(crate) fn future_sum(&self, tick: u64, duration: Duration) -> Option<u64> {
+        let ns = short_ns(duration, 1 << 46)?;
+        let (_, [start_tick, q32, _, end_tick, q48]) = self.line.read()?;
+        let (from, end) = (tick.wrapping_sub(start_tick), end_tick - start_tick);
+        if from >= end {
+            return None;
+        }
+        // Both are less than `FAST_NS`. The sum of two times is a ns and the fraction of the first.
+        let (from_q32, end_ns) = (from.wrapping_mul(q32), FastRate::from_q32(q32).ns(end));
+        let after_ns = ((from_q32 >> 32) + ns).checked_sub(end_ns)?;
+        let fraction_q48 = from_q32 << 32 >> 16;
+        Some(end_tick + Rate::from_q48(q48).ticks_near(after_ns, fraction_q48)?)
     }
 
     /// Returns the time at `now`, a tick that was just read, like [`ns_at`](Self::ns_at); `None` if
@@ -47,11 +113,18 @@ impl Current {
         if now >= self.floor.get() { self.ns_at(now) } else { None }
     }
 
-    /// Returns the time from `earlier` to `now`, a tick that was just read, like
-    /// [`ns_between`](Self::ns_between); `None` if a look is due.
+    /// Returns the time from `earlier` to `now`, a tick that was just read, if both are on the line
+    /// and `now` is the later one; `None` if a look is due. Needs no start ns, so it reads only two
+    /// words.
     #[inline]
     pub(crate) fn ns_since(&self, earlier: u64, now: u64) -> Option<u64> {
-        if now >= self.floor.get() { self.ns_between(earlier, now) } else { None }
+        if now < self.floor.get() {
+            return None;
+        }
+        // Before the first line is complete, `until` is 0 or 1, and `now` can't be between.
+        let (until, [start_tick, q32]) = self.line.read_any()?;
+        let covered = start_tick <= earlier && earlier < now && now < until;
+        covered.then(|| FastRate::from_q32(q32).ns(now - earlier))
     }
 
     /// Returns the line, if it covers `tick`.
@@ -61,10 +134,24 @@ impl Current {
         (start_tick <= tick && tick < until).then_some(Line { start_tick, start_ns, rate })
     }
 
-    /// Uses `line` from its start to the tick `until`.
-    pub(super) fn install(&self, line: Line, until: u64) {
-        self.line
-            .try_write(until, &[line.start_tick, FastRate::of(line.rate).q32(), line.start_ns]);
+    /// Returns the line and the one that is expected to follow; `None` without a line.
+    pub(super) fn forecast(&self) -> Option<Forecast> {
+        let (_, [start_tick, q32, start_ns, end_tick, q48]) = self.line.read()?;
+        let rate = FastRate::from_q32(q32);
+        let end_ns = start_ns.wrapping_add(rate.ns(end_tick - start_tick));
+        Some(Forecast {
+            main: Line { start_tick, start_ns, rate: rate.into() },
+            after: Line { start_tick: end_tick, start_ns: end_ns, rate: Rate::from_q48(q48) },
+        })
+    }
+
+    /// Uses `line`, the main line of a record that ends at `end_tick`, from its start to the tick
+    /// `until`. The record lasts less than [`FAST_NS`], and `rate_after` is expected after it.
+    pub(super) fn install(&self, line: Line, until: u64, end_tick: u64, rate_after: Rate) {
+        let Line { start_tick, start_ns, rate } = line;
+        debug_assert!(rate.ns(end_tick - start_tick) < FAST_NS, "{line:?} to {end_tick}");
+        let q32 = FastRate::of(rate).q32();
+        self.line.try_write(until, &[start_tick, q32, start_ns, end_tick, rate_after.q48()]);
     }
 
     /// Returns whether `tick`, which was just read, lies between the last look at the OS clock and
@@ -86,6 +173,32 @@ impl Current {
     }
 }
 
+/// The line in use to the end of its record, and the line that is expected to follow.
+///
+/// Sums and differences of later ticks need no other line, and no look: the tick that a sum returns
+/// was not read yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Forecast {
+    main: Line,
+    after: Line,
+}
+
+impl Forecast {
+    /// Returns the line with the last point that satisfies `wanted`; `None` if that point is
+    /// before the line in use.
+    #[inline]
+    pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Option<Line> {
+        let starts_early = |line: &Line| wanted(Point { tick: line.start_tick, ns: line.start_ns });
+        [self.after, self.main].into_iter().find(starts_early)
+    }
+
+    /// Returns the line of `tick`.
+    #[inline]
+    pub(super) fn line_at(&self, tick: u64) -> Option<Line> {
+        self.line(|point| shifted_tick(point.tick) <= shifted_tick(tick))
+    }
+}
+
 #[cfg(test)]
 impl Current {
     /// Leaves the line as a writer does that was stopped in the middle.
@@ -104,7 +217,8 @@ mod tests {
     fn in_use() -> Current {
         let current = Current::new();
         let rate = Rate::from_slope(1, 2);
-        current.install(Line { start_tick: 1_000, start_ns: 70_000, rate }, 2_000);
+        let line = Line { start_tick: 1_000, start_ns: 70_000, rate };
+        current.install(line, 2_000, 3_000, Rate::ONE);
         current.raise_floor(1_100);
         current
     }
@@ -147,7 +261,9 @@ mod tests {
             (1_000, 1_999, Some(499)),
             (1_998, 1_999, Some(0)),
             (999, 1_999, None),
-            (1_000, 2_000, None),
+            // A sum may lead to a tick that needs a look before it is read.
+            (1_000, 2_999, Some(999)),
+            (1_000, 3_000, None),
             // Zero ticks may mean that the counter stands still, which is not checked here.
             (1_500, 1_500, None),
             (1_500, 1_400, None),

@@ -45,9 +45,8 @@ impl Timeline {
             self.current().raise_floor(tick);
         } else if !record.has_rate() {
             // A rate needs a second sample; no read waits for it here.
-            let start_ns = record.piece.knee().ns;
-            let waited = |ns: u64| ns.saturating_sub(start_ns) >= spin_ns(clocks);
-            if !clocks.os_ns().is_some_and(waited) {
+            let waited_ns = clocks.os_ns().saturating_sub(record.piece.knee().ns);
+            if waited_ns < spin_ns(clocks) {
                 return Ok(());
             }
         }
@@ -70,21 +69,18 @@ impl Timeline {
         Ok(())
     }
 
-    /// Takes a sample of both clocks, in this timeline's time; `None` if the OS clock can't be read.
-    /// If the counter failed, fails until the caller has replaced the counter or decided to keep
-    /// it.
+    /// Takes a sample of both clocks, in this timeline's time. If the counter failed, fails until
+    /// the caller has replaced the counter or decided to keep it.
     pub(super) fn sample(
         &self,
         record: &Record,
         clocks: &dyn ClockPair,
         answers: &Answers,
-    ) -> Result<Option<Sample>, Question> {
+    ) -> Result<Sample, Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.current().floor();
         let best_width = u64::from(record.best_width_ticks);
         let sample = Sample::take(clocks, best_width);
-        self.outages.note(sample.is_some(), || clocks.ticks());
-        let Some(sample) = sample else { return Ok(None) };
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
             answers.about(CounterFailure::Regressed)?;
@@ -94,15 +90,15 @@ impl Timeline {
             answers.about(CounterFailure::Stopped)?;
         } else if record.is_slow(&sample)
             && is_slower_than_counter(&sample, clocks)
-            && Sample::take(clocks, best_width).is_some_and(|again| record.is_slow(&again))
+            && record.is_slow(&Sample::take(clocks, best_width))
         {
             answers.about(CounterFailure::Untrusted)?;
         }
-        Ok(Some(sample))
+        Ok(sample)
     }
 
-    /// Looks at the OS clock. If it agrees with `record` or can't be read, raises the record's
-    /// horizon, up to the record's end. Otherwise makes a successor. Returns the line of `tick` if the successor could not be published.
+    /// Looks at the OS clock. If it agrees with `record`, raises the record's horizon. Otherwise
+    /// makes a successor. Returns the line of `tick` if the successor could not be published.
     pub(super) fn use_or_follow(
         &self,
         id: Id,
@@ -115,14 +111,11 @@ impl Timeline {
         let record = record.seeded(known_rate);
         let Some(reach) = self.reach(id, &record) else { return Ok(None) };
         let agreed_tick = self.current().floor();
-        let read = self.sample(&record, clocks, answers)?;
-        let sample = read.unwrap_or_else(|| record.unread_sample(clocks));
+        let sample = self.sample(&record, clocks, answers)?;
         // A closed horizon needs a successor even if the record agrees: the thread that closed it
         // may be stopped before it publishes one.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
-            if read.is_some() {
-                self.current().raise_floor(sample.tick);
-            }
+            self.current().raise_floor(sample.tick);
             self.history.raise(id, reach, record.next_look(sample.tick, clocks.look_ns()));
             return Ok(None);
         }
@@ -137,10 +130,7 @@ impl Timeline {
             agreed_tick,
             clock_jumped,
         };
-        let next = match &read {
-            Some(sample) => record.next(&end, sample, self.policy(clocks)),
-            None => record.unread(&end, &sample, self.policy(clocks)),
-        };
+        let next = record.next(&end, &sample, self.policy(clocks));
         if !self.publish(id, &next) {
             return Ok(Some(next.line_at(tick)));
         }
@@ -177,8 +167,7 @@ impl Timeline {
     }
 
     /// Returns the first record that has a rate, which follows `record`. If the rate is not known
-    /// from elsewhere, waits until a second sample can show it. Returns `None` if the OS clock can't
-    /// be read.
+    /// from elsewhere, waits until a second sample can show it.
     pub(super) fn second(
         &self,
         id: Id,
@@ -186,7 +175,7 @@ impl Timeline {
         tick: u64,
         clocks: &dyn ClockPair,
         answers: &Answers,
-    ) -> Result<Option<Record>, Question> {
+    ) -> Result<Record, Question> {
         let seeded = record.seeded(answers.rate()?);
         let end = || End {
             id,
@@ -197,19 +186,20 @@ impl Timeline {
         };
         if seeded.has_rate() {
             let sample = self.sample(&seeded, clocks, answers)?;
-            return Ok(sample.map(|sample| seeded.next(&end(), &sample, self.policy(clocks))));
+            return Ok(seeded.next(&end(), &sample, self.policy(clocks)));
         }
         // Read before the spin, since reading it takes time too.
         let declared_hz = clocks.declared_hz();
         let spin_ns = spin_ns(clocks);
         let mut motion = Motion::since(record.piece.knee().ns, clocks);
-        while let Some(ns) = clocks.os_ns() {
+        loop {
+            let ns = clocks.os_ns();
             if ns.saturating_sub(record.piece.knee().ns) >= spin_ns || motion.stands(ns) {
                 break;
             }
         }
         let sample = self.sample(record, clocks, answers)?;
-        Ok(sample.map(|sample| record.second(&end(), &sample, declared_hz)))
+        Ok(record.second(&end(), &sample, declared_hz))
     }
 }
 
@@ -240,11 +230,11 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     if !clocks.reads_counter() {
         return false;
     }
-    let tick = clocks.ticks();
-    let Some(first_ns) = clocks.os_ns() else { return false };
+    let (tick, first_ns) = (clocks.ticks(), clocks.os_ns());
     let mut motion = Motion::since(first_ns, clocks);
-    // Reads the counter last: an interruption before only gives the counter time to move.
-    while let Some(ns) = clocks.os_ns() {
+    loop {
+        // Reads the counter last: an interruption before only gives the counter time to move.
+        let ns = clocks.os_ns();
         if clocks.ticks() != tick {
             return false;
         }
@@ -255,7 +245,6 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
             return false;
         }
     }
-    false
 }
 
 /// Watches whether an OS clock moves.

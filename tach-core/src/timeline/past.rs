@@ -1,9 +1,10 @@
 //! Times before the newest record: from the records that are kept, and from chords between them.
 
+use super::current::Forecast;
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::thinning::{self, Kept};
 use super::{SLOTS, Timeline};
-use crate::line::{self, Line, Rate};
+use crate::line::{self, Line, Rate, shifted_tick};
 use crate::sync::Id;
 
 /// The number of records to give up at a time, when there is no room.
@@ -26,13 +27,23 @@ impl Start {
 }
 
 impl Timeline {
-    /// Returns the time from `earlier` to `later`, in ns, if `later` is on the line in use and
-    /// `earlier` is in the past. The same result as [`try_ns_between`](Self::try_ns_between)'s,
-    /// without questions: for the many intervals that began a while ago.
-    pub(crate) fn past_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
-        let last = self.current().line_at(later)?;
-        let first = self.past_line(earlier)?;
-        (earlier < later).then(|| line::ns_between(first, earlier, last, later))
+    /// Returns the time from `earlier` to `later`, in ns, if `later` is on the line in use or in
+    /// the future, and `earlier` is as well, or in the past. The same result as
+    /// [`try_ns_between`](Self::try_ns_between)'s, without questions: for the many intervals that
+    /// began a while ago, and for deadlines.
+    pub(crate) fn known_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
+        let forecast = self.current().forecast()?;
+        let last = forecast.line_at(later)?;
+        let first = self.known_line(Some(forecast), earlier)?;
+        let is_earlier = shifted_tick(earlier) < shifted_tick(later);
+        is_earlier.then(|| line::ns_between(first, earlier, last, later))
+    }
+
+    /// Returns the line of `tick` by `forecast`, or a line of the past: almost every line, without
+    /// questions.
+    #[inline]
+    pub(super) fn known_line(&self, forecast: Option<Forecast>, tick: u64) -> Option<Line> {
+        forecast.and_then(|lines| lines.line_at(tick)).or_else(|| self.past_line(tick))
     }
 
     /// Returns the line of `tick`, if that is neither on the newest record's main line nor before

@@ -113,12 +113,6 @@ impl Record {
         self.followed(end, sample, policy, estimate, Finding::Expected)
     }
 
-    /// Returns the record that follows this one on its own estimate, which expects `sample`.
-    pub(super) fn unread(&self, end: &End, sample: &Sample, policy: Policy) -> Self {
-        let next = self.followed(end, sample, policy, self.estimate, Finding::Expected);
-        Self { counts: Counts { syncs: self.counts.syncs, ..next.counts }, ..next }
-    }
-
     /// Returns the record that follows this one. `estimate` is this record's estimate with
     /// `sample`.
     fn followed(
@@ -287,6 +281,7 @@ impl Record {
     pub(super) fn to_words(self) -> ([u64; PIECE_WORDS], [u64; KNOWLEDGE_WORDS]) {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let knowledge = [
+            self.offset_ns,
             self.estimate.tick,
             self.estimate.ns,
             self.estimate.rate.q48(),
@@ -296,7 +291,6 @@ impl Record {
             u64::from(self.counts.rate_changes),
             self.last_event_tick,
             self.last_step_tick,
-            self.offset_ns,
         ];
         (self.piece.to_words(), knowledge)
     }
@@ -305,6 +299,7 @@ impl Record {
         #[expect(clippy::cast_possible_truncation, reason = "takes the halves of a pair")]
         let halves = |word: u64| ((word >> 32) as u32, word as u32);
         let [
+            offset_ns,
             tick,
             ns,
             q48,
@@ -314,7 +309,6 @@ impl Record {
             rate_changes,
             last_event_tick,
             last_step_tick,
-            offset_ns,
         ] = knowledge;
         let (offset_error_ns, rate_error_ppb) = halves(errors);
         let (best_width_ticks, syncs) = halves(width_and_syncs);

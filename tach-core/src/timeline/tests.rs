@@ -8,7 +8,6 @@ mod disruptions;
 mod faults;
 mod first_rate;
 mod looks;
-mod outages;
 #[cfg(not(tach_same_arithmetic))]
 mod past;
 #[cfg(not(tach_same_arithmetic))]

@@ -15,7 +15,6 @@ mod pause;
 mod slew;
 mod step;
 mod stopped;
-mod unreadable;
 
 use core::ffi::c_int;
 
@@ -104,7 +103,6 @@ pub(crate) fn all() -> Vec<Scenario> {
         frozen::scenarios(),
         jump_alone::scenarios(),
         stopped::scenarios(),
-        unreadable::scenarios(),
         disabled::scenarios(),
     ]
     .into_iter()

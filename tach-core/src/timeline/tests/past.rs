@@ -47,7 +47,7 @@ fn the_past_has_its_times_by_the_short_way() {
         let Some(found) = timeline.past_line(tick) else { continue };
         assert_eq!(found.ns_at(tick), ns, "{tick}");
         let between = timeline.ns_between(tick, now, &machine);
-        assert_eq!(timeline.past_ns_between(tick, now), Some(between), "{tick}");
+        assert_eq!(timeline.known_ns_between(tick, now), Some(between), "{tick}");
         checked += 1;
     }
     assert!(checked > 200, "only {checked} ticks");

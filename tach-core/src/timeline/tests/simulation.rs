@@ -1,8 +1,9 @@
 //! A simulated machine: a counter, two OS clocks, and their faults.
 
 use core::cell::{Cell, RefCell};
+use core::time::Duration;
 
-use crate::line::{Line, Rate};
+use crate::line::{Direction, Line, Rate};
 use crate::sample::{ClockPair, CounterFailure};
 use crate::source::{Mode, after_failure};
 use crate::system::{Witness, settle};
@@ -170,9 +171,9 @@ impl ClockPair for Machine {
         tick
     }
 
-    fn os_ns(&self) -> Option<u64> {
+    fn os_ns(&self) -> u64 {
         let ns = self.read_os_ns();
-        Some(ns - ns % self.resolution_ns)
+        ns - ns % self.resolution_ns
     }
 
     fn resolution_ns(&self) -> u64 {
@@ -206,8 +207,16 @@ impl<T: ClockPair + Witness> Driver for T {}
 pub(super) trait Driven {
     fn ns_at(&self, tick: u64, clocks: &impl Driver) -> u64;
     fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64;
-    fn tick_after(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64>;
-    fn tick_before(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64>;
+    fn sum(&self, tick: u64, ns: u64, direction: Direction, clocks: &impl Driver) -> Option<u64>;
+
+    fn tick_after(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64> {
+        self.sum(tick, ns, Direction::After, clocks)
+    }
+
+    fn tick_before(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64> {
+        self.sum(tick, ns, Direction::Before, clocks)
+    }
+
     fn look(&self, tick: u64, clocks: &impl Driver);
     fn sync(&self, clocks: &impl Driver);
     fn bound(&self, clocks: &impl Driver) -> Option<(u64, u64)>;
@@ -220,17 +229,20 @@ impl Driven for Timeline {
     }
 
     fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64 {
-        self.current().ns_between(earlier, later).unwrap_or_else(|| {
+        let near = self.current().ns_between(earlier, later);
+        let known = near.or_else(|| self.current().ns_to_future(earlier, later));
+        known.or_else(|| self.known_ns_between(earlier, later)).unwrap_or_else(|| {
             clocks.settle(|answers| self.try_ns_between(earlier, later, clocks, answers))
         })
     }
 
-    fn tick_after(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64> {
-        clocks.settle(|answers| self.try_tick_after(tick, ns, clocks, answers))
-    }
-
-    fn tick_before(&self, tick: u64, ns: u64, clocks: &impl Driver) -> Option<u64> {
-        clocks.settle(|answers| self.try_tick_before(tick, ns, clocks, answers))
+    fn sum(&self, tick: u64, ns: u64, direction: Direction, clocks: &impl Driver) -> Option<u64> {
+        let duration = Duration::from_nanos(ns);
+        let near = self.current().near_sum(tick, duration, direction);
+        let is_after = direction == Direction::After;
+        let future = || is_after.then(|| self.current().future_sum(tick, duration)).flatten();
+        let try_sum = |answers: &_| self.try_sum(tick, ns, direction, clocks, answers);
+        near.or_else(future).or_else(|| clocks.settle(try_sum))
     }
 
     fn look(&self, tick: u64, clocks: &impl Driver) {
@@ -263,8 +275,6 @@ pub(super) struct Process {
     /// The error of the OS clock that the timelines see and the test does not: the broken control.
     pub(super) lie_ns: Cell<i64>,
     pub(super) mode: Cell<Mode>,
-    /// Whether the monotonic and the real-time clock can't be read.
-    pub(super) unread: Cell<[bool; 2]>,
     pub(super) failures: RefCell<Vec<CounterFailure>>,
     /// The lines from raw readings to ticks, one for each time that ticks were moved or replaced.
     domains: RefCell<Vec<Line>>,
@@ -277,36 +287,19 @@ impl Process {
 
     /// Creates a process that begins with this way to read ticks.
     pub(super) fn reading(mode: Mode, machine: Machine, backward: BackwardStep) -> Self {
-        let process = Self::before_first_read(mode, machine, backward);
-        process.begin();
-        process
-    }
-
-    /// Creates a process that has not read its clocks yet.
-    pub(super) fn before_first_read(mode: Mode, machine: Machine, backward: BackwardStep) -> Self {
-        Self {
+        let process = Self {
             machine,
             monotonic: Timeline::new(),
             realtime: timeline(backward),
             realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
             lie_ns: Cell::new(0),
             mode: Cell::new(mode),
-            unread: Cell::default(),
             failures: RefCell::default(),
             domains: RefCell::default(),
-        }
-    }
-
-    /// Begins both timelines, if their clocks can be read.
-    fn begin(&self) {
-        self.monotonic.begin(None, &MonotonicClock(self));
-        self.realtime.begin(None, &RealtimeClock(self));
-    }
-
-    /// Reads one of the OS clocks, which is `offset_ns` ahead of the machine's.
-    fn read_clock(&self, index: usize, offset_ns: i64) -> Option<u64> {
-        let ns = self.machine.read_os_ns().checked_add_signed(offset_ns).unwrap();
-        (!self.unread.get()[index]).then(|| ns - ns % self.machine.resolution_ns)
+        };
+        process.monotonic.begin(None, &MonotonicClock(&process));
+        process.realtime.begin(None, &RealtimeClock(&process));
+        process
     }
 
     /// Returns the tick of a reading that takes no time.
@@ -391,8 +384,8 @@ impl ClockPair for MonotonicClock<'_> {
         true
     }
 
-    fn os_ns(&self) -> Option<u64> {
-        self.0.read_clock(0, self.0.lie_ns.get())
+    fn os_ns(&self) -> u64 {
+        self.0.machine.os_ns().checked_add_signed(self.0.lie_ns.get()).unwrap()
     }
 
     fn resolution_ns(&self) -> u64 {
@@ -409,7 +402,7 @@ impl Witness for MonotonicClock<'_> {
         if failure == CounterFailure::Untrusted || !self.0.mode.get().reads_counter() {
             return;
         }
-        let Some(os_ns) = self.os_ns() else { return };
+        let os_ns = self.os_ns();
         let Some(expected) = self.0.monotonic.expected(os_ns) else { return };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
@@ -432,8 +425,10 @@ impl ClockPair for RealtimeClock<'_> {
         MonotonicClock(self.0).ticks()
     }
 
-    fn os_ns(&self) -> Option<u64> {
-        self.0.read_clock(1, self.0.realtime_offset_ns.get() + self.0.lie_ns.get())
+    fn os_ns(&self) -> u64 {
+        let offset_ns = self.0.realtime_offset_ns.get() + self.0.lie_ns.get();
+        let ns = self.0.machine.read_os_ns().checked_add_signed(offset_ns).unwrap();
+        ns - ns % self.0.machine.resolution_ns
     }
 
     fn resolution_ns(&self) -> u64 {

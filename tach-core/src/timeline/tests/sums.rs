@@ -1,7 +1,7 @@
 //! Ticks and durations: sums, differences, and future ticks.
 
 use super::simulation::{Driven, Machine, NS_PER_S, timeline};
-use crate::line::shifted_ns;
+use crate::line::{Direction, shifted_ns};
 use crate::timeline::*;
 
 #[test]
@@ -124,6 +124,79 @@ fn a_sum_is_no_nearer_than_the_duration() {
             }
         }
     }
+}
+
+/// Compares the sums and differences of the fast paths with those by records alone, in all
+/// positions: on the line in use, across the end of its record, in the future, and in the past.
+#[test]
+fn the_fast_paths_agree_with_the_records() {
+    let hz = [2_700_000_000, NS_PER_S, 5_000_000_000, 24_000_000, 99_999_999, 7_000_000];
+    let mut compared = 0;
+    for seed in 0..120 {
+        let hz = hz[usize::try_from(seed).unwrap() % hz.len()];
+        let machine = Machine::with_rate(seed, Rate::from_slope(NS_PER_S, hz));
+        let machine = Machine { interrupted_one_in: 0, ..machine };
+        let timeline = timeline(BackwardStep::Hold);
+        let mut seen = Vec::new();
+        for _ in 0..machine.random.below(60) + 3 {
+            machine.set_drift(machine.random.within(300_000));
+            machine.pass_ns(machine.random.magnitude(NS_PER_S));
+            seen.push(machine.ticks());
+            timeline.ns_at(seen[seen.len() - 1], &machine);
+        }
+        let ten_ms = machine.nominal.ticks(10_000_000).unwrap();
+        let record = timeline.newest().unwrap();
+        if !timeline.current().expects(machine.tick.get() + ten_ms) {
+            // A look would be due before the records alone are asked, which never take one here.
+            continue;
+        }
+        let (start, end) = (record.piece.knee().tick, record.piece.end_tick);
+        let edges = [start - 1, start, start + 1, end - 1, end, end + 1];
+        // The farthest ticks, and one before zero.
+        let far = [u64::MAX / 2, u64::MAX / 2 + 1, 0_u64.wrapping_sub(5)];
+        let ticks: Vec<_> = edges
+            .into_iter()
+            .chain(far)
+            .chain((0..6).map(|_| start + machine.random.below(end - start)))
+            .chain((0..6).map(|_| end + machine.random.magnitude(100 * (end - start))))
+            .chain((0..6).map(|_| machine.random.pick(&seen)))
+            .collect();
+        let mut sums = Vec::new();
+        for &tick in &ticks {
+            let to_end_ns = machine.nominal.ns(tick.abs_diff(end));
+            let to_start_ns = machine.nominal.ns(tick.abs_diff(start));
+            for _ in 0..40 {
+                let near = machine.random.below(5) + machine.random.magnitude(2_000);
+                let edge = machine.random.pick(&[to_end_ns, to_start_ns]);
+                let long = machine.random.magnitude(3 * 3600 * NS_PER_S);
+                let ns = machine.random.pick(&[
+                    edge.saturating_add(near).saturating_sub(1_000),
+                    long,
+                    near,
+                ]);
+                let direction = machine.random.pick(&[Direction::After, Direction::Before]);
+                sums.push((tick, ns, direction));
+            }
+        }
+        let all = |timeline: &Timeline| {
+            let pairs = ticks.iter().flat_map(|&a| ticks.iter().map(move |&b| (a, b)));
+            let between = |(a, b)| ((a, b), timeline.ns_between(a, b, &machine));
+            let sum = |&(tick, ns, way)| timeline.sum(tick, ns, way, &machine);
+            (sums.iter().map(sum).collect::<Vec<_>>(), pairs.map(between).collect::<Vec<_>>())
+        };
+        let (fast, fast_between) = all(&timeline);
+        timeline.current().stall();
+        let (slow, slow_between) = all(&timeline);
+        assert_eq!(timeline.newest(), Some(record), "a look was taken");
+        for ((sum, fast), slow) in sums.iter().zip(fast).zip(slow) {
+            assert_eq!(fast, slow, "{hz} Hz, {start} to {end}: {sum:?}");
+        }
+        for (fast, slow) in fast_between.iter().zip(&slow_between) {
+            assert_eq!(fast, slow, "{hz} Hz, {start} to {end}");
+        }
+        compared += sums.len();
+    }
+    assert!(compared > 10_000, "{compared}");
 }
 
 #[test]
