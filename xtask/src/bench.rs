@@ -80,6 +80,15 @@ const BENCHMARKS: &[Benchmark] = &[
         tables: Tables::Written,
     },
     Benchmark {
+        name: "sums",
+        workspace: OWN,
+        package: "benches",
+        program: "sums",
+        features: &[],
+        arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
         name: "seldom",
         workspace: OWN,
         package: "benches",

@@ -1,0 +1,196 @@
+//! Sums and differences of instants: `cargo xtask bench sums [--quick]`.
+//!
+//! All clocks of a row run in turn, round after round, and the best round of each counts. Before
+//! that the process reads the time every millisecond for five seconds, or for a second, so its
+//! first instant is older than the line in use.
+
+use core::hint::black_box;
+use core::ops::Add;
+use core::time::Duration;
+use std::thread;
+use std::time::Instant as StdInstant;
+
+use bench_tables::{Arguments, Report, Table, column};
+use tach_core::{Budget, Instant, MonotonicInstant, UnixTime};
+
+const CALLS: u32 = 1_000;
+const CLOCKS: [&str; 6] =
+    ["std", "tach Instant", "tach MonotonicInstant", "quanta", "minstant", "fastant"];
+const DURATIONS: [(&str, Duration); 5] = [
+    ("1 us", Duration::from_micros(1)),
+    ("5 ms", Duration::from_millis(5)),
+    ("1 s", Duration::from_secs(1)),
+    ("30 s", Duration::from_secs(30)),
+    ("1 h", Duration::from_secs(3600)),
+];
+
+/// An instant with the operations that all clocks share.
+trait Clock: Copy + Add<Duration, Output = Self> {
+    fn now() -> Self;
+    /// `None` in some clocks before the process began.
+    fn minus(self, duration: Duration) -> Option<Self>;
+    fn since(self, earlier: Self) -> Duration;
+    fn elapsed(self) -> Duration;
+}
+
+macro_rules! clock {
+    ($($Instant:ty)*) => {
+        $(impl Clock for $Instant {
+            #[inline]
+            fn now() -> Self {
+                Self::now()
+            }
+
+            #[inline]
+            fn minus(self, duration: Duration) -> Option<Self> {
+                self.checked_sub(duration)
+            }
+
+            #[inline]
+            fn since(self, earlier: Self) -> Duration {
+                self.saturating_duration_since(earlier)
+            }
+
+            #[inline]
+            fn elapsed(self) -> Duration {
+                <$Instant>::elapsed(&self)
+            }
+        })*
+    };
+}
+
+clock!(StdInstant Instant MonotonicInstant quanta::Instant minstant::Instant fastant::Instant);
+
+/// The jobs of a clock, each with its name.
+type Jobs = Vec<(String, Box<dyn Fn()>)>;
+
+/// Returns a job that calls `call` with an instant that was read just before the first call.
+fn job<C: Clock + 'static, T>(
+    name: String,
+    prepare: impl Fn(C) -> C + 'static,
+    call: impl Fn(C, C) -> T + 'static,
+) -> (String, Box<dyn Fn()>) {
+    let run = move || {
+        let now = C::now();
+        let other = prepare(now);
+        for _ in 0..CALLS {
+            black_box(call(black_box(now), black_box(other)));
+        }
+    };
+    (name, Box::new(run))
+}
+
+fn jobs<C: Clock + 'static>(first: C) -> Jobs {
+    let mut jobs = vec![
+        job("elapsed(), just read".to_owned(), |now: C| now, |now, _| now.elapsed()),
+        job("b - a, both of the past".to_owned(), move |_| first, move |now: C, a| now.since(a)),
+    ];
+    for (name, duration) in DURATIONS {
+        let by = move || black_box(duration);
+        jobs.extend([
+            job(format!("now() + {name}"), |now: C| now, move |_, _| C::now() + by()),
+            job(format!("t + {name}"), |now: C| now, move |now, _| now + by()),
+            job(format!("t - {name}"), |now: C| now, move |now, _| now.minus(by())),
+            job(format!("old t + {name}"), move |_: C| first, move |_, old| old + by()),
+            job(
+                format!("now() to a deadline in {name}"),
+                move |now: C| now + duration,
+                |_, end| end.since(C::now()),
+            ),
+            job(
+                format!("t to a deadline in {name}"),
+                move |now: C| now + duration,
+                |now, end| end.since(now),
+            ),
+        ]);
+    }
+    jobs
+}
+
+/// Returns what only tach has, beside a read of std's clock.
+fn jobs_of_tach() -> [(&'static str, Box<dyn Fn()>); 5] {
+    let minute = Duration::from_secs(60);
+    let budget = Budget::new(minute);
+    let old = budget;
+    let run = |call: Box<dyn Fn(Instant, StdInstant)>| -> Box<dyn Fn()> {
+        Box::new(move || {
+            let (now, std) = (Instant::now(), StdInstant::now());
+            for _ in 0..CALLS {
+                call(black_box(now), black_box(std));
+            }
+        })
+    };
+    [
+        (
+            "Budget::since(t, 1 min).end()",
+            run(Box::new(move |now, _| _ = black_box(Budget::since(now, minute).end()))),
+        ),
+        (
+            "Budget::end(), an old budget",
+            run(Box::new(move |_, _| _ = black_box(black_box(old).end()))),
+        ),
+        (
+            "Budget::remaining()",
+            run(Box::new(move |now, _| _ = black_box(Budget::since(now, minute).remaining()))),
+        ),
+        ("to std's", run(Box::new(|now, _| _ = black_box(StdInstant::from(now))))),
+        ("from std's", run(Box::new(|_, std| _ = black_box(Instant::from(std))))),
+    ]
+}
+
+fn main() {
+    let quick = Arguments::read(&[]).quick;
+    let rounds = if quick { 30 } else { 400 };
+    let std_first = StdInstant::now();
+    let clocks = [
+        jobs(std_first),
+        jobs(Instant::now()),
+        jobs(MonotonicInstant::now()),
+        jobs(quanta::Instant::now()),
+        jobs(minstant::Instant::now()),
+        jobs(fastant::Instant::now()),
+    ];
+    let of_tach = jobs_of_tach();
+    while std_first.elapsed() < Duration::from_secs(if quick { 1 } else { 5 }) {
+        thread::sleep(Duration::from_millis(1));
+        black_box((Instant::now().elapsed(), UnixTime::now()));
+    }
+    let mut columns = CLOCKS.map(|clock| column(clock, "ns", 1)).to_vec();
+    columns.extend([column("Instant of std's", "", 2), column("of std's now()", "", 2)]);
+    let mut table = Table::new("sums and differences", columns);
+    let std_now: Box<dyn Fn()> = Box::new(|| {
+        for _ in 0..CALLS {
+            black_box(StdInstant::now());
+        }
+    });
+    let names: Vec<String> = clocks[0].iter().map(|(name, _)| name.clone()).collect();
+    for (row, name) in names.iter().enumerate() {
+        let runs = clocks.iter().map(|jobs| &*jobs[row].1).chain([&*std_now]);
+        let ns = least_ns(&runs.collect::<Vec<_>>(), rounds);
+        let ratios = [ns[1] / ns[0], ns[1] / ns[CLOCKS.len()]];
+        let cells = ns[..CLOCKS.len()].iter().chain(&ratios).map(|&figure| vec![figure]);
+        table.row(name, cells.collect::<Vec<_>>());
+    }
+    for (name, run) in &of_tach {
+        let ns = least_ns(&[&**run, &*std_now], rounds);
+        let mut cells = vec![Vec::new(); CLOCKS.len() + 2];
+        (cells[1], cells[CLOCKS.len() + 1]) = (vec![ns[0]], vec![ns[0] / ns[1]]);
+        table.row(name, cells);
+    }
+    let mut report = Report::new();
+    report.table(table);
+    report.end();
+}
+
+/// Returns the best of all rounds of each job in ns a call, the jobs in turn.
+fn least_ns(jobs: &[&dyn Fn()], rounds: u32) -> Vec<f64> {
+    let mut least = vec![Duration::MAX; jobs.len()];
+    for _ in 0..rounds {
+        for (least, job) in least.iter_mut().zip(jobs) {
+            let start = StdInstant::now();
+            job();
+            *least = start.elapsed().min(*least);
+        }
+    }
+    least.iter().map(|least| least.as_secs_f64() * 1e9 / f64::from(CALLS)).collect()
+}
