@@ -9,7 +9,7 @@ use crate::os;
 use crate::os::KernelView;
 #[cfg(feature = "std")]
 pub use crate::os::{is_environment_trusted, program_name, variable};
-use crate::source::{self, Order, Reason, Source};
+use crate::source::{self, Order, Reason, Source, Verdict};
 use crate::system;
 pub use crate::text::{decimal, seconds, utf8};
 use crate::unix_time::UnixTime;
@@ -41,11 +41,12 @@ pub fn last_wall_step_ns() -> Option<u64> {
     system::last_wall_step_tick().map(system::monotonic_ns_at)
 }
 
-/// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can.
+/// Reads the OS's real-time clock, which `std::time::SystemTime::now` also reads if it can. If the
+/// clock can't be read, returns [`UnixTime::now`], which continues without it.
 #[must_use]
 #[inline]
 pub fn wall_clock() -> UnixTime {
-    UnixTime::from_nanos(os::realtime_ns())
+    os::realtime_ns().map_or_else(UnixTime::now, UnixTime::from_nanos)
 }
 
 /// Returns whether the process has privileges that its caller lacks, as a set-user-ID program has.
@@ -94,10 +95,10 @@ pub struct OsClocks {
 }
 
 /// Reads the OS's clocks as a timeline does: through the C library, which another library may have
-/// replaced (`LD_PRELOAD`).
+/// replaced (`LD_PRELOAD`). `None` if they can't be read.
 #[must_use]
-pub fn os_clocks() -> OsClocks {
-    OsClocks { monotonic_ns: os::monotonic_ns(), realtime_ns: os::realtime_ns() }
+pub fn os_clocks() -> Option<OsClocks> {
+    Some(OsClocks { monotonic_ns: os::monotonic_ns()?, realtime_ns: os::realtime_ns()? })
 }
 
 /// Reads the same clocks by system calls of its own, past the C library. `None` if there is no such
@@ -108,28 +109,13 @@ pub fn os_clocks_by_system_call() -> Option<OsClocks> {
     Some(OsClocks { monotonic_ns, realtime_ns })
 }
 
-/// The choice of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    /// The source of the ticks.
-    pub source: Source,
-    /// How strict order is kept.
-    pub order: Order,
-    /// The reason for the source.
-    pub reason: Reason,
-}
-
-/// Returns the choice that a process without requests would make on this machine if these were the
-/// kernel's statements: its current clocksource, and the available ones, separated by blanks. `None`
-/// for what can't be read.
+/// Returns the source of the ticks, the way that keeps strict order, and the reason that a process
+/// without requests would choose on this machine if these were the kernel's statements: its current
+/// clocksource, and the available ones, separated by blanks. `None` for what can't be read.
 #[must_use]
-pub fn choice_under(current: Option<&str>, available: Option<&str>) -> Choice {
-    let verdict = source::verdict_under(&KernelView { current, available });
-    Choice {
-        source: verdict.mode.source(),
-        order: verdict.mode.order(),
-        reason: Reason(verdict.cause),
-    }
+pub fn choice_under(current: Option<&str>, available: Option<&str>) -> (Source, Order, Reason) {
+    let Verdict { mode, cause } = source::verdict_under(&KernelView { current, available });
+    (mode.source(), mode.order(), Reason(cause))
 }
 
 #[cfg(test)]
@@ -158,7 +144,7 @@ mod tests {
     #[test]
     fn system_calls_read_the_librarys_clocks() {
         let Some(before) = os_clocks_by_system_call() else { return };
-        let library = os_clocks();
+        let library = os_clocks().expect("clocks that can be read");
         let after = os_clocks_by_system_call().unwrap();
         let [before_ns, ns, after_ns] = [before, library, after].map(|read| read.monotonic_ns);
         assert!(before_ns <= ns && ns <= after_ns, "{before_ns} {ns} {after_ns}");
@@ -176,17 +162,16 @@ mod tests {
         let view = os::kernel_view(words);
         let status = crate::status();
         let choice = choice_under(view.current, view.available);
-        let made = (status.source, status.order, status.reason);
-        assert_eq!((choice.source, choice.order, choice.reason), made);
+        assert_eq!(choice, (status.source, status.order, status.reason));
     }
 
     #[test]
     fn another_clocksource_leads_to_the_os_clock_unless_there_is_no_counter_to_weigh() {
         let jiffies = Some("jiffies");
-        let choice = choice_under(jiffies, jiffies);
+        let (source, order, reason) = choice_under(jiffies, jiffies);
         let may_be_read = cpu_counter().is_invariant && crate::status().source == Source::Counter;
-        assert_eq!((choice.source, choice.order), (Source::Os, Order::OsClock));
-        let reason = choice.reason.as_str();
+        assert_eq!((source, order), (Source::Os, Order::OsClock));
+        let reason = reason.as_str();
         assert!(!may_be_read || reason == "kernel-avoids-counter", "{reason}");
     }
 }

@@ -356,7 +356,7 @@ mod tests {
             let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("a clock past 1970");
             u64::try_from(since_epoch.as_nanos()).expect("a clock before 2554")
         };
-        let (before, ours, after) = (system(), realtime_ns(), system());
+        let (before, ours, after) = (system(), realtime_ns().expect("a clock past 1970"), system());
         assert!(before <= ours && ours <= after, "{before} <= {ours} <= {after}");
     }
 

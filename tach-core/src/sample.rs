@@ -8,8 +8,8 @@ pub(crate) trait ClockPair {
     /// Reads the counter, after every earlier read of either clock.
     fn ticks(&self) -> u64;
 
-    /// Reads the OS clock, in ns.
-    fn os_ns(&self) -> u64;
+    /// Reads the OS clock, in ns; `None` if that fails.
+    fn os_ns(&self) -> Option<u64>;
 
     /// Returns whether the ticks are the OS clock's nanoseconds.
     fn is_identity(&self) -> bool {
@@ -77,17 +77,18 @@ impl Sample {
     const ATTEMPTS: u32 = 8;
 
     /// Takes the narrowest of a few brackets. Stops early at one that is about as narrow as
-    /// `best_width_ticks`, the best seen before (0 if there was none).
-    pub(crate) fn take(clocks: &dyn ClockPair, best_width_ticks: u64) -> Self {
+    /// `best_width_ticks`, the best seen before (0 if there was none). Returns `None` if the OS
+    /// clock can't be read.
+    pub(crate) fn take(clocks: &dyn ClockPair, best_width_ticks: u64) -> Option<Self> {
         let good_enough = best_width_ticks.saturating_add(best_width_ticks / 8);
         let resolution_ns = clocks.resolution_ns();
         let bracket = || Self::bracket(clocks, resolution_ns);
-        let mut narrowest = bracket();
+        let mut narrowest = bracket()?;
         for _ in 1..Self::ATTEMPTS {
             if narrowest.width_ticks <= good_enough {
                 break;
             }
-            let next = bracket();
+            let next = bracket()?;
             if next.width_ticks < narrowest.width_ticks {
                 narrowest = next;
             }
@@ -95,16 +96,17 @@ impl Sample {
         if best_width_ticks != 0 {
             narrowest.excess_ticks = narrowest.width_ticks.saturating_sub(best_width_ticks);
         }
-        narrowest
+        Some(narrowest)
     }
 
     #[inline(never)]
-    fn bracket(clocks: &dyn ClockPair, resolution_ns: u64) -> Self {
+    fn bracket(clocks: &dyn ClockPair, resolution_ns: u64) -> Option<Self> {
         let before = clocks.ticks();
-        let ns = clocks.os_ns();
+        let ns = clocks.os_ns()?;
         // A counter that went back within the bracket counts as one that stood still.
         let width_ticks = clocks.ticks().saturating_sub(before);
-        Self { tick: before + width_ticks / 2, ns, width_ticks, excess_ticks: 0, resolution_ns }
+        let tick = before + width_ticks / 2;
+        Some(Self { tick, ns, width_ticks, excess_ticks: 0, resolution_ns })
     }
 }
 
@@ -131,30 +133,28 @@ mod tests {
             self.tick.get()
         }
 
-        fn os_ns(&self) -> u64 {
+        fn os_ns(&self) -> Option<u64> {
             let (step, rest) = self.steps.get().split_first().expect("a read that was planned");
             self.steps.set(rest);
             let middle = self.tick.get() + step / 2;
             self.tick.set(self.tick.get() + step);
-            middle
+            Some(middle)
         }
     }
 
     #[test]
     fn the_narrowest_bracket_wins() {
         let reference = Scripted::new(&[90, 60, 5000, 40, 70, 80, 90, 100]);
-        let sample = Sample::take(&reference, 0);
-        assert_eq!(
-            sample,
-            Sample { tick: 6170, ns: 6170, width_ticks: 40, excess_ticks: 0, resolution_ns: 1 }
-        );
+        let (tick, ns) = (6170, 6170);
+        let narrowest = Sample { tick, ns, width_ticks: 40, excess_ticks: 0, resolution_ns: 1 };
+        assert_eq!(Sample::take(&reference, 0), Some(narrowest));
     }
 
     #[test]
     fn a_bracket_like_the_best_ends_the_search() {
         let reference = Scripted::new(&[5000, 112, 100]);
         let sample = Sample::take(&reference, 100);
-        assert_eq!(sample.width_ticks, 112);
+        assert_eq!(sample.map(|sample| sample.width_ticks), Some(112));
         assert_eq!(reference.steps.get(), [100]);
     }
 }

@@ -85,7 +85,16 @@ pub struct TimelineStatus {
     /// The greatest distance of the timeline from the OS clock plus the offset, measured by a
     /// sample of both clocks when the status was taken. Zero if the timeline is the OS clock.
     /// `None` before the first conversion.
+    ///
+    /// While the OS clock can't be read, the distance grows by 1,000 ppm of the time since the last
+    /// look: twice as much as NTP slews. If nothing bounds it, it is `u64::MAX` ns.
     pub uncertainty: Option<Duration>,
+    /// The number of times that the OS clock could not be read any more: a filter of system calls
+    /// refuses it, or its time does not fit its type. Until it can be read again, the timeline
+    /// continues at the rate that it had. If the ticks are the clock's own, they stand.
+    pub outages: u32,
+    /// The OS clock can't be read now.
+    pub unreadable: bool,
 }
 
 /// Returns the clock's state now.
@@ -125,9 +134,14 @@ pub fn status() -> Status {
     }
 }
 
+/// The uncertainty that nothing bounds.
+const UNKNOWN: Duration = Duration::from_nanos(u64::MAX);
+
 fn last_disruption() -> Option<UnixTime> {
-    let found_by =
-        |timeline: &Timeline| timeline.newest().map_or(0, |record| record.last_event_tick);
+    let found_by = |timeline: &Timeline| {
+        let event_tick = timeline.newest().map_or(0, |record| record.last_event_tick);
+        event_tick.max(timeline.outages.last_tick())
+    };
     let tick = found_by(&system::MONOTONIC)
         .max(found_by(&system::REALTIME))
         .max(system::HOST.last_event_tick());
@@ -135,7 +149,7 @@ fn last_disruption() -> Option<UnixTime> {
 }
 
 fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineStatus {
-    let newest = timeline.newest().filter(Record::has_rate);
+    let newest = timeline.newest();
     let Counts { syncs, forward_steps, backward_steps, rate_changes } =
         newest.map_or_else(Counts::default, |record| record.counts);
     TimelineStatus {
@@ -144,7 +158,9 @@ fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineSt
         backward_steps,
         rate_changes,
         offset_ns: 0,
-        uncertainty: newest.and(bound).map(|(_, ns)| Duration::from_nanos(ns)),
+        uncertainty: bound.map(|(_, ns)| Duration::from_nanos(ns)),
+        outages: timeline.outages.count(),
+        unreadable: timeline.outages.lasts(),
     }
 }
 
@@ -200,11 +216,18 @@ impl fmt::Display for TimelineStatus {
         match self.uncertainty {
             None => return f.write_str("not used yet"),
             Some(Duration::ZERO) => f.write_str("the OS clock itself")?,
+            Some(UNKNOWN) => f.write_str("unknown")?,
             Some(uncertainty) => {
                 let Self { syncs, forward_steps, backward_steps, rate_changes, .. } = self;
                 write!(f, "±{uncertainty:?}, syncs: {syncs}, steps forward: {forward_steps}, ")?;
                 write!(f, "steps back: {backward_steps}, changes of rate: {rate_changes}")?;
             }
+        }
+        if self.outages > 0 {
+            write!(f, ", outages: {}", self.outages)?;
+        }
+        if self.unreadable {
+            f.write_str(", the OS clock can't be read")?;
         }
         if self.offset_ns == 0 {
             return Ok(());
@@ -228,6 +251,8 @@ mod tests {
         rate_changes: 3,
         offset_ns: 0,
         uncertainty: Some(Duration::from_nanos(45)),
+        outages: 0,
+        unreadable: false,
     };
 
     #[test]

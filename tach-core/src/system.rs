@@ -63,14 +63,14 @@ fn counter_failed(failure: CounterFailure) {
 }
 
 /// The raw counter beside one of the OS's clocks.
-struct RawCounter(fn() -> u64);
+struct RawCounter(fn() -> Option<u64>);
 
 impl ClockPair for RawCounter {
     fn ticks(&self) -> u64 {
         counter::ticks_fenced()
     }
 
-    fn os_ns(&self) -> u64 {
+    fn os_ns(&self) -> Option<u64> {
         self.0()
     }
 }
@@ -80,13 +80,15 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     if !seen.verdict.mode.reads_counter() {
         return;
     }
-    let Sample { tick: raw, ns: os_ns, .. } = Sample::take(&RawCounter(os::monotonic_ns), 0);
+    let Some(sample) = Sample::take(&RawCounter(os::monotonic_ns), 0) else { return };
+    let Sample { tick: raw, ns: os_ns, .. } = sample;
     let Some(expected) = MONOTONIC.expected(os_ns) else { return };
     // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
     // the only evidence.
     let floor = MONOTONIC.current().floor();
-    let by_unix_time = || REALTIME.expected(os::realtime_ns()).unwrap_or(expected);
-    let expected = if expected.tick < floor { by_unix_time() } else { expected };
+    let by_unix_time = || os::realtime_ns().and_then(|ns| REALTIME.expected(ns));
+    let expected =
+        if expected.tick < floor { by_unix_time().unwrap_or(expected) } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
     let present = raw::tick_by(seen, || raw);
     // Another thread may already have corrected the counter.
@@ -112,20 +114,31 @@ fn is_os_clock() -> bool {
 pub(crate) fn offset_ns() -> i64 {
     let chosen = source::choose();
     let offset_ns = if chosen.verdict.mode == Mode::Replaced && is_os_clock() {
-        let os_ns = os::monotonic_ns();
-        source::tick_of(chosen, os_ns).wrapping_sub(os_ns)
+        // The line from the clock to the ticks has the rate 1, so any time shows the offset.
+        const ANY_NS: u64 = 1 << 62;
+        source::tick_of(chosen, ANY_NS).wrapping_sub(ANY_NS)
     } else {
         MONOTONIC.offset_ns()
     };
     i64::from_ne_bytes(offset_ns.to_ne_bytes())
 }
 
+/// Returns the last tick, where the ticks of an OS clock stand that can't be read.
+#[cold]
+#[inline(never)]
+fn standing() -> u64 {
+    let tick = read::last().max(MONOTONIC.current().floor());
+    MONOTONIC.outages.note(false, || tick);
+    tick
+}
+
 /// Continues the ticks after the OS's monotonic clock went back, as it does in another time
 /// namespace. Unix time shows where they should be.
 fn move_os_clock(seen: Chosen) {
-    let Some(expected) = REALTIME.expected(os::realtime_ns()) else { return };
+    let (Some(os_ns), Some(unix_ns)) = (os::monotonic_ns(), os::realtime_ns()) else { return };
+    let Some(expected) = REALTIME.expected(unix_ns) else { return };
     let tick = expected.tick.max(MONOTONIC.current().floor()).max(read::last());
-    let (start_tick, start_ns) = (os::monotonic_ns(), tick);
+    let (start_tick, start_ns) = (os_ns, tick);
     let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
     let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };
     source::replace(seen, verdict, Line { start_tick, start_ns, rate });
@@ -136,7 +149,8 @@ fn move_os_clock(seen: Chosen) {
 /// whether the kernel still uses the counter.
 fn review() {
     let chosen = source::choose();
-    if !chosen.verdict.mode.reads_counter() || !HOST.review_is_due(os::monotonic_ns()) {
+    let is_due = os::monotonic_ns().is_some_and(|now_ns| HOST.review_is_due(now_ns));
+    if !chosen.verdict.mode.reads_counter() || !is_due {
         return;
     }
     os::keeping_errno(|| {
@@ -174,8 +188,8 @@ fn start_once() {
     let (mut monotonic, mut realtime) = (None, None);
     // Collecting the evidence takes as long as measuring a rate.
     source::choose_after(&mut || {
-        monotonic = Some(Sample::take(&RawCounter(os::monotonic_ns), 0));
-        realtime = Some(Sample::take(&RawCounter(os::realtime_ns), 0));
+        monotonic = Sample::take(&RawCounter(os::monotonic_ns), 0);
+        realtime = Sample::take(&RawCounter(os::realtime_ns), 0);
     });
     if !source::mode().reads_counter() {
         (monotonic, realtime) = (None, None);

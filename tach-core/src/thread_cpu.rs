@@ -102,20 +102,4 @@ impl ThreadCpuInstant {
     pub const fn duration_since(&self, earlier: Self) -> Duration {
         Duration::from_nanos(self.ns.saturating_sub(earlier.ns))
     }
-
-    /// Returns the CPU time that the thread had used since it started.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_core::ThreadCpuInstant;
-    ///
-    /// if let Some(now) = ThreadCpuInstant::now() {
-    ///     println!("this thread has run for {:?}", now.since_start());
-    /// }
-    /// ```
-    #[must_use]
-    pub const fn since_start(&self) -> Duration {
-        Duration::from_nanos(self.ns)
-    }
 }

@@ -23,6 +23,7 @@ mod current;
 mod discipline;
 mod inverse;
 mod look;
+mod outages;
 mod past;
 mod piece;
 mod policy;
@@ -34,8 +35,10 @@ use crossbeam_utils::CachePadded;
 
 pub(crate) use self::counts::Counts;
 use self::current::Current;
+use self::discipline::NS_PER_S;
 use self::look::counter_stands;
-use self::piece::{PIECE_WORDS, Piece};
+use self::outages::Outages;
+use self::piece::{PIECE_WORDS, Piece, Point};
 pub(crate) use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
@@ -74,6 +77,7 @@ pub(crate) struct Timeline {
     waits_for_clock: AtomicBool,
     /// Whether an event was counted that no caller has seen yet.
     counted_event: AtomicBool,
+    pub(crate) outages: Outages,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
@@ -84,6 +88,7 @@ impl Timeline {
             current: CachePadded::new(Current::new()),
             waits_for_clock: AtomicBool::new(false),
             counted_event: AtomicBool::new(false),
+            outages: Outages::new(),
             history: History::new(),
         }
     }
@@ -114,17 +119,19 @@ impl Timeline {
         self.history.head() != 0
     }
 
-    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already.
-    /// Returns the first record if it could not be published.
+    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already or
+    /// the OS clock can't be read. Returns the first record if it could not be published.
     pub(crate) fn begin(&self, sample: Option<Sample>, clocks: &dyn ClockPair) -> Option<Record> {
         if self.has_begun() {
             return None;
         }
         let first = if clocks.is_identity() {
-            Record::identity(clocks.os_ns())
+            clocks.os_ns().map(Record::identity)
         } else {
-            Record::first(&sample.unwrap_or_else(|| Sample::take(clocks, 0)))
+            sample.or_else(|| Sample::take(clocks, 0)).map(|sample| Record::first(&sample))
         };
+        self.outages.note(first.is_some(), || clocks.ticks());
+        let first = first?;
         self.current().raise_floor(first.piece.knee().tick);
         (!self.publish(0, &first)).then_some(first)
     }
@@ -235,17 +242,27 @@ impl Timeline {
         let tick = if shifted_tick(tick) < shifted_tick(0) { 0 } else { tick };
         loop {
             let Some((id, record)) = self.newest_with_id() else {
-                let Some(first) = self.begin(None, clocks) else { continue };
+                let Some(first) = self.begin(None, clocks) else {
+                    if self.history.head() != 0 {
+                        continue;
+                    }
+                    return Self::unread_line(Point { tick: 0, ns: 0 }, clocks, answers);
+                };
                 // Nothing can be published, so the record serves this conversion only.
                 let alone = if first.has_rate() {
-                    first
+                    Some(first)
                 } else {
                     self.second(0, &first, tick, clocks, answers)?
                 };
-                return Ok(alone.line_at(tick));
+                return match alone {
+                    Some(alone) => Ok(alone.line_at(tick)),
+                    None => Self::unread_line(first.piece.knee(), clocks, answers),
+                };
             };
             if !record.has_rate() {
-                let next = self.second(id, &record, tick, clocks, answers)?;
+                let Some(next) = self.second(id, &record, tick, clocks, answers)? else {
+                    return Self::unread_line(record.piece.knee(), clocks, answers);
+                };
                 if !self.publish(id, &next) {
                     return Ok(next.line_at(tick));
                 }
@@ -272,6 +289,20 @@ impl Timeline {
         }
     }
 
+    /// Returns the line from `start` of a timeline whose OS clock has not been read twice, so that
+    /// it shows no rate. If no rate is known from elsewhere and the machine declares none, a tick
+    /// counts as a nanosecond, so that whoever waits for a time does not wait forever.
+    fn unread_line(
+        start: Point,
+        clocks: &dyn ClockPair,
+        answers: &Answers,
+    ) -> Result<Line, Question> {
+        let declared = || clocks.declared_hz().map(|hz| Rate::from_slope(NS_PER_S, hz));
+        let known = answers.rate()?.map(|(rate, _)| rate);
+        let rate = known.or_else(declared).unwrap_or(Rate::ONE);
+        Ok(Line { start_tick: start.tick, start_ns: start.ns, rate })
+    }
+
     /// Returns the reach of the newest record, whose id is `id`.
     #[inline(never)]
     fn reach(&self, id: Id, record: &Record) -> Option<Reach> {
@@ -286,7 +317,9 @@ impl Timeline {
         if record.is_identity() {
             // The identity has no end, so the fast path gets one stretch of it at a time, and never
             // a future one: the line in use only moves forward, and would miss the present.
-            if tick <= clocks.os_ns() {
+            let now_ns = clocks.os_ns();
+            self.outages.note(now_ns.is_some(), || tick);
+            if now_ns.is_some_and(|now_ns| tick <= now_ns) {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
                 let last = start.saturating_add(FAST_NS - 1);

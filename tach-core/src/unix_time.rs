@@ -103,6 +103,9 @@ impl UnixTime {
 
     /// Reads the time.
     ///
+    /// If the OS's real-time clock could not be read yet, the time is near 1970; see
+    /// [`now_with_uncertainty`](Self::now_with_uncertainty).
+    ///
     /// # Examples
     ///
     /// ```
@@ -115,6 +118,11 @@ impl UnixTime {
     }
 
     /// Reads the time and measures how far it may be from the OS's real-time clock.
+    ///
+    /// If that clock can't be read, the time continues at the rate that it had, and the uncertainty
+    /// grows by 1,000 ppm of the time since the clock was last seen, twice as much as NTP slews. (A
+    /// clock that is set meanwhile is found when it can be read again.) If nothing bounds the error,
+    /// as before the clock was ever read, the uncertainty is `u64::MAX` ns.
     ///
     /// # Cost
     ///

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use serde::Serialize;
-use tach_core::adapter::{self, Choice, CpuCounter};
+use tach_core::adapter::{self, CpuCounter};
 use tach_core::{Order, Source, UnixTime, status};
 
 use super::costs::{self, Cost};
@@ -70,8 +70,8 @@ impl Evidence {
         let skew = skew::offsets();
         let errors = drift::measure(&drift::ours(), time, PAUSE);
         let (host, status) = (Host::read(files), status());
-        let Choice { source, order, reason } = if files.is_this_host {
-            Choice { source: status.source, order: status.order, reason: status.reason }
+        let (source, order, reason) = if files.is_this_host {
+            (status.source, status.order, status.reason)
         } else {
             // The files of another host lead to another choice.
             let [current, available] = [&host.clocksource, &host.available_clocksources];

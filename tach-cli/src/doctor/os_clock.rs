@@ -17,11 +17,12 @@ pub(super) struct OsClock {
 }
 
 impl OsClock {
-    /// Compares the clocks now. `None` if there is no system call that goes past the library.
+    /// Compares the clocks now. `None` if they can't be read, or there is no system call that goes
+    /// past the library.
     pub(super) fn compare() -> Option<Self> {
         let attempt = || {
             let before = adapter::os_clocks_by_system_call()?;
-            let library = adapter::os_clocks();
+            let library = adapter::os_clocks()?;
             Some(Self::of(before, library, adapter::os_clocks_by_system_call()?))
         };
         // A step between the reads of one attempt is not in the other.

@@ -5,8 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 use crate::clock::Clock;
-use crate::instants::Instant;
-use crate::sync::{AtomicU64, Ordering};
+use crate::instants::{Anchor, Instant};
 use crate::system::manual;
 use crate::unix_time::UnixTime;
 
@@ -55,13 +54,9 @@ use crate::unix_time::UnixTime;
 ///
 /// # Cost
 ///
-/// A read is a load of the time and of a flag. Moving the clock,
-/// [`unix_time_at`](Clock::unix_time_at) and [`anchor`](Clock::anchor) take a lock. Moving it takes
-/// the same time however many steps came before, and an older instant's Unix time is found by
-/// binary search. The steps at one instant take 16 bytes together, for as long as the clock exists.
-///
-/// While one thread advances the clock, another may read one of the two times already advanced and
-/// the other not yet. An anchor's two times belong together.
+/// Reading and moving the clock take a lock. Moving it takes the same time however many steps came
+/// before, and an older instant's Unix time is found by binary search. The steps at one instant take
+/// 16 bytes together, for as long as the clock exists.
 ///
 /// # Examples
 ///
@@ -77,72 +72,21 @@ use crate::unix_time::UnixTime;
 /// assert_eq!(clock.unix_time(), UnixTime::from_nanos(5_000_000));
 /// ```
 #[derive(Debug)]
-pub struct ManualClock {
-    /// The tick of the clock's instants, which counts nanoseconds.
-    tick: Nanos,
-    unix: Nanos,
-    /// Locked while either time is moved.
-    steps: Mutex<Steps>,
-}
+pub struct ManualClock(Mutex<State>);
 
-/// A time that moves while others read it.
 #[derive(Debug)]
-struct Nanos(AtomicU64);
-
-impl Nanos {
-    fn get(&self) -> u64 {
-        // ORDERING: Relaxed, since a time publishes nothing but itself; a read that happens after
-        // another is not before it in the modification order.
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self, ns: u64) {
-        // ORDERING: Relaxed, since a time publishes nothing but itself; all writers hold the lock.
-        self.0.store(ns, Ordering::Relaxed);
-    }
+struct State {
+    now: Instant,
+    start: Anchor,
+    /// The last step at each later instant that had one, in order.
+    later: Vec<Anchor>,
 }
 
-/// The Unix time at a tick, from which the two times advance together.
-#[derive(Debug, Clone, Copy)]
-struct Step {
-    tick: u64,
-    time: UnixTime,
-}
-
-impl Step {
-    fn unix_time_at(self, tick: u64) -> UnixTime {
-        let distance = Duration::from_nanos(tick.abs_diff(self.tick));
-        if tick >= self.tick {
-            self.time.saturating_add(distance)
-        } else {
-            self.time.saturating_sub(distance)
-        }
-    }
-}
-
-/// The clock's start, and the last step at each later tick that had one, in order.
-#[derive(Debug)]
-struct Steps {
-    start: Step,
-    later: Vec<Step>,
-}
-
-impl Steps {
-    fn newest(&self) -> Step {
-        self.later.last().copied().unwrap_or(self.start)
-    }
-
-    fn unix_time_at(&self, tick: u64) -> UnixTime {
-        let later = self.later.partition_point(|step| step.tick <= tick);
+impl State {
+    fn unix_time_at(&self, instant: Instant) -> UnixTime {
+        let later = self.later.partition_point(|step| step.instant() <= instant);
         let step = later.checked_sub(1).map_or(self.start, |last| self.later[last]);
-        step.unix_time_at(tick)
-    }
-
-    fn push(&mut self, step: Step) {
-        match self.later.last_mut() {
-            Some(newest) if newest.tick == step.tick => *newest = step,
-            _ => self.later.push(step),
-        }
+        step.unix_time_at(instant)
     }
 }
 
@@ -159,14 +103,8 @@ impl ManualClock {
     /// ```
     #[must_use]
     pub const fn new(start: UnixTime) -> Self {
-        Self {
-            tick: Nanos(AtomicU64::new(manual::START)),
-            unix: Nanos(AtomicU64::new(start.as_nanos())),
-            steps: Mutex::new(Steps {
-                start: Step { tick: manual::START, time: start },
-                later: Vec::new(),
-            }),
-        }
+        let now = Instant::from_ticks(manual::START);
+        Self(Mutex::new(State { now, start: Anchor::at(now, start), later: Vec::new() }))
     }
 
     /// Advances both times by `duration`.
@@ -182,11 +120,8 @@ impl ManualClock {
     /// assert_eq!(clock.unix_time().as_nanos(), 7);
     /// ```
     pub fn advance(&self, duration: Duration) {
-        let steps = self.lock();
-        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let tick = self.tick.get().saturating_add(ns).min(manual::END);
-        self.tick.set(tick);
-        self.unix.set(steps.newest().unix_time_at(tick).as_nanos());
+        let mut state = self.lock();
+        state.now = state.now.checked_add(duration).unwrap_or(Instant::from_ticks(manual::END));
     }
 
     /// Sets the Unix time, forward or back. The monotonic time stays.
@@ -240,16 +175,19 @@ impl ManualClock {
     }
 
     fn step(&self, to: impl FnOnce(UnixTime) -> UnixTime) {
-        let mut steps = self.lock();
-        let time = to(self.unix_time());
-        steps.push(Step { tick: self.tick.get(), time });
-        self.unix.set(time.as_nanos());
+        let mut state = self.lock();
+        let step = Anchor::at(state.now, to(state.unix_time_at(state.now)));
+        match state.later.last_mut() {
+            Some(newest) if newest.instant() == step.instant() => *newest = step,
+            _ => state.later.push(step),
+        }
     }
 
-    /// Locks the steps, also after a thread panicked while it held the lock: it left each time
+    /// Locks the state, also after a thread panicked while it held the lock: it left each time
     /// either unchanged or moved.
-    fn lock(&self) -> MutexGuard<'_, Steps> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        manual::reserve();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -261,35 +199,30 @@ impl Default for ManualClock {
 }
 
 impl Clock for ManualClock {
-    #[inline]
     fn monotonic_now(&self) -> Instant {
-        manual::reserve();
-        Instant::from_ticks(self.tick.get())
+        self.lock().now
     }
 
-    #[inline]
     fn duration_between(&self, earlier: Instant, later: Instant) -> Duration {
-        let [earlier, later] = [earlier, later].map(own_tick);
-        Duration::from_nanos(later.saturating_sub(earlier))
+        own(later) - own(earlier)
     }
 
     fn unix_time_at(&self, instant: Instant) -> UnixTime {
-        let tick = own_tick(instant);
-        self.lock().unix_time_at(tick)
+        self.lock().unix_time_at(own(instant))
     }
 
-    #[inline]
     fn unix_time(&self) -> UnixTime {
-        UnixTime::from_nanos(self.unix.get())
+        let state = self.lock();
+        state.unix_time_at(state.now)
     }
 }
 
-/// Returns the tick of `instant`, which must be a manual clock's.
-#[inline]
-fn own_tick(instant: Instant) -> u64 {
-    let tick = instant.as_ticks();
-    assert!(manual::contains(tick), "a `ManualClock` can't convert an instant of another clock");
-    tick
+/// Returns `instant`, which must be a manual clock's.
+fn own(instant: Instant) -> Instant {
+    let is_own = manual::contains(instant.as_ticks());
+    assert!(is_own, "a `ManualClock` can't convert an instant of another clock");
+    manual::reserve();
+    instant
 }
 
 #[cfg(test)]

@@ -21,7 +21,9 @@ impl Pair {
     /// Returns the same pair in every call, so that conversions keep order and distances.
     fn get() -> Self {
         static PAIR: OnceLock<Pair> = OnceLock::new();
-        *PAIR.get_or_init(|| Self::take(StdInstant::now, os::monotonic_ns))
+        // Without this clock, the standard library's `now` panics as well.
+        let ns_now = || os::monotonic_ns().expect("the OS's monotonic clock can be read");
+        *PAIR.get_or_init(|| Self::take(StdInstant::now, ns_now))
     }
 
     /// Measures a pair. The standard library's instants hide their nanoseconds, so each reading is
@@ -85,6 +87,11 @@ fn nanos(duration: Duration) -> u64 {
 ///
 /// A conversion. The first one in a process reads both clocks some dozen times and takes a lock, so
 /// it is not for a signal handler.
+///
+/// # Panics
+///
+/// If the first conversion in a process can't read the OS's clock: then the standard library's `now`
+/// panics as well.
 ///
 /// # Examples
 ///

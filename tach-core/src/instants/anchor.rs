@@ -49,7 +49,12 @@ impl Anchor {
     #[must_use]
     #[inline]
     pub fn new(instant: impl Into<Instant>, unix_time: UnixTime) -> Self {
-        Self { instant: instant.into(), unix_time }
+        Self::at(instant.into(), unix_time)
+    }
+
+    #[inline]
+    pub(crate) const fn at(instant: Instant, unix_time: UnixTime) -> Self {
+        Self { instant, unix_time }
     }
 
     /// Reads the system's clock once and returns the instant and its Unix time.

@@ -7,12 +7,12 @@ use std::time::{Instant, UNIX_EPOCH};
 /// do for other systems' clocks, which count from the machine's start.
 const FIRST_NS: u64 = 86_400_000_000_000;
 
-pub(crate) fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> Option<u64> {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     let since_first_read = ORIGIN.get_or_init(Instant::now).elapsed();
-    u64::try_from(since_first_read.as_nanos()).map_or(u64::MAX, |ns| ns.saturating_add(FIRST_NS))
+    u64::try_from(since_first_read.as_nanos()).ok()?.checked_add(FIRST_NS)
 }
 
-pub(crate) fn realtime_ns() -> u64 {
-    UNIX_EPOCH.elapsed().map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+pub(crate) fn realtime_ns() -> Option<u64> {
+    u64::try_from(UNIX_EPOCH.elapsed().ok()?.as_nanos()).ok()
 }

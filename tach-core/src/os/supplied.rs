@@ -8,10 +8,10 @@ unsafe extern "Rust" {
     safe fn __tach_realtime_ns() -> u64;
 }
 
-pub(crate) fn monotonic_ns() -> u64 {
-    __tach_monotonic_ns()
+pub(crate) fn monotonic_ns() -> Option<u64> {
+    Some(__tach_monotonic_ns())
 }
 
-pub(crate) fn realtime_ns() -> u64 {
-    __tach_realtime_ns()
+pub(crate) fn realtime_ns() -> Option<u64> {
+    Some(__tach_realtime_ns()).filter(|&ns| ns != 0)
 }

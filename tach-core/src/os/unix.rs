@@ -5,15 +5,15 @@ use libc::{CLOCK_REALTIME, clockid_t, timespec};
 
 use super::{MONOTONIC, read_clock};
 
-pub(crate) fn monotonic_ns() -> u64 {
-    read_clock(MONOTONIC).unwrap_or(0)
+pub(crate) fn monotonic_ns() -> Option<u64> {
+    read_clock(MONOTONIC)
 }
 
-pub(crate) fn realtime_ns() -> u64 {
-    read_clock(CLOCK_REALTIME).unwrap_or(0)
+pub(crate) fn realtime_ns() -> Option<u64> {
+    read_clock(CLOCK_REALTIME)
 }
 
-/// Reads a clock. Returns `None` if the kernel does not have it, or its time is before its epoch.
+/// Reads a clock. Returns `None` if the call fails or the time is before the clock's epoch.
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec.

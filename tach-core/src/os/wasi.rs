@@ -13,22 +13,19 @@ unsafe extern "C" {
 const REALTIME: u32 = 0;
 const MONOTONIC: u32 = 1;
 
-pub(crate) fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> Option<u64> {
     read(MONOTONIC)
 }
 
-pub(crate) fn realtime_ns() -> u64 {
+pub(crate) fn realtime_ns() -> Option<u64> {
     read(REALTIME)
 }
 
-fn read(clock: u32) -> u64 {
+fn read(clock: u32) -> Option<u64> {
     let mut time_ns = 0;
-    // SAFETY: the pointer is valid for a u64. Every host has both clocks. A host without one would
-    // leave the time at zero.
-    unsafe {
-        clock_time_get(clock, 1, &raw mut time_ns);
-    }
-    time_ns
+    // SAFETY: the pointer is valid for a u64.
+    let answer = unsafe { clock_time_get(clock, 1, &raw mut time_ns) };
+    (answer == 0).then_some(time_ns)
 }
 
 pub(crate) fn resolution_ns() -> u64 {

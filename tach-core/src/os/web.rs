@@ -35,7 +35,11 @@ const DATE_STEPS_NS: u64 = 2_000_000;
 
 /// Reads `performance`, counted from 1970 so that the clocks of a page and of its workers agree.
 /// Without `performance` it reads `Date`, kept from going back.
-pub(crate) fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> Option<u64> {
+    Some(monotonic())
+}
+
+fn monotonic() -> u64 {
     static DATE: Maximum = Maximum::new();
     let since_origin = PERFORMANCE.with(|performance| {
         // Converted separately, since a double can't hold the sum to a microsecond.
@@ -49,10 +53,10 @@ pub(crate) fn monotonic_ns() -> u64 {
 ///
 /// `Date` is read before and after the monotonic clock, since the host may pause the page between
 /// two reads. One reading alone would then look too far away.
-pub(crate) fn realtime_ns() -> u64 {
+pub(crate) fn realtime_ns() -> Option<u64> {
     /// The offset from the monotonic clock, wrapping.
     static OFFSET_NS: AtomicU64 = AtomicU64::new(0);
-    let (before, monotonic, after) = (ns(date_now()), monotonic_ns(), ns(date_now()));
+    let (before, monotonic, after) = (ns(date_now()), monotonic(), ns(date_now()));
     // ORDERING: Relaxed. The offset publishes nothing else.
     let fine = monotonic.wrapping_add(OFFSET_NS.load(Ordering::Relaxed));
     // `Date` goes back when it is set.
@@ -64,7 +68,7 @@ pub(crate) fn realtime_ns() -> u64 {
         // same to a step of `Date`.
         OFFSET_NS.store(near.wrapping_sub(monotonic), Ordering::Relaxed);
     }
-    near
+    Some(near)
 }
 
 pub(crate) fn resolution_ns() -> u64 {

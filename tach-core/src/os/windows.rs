@@ -13,7 +13,7 @@ use crate::sync::{AtomicU64, Ordering};
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// Reads the clock behind `std::time::Instant`.
-pub(crate) fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> Option<u64> {
     let mut count = 0;
     // SAFETY: the pointer is valid for an i64. Since Windows XP the call can't fail.
     unsafe {
@@ -22,7 +22,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     let (count, per_s) = (count.unsigned_abs(), frequency_hz());
     // In two parts, since the whole product would overflow after half an hour.
     let (s, rest) = (count / per_s, count % per_s);
-    s.saturating_mul(NS_PER_S).saturating_add(rest * NS_PER_S / per_s)
+    s.checked_mul(NS_PER_S)?.checked_add(rest * NS_PER_S / per_s)
 }
 
 /// Reads the same clock, which also runs while the system sleeps.
@@ -61,7 +61,7 @@ pub(crate) fn realtime_resolution_ns() -> u64 {
 /// The unit of file times, which a `SystemTime` counts in.
 const SYSTEM_TIME_STEP_NS: u64 = 100;
 
-pub(crate) fn realtime_ns() -> u64 {
+pub(crate) fn realtime_ns() -> Option<u64> {
     /// File times from 1601-01-01, their epoch, to 1970-01-01.
     const EPOCH: u64 = 116_444_736_000_000_000;
     let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
@@ -70,7 +70,7 @@ pub(crate) fn realtime_ns() -> u64 {
         GetSystemTimePreciseAsFileTime(&raw mut time);
     }
     let since_1601 = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-    since_1601.saturating_sub(EPOCH).saturating_mul(SYSTEM_TIME_STEP_NS)
+    since_1601.checked_sub(EPOCH)?.checked_mul(SYSTEM_TIME_STEP_NS)
 }
 
 pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {

@@ -30,8 +30,8 @@ impl ClockPair for BootClocks {
         RealtimeClocks.ticks()
     }
 
-    fn os_ns(&self) -> u64 {
-        os::boot_ns().unwrap_or(0)
+    fn os_ns(&self) -> Option<u64> {
+        os::boot_ns()
     }
 
     fn reads_counter(&self) -> bool {

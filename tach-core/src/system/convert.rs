@@ -187,13 +187,13 @@ fn unix_ns_beside(tick: u64) -> u64 {
 
 /// Returns the OS's real-time clock, in ns, if the ticks stand while the machine sleeps: afterwards
 /// they don't show that the line in use is wrong. `None` if Unix time waits for a clock that is set
-/// back.
+/// back, or the clock can't be read.
 fn clock_ns_after_sleep() -> Option<u64> {
     in_force();
     if !raw::stands_in_sleep() || REALTIME.waits_for_clock() {
         return None;
     }
-    let ns = os::realtime_ns();
+    let ns = os::realtime_ns()?;
     // ORDERING: Relaxed: the value publishes nothing. Threads that look at the same time do no
     // harm.
     if ns.wrapping_sub(LOOKED_NS.load(Ordering::Relaxed)) >= LOOK_NS {
@@ -242,7 +242,8 @@ fn origin_ns() -> u64 {
     if known != u64::MAX {
         return known;
     }
-    let origin_ns = started().origin_ns().unwrap_or(0);
+    // Unknown, and asked for again, until the clock can be read.
+    let origin_ns = started().origin_ns().unwrap_or(u64::MAX);
     // ORDERING: Relaxed: see the load.
     ORIGIN_NS.store(origin_ns, Ordering::Relaxed);
     origin_ns

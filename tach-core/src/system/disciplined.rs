@@ -189,7 +189,7 @@ impl ClockPair for MonotonicClocks {
         raw::unchecked()
     }
 
-    fn os_ns(&self) -> u64 {
+    fn os_ns(&self) -> Option<u64> {
         os::monotonic_ns()
     }
 
@@ -219,7 +219,7 @@ impl ClockPair for RealtimeClocks {
         MonotonicClocks.ticks()
     }
 
-    fn os_ns(&self) -> u64 {
+    fn os_ns(&self) -> Option<u64> {
         os::realtime_ns()
     }
 
@@ -236,6 +236,10 @@ impl ClockPair for RealtimeClocks {
 
     fn resolution_ns(&self) -> u64 {
         os::realtime_resolution_ns()
+    }
+
+    fn declared_hz(&self) -> Option<u64> {
+        MonotonicClocks.declared_hz()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ticks by the source in force, without a look at the OS clock.
 
-use super::start;
+use super::{standing, start};
 use crate::counter;
 use crate::os;
 use crate::source::{self, Chosen, Mode};
@@ -13,8 +13,10 @@ pub(super) fn unchecked() -> u64 {
 /// Returns the tick by the chosen source, whose counter `read` reads.
 pub(super) fn tick_by(chosen: Chosen, read: impl FnOnce() -> u64) -> u64 {
     match chosen.verdict.mode {
-        Mode::Undecided | Mode::Os => os::monotonic_ns(),
-        Mode::Replaced => source::tick_of(chosen, os::monotonic_ns()),
+        Mode::Undecided | Mode::Os => os::monotonic_ns().unwrap_or_else(standing),
+        Mode::Replaced => {
+            os::monotonic_ns().map_or_else(standing, |os_ns| source::tick_of(chosen, os_ns))
+        }
         Mode::Moved => source::tick_of(chosen, read()),
         Mode::Enforced | Mode::Fenced | Mode::SelfOrdered => read(),
     }

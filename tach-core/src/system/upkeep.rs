@@ -40,7 +40,7 @@ pub fn sync() {
 }
 
 /// Returns the number of disruptions found so far: clocks that were set, rates that changed,
-/// suspends, restores of a virtual machine, counters that failed.
+/// suspends, restores of a virtual machine, counters that failed, OS clocks that could not be read.
 ///
 /// If two calls return the same number, no disruption was found between them.
 ///
@@ -53,7 +53,10 @@ pub fn sync() {
 /// ```
 #[must_use]
 pub fn disruptions() -> u64 {
-    let events = |timeline: &Timeline| timeline.newest().map_or(0, |record| record.counts.events());
+    let events = |timeline: &Timeline| {
+        let counted = timeline.newest().map_or(0, |record| record.counts.events());
+        counted + u64::from(timeline.outages.count())
+    };
     [events(&MONOTONIC), events(&REALTIME), HOST.events(), source::moves().into()].iter().sum()
 }
 

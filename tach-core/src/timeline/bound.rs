@@ -21,7 +21,7 @@ impl Timeline {
     ) -> Result<bool, Question> {
         let Some(record) = self.newest() else { return Ok(false) };
         let record = if record.has_rate() { record } else { record.seeded(Some((rate, 0))) };
-        let sample = self.sample(&record, clocks, answers)?;
+        let Some(sample) = self.sample(&record, clocks, answers)? else { return Ok(false) };
         let deviation_ns = sample.ns.abs_diff(record.estimate.ns_at(sample.tick));
         Ok(record.last_event_tick <= since && deviation_ns <= ahead_ns / 2)
     }
@@ -29,7 +29,9 @@ impl Timeline {
     /// Returns the present tick, and the timeline's greatest possible distance there from the OS
     /// clock plus the offset, in ns; `None` before the first conversion.
     ///
-    /// The bound rests only on a reading of both clocks.
+    /// The bound rests only on a reading of both clocks. If the OS clock can't be read, the bound
+    /// grows as if the clock was slewed since the last look, unless the ticks come from a clock that
+    /// may stand too: then there is no bound, and it is `u64::MAX`.
     pub(crate) fn try_bound(
         &self,
         clocks: &dyn ClockPair,
@@ -48,7 +50,7 @@ impl Timeline {
     /// Returns the bound by one bracket around the OS clock, if the bracket was not interrupted and
     /// is on the current line.
     fn bound_at_first(&self, clocks: &dyn ClockPair) -> Option<(u64, u64)> {
-        let sample = Sample::take(clocks, u64::MAX);
+        let sample = Sample::take(clocks, u64::MAX)?;
         let line = self.current().line_at(sample.tick)?;
         let bound_ns = distance_ns(&line, line.rate, &sample);
         let is_narrow = line.rate.ns(sample.width_ticks) < NARROW_NS;
@@ -63,11 +65,24 @@ impl Timeline {
         answers: &Answers,
     ) -> Result<Option<(u64, u64)>, Question> {
         self.find(clocks.ticks(), clocks, answers)?;
-        let Some(record) = self.newest().filter(Record::has_rate) else { return Ok(None) };
+        let Some(record) = self.newest().filter(Record::has_rate) else {
+            return Ok(self.outages.lasts().then(|| (clocks.ticks(), u64::MAX)));
+        };
         if record.is_identity() {
-            return Ok(Some((clocks.ticks(), 0)));
+            let is_read = clocks.os_ns().is_some();
+            self.outages.note(is_read, || clocks.ticks());
+            return Ok(Some((clocks.ticks(), if is_read { 0 } else { u64::MAX })));
         }
-        let sample = self.sample(&record, clocks, answers)?;
+        let Some(sample) = self.sample(&record, clocks, answers)? else {
+            let sample = record.unread_sample(clocks);
+            if !clocks.reads_counter() {
+                return Ok(Some((sample.tick, u64::MAX)));
+            }
+            let line = self.find(sample.tick, clocks, answers)?;
+            let error_ns = record.estimate.unread_error_ns(&sample, self.current().floor());
+            let bound_ns = distance_ns(&line, line.rate, &sample).saturating_add(error_ns);
+            return Ok(Some((sample.tick, bound_ns)));
+        };
         let line = self.find(sample.tick, clocks, answers)?;
         // `find` may have found a jump of the OS clock, which changes the timeline's offset.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);

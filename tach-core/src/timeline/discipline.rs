@@ -40,7 +40,7 @@ pub(crate) enum Finding {
     Stepped,
 }
 
-const NS_PER_S: u64 = 1_000_000_000;
+pub(super) const NS_PER_S: u64 = 1_000_000_000;
 /// How fast the error of a rate grows: rates wander, mostly with temperature.
 const WANDER_PPB_PER_S: u64 = 3;
 /// The most that wandering adds to the error of a rate.
@@ -120,11 +120,22 @@ impl Estimate {
 
     /// Returns whether `sample` is about where this estimate expects it.
     pub(crate) fn agrees(&self, sample: &Sample) -> bool {
+        sample.ns.abs_diff(self.ns_at(sample.tick)) <= self.tolerated_ns(sample)
+    }
+
+    /// Returns the distance from this estimate up to which `sample` agrees.
+    fn tolerated_ns(&self, sample: &Sample) -> u64 {
         let elapsed_ns = self.rate.ns(sample.tick.saturating_sub(self.tick));
-        let error_ns = sample.ns.abs_diff(self.ns_at(sample.tick));
         let half_width_ns = self.rate.ns(sample.width_ticks) / 2;
         let tolerated_ns = MAX_AGREED_NS.saturating_add(half_width_ns);
-        error_ns <= self.expected_error_ns(elapsed_ns, sample).max(tolerated_ns)
+        self.expected_error_ns(elapsed_ns, sample).max(tolerated_ns)
+    }
+
+    /// Returns the greatest error of this estimate at the tick of `sample`, which is the estimate's
+    /// own, if the OS clock last agreed at `agreed_tick`, and was not set since.
+    pub(super) fn unread_error_ns(&self, sample: &Sample, agreed_tick: u64) -> u64 {
+        let unread_ns = self.rate.ns(sample.tick.saturating_sub(agreed_tick));
+        self.tolerated_ns(sample).saturating_add(unread_ns / (1_000_000 / MAX_SLEW_PPM))
     }
 
     /// Returns the estimate with one more sample. A rate must be known. The OS clock was last seen

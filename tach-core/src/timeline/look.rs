@@ -45,8 +45,9 @@ impl Timeline {
             self.current().raise_floor(tick);
         } else if !record.has_rate() {
             // A rate needs a second sample; no read waits for it here.
-            let waited_ns = clocks.os_ns().saturating_sub(record.piece.knee().ns);
-            if waited_ns < spin_ns(clocks) {
+            let start_ns = record.piece.knee().ns;
+            let waited = |ns: u64| ns.saturating_sub(start_ns) >= spin_ns(clocks);
+            if !clocks.os_ns().is_some_and(waited) {
                 return Ok(());
             }
         }
@@ -69,18 +70,21 @@ impl Timeline {
         Ok(())
     }
 
-    /// Takes a sample of both clocks, in this timeline's time. If the counter failed, fails until
-    /// the caller has replaced the counter or decided to keep it.
+    /// Takes a sample of both clocks, in this timeline's time; `None` if the OS clock can't be read.
+    /// If the counter failed, fails until the caller has replaced the counter or decided to keep
+    /// it.
     pub(super) fn sample(
         &self,
         record: &Record,
         clocks: &dyn ClockPair,
         answers: &Answers,
-    ) -> Result<Sample, Question> {
+    ) -> Result<Option<Sample>, Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.current().floor();
         let best_width = u64::from(record.best_width_ticks);
         let sample = Sample::take(clocks, best_width);
+        self.outages.note(sample.is_some(), || clocks.ticks());
+        let Some(sample) = sample else { return Ok(None) };
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
             answers.about(CounterFailure::Regressed)?;
@@ -90,15 +94,15 @@ impl Timeline {
             answers.about(CounterFailure::Stopped)?;
         } else if record.is_slow(&sample)
             && is_slower_than_counter(&sample, clocks)
-            && record.is_slow(&Sample::take(clocks, best_width))
+            && Sample::take(clocks, best_width).is_some_and(|again| record.is_slow(&again))
         {
             answers.about(CounterFailure::Untrusted)?;
         }
-        Ok(sample)
+        Ok(Some(sample))
     }
 
-    /// Looks at the OS clock. If it agrees with `record`, raises the record's horizon. Otherwise
-    /// makes a successor. Returns the line of `tick` if the successor could not be published.
+    /// Looks at the OS clock. If it agrees with `record` or can't be read, raises the record's
+    /// horizon, up to the record's end. Otherwise makes a successor. Returns the line of `tick` if the successor could not be published.
     pub(super) fn use_or_follow(
         &self,
         id: Id,
@@ -111,11 +115,14 @@ impl Timeline {
         let record = record.seeded(known_rate);
         let Some(reach) = self.reach(id, &record) else { return Ok(None) };
         let agreed_tick = self.current().floor();
-        let sample = self.sample(&record, clocks, answers)?;
+        let read = self.sample(&record, clocks, answers)?;
+        let sample = read.unwrap_or_else(|| record.unread_sample(clocks));
         // A closed horizon needs a successor even if the record agrees: the thread that closed it
         // may be stopped before it publishes one.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
-            self.current().raise_floor(sample.tick);
+            if read.is_some() {
+                self.current().raise_floor(sample.tick);
+            }
             self.history.raise(id, reach, record.next_look(sample.tick, clocks.look_ns()));
             return Ok(None);
         }
@@ -130,7 +137,10 @@ impl Timeline {
             agreed_tick,
             clock_jumped,
         };
-        let next = record.next(&end, &sample, self.policy(clocks));
+        let next = match &read {
+            Some(sample) => record.next(&end, sample, self.policy(clocks)),
+            None => record.unread(&end, &sample, self.policy(clocks)),
+        };
         if !self.publish(id, &next) {
             return Ok(Some(next.line_at(tick)));
         }
@@ -167,7 +177,8 @@ impl Timeline {
     }
 
     /// Returns the first record that has a rate, which follows `record`. If the rate is not known
-    /// from elsewhere, waits until a second sample can show it.
+    /// from elsewhere, waits until a second sample can show it. Returns `None` if the OS clock can't
+    /// be read.
     pub(super) fn second(
         &self,
         id: Id,
@@ -175,7 +186,7 @@ impl Timeline {
         tick: u64,
         clocks: &dyn ClockPair,
         answers: &Answers,
-    ) -> Result<Record, Question> {
+    ) -> Result<Option<Record>, Question> {
         let seeded = record.seeded(answers.rate()?);
         let end = || End {
             id,
@@ -186,20 +197,19 @@ impl Timeline {
         };
         if seeded.has_rate() {
             let sample = self.sample(&seeded, clocks, answers)?;
-            return Ok(seeded.next(&end(), &sample, self.policy(clocks)));
+            return Ok(sample.map(|sample| seeded.next(&end(), &sample, self.policy(clocks))));
         }
         // Read before the spin, since reading it takes time too.
         let declared_hz = clocks.declared_hz();
         let spin_ns = spin_ns(clocks);
         let mut motion = Motion::since(record.piece.knee().ns, clocks);
-        loop {
-            let ns = clocks.os_ns();
+        while let Some(ns) = clocks.os_ns() {
             if ns.saturating_sub(record.piece.knee().ns) >= spin_ns || motion.stands(ns) {
                 break;
             }
         }
         let sample = self.sample(record, clocks, answers)?;
-        Ok(record.second(&end(), &sample, declared_hz))
+        Ok(sample.map(|sample| record.second(&end(), &sample, declared_hz)))
     }
 }
 
@@ -230,11 +240,11 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     if !clocks.reads_counter() {
         return false;
     }
-    let (tick, first_ns) = (clocks.ticks(), clocks.os_ns());
+    let tick = clocks.ticks();
+    let Some(first_ns) = clocks.os_ns() else { return false };
     let mut motion = Motion::since(first_ns, clocks);
-    loop {
-        // Reads the counter last: an interruption before only gives the counter time to move.
-        let ns = clocks.os_ns();
+    // Reads the counter last: an interruption before only gives the counter time to move.
+    while let Some(ns) = clocks.os_ns() {
         if clocks.ticks() != tick {
             return false;
         }
@@ -245,6 +255,7 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
             return false;
         }
     }
+    false
 }
 
 /// Watches whether an OS clock moves.

@@ -113,6 +113,12 @@ impl Record {
         self.followed(end, sample, policy, estimate, Finding::Expected)
     }
 
+    /// Returns the record that follows this one on its own estimate, which expects `sample`.
+    pub(super) fn unread(&self, end: &End, sample: &Sample, policy: Policy) -> Self {
+        let next = self.followed(end, sample, policy, self.estimate, Finding::Expected);
+        Self { counts: Counts { syncs: self.counts.syncs, ..next.counts }, ..next }
+    }
+
     /// Returns the record that follows this one. `estimate` is this record's estimate with
     /// `sample`.
     fn followed(

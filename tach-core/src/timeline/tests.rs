@@ -8,6 +8,7 @@ mod disruptions;
 mod faults;
 mod first_rate;
 mod looks;
+mod outages;
 #[cfg(not(tach_same_arithmetic))]
 mod past;
 #[cfg(not(tach_same_arithmetic))]

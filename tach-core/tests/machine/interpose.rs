@@ -32,6 +32,8 @@ static WORLD: Word = Word::new(World::Kernel as u64);
 static LIBRARY_CLOCK: Word = Word::new(0);
 static OPENS: Word = Word::new(0);
 static PRCTLS: Word = Word::new(0);
+/// The clocks that can't be read: a bit for each id.
+static UNREADABLE: Word = Word::new(0);
 
 /// Sets the machine that answers.
 pub(crate) fn enter(world: World) {
@@ -42,6 +44,11 @@ pub(crate) fn enter(world: World) {
         LIBRARY_CLOCK.set(function as u64);
     }
     WORLD.set(world as u64);
+}
+
+/// Makes the calls for these clocks fail, as under a filter of system calls. All others succeed.
+pub(crate) fn refuse(clocks: &[clockid_t]) {
+    UNREADABLE.set(clocks.iter().map(|clock| 1 << clock).sum());
 }
 
 pub(crate) fn opens() -> u64 {
@@ -95,6 +102,9 @@ extern "C" fn clock_getres(clock: clockid_t, step: *mut timespec) -> c_int {
 
 fn simulated_clock(clock: clockid_t, time: *mut timespec) -> c_int {
     const JIFFY_NS: u64 = 4_000_000;
+    if UNREADABLE.get() >> clock & 1 == 1 {
+        return fail(libc::EPERM);
+    }
     let (line, step_ns) = match clock {
         libc::CLOCK_MONOTONIC => (&machine::MONOTONIC, 1),
         libc::CLOCK_REALTIME => (&machine::REALTIME, 1),

@@ -15,6 +15,7 @@ mod pause;
 mod slew;
 mod step;
 mod stopped;
+mod unreadable;
 
 use core::ffi::c_int;
 
@@ -103,6 +104,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         frozen::scenarios(),
         jump_alone::scenarios(),
         stopped::scenarios(),
+        unreadable::scenarios(),
         disabled::scenarios(),
     ]
     .into_iter()

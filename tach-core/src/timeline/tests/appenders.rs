@@ -28,7 +28,7 @@ impl ClockPair for Interrupted<'_> {
         self.machine.ticks()
     }
 
-    fn os_ns(&self) -> u64 {
+    fn os_ns(&self) -> Option<u64> {
         if self.depth.get() > 0 {
             self.depth.set(self.depth.get() - 1);
             let tick = self.machine.ticks();
@@ -130,8 +130,8 @@ impl ClockPair for Shared {
         self.pass(30)
     }
 
-    fn os_ns(&self) -> u64 {
-        Self::RATE.ns(self.pass(30))
+    fn os_ns(&self) -> Option<u64> {
+        Some(Self::RATE.ns(self.pass(30)))
     }
 }
 

@@ -171,9 +171,9 @@ impl ClockPair for Machine {
         tick
     }
 
-    fn os_ns(&self) -> u64 {
+    fn os_ns(&self) -> Option<u64> {
         let ns = self.read_os_ns();
-        ns - ns % self.resolution_ns
+        Some(ns - ns % self.resolution_ns)
     }
 
     fn resolution_ns(&self) -> u64 {
@@ -275,6 +275,8 @@ pub(super) struct Process {
     /// The error of the OS clock that the timelines see and the test does not: the broken control.
     pub(super) lie_ns: Cell<i64>,
     pub(super) mode: Cell<Mode>,
+    /// Whether the monotonic and the real-time clock can't be read.
+    pub(super) unread: Cell<[bool; 2]>,
     pub(super) failures: RefCell<Vec<CounterFailure>>,
     /// The lines from raw readings to ticks, one for each time that ticks were moved or replaced.
     domains: RefCell<Vec<Line>>,
@@ -287,19 +289,36 @@ impl Process {
 
     /// Creates a process that begins with this way to read ticks.
     pub(super) fn reading(mode: Mode, machine: Machine, backward: BackwardStep) -> Self {
-        let process = Self {
+        let process = Self::before_first_read(mode, machine, backward);
+        process.begin();
+        process
+    }
+
+    /// Creates a process that has not read its clocks yet.
+    pub(super) fn before_first_read(mode: Mode, machine: Machine, backward: BackwardStep) -> Self {
+        Self {
             machine,
             monotonic: Timeline::new(),
             realtime: timeline(backward),
             realtime_offset_ns: Cell::new(1_000_000_000 * 1_000_000_000),
             lie_ns: Cell::new(0),
             mode: Cell::new(mode),
+            unread: Cell::default(),
             failures: RefCell::default(),
             domains: RefCell::default(),
-        };
-        process.monotonic.begin(None, &MonotonicClock(&process));
-        process.realtime.begin(None, &RealtimeClock(&process));
-        process
+        }
+    }
+
+    /// Begins both timelines, if their clocks can be read.
+    fn begin(&self) {
+        self.monotonic.begin(None, &MonotonicClock(self));
+        self.realtime.begin(None, &RealtimeClock(self));
+    }
+
+    /// Reads one of the OS clocks, which is `offset_ns` ahead of the machine's.
+    fn read_clock(&self, index: usize, offset_ns: i64) -> Option<u64> {
+        let ns = self.machine.read_os_ns().checked_add_signed(offset_ns).unwrap();
+        (!self.unread.get()[index]).then(|| ns - ns % self.machine.resolution_ns)
     }
 
     /// Returns the tick of a reading that takes no time.
@@ -384,8 +403,8 @@ impl ClockPair for MonotonicClock<'_> {
         true
     }
 
-    fn os_ns(&self) -> u64 {
-        self.0.machine.os_ns().checked_add_signed(self.0.lie_ns.get()).unwrap()
+    fn os_ns(&self) -> Option<u64> {
+        self.0.read_clock(0, self.0.lie_ns.get())
     }
 
     fn resolution_ns(&self) -> u64 {
@@ -402,7 +421,7 @@ impl Witness for MonotonicClock<'_> {
         if failure == CounterFailure::Untrusted || !self.0.mode.get().reads_counter() {
             return;
         }
-        let os_ns = self.os_ns();
+        let Some(os_ns) = self.os_ns() else { return };
         let Some(expected) = self.0.monotonic.expected(os_ns) else { return };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
@@ -425,10 +444,8 @@ impl ClockPair for RealtimeClock<'_> {
         MonotonicClock(self.0).ticks()
     }
 
-    fn os_ns(&self) -> u64 {
-        let offset_ns = self.0.realtime_offset_ns.get() + self.0.lie_ns.get();
-        let ns = self.0.machine.read_os_ns().checked_add_signed(offset_ns).unwrap();
-        ns - ns % self.0.machine.resolution_ns
+    fn os_ns(&self) -> Option<u64> {
+        self.0.read_clock(1, self.0.realtime_offset_ns.get() + self.0.lie_ns.get())
     }
 
     fn resolution_ns(&self) -> u64 {
