@@ -1,144 +1,172 @@
 //! The operating system: its clocks, and its opinion of the counter.
 //!
-//! A back end is one file with the first two of these items, and with others for which its system
-//! has an answer. Each last `else` below has the answer of a system that reports nothing.
+//! A system's files have the first two of these items, and others for which the system has an
+//! answer. An item that is named here replaces the item of the same name in `unstated`, which has
+//! the answers of a system that reports nothing.
 //!
-//! - `fn monotonic_ns() -> u64`: the clock behind `std::time::Instant`, in ns.
-//! - `fn realtime_ns() -> u64`: the time since the Unix epoch in ns; 0 before it.
+//! - `fn monotonic_ns() -> Option<u64>`: the clock behind `std::time::Instant`, in ns; `None` if it
+//!   can't be read.
+//! - `fn realtime_ns() -> Option<u64>`: the time since the Unix epoch in ns; `None` also before it.
 //! - `fn boot_ns() -> Option<u64>`: the time since the machine's start in ns, with the time in which
-//!   it slept; `None` if the system has no such clock.
+//!   it slept.
 //! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: the kernel's
 //!   statements on the counter.
 //! - `fn counter_readable() -> bool`: whether this process may read the counter. Called before all
 //!   others.
-//! - `fn has_monotonic_clock() -> bool`: whether there is a clock that can't be set; a JavaScript
-//!   host may lack it.
-//! - `fn cpu_capabilities() -> u64`: the CPU's extensions that the kernel names (Linux on
-//!   `AArch64`: `AT_HWCAP2`); 0 if the counter's back end needs none.
+//! - `fn has_monotonic_clock() -> bool`: whether there is a clock that can't be set.
+//! - `fn reads_realtime_at_start() -> bool`: whether a program that asks for no Unix time may read
+//!   the real-time clock.
+//! - `fn cpu_capabilities() -> u64`: the CPU's extensions that the kernel names.
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
-//!   1. Linux states 1 ns even if the hardware is coarser.
-//! - `fn realtime_resolution_ns() -> u64`: the same for the real-time clock.
+//!   1; `fn realtime_resolution_ns() -> u64`: the real-time clock's.
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
-//!   started, to about a microsecond; `None` if it is unknown. A wait between the readings does not
-//!   count as a suspend.
+//!   started. A wait between the readings does not count as a suspend.
 //! - `fn kernel_clock() -> Option<KernelClock>`: the kernel's estimate of the real-time clock's
-//!   error; `None` if it has none.
+//!   error.
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
-//!   restored this machine; `None` if there is none, or this process may not read it. Costs three
-//!   system calls, so it is called only now and then.
+//!   restored this machine. Costs three system calls.
 //! - `fn clocks_by_system_call() -> Option<[u64; 2]>`: the monotonic and the real-time clock, read
-//!   past the C library; `None` if the back end has no system call of its own.
-//! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns; `None` if the
-//!   system does not measure it.
+//!   past the C library.
+//! - `fn thread_cpu_ns() -> Option<u64>`: the CPU time of the current thread in ns.
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
 //! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
-//!   caller lacks, as a set-user-ID program has.
-//! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the
-//!   value of an environment variable, if it may be read.
+//!   caller lacks.
+//! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of an
+//!   environment variable, if it may be read.
 //! - `fn report(message: &str)`: prints a message for the user.
 //! - `fn call_in_forked_children(f: extern "C" fn())`: makes the C library call `f` in each child
-//!   of a `fork`, before `fork` returns in the child. `f` must be async-signal-safe.
+//!   of a `fork`. `f` must be async-signal-safe.
+#![cfg_attr(
+    not(all(feature = "coarse", feature = "std", feature = "thread-cpu")),
+    allow(dead_code, unused_imports, reason = "features ask for some of these items")
+)]
 
 use cfg_if::cfg_if;
 
 mod kernel_clock;
 mod supply_clock;
+#[allow(dead_code, reason = "each system replaces some of these items")]
+mod unstated;
+
 pub use self::kernel_clock::KernelClock;
+pub(crate) use self::unstated::*;
 
 cfg_if! {
-    // The clock that `std::time::Instant` reads. Apple's stops while the system sleeps.
-    if #[cfg(target_vendor = "apple")] {
-        use libc::CLOCK_UPTIME_RAW as MONOTONIC;
+    if #[cfg(all(miri, feature = "std"))] {
+        // Miri executes no counter and knows few functions of the C library.
+        mod std_clock;
+        pub(crate) use std_clock::{monotonic_ns, realtime_ns, reads_realtime_at_start};
+    } else if #[cfg(miri)] {
+        mod supplied;
+        pub(crate) use supplied::{monotonic_ns, realtime_ns};
     } else if #[cfg(unix)] {
-        use libc::CLOCK_MONOTONIC as MONOTONIC;
-    }
-}
-
-cfg_if! {
-    if #[cfg(unix)] {
         mod unix;
-    }
-}
-
-cfg_if! {
-    if #[cfg(all(
-        target_os = "linux",
-        any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64"),
-    ))] {
-        mod prctl;
-        use prctl::read as read_clock;
-        pub(crate) use prctl::counter_readable;
-    } else {
-        #[cfg(unix)]
-        use unix::read as read_clock;
-
-        pub(crate) fn counter_readable() -> bool {
-            true
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64"))] {
-        mod call_x86_64;
-        mod system_call;
-        use call_x86_64::clock_gettime;
-        pub(crate) use system_call::clocks_by_system_call;
-    } else if #[cfg(all(target_os = "linux", target_arch = "aarch64", target_pointer_width = "64"))] {
-        mod call_aarch64;
-        mod system_call;
-        use call_aarch64::clock_gettime;
-        pub(crate) use system_call::clocks_by_system_call;
-    } else {
-        pub(crate) fn clocks_by_system_call() -> Option<[u64; 2]> {
-            None
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(unix)] {
         pub(crate) use unix::{monotonic_ns, realtime_ns};
     } else if #[cfg(windows)] {
         mod windows;
         pub(crate) use windows::{
-            monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
+            boot_ns, kernel_view, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
         };
     } else if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
         mod web;
-        pub(crate) use web::{monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns};
+        pub(crate) use web::{
+            has_monotonic_clock, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
+        };
     } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
         mod wasi;
         pub(crate) use wasi::{monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns};
     } else if #[cfg(feature = "std")] {
         mod std_clock;
-        mod unstated;
-        pub(crate) use std_clock::{monotonic_ns, realtime_ns};
-        pub(crate) use unstated::{realtime_resolution_ns, resolution_ns};
+        pub(crate) use std_clock::{monotonic_ns, realtime_ns, reads_realtime_at_start};
     } else {
         mod supplied;
-        mod unstated;
         pub(crate) use supplied::{monotonic_ns, realtime_ns};
-        pub(crate) use unstated::{realtime_resolution_ns, resolution_ns};
+    }
+}
+
+// The parts of a Unix system.
+cfg_if! {
+    if #[cfg(any(miri, not(unix)))] {
+    } else if #[cfg(target_os = "linux")] {
+        mod errno;
+        mod file;
+        #[cfg(test)]
+        mod fixture;
+        mod linux;
+        mod prctl;
+        mod suspend;
+        mod vmclock;
+        use libc::{CLOCK_MONOTONIC as MONOTONIC, __errno_location as errno_location};
+        use prctl::read as read_clock;
+        pub(crate) use {
+            errno::keeping_errno, linux::kernel_view, prctl::counter_readable,
+            suspend::suspended_ns, vmclock::disruption_marker,
+        };
+    } else if #[cfg(target_os = "freebsd")] {
+        mod errno;
+        mod freebsd;
+        use libc::{CLOCK_MONOTONIC as MONOTONIC, __error as errno_location};
+        use unix::read as read_clock;
+        pub(crate) use {errno::keeping_errno, freebsd::kernel_view};
+    } else if #[cfg(target_vendor = "apple")] {
+        mod apple;
+        // The clock that `std::time::Instant` reads. It stops while the system sleeps.
+        use libc::CLOCK_UPTIME_RAW as MONOTONIC;
+        use unix::read as read_clock;
+        pub(crate) use apple::kernel_view;
+    } else {
+        use libc::CLOCK_MONOTONIC as MONOTONIC;
+        use unix::read as read_clock;
     }
 }
 
 cfg_if! {
-    if #[cfg(not(unix))] {
-        // Chosen above.
-    } else if #[cfg(target_os = "nuttx")] {
-        // libc does not declare `clock_getres`.
-        mod unstated;
-        pub(crate) use unstated::{realtime_resolution_ns, resolution_ns};
+    if #[cfg(any(miri, not(target_os = "linux")))] {
+    } else if #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))] {
+        /// `clock_gettime64`, which has this number on every architecture. (The ABI x32, of
+        /// `x86_64`, has 64-bit times.)
+        const CLOCK_GETTIME: core::ffi::c_long = 403;
     } else {
+        use libc::SYS_clock_gettime as CLOCK_GETTIME;
+    }
+}
+
+cfg_if! {
+    if #[cfg(any(miri, not(target_os = "linux"), not(target_pointer_width = "64")))] {
+    } else if #[cfg(target_arch = "x86_64")] {
+        mod call_x86_64;
+        mod system_call;
+        use call_x86_64::clock_gettime;
+        pub(crate) use system_call::clocks_by_system_call;
+    } else if #[cfg(target_arch = "aarch64")] {
+        mod call_aarch64;
+        mod hwcap;
+        mod system_call;
+        use call_aarch64::clock_gettime;
+        pub(crate) use {hwcap::cpu_capabilities, system_call::clocks_by_system_call};
+    }
+}
+
+cfg_if! {
+    // libc does not declare `clock_getres` for NuttX.
+    if #[cfg(not(any(miri, not(unix), target_os = "nuttx")))] {
         mod resolution;
         pub(crate) use resolution::{realtime_resolution_ns, resolution_ns};
     }
 }
 
 cfg_if! {
-    // FreeBSD's CLOCK_BOOTTIME stands while the system sleeps.
-    if #[cfg(any(target_os = "android", target_os = "linux", target_os = "openbsd"))] {
+    // libc does not declare `adjtimex` for uClibc.
+    if #[cfg(all(target_os = "linux", not(any(miri, target_env = "uclibc"))))] {
+        mod adjtimex;
+        pub(crate) use adjtimex::kernel_clock;
+    }
+}
+
+cfg_if! {
+    if #[cfg(miri)] {
+    } else if #[cfg(any(target_os = "android", target_os = "linux", target_os = "openbsd"))] {
+        // FreeBSD's CLOCK_BOOTTIME stands while the system sleeps.
         mod boot_clock;
         use libc::CLOCK_BOOTTIME as BOOTTIME;
         pub(crate) use boot_clock::boot_ns;
@@ -146,95 +174,11 @@ cfg_if! {
         mod boot_clock;
         use libc::CLOCK_MONOTONIC_RAW as BOOTTIME;
         pub(crate) use boot_clock::boot_ns;
-    } else if #[cfg(windows)] {
-        pub(crate) use windows::boot_ns;
-    } else {
-        pub(crate) fn boot_ns() -> Option<u64> {
-            None
-        }
     }
 }
 
 cfg_if! {
-    if #[cfg(all(target_family = "wasm", any(target_os = "unknown", target_os = "none")))] {
-        pub(crate) use web::has_monotonic_clock;
-    } else {
-        pub(crate) fn has_monotonic_clock() -> bool {
-            true
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(target_os = "linux")] {
-        mod file;
-        #[cfg(test)]
-        mod fixture;
-        mod suspend;
-        mod vmclock;
-        pub(crate) use suspend::suspended_ns;
-        pub(crate) use vmclock::disruption_marker;
-    } else {
-        pub(crate) fn suspended_ns() -> Option<u64> {
-            None
-        }
-
-        pub(crate) fn disruption_marker() -> Option<u64> {
-            None
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(target_os = "linux")] {
-        mod linux;
-        pub(crate) use linux::kernel_view;
-    } else if #[cfg(target_os = "freebsd")] {
-        mod freebsd;
-        pub(crate) use freebsd::kernel_view;
-    } else if #[cfg(target_vendor = "apple")] {
-        mod apple;
-        pub(crate) use apple::kernel_view;
-    } else if #[cfg(windows)] {
-        pub(crate) use windows::kernel_view;
-    } else {
-        pub(crate) fn kernel_view(_: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
-            KernelView { current: None, available: None }
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(target_os = "linux")] {
-        mod errno;
-        use libc::__errno_location as errno_location;
-        pub(crate) use errno::keeping_errno;
-    } else if #[cfg(target_os = "freebsd")] {
-        mod errno;
-        use libc::__error as errno_location;
-        pub(crate) use errno::keeping_errno;
-    } else {
-        pub(crate) fn keeping_errno(f: impl FnOnce()) {
-            f();
-        }
-    }
-}
-
-cfg_if! {
-    // libc does not declare `adjtimex` for uClibc.
-    if #[cfg(all(target_os = "linux", not(target_env = "uclibc")))] {
-        mod adjtimex;
-        pub(crate) use adjtimex::kernel_clock;
-    } else {
-        pub(crate) fn kernel_clock() -> Option<KernelClock> {
-            None
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(not(feature = "thread-cpu"))] {
-        // Nothing asks for it.
+    if #[cfg(any(miri, not(feature = "thread-cpu")))] {
     } else if #[cfg(any(
         target_os = "android",
         target_os = "dragonfly",
@@ -248,16 +192,11 @@ cfg_if! {
     } else if #[cfg(windows)] {
         mod thread_times;
         pub(crate) use thread_times::thread_cpu_ns;
-    } else {
-        pub(crate) fn thread_cpu_ns() -> Option<u64> {
-            None
-        }
     }
 }
 
 cfg_if! {
-    if #[cfg(not(feature = "coarse"))] {
-        // Nothing asks for it.
+    if #[cfg(any(miri, not(feature = "coarse")))] {
     } else if #[cfg(any(
         target_os = "android",
         target_os = "freebsd",
@@ -268,25 +207,11 @@ cfg_if! {
     ))] {
         mod fork;
         pub(crate) use fork::call_in_forked_children;
-    } else {
-        pub(crate) fn call_in_forked_children(_: extern "C" fn()) {}
     }
 }
 
 cfg_if! {
-    if #[cfg(all(target_arch = "aarch64", target_pointer_width = "64", target_os = "linux"))] {
-        mod hwcap;
-        pub(crate) use hwcap::cpu_capabilities;
-    } else {
-        pub(crate) fn cpu_capabilities() -> u64 {
-            0
-        }
-    }
-}
-
-cfg_if! {
-    if #[cfg(not(feature = "std"))] {
-        // Nothing asks for it.
+    if #[cfg(any(miri, not(unix)))] {
     } else if #[cfg(any(target_os = "android", target_os = "linux"))] {
         mod auxv;
         pub(crate) use auxv::has_more_privileges_than_caller;
@@ -302,13 +227,9 @@ cfg_if! {
     ))] {
         mod issetugid;
         pub(crate) use issetugid::has_more_privileges_than_caller;
-    } else if #[cfg(unix)] {
+    } else {
         mod ids;
         pub(crate) use ids::has_more_privileges_than_caller;
-    } else {
-        pub(crate) fn has_more_privileges_than_caller() -> bool {
-            false
-        }
     }
 }
 
@@ -317,13 +238,6 @@ cfg_if! {
         mod environment;
         pub use environment::{is_environment_trusted, program_name, variable};
         pub(crate) use environment::{report, trust_environment, with_variable};
-    } else {
-        pub(crate) fn with_variable(_: &str, f: &mut dyn FnMut(Option<&str>)) {
-            f(None);
-        }
-
-        /// Drops the message: only `status()` reports it.
-        pub(crate) fn report(_: &str) {}
     }
 }
 

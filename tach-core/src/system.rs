@@ -195,6 +195,8 @@ fn start_once() {
         (monotonic, realtime) = (None, None);
     }
     MONOTONIC.begin(monotonic);
-    REALTIME.begin(realtime);
+    if os::reads_realtime_at_start() {
+        REALTIME.begin(realtime);
+    }
     HOST.see_suspends(os::suspended_ns(), raw::unchecked());
 }

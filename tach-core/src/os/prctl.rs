@@ -1,14 +1,16 @@
-//! The clocks of a process that may be denied the counter (`PR_SET_TSC`).
+//! The clocks of a process that may be denied the counter (`PR_SET_TSC`), or whose C library has
+//! 32-bit times.
 //!
 //! The vDSO, the kernel's code in the process, reads the counter too. If such a read raises SIGSEGV
-//! (prctl(2)), only the system call returns the time.
+//! (prctl(2)), only the system call returns the time. From 2038-01-19 on, the call with 64-bit times
+//! returns what does not fit in the C library's.
 #![expect(unsafe_code, reason = "calls prctl, and clock_gettime by its number")]
 
 use core::ffi::{c_int, c_ulong};
 
-use libc::{clockid_t, timespec};
+use libc::{clockid_t, time_t};
 
-use super::unix;
+use super::{CLOCK_GETTIME, unix};
 use crate::sync::{AtomicBool, Ordering};
 
 /// The flag that clocks are read by system calls.
@@ -44,18 +46,23 @@ pub(crate) fn counter_readable() -> bool {
     readable
 }
 
-/// Reads a clock. Returns `None` if the kernel does not have it, or its time is before its epoch.
+/// Reads a clock. Returns `None` if that fails or the time is before the clock's epoch.
 #[inline(never)]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
-    if BY_SYSTEM_CALL.get() { read_by_system_call(clock) } else { unix::read(clock) }
+    if BY_SYSTEM_CALL.get() {
+        return read_by_system_call(clock);
+    }
+    let has_narrow_times = size_of::<time_t>() < 8;
+    unix::read(clock).or_else(|| if has_narrow_times { read_by_system_call(clock) } else { None })
 }
 
 #[cold]
 fn read_by_system_call(clock: clockid_t) -> Option<u64> {
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call takes these two arguments, and the pointer is valid for one timespec.
-    let answer = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
-    if answer == 0 { unix::ns(time) } else { None }
+    // Seconds and ns: `__kernel_timespec`.
+    let mut time = [0_i64; 2];
+    // SAFETY: the call takes these two arguments, and the pointer is valid for both numbers.
+    let answer = unsafe { libc::syscall(CLOCK_GETTIME, clock, &raw mut time) };
+    if answer == 0 { unix::ns(time[0], time[1]) } else { None }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn resolution(clock: clockid_t) -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for one timespec. A failed call leaves `step` unchanged.
     let _ = unsafe { libc::clock_getres(clock, &raw mut step) };
-    ns(step).unwrap_or(0).max(1)
+    ns(step.tv_sec, step.tv_nsec).unwrap_or(0).max(1)
 }
 
 #[cfg(test)]

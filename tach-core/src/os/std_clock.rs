@@ -1,4 +1,4 @@
-//! The standard library's clocks, for targets without a back end of tach's.
+//! The standard library's clocks, for Miri and for targets without a back end of tach's.
 
 use std::sync::OnceLock;
 use std::time::{Instant, UNIX_EPOCH};
@@ -15,4 +15,10 @@ pub(crate) fn monotonic_ns() -> Option<u64> {
 
 pub(crate) fn realtime_ns() -> Option<u64> {
     u64::try_from(UNIX_EPOCH.elapsed().ok()?.as_nanos()).ok()
+}
+
+/// Miri ends a program that reads the real-time clock, unless it runs without isolation. So only
+/// programs that ask for Unix time read that clock, as with the standard library.
+pub(crate) fn reads_realtime_at_start() -> bool {
+    !cfg!(miri)
 }

@@ -11,7 +11,7 @@ pub(crate) fn clocks_by_system_call() -> Option<[u64; 2]> {
 
 fn read(clock: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    if clock_gettime(clock, &mut time) == 0 { unix::ns(time) } else { None }
+    if clock_gettime(clock, &mut time) == 0 { unix::ns(time.tv_sec, time.tv_nsec) } else { None }
 }
 
 #[cfg(test)]

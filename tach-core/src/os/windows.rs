@@ -27,7 +27,7 @@ pub(crate) fn monotonic_ns() -> Option<u64> {
 
 /// Reads the same clock, which also runs while the system sleeps.
 pub(crate) fn boot_ns() -> Option<u64> {
-    Some(monotonic_ns())
+    monotonic_ns()
 }
 
 /// Returns the counter's frequency: at most some GHz, so that a second's count times a billion fits
