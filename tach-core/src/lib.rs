@@ -146,11 +146,11 @@
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
 //! | `wasm32-wasip2` | the standard library's clock (without `std`: as without an OS) | run[^p2] |
 //! | `wasm32-unknown-emscripten` | emscripten's OS clock | run[^em] |
+//! | Miri | the standard library's clock; Unix time needs `-Zmiri-disable-isolation` | natively |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | linked |
 //!
-//! "Checked" means by `cargo check`, which generates no code. On any other system, such as UEFI,
-//! the ticks come from the standard library's clock, or, without the feature `std`, from the clock
-//! that [`supply_clock!`] names.
+//! "Checked" means by `cargo check`, which generates no code. On other systems, such as UEFI, ticks
+//! come from the standard library's clock, or, without `std`, from that of [`supply_clock!`].
 //!
 //! A target needs 64-bit atomics. Some 32-bit targets lack them: `powerpc`, `mips`, `thumbv7em`.
 //!

@@ -8,7 +8,7 @@
 /// interrupt handlers, and must not read tach's clock.
 ///
 /// With the feature `std` this macro does nothing. Without it, it does nothing on Unix, Windows,
-/// preview 1 of WASI and JavaScript hosts, whose clocks tach reads itself.
+/// preview 1 of WASI and JavaScript hosts, whose clocks tach reads itself, except under Miri.
 ///
 /// # Examples
 ///

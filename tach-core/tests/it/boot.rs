@@ -7,13 +7,14 @@ use std::time::Instant as StdInstant;
 use tach_core::BootInstant;
 
 /// Whether this system has a clock that runs during a suspend.
-const IS_THERE: bool = cfg!(any(
-    target_os = "android",
-    target_os = "linux",
-    target_os = "openbsd",
-    target_vendor = "apple",
-    windows,
-));
+const IS_THERE: bool = cfg!(not(miri))
+    && cfg!(any(
+        target_os = "android",
+        target_os = "linux",
+        target_os = "openbsd",
+        target_vendor = "apple",
+        windows,
+    ));
 
 #[test]
 fn the_systems_that_have_it_are_known() {

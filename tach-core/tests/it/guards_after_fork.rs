@@ -66,7 +66,7 @@ fn program() {
 }
 
 #[test]
-#[cfg_attr(target_os = "emscripten", ignore = "nothing forks, and there are no threads")]
+#[cfg_attr(any(miri, target_os = "emscripten"), ignore = "nothing forks, and there are no threads")]
 fn guards_in_a_forked_child_neither_panic_nor_wait() {
     assert_test_passes("guards_after_fork::program", &[]);
 }

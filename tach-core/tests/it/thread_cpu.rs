@@ -7,15 +7,16 @@ use std::time::Instant;
 use tach_core::ThreadCpuInstant;
 
 /// Whether this system measures the CPU time of threads.
-const IS_MEASURED: bool = cfg!(any(
-    target_os = "android",
-    target_os = "dragonfly",
-    target_os = "freebsd",
-    target_os = "linux",
-    target_os = "openbsd",
-    target_vendor = "apple",
-    windows,
-));
+const IS_MEASURED: bool = cfg!(not(miri))
+    && cfg!(any(
+        target_os = "android",
+        target_os = "dragonfly",
+        target_os = "freebsd",
+        target_os = "linux",
+        target_os = "openbsd",
+        target_vendor = "apple",
+        windows,
+    ));
 
 /// Keeps the thread on a CPU until it has used `time`, by its own clock.
 fn burn(time: Duration) {

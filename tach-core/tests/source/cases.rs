@@ -9,7 +9,7 @@ use tach_core::{
     Config, Instant, MonotonicInstant, Order, Source, Status, UnixTime, adapter, status, uptime,
 };
 use test_support::this_program;
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 use test_support::users;
 
 /// A case: the child's environment, its work, and the number of lines that it prints to standard
@@ -67,7 +67,7 @@ pub(crate) fn main() {
     for case in CASES {
         check(case, this_program());
     }
-    #[cfg(unix)]
+    #[cfg(all(unix, not(miri)))]
     if users::can_be_others("a set-user-ID program reads no variable") {
         let copy = users::Copy::new("source", true);
         for case in PRIVILEGED {
