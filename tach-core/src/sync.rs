@@ -13,7 +13,7 @@ mod succession;
 mod versioned;
 
 pub(crate) use self::floor::Floor;
-pub(crate) use self::history::{Full, History, Id};
+pub(crate) use self::history::{Full, History, Id, NOTE_BITS, slot_index};
 pub(crate) use self::horizon::Reach;
 pub(crate) use self::maximum::Maximum;
 #[cfg(any(feature = "coarse", all(test, loom)))]

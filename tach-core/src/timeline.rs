@@ -38,7 +38,8 @@ use self::current::Current;
 use self::discipline::NS_PER_S;
 use self::look::counter_stands;
 use self::outages::Outages;
-use self::piece::{PIECE_WORDS, Piece, Point};
+use self::past::Table;
+use self::piece::{PIECE_WORDS, Point};
 pub(crate) use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
@@ -78,6 +79,8 @@ pub(crate) struct Timeline {
     /// Whether an event was counted that no caller has seen yet.
     counted_event: AtomicBool,
     pub(crate) outages: Outages,
+    /// The records in the order of time.
+    table: Table,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
 }
 
@@ -89,6 +92,7 @@ impl Timeline {
             waits_for_clock: AtomicBool::new(false),
             counted_event: AtomicBool::new(false),
             outages: Outages::new(),
+            table: Table::new(),
             history: History::new(),
         }
     }
@@ -213,8 +217,7 @@ impl Timeline {
 
     /// Returns the time at which the timeline began; `None` before [`begin`](Self::begin).
     pub(crate) fn origin_ns(&self) -> Option<u64> {
-        let first = self.first_piece().map(|(_, piece)| piece);
-        Some(first.or_else(|| Some(self.newest()?.piece))?.knee().ns)
+        self.oldest().map(|[first, _]| first.knee().ns)
     }
 
     /// Returns the timeline minus the OS clock, in ns; wraps.
@@ -270,7 +273,8 @@ impl Timeline {
                 continue;
             }
             if tick < record.piece.start().tick {
-                return Ok(self.older_line(&record.piece, |point| point.tick <= tick));
+                let Some(line) = self.past_line(tick) else { continue };
+                return Ok(line);
             }
             let Some(Reach { until, .. }) = self.reach(id, &record) else { continue };
             if tick < until {
@@ -327,8 +331,8 @@ impl Timeline {
                 self.current().install(stretch, until, last, Rate::ONE);
             }
         } else {
-            let Piece { main, end_tick, .. } = record.piece;
-            self.current().install(main, until, end_tick, record.estimate.rate);
+            let Record { piece, end_tick, estimate, .. } = *record;
+            self.current().install(piece.main, until, end_tick, estimate.rate);
         }
     }
 

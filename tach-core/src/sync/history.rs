@@ -45,7 +45,6 @@ struct Slot<const WORDS: usize> {
     piece: Versioned<WORDS>,
     horizon: Horizon,
     mark: Mark,
-    note: AtomicU64,
 }
 
 /// The reason why there is no free slot.
@@ -119,31 +118,6 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         (version == id).then_some(words)
     }
 
-    /// Returns the id and the first words of the record `from` and of those before it, to the first
-    /// one whose slot has been reused. The first word of a piece is the id of the record before.
-    #[inline]
-    pub(crate) fn back_from<const N: usize>(
-        &self,
-        from: Id,
-    ) -> impl Iterator<Item = (Id, [u64; N])> {
-        let (mut id, mut index) = (from, slot_index(from));
-        core::iter::from_fn(move || {
-            if id == 0 {
-                return None;
-            }
-            // Nearly every record is in the slot before its successor's. A CPU that predicts this
-            // loads a record's words before it has read the record's id in the successor.
-            let found = match self.slots.get(index)?.piece.read() {
-                Some((version, words)) if version == id => Some(words),
-                _ => self.read(id),
-            };
-            let item = (id, found?);
-            id = item.1[0];
-            index = if index == 0 { SLOTS - 1 } else { index - 1 };
-            Some(item)
-        })
-    }
-
     /// Returns the tick up to which the record with this knee may be used, or `None` if its slot
     /// has been reused.
     #[inline(never)]
@@ -176,7 +150,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         knowledge: &[u64; KNOWLEDGE],
     ) -> Result<(), Full> {
         if let Some(slot) = self.slot(after) {
-            slot.mark.keep(after);
+            slot.mark.raise(after, 0);
         }
         let mut full = Full::Pieces;
         // All slots, from the next one on, except those whose knowledge would overwrite `after`'s
@@ -197,7 +171,6 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
                 full = Full::Knowledge;
                 continue;
             }
-            slot.set_note(0);
             // ORDERING: Release, pairs with the Acquire in `head`: publishes the record, and the
             // mark that keeps its predecessor. Relaxed on failure: the caller reads the head again.
             let _ = self.head.compare_exchange(after, id, Ordering::Release, Ordering::Relaxed);
@@ -206,32 +179,54 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         if self.head() == after { Err(full) } else { Ok(()) }
     }
 
-    /// Returns the id and the first words of every kept piece, in no order. The newest is among
-    /// them only if a thread has tried to publish its successor.
-    pub(crate) fn kept<const N: usize>(&self) -> impl Iterator<Item = (Id, [u64; N])> {
-        self.slots.iter().filter_map(|slot| {
-            let (id, words) = slot.piece.read()?;
-            slot.mark.is_kept(id).then_some((id, words))
-        })
+    /// Fills `ids` with the ids of `newest` and of the kept records before it, in order.
+    pub(crate) fn in_order<'a>(&self, newest: Id, ids: &'a mut [Id; SLOTS]) -> &'a [Id] {
+        let mut count = 0;
+        for slot in &self.slots {
+            let Some((id, [])) = slot.read(newest) else { continue };
+            // Sorted by insertion, as the slots are nearly in order.
+            let mut at = count;
+            while at > 0 && ids[at - 1] > id {
+                at -= 1;
+            }
+            ids.copy_within(at..count, at + 1);
+            ids[at] = id;
+            count += 1;
+        }
+        &ids[..count]
+    }
+
+    /// Returns the id of the record in a slot, the first words of its piece, and the tick up to
+    /// which it may be used, unless that is before its knee. `None` if the record is neither
+    /// `newest` nor a kept one before it.
+    #[inline]
+    pub(crate) fn in_slot<const N: usize>(
+        &self,
+        index: usize,
+        newest: Id,
+    ) -> Option<(Id, [u64; N], u64)> {
+        let slot = self.slots.get(index)?;
+        // The version is read after the horizon, as in `reach`.
+        let until = slot.horizon.reach(0).until;
+        slot.read(newest).map(|(id, words)| (id, words, until))
     }
 
     /// Gives up a record, so that its slot can be reused.
     pub(crate) fn give_up(&self, id: Id) {
         if let Some(slot) = self.slot(id) {
-            slot.mark.give_up(id);
+            slot.mark.raise(id, GIVEN_UP);
         }
     }
 
-    /// Returns the note beside a record, 0 at first. If the slot was reused, that is another
-    /// record's note.
-    pub(crate) fn note(&self, id: Id) -> u64 {
-        // ORDERING: Relaxed. A note only helps to choose the record to give up.
-        self.slot(id).map_or(0, |slot| slot.note.load(Ordering::Relaxed))
+    /// Returns the note on a kept record, 0 at first.
+    pub(crate) fn note(&self, id: Id) -> u32 {
+        self.slot(id).map_or(0, |slot| slot.mark.note(id))
     }
 
-    pub(crate) fn set_note(&self, id: Id, note: u64) {
+    /// Raises the note on a kept record to `note`, which must have less than [`NOTE_BITS`] bits.
+    pub(crate) fn raise_note(&self, id: Id, note: u32) {
         if let Some(slot) = self.slot(id) {
-            slot.set_note(note);
+            slot.mark.raise(id, note);
         }
     }
 
@@ -260,26 +255,35 @@ impl<const WORDS: usize> Slot<WORDS> {
                 piece: Versioned::new(),
                 horizon: Horizon::new(),
                 mark: Mark::new(),
-                note: AtomicU64::new(0),
             }
         }
+    }
+
+    /// Returns the id and the first words of the slot's record, if that is `newest` or a kept one
+    /// before it.
+    #[inline]
+    fn read<const N: usize>(&self, newest: Id) -> Option<(Id, [u64; N])> {
+        let (id, words) = self.piece.read()?;
+        (id == newest || id < newest && self.mark.is_kept(id)).then_some((id, words))
     }
 
     /// Returns whether the slot's record is kept. A record that is not kept may be the newest.
     fn is_kept(&self) -> bool {
         self.piece.read().is_some_and(|(id, [])| self.mark.is_kept(id))
     }
-
-    fn set_note(&self, note: u64) {
-        // ORDERING: Relaxed, see `History::note`.
-        self.note.store(note, Ordering::Relaxed);
-    }
 }
 
-/// A slot's mark: twice the id of the last record that was kept, plus one once that was given up.
-/// It only rises, so a thread that comes late changes nothing.
+/// A slot's mark: the generation of the last record that was kept, and a note on the record, or
+/// [`GIVEN_UP`]. It only rises, so a thread that comes late changes nothing.
+///
+/// At a record in 10 ms, generations last for 300 years.
 #[derive(Debug)]
 struct Mark(AtomicU64);
+
+/// The number of bits of a note.
+pub(crate) const NOTE_BITS: u32 = 24;
+/// The note on a record that was given up.
+const GIVEN_UP: u32 = (1 << NOTE_BITS) - 1;
 
 impl Mark {
     const_fn! {
@@ -288,19 +292,24 @@ impl Mark {
         }
     }
 
-    fn is_kept(&self, id: Id) -> bool {
+    /// Returns the note on a record; [`GIVEN_UP`] if the record is not kept.
+    #[inline]
+    fn note(&self, id: Id) -> u32 {
         // ORDERING: Relaxed. A reader checks the record by its own version.
-        id != 0 && self.0.load(Ordering::Relaxed) == id << 1
+        let mark = self.0.load(Ordering::Relaxed);
+        let note = mark.wrapping_sub(id >> SLOT_BITS << NOTE_BITS);
+        u32::try_from(note).unwrap_or(GIVEN_UP).min(GIVEN_UP)
     }
 
-    fn keep(&self, id: Id) {
-        // ORDERING: Relaxed, see `is_kept`.
-        self.0.fetch_max(id << 1, Ordering::Relaxed);
+    #[inline]
+    fn is_kept(&self, id: Id) -> bool {
+        self.note(id) != GIVEN_UP
     }
 
-    fn give_up(&self, id: Id) {
-        // ORDERING: Relaxed, see `is_kept`.
-        self.0.fetch_max(id << 1 | 1, Ordering::Relaxed);
+    /// Keeps a record, and raises the note on it.
+    fn raise(&self, id: Id, note: u32) {
+        // ORDERING: Relaxed, see `note`.
+        self.0.fetch_max(id >> SLOT_BITS << NOTE_BITS | u64::from(note), Ordering::Relaxed);
     }
 }
 
@@ -313,7 +322,8 @@ fn first_of_generation(id: Id) -> Id {
     id >> SLOT_BITS << SLOT_BITS
 }
 
-fn slot_index(id: Id) -> usize {
+/// Returns the index of a record's slot.
+pub(crate) fn slot_index(id: Id) -> usize {
     (id & ((1 << SLOT_BITS) - 1)) as usize
 }
 
@@ -362,26 +372,26 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_leads_from_record_to_record_wherever_they_are() {
-        let history = History::<8, 2, 1, 4>::new();
-        let mut ids = vec![0];
+    fn the_kept_records_are_in_order_wherever_they_are() {
+        let history = Small::new();
+        let mut ids = vec![];
         // The records whose slots are not beside their predecessors' come after stopped writers.
-        for (generation, stalled) in [(1, 0), (2, 2), (3, 5), (4, 6)] {
+        for (generation, stalled) in [(1, 0), (2, 2), (3, 5), (4, 6), (5, 7)] {
             history.stall(stalled);
-            let after = history.head();
-            history.publish(after, &[after, generation], &[0]).expect("there is room");
+            history.publish(history.head(), &[generation; 2], &[0]).expect("there is room");
             ids.push(history.head());
         }
-        let walk = |from| history.back_from::<2>(from).map(|(id, _)| id).collect::<Vec<_>>();
-        let mut expected: Vec<_> = ids[1..].iter().rev().copied().collect();
-        assert_eq!(walk(ids[4]), expected);
-        assert!(expected.windows(2).any(|pair| slot_index(pair[0]) != slot_index(pair[1]) + 1));
-        // A record whose slot was reused ends the walk.
-        history.give_up(ids[2]);
-        assert!(history.slots[slot_index(ids[2])].piece.try_write(ids[4] + 256, &[0, 0]));
-        expected.truncate(2);
-        assert_eq!(walk(ids[4]), expected);
-        assert!(walk(0).is_empty());
+        let in_order = |newest| history.in_order(newest, &mut [0; 8]).to_vec();
+        assert!(!ids.is_sorted_by_key(|&id| slot_index(id)));
+        assert_eq!((in_order(ids[4]), in_order(ids[2])), (ids.clone(), ids[..3].to_vec()));
+        history.give_up(ids[1]);
+        assert_eq!(in_order(ids[4]), [ids[0], ids[2], ids[3], ids[4]]);
+        let in_slot = |id, newest| history.in_slot::<2>(slot_index(id), newest);
+        assert_eq!(in_slot(ids[3], ids[4]), Some((ids[3], [4; 2], 0)));
+        assert_eq!([in_slot(ids[1], ids[4]), in_slot(ids[3], ids[2])], [None; 2]);
+        // A record that lost its race is not kept.
+        assert!(history.slots[slot_index(ids[1])].piece.try_write(ids[1] + 256, &[0, 0]));
+        assert_eq!(in_slot(ids[1], ids[4]), None);
     }
 
     #[test]
@@ -389,11 +399,14 @@ mod tests {
         let history = full(3);
         let after = history.head();
         let (old, []) = history.slots[4].piece.read().unwrap();
-        history.set_note(old, 5);
+        history.raise_note(old, 5);
+        history.raise_note(old, 4);
         assert_eq!(history.note(old), 5);
         history.give_up(old);
         assert_eq!(history.publish(after, &[0, 0], &[0]), Ok(()));
-        assert_eq!((slot_index(history.head()), history.note(history.head())), (4, 0));
+        let newest = history.head();
+        assert_eq!(history.publish(newest, &[0, 0], &[0]), Err(Full::Pieces));
+        assert_eq!((slot_index(newest), history.note(newest)), (4, 0));
     }
 }
 
@@ -440,9 +453,9 @@ mod loom_models {
             let reader = thread::spawn({
                 let history = Arc::clone(&history);
                 move || {
-                    if history.head() != first {
-                        let kept: Vec<(Id, [u64; 2])> = history.kept().collect();
-                        assert!(kept.contains(&(first, [1, 1])), "{kept:?}");
+                    let newest = history.head();
+                    if newest != first {
+                        assert_eq!(history.in_order(newest, &mut [0; 4]), [first, newest]);
                     }
                 }
             });

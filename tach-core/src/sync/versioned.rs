@@ -42,18 +42,22 @@ impl<const W: usize> Versioned<W> {
     #[inline]
     pub(crate) fn read_any<const N: usize>(&self) -> Option<(u64, [u64; N])> {
         const { assert!(N <= W) };
+        self.read_with(|words| core::array::from_fn(|i| words.get(i)))
+    }
+
+    /// Reads like [`read_any`](Self::read_any), but only the words that `read` needs.
+    #[inline]
+    pub(crate) fn read_with<T>(&self, read: impl FnOnce(Reader<'_, W>) -> T) -> Option<(u64, T)> {
         // ORDERING: Acquire, pairs with the Release store that ends `try_write`: a reader that sees
         // a version sees its words.
         let before = self.version.load(Ordering::Acquire);
-        // ORDERING: Relaxed. The fence below orders these loads before the second load of the
-        // version.
-        let words = core::array::from_fn(|i| self.words[i].load(Ordering::Relaxed));
-        // ORDERING: Acquire, pairs with the Release fence in `try_write`: if a load above saw a
+        let result = read(Reader(&self.words));
+        // ORDERING: Acquire, pairs with the Release fence in `try_write`: if a load in `read` saw a
         // word of a later version, the load below sees that version's `WRITING` or a later value.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed. The fence orders it after the loads of the words.
         let after = self.version.load(Ordering::Relaxed);
-        (before == after).then_some((before, words))
+        (before == after).then_some((before, result))
     }
 
     /// Returns the version alone. Its words may still be being written.
@@ -78,6 +82,19 @@ impl<const W: usize> Versioned<W> {
     #[cfg(test)]
     pub(crate) fn stall(&self) {
         self.version.store(WRITING, Ordering::Relaxed);
+    }
+}
+
+/// The words of a cell that is being read.
+#[derive(Debug)]
+pub(crate) struct Reader<'a, const W: usize>(&'a [AtomicU64; W]);
+
+impl<const W: usize> Reader<'_, W> {
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> u64 {
+        // ORDERING: Relaxed. The fence in `read_with` orders it before the second load of the
+        // version.
+        self.0[index].load(Ordering::Relaxed)
     }
 }
 

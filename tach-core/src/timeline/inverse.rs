@@ -6,7 +6,7 @@
 use super::current::Forecast;
 use super::piece::Point;
 use super::{Answers, Question, Timeline};
-use crate::line::{Direction, Line, shifted_ns, shifted_tick, unshifted_tick};
+use crate::line::{Direction, Line, shifted_ns, shifted_tick, unshifted_ns, unshifted_tick};
 use crate::sample::ClockPair;
 
 impl Timeline {
@@ -65,22 +65,10 @@ impl Timeline {
     #[inline]
     fn line_of_ns(&self, forecast: Option<Forecast>, ns: u64) -> Option<Line> {
         let wanted = |point: Point| shifted_ns(point.ns) <= ns;
-        let line = match forecast.and_then(|lines| lines.line(wanted)) {
-            Some(line) => line,
-            None => self.known_line_of_ns(wanted)?,
-        };
+        let line = forecast
+            .and_then(|lines| lines.line(wanted))
+            .or_else(|| self.past_line_of_ns(unshifted_ns(ns).unwrap_or(0)))
+            .or_else(|| Some(self.newest()?.line(wanted)))?;
         Some(line.shifted())
-    }
-
-    /// Returns the line with the last point that satisfies `wanted`.
-    #[cold]
-    #[inline(never)]
-    fn known_line_of_ns(&self, wanted: impl Fn(Point) -> bool) -> Option<Line> {
-        let newest = self.newest()?;
-        Some(if wanted(newest.piece.start()) {
-            newest.line(wanted)
-        } else {
-            self.older_line(&newest.piece, wanted)
-        })
     }
 }

@@ -131,7 +131,6 @@ impl Timeline {
             answers.clock_jumped(ahead_ns, record.estimate.rate, agreed_tick)?
         };
         let end = End {
-            id,
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
             agreed_tick,
@@ -167,7 +166,7 @@ impl Timeline {
     pub(super) fn take_up(&self, next: &Record, look_ns: u64) {
         self.current().raise_floor(next.estimate.tick);
         if let Some((id, newest)) = self.newest_with_id() {
-            if newest.piece == next.piece {
+            if newest == *next {
                 let knee_tick = next.piece.knee().tick;
                 if let Some(reach) = self.history.reach(id, knee_tick) {
                     self.history.raise(id, reach, next.next_look(knee_tick, look_ns));
@@ -189,7 +188,6 @@ impl Timeline {
     ) -> Result<Option<Record>, Question> {
         let seeded = record.seeded(answers.rate()?);
         let end = || End {
-            id,
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
             agreed_tick: 0,

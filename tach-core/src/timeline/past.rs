@@ -1,11 +1,11 @@
 //! Times before the newest record: from the records that are kept, and from chords between them.
 
 use super::current::Forecast;
-use super::piece::{PIECE_WORDS, Piece, Point};
+use super::piece::{Piece, Point};
 use super::thinning::{self, Kept};
 use super::{SLOTS, Timeline};
-use crate::line::{self, Line, Rate, shifted_tick};
-use crate::sync::Id;
+use crate::line::{self, Line, Rate, shifted_ns, shifted_tick};
+use crate::sync::{Id, NOTE_BITS, Versioned, slot_index};
 
 /// The number of records to give up at a time, when there is no room.
 const GIVEN_UP: usize = 3;
@@ -13,30 +13,89 @@ const GIVEN_UP: usize = 3;
 /// beyond it.
 const RECENT_NS: u64 = 65_000_000_000;
 
-/// The start of a record, and the id of the previous one.
-#[derive(Debug, Clone, Copy)]
-struct Start {
-    previous: Id,
-    point: Point,
+/// A chord's error is noted as the upper bits of an `f32` that is not negative, so that the greater
+/// error has the greater bits.
+const NOTE_SHIFT: u32 = 32 - NOTE_BITS;
+
+/// The records in the order of time, for a search: the start ticks, then the start times, and then,
+/// for each record, the index of its slot in the low bits of a word and the rate of the chord after
+/// it in the others. By the bits that it lacks, a chord loses 0.3 us in a day. The newest record
+/// fills the rest of the table.
+///
+/// The version is the newest record's id. So a table serves until the next record, and the first
+/// conversion that needs another one makes it.
+pub(super) type Table = Versioned<{ 3 * ENTRIES }>;
+
+/// The bits of a word of the table that are a slot's index.
+const INDEX: u64 = 0xff;
+/// The distances between the entries that a search compares with, round after round.
+const STRIDES: [usize; 3] = [16, 4, 1];
+const ENTRIES: usize = 5 * STRIDES[0];
+const _: () = assert!(SLOTS <= ENTRIES);
+
+/// The table is not that of the newest record.
+struct Stale;
+
+/// A coordinate of points, by which a line is sought.
+trait Axis {
+    /// The place of the records' starts in the table.
+    const STARTS: usize;
+
+    fn of(point: Point) -> u64;
+
+    /// Returns the coordinate of the end of a piece that was used up to the tick `until`.
+    fn end(piece: &Piece, until: u64) -> u64;
 }
 
-impl Start {
-    fn from_words([previous, tick, ns]: [u64; 3]) -> Self {
-        Self { previous, point: Point { tick, ns } }
+struct Ticks;
+struct Times;
+
+impl Axis for Ticks {
+    const STARTS: usize = 0;
+
+    #[inline]
+    fn of(point: Point) -> u64 {
+        point.tick
+    }
+
+    /// Spares the conversion to a time.
+    #[inline]
+    fn end(piece: &Piece, until: u64) -> u64 {
+        until.max(piece.knee().tick)
+    }
+}
+
+impl Axis for Times {
+    const STARTS: usize = ENTRIES;
+
+    #[inline]
+    fn of(point: Point) -> u64 {
+        point.ns
+    }
+
+    #[inline]
+    fn end(piece: &Piece, until: u64) -> u64 {
+        piece.end_at(until).ns
     }
 }
 
 impl Timeline {
-    /// Returns the time from `earlier` to `later`, in ns, if `later` is on the line in use or in
-    /// the future, and `earlier` is as well, or in the past. The same result as
-    /// [`try_ns_between`](Self::try_ns_between)'s, without questions: for the many intervals that
-    /// began a while ago, and for deadlines.
+    /// Returns the time from `earlier` to `later`, in ns, if each of them is on the line in use, in
+    /// the future or in the past. The same result as [`try_ns_between`](Self::try_ns_between)'s,
+    /// without questions: for the many intervals that began a while ago, and for deadlines.
     pub(crate) fn known_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
-        let forecast = self.current().forecast()?;
-        let last = forecast.line_at(later)?;
-        let first = self.known_line(Some(forecast), earlier)?;
-        let is_earlier = shifted_tick(earlier) < shifted_tick(later);
-        is_earlier.then(|| line::ns_between(first, earlier, last, later))
+        let from = shifted_tick(earlier);
+        if from >= shifted_tick(later) {
+            return None;
+        }
+        // The line in use does not cover `earlier` too, so the lines differ.
+        if let (Some(ns), Some(first)) = (self.current().ns_at(later), self.past_line(earlier)) {
+            return Some(shifted_ns(ns).saturating_sub(first.shifted().ns_at(from)));
+        }
+        let forecast = self.current().forecast();
+        let (last, first) =
+            (self.known_line(forecast, later)?, self.known_line(forecast, earlier)?);
+        Some(line::ns_between(first, earlier, last, later))
     }
 
     /// Returns the line of `tick` by `forecast`, or a line of the past: almost every line, without
@@ -48,112 +107,151 @@ impl Timeline {
 
     /// Returns the line of `tick`, if that is neither on the newest record's main line nor before
     /// zero. `None` before the first conversion.
+    #[inline]
     pub(crate) fn past_line(&self, tick: u64) -> Option<Line> {
-        let newest = Piece::from_words(self.history.read(self.history.head())?);
-        if !newest.main.rate.is_known() {
-            return None;
-        }
-        let wanted = |point: Point| point.tick <= tick;
-        if wanted(newest.start()) {
-            return (!wanted(newest.knee())).then_some(newest.gap);
-        }
-        Some(self.older_line(&newest, wanted))
+        self.search::<Ticks>(tick)
     }
 
-    /// Returns the line with the last point that satisfies `wanted`, if that point is older than
-    /// `newest`.
+    /// Returns the line with the last point whose time is `ns` or earlier, if that is not on the
+    /// newest record's main line.
+    pub(super) fn past_line_of_ns(&self, ns: u64) -> Option<Line> {
+        self.search::<Times>(ns)
+    }
+
+    /// Returns the line with the last point whose coordinate is at most `at`, unless that is the
+    /// newest record's main line.
     ///
     /// Where records were given up, a chord leads from the previous record to the next one. Before
     /// the first record, the first line is extended.
+    #[inline]
+    fn search<A: Axis>(&self, at: u64) -> Option<Line> {
+        match self.search_in::<A>(&self.table, self.history.head(), at) {
+            Ok(line) => line,
+            Err(Stale) => self.search_anew::<A>(at),
+        }
+    }
+
+    /// Searches in a new table.
     #[cold]
-    pub(super) fn older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Line {
+    #[inline(never)]
+    fn search_anew<A: Axis>(&self, at: u64) -> Option<Line> {
         loop {
-            if let Some(line) = self.try_older_line(newest, &wanted) {
+            let newest = self.history.head();
+            if newest == 0 {
+                return None;
+            }
+            let Some(table) = self.tabulate(newest) else { continue };
+            if let Ok(line) = self.search_in::<A>(&table, newest, at) {
                 return line;
             }
         }
     }
 
-    /// Returns the same line as [`older_line`](Self::older_line), or `None` if a record that it
-    /// needs was given up meanwhile and its slot reused.
+    /// Searches in `table`. Fails if the table is not that of the record `newest`, or if a record was
+    /// given up since and its slot reused.
+    #[expect(clippy::inline_always, reason = "a call doubles the price of an old instant")]
+    #[inline(always)]
+    fn search_in<A: Axis>(
+        &self,
+        table: &Table,
+        newest: Id,
+        at: u64,
+    ) -> Result<Option<Line>, Stale> {
+        let (_, word) = table
+            .read_with(|table| {
+                // Few rounds, whose comparisons don't wait for each other, and no branch: nobody can
+                // predict the ages in a pool.
+                let mut last = 0;
+                for (stride, ways) in STRIDES.into_iter().zip([5, 4, 4]) {
+                    let is_by = |steps: &usize| table.get(A::STARTS + last + steps * stride) <= at;
+                    last += stride * (1..ways).filter(is_by).count();
+                }
+                table.get(2 * ENTRIES + last)
+            })
+            .filter(|(version, _)| *version == newest)
+            .ok_or(Stale)?;
+        let (id, piece, until) = self.piece(slot_index(word), newest).ok_or(Stale)?;
+        let wanted = |point| A::of(point) <= at;
+        Ok(if !wanted(piece.start()) {
+            self.first_line()
+        } else if id == newest {
+            (!wanted(piece.knee())).then_some(piece.gap)
+        } else if A::end(&piece, until) <= at {
+            let end = piece.end_at(until);
+            let rate = Rate::from_q48(word & !INDEX);
+            Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
+        } else {
+            Some(piece.line(wanted))
+        })
+    }
+
+    /// Returns the id and the piece of the record in a slot, and the tick up to which it was used.
+    #[inline]
+    fn piece(&self, index: usize, newest: Id) -> Option<(Id, Piece, u64)> {
+        let (id, words, until) = self.history.in_slot(index, newest)?;
+        Some((id, Piece::from_words(words), until))
+    }
+
+    /// Makes the table of the record `newest`, and returns a copy; `None` if a record was given up
+    /// meanwhile and its slot reused.
     ///
-    /// Reads only the start of each record, since every interval that began a while ago needs this
-    /// call.
-    fn try_older_line(&self, newest: &Piece, wanted: impl Fn(Point) -> bool) -> Option<Line> {
-        let whole = |id| self.history.read(id).map(Piece::from_words);
-        let mut after = Start { previous: newest.previous, point: newest.start() };
-        // The recent records, each found through its successor.
-        for (id, words) in self.history.back_from(after.previous) {
-            let start = Start::from_words(words);
-            if wanted(start.point) {
-                return Some(whole(id)?.line(wanted));
+    /// The copy serves this search: if a writer of the table was stopped in the middle, as by a
+    /// `fork`, the table is never readable again.
+    #[cold]
+    #[inline(never)]
+    fn tabulate(&self, newest: Id) -> Option<Table> {
+        let mut ids = [0; SLOTS];
+        let ids = self.history.in_order(newest, &mut ids);
+        let last = ids.len().checked_sub(1)?;
+        let mut words = [0; 3 * ENTRIES];
+        let mut after = Point { tick: 0, ns: 0 };
+        for entry in (0..ENTRIES).rev() {
+            let index = slot_index(ids[entry.min(last)]);
+            let (_, piece, until) = self.piece(index, newest)?;
+            let (start, end) = (piece.start(), piece.end_at(until));
+            words[entry] = start.tick;
+            words[ENTRIES + entry] = start.ns;
+            words[2 * ENTRIES + entry] = index as u64;
+            if end.tick < after.tick {
+                let rate = Rate::from_slope(after.ns.saturating_sub(end.ns), after.tick - end.tick);
+                words[2 * ENTRIES + entry] |= rate.q48() & !INDEX;
             }
             after = start;
         }
-        if after.previous == 0 {
-            return Some(self.first_line(newest));
-        }
-        let (mut before, mut after_id) = (None, Id::MAX);
-        for (id, words) in self.history.kept() {
-            let start = Start::from_words(words);
-            if wanted(start.point) {
-                before = before.max(Some(id));
-            } else if id < after_id && start.point.tick <= after.point.tick {
-                (after_id, after) = (id, start);
-            }
-        }
-        let Some(id) = before else { return Some(self.first_line(newest)) };
-        let before = whole(id)?;
-        let end = before.end_at(self.history.reach(id, before.knee().tick)?.until);
-        if after.previous == id || !wanted(end) {
-            return Some(before.line(wanted));
-        }
-        let ticks = after.point.tick.saturating_sub(end.tick);
-        let rate = Rate::from_slope(after.point.ns.saturating_sub(end.ns), ticks);
-        Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
+        self.table.try_write(newest, &words);
+        let own = Table::new();
+        own.try_write(newest, &words);
+        Some(own)
     }
 
-    /// Returns the first line, extended to the ticks before it.
-    fn first_line(&self, newest: &Piece) -> Line {
-        let Some((first_id, first)) = self.first_piece() else { return newest.gap };
-        let second = self.oldest_after(first_id).map_or(*newest, |(_, piece)| piece);
-        Line { rate: second.gap.rate, ..first.gap }
-    }
-
-    /// Returns the oldest record, unless it is the newest as well.
-    pub(super) fn first_piece(&self) -> Option<(Id, Piece)> {
-        self.oldest_after(0)
-    }
-
-    /// Returns the oldest of the records after `after`, unless it is the newest as well.
+    /// Returns the first line, extended to the ticks before it; `None` before its rate is known.
+    #[cold]
     #[inline(never)]
-    fn oldest_after(&self, after: Id) -> Option<(Id, Piece)> {
-        let mut oldest: Option<(Id, [u64; PIECE_WORDS])> = None;
-        for (id, words) in self.history.kept() {
-            if id > after && oldest.is_none_or(|(least, _)| id < least) {
-                oldest = Some((id, words));
-            }
-        }
-        oldest.map(|(id, words)| (id, Piece::from_words(words)))
+    fn first_line(&self) -> Option<Line> {
+        let [first, second] = self.oldest()?;
+        second.gap.rate.is_known().then_some(Line { rate: second.gap.rate, ..first.gap })
+    }
+
+    /// Returns the two oldest records, or the first one twice; `None` before [`begin`](Self::begin).
+    pub(super) fn oldest(&self) -> Option<[Piece; 2]> {
+        let mut ids = [0; SLOTS];
+        let ids = self.history.in_order(self.history.head(), &mut ids);
+        let piece = |id: &Id| self.history.read(*id).map(Piece::from_words);
+        let first = ids.first()?;
+        Some([piece(first)?, piece(ids.get(1).unwrap_or(first))?])
     }
 
     /// Gives up the records whose removal costs least.
     #[cold]
     pub(super) fn make_room(&self) {
+        let newest_id = self.history.head();
+        let mut ids = [0; SLOTS];
         let mut room = [Kept::NONE; SLOTS];
         let mut count = 0;
-        for (id, words) in self.history.kept().take(SLOTS) {
-            let error_ns = self.history.note(id);
-            let piece = Piece::from_words(words);
-            let Some(reach) = self.history.reach(id, piece.knee().tick) else { continue };
-            let end = piece.end_at(reach.until);
-            // Sorted by insertion, as the slots are nearly in order.
-            let mut at = count;
-            while at > 0 && room[at - 1].id > id {
-                at -= 1;
-            }
-            room.copy_within(at..count, at + 1);
-            room[at] = Kept { id, piece, end, error_ns };
+        for &id in self.history.in_order(newest_id, &mut ids) {
+            let Some((_, piece, until)) = self.piece(slot_index(id), newest_id) else { continue };
+            let (end, error_ns) = (piece.end_at(until), self.error_ns(id));
+            room[count] = Kept { id, piece, end, error_ns };
             count += 1;
         }
         let Some(newest) = self.newest() else { return };
@@ -167,14 +265,20 @@ impl Timeline {
         }
     }
 
+    /// Returns the error of the chord before a record, rounded up.
+    pub(super) fn error_ns(&self, id: Id) -> f32 {
+        f32::from_bits(self.history.note(id) << NOTE_SHIFT)
+    }
+
     /// Gives up the record of `kept` whose removal costs least. Returns `false` if none may be
     /// given up.
     #[inline(never)]
     fn give_one_up(&self, kept: &mut [Kept], recent: Point) -> bool {
         let Some((index, error_ns)) = thinning::choose(kept, recent) else { return false };
         self.history.give_up(kept[index].id);
-        self.history.set_note(kept[index + 1].id, error_ns);
-        kept[index + 1].error_ns = error_ns;
+        let after = &mut kept[index + 1];
+        self.history.raise_note(after.id, (error_ns.to_bits() >> NOTE_SHIFT) + 1);
+        after.error_ns = self.error_ns(after.id);
         kept.copy_within(index + 1.., index);
         true
     }

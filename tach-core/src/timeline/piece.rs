@@ -23,21 +23,18 @@ pub(super) struct Point {
 /// The lines of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The id of the record before; 0 for the first.
-    pub(super) previous: u64,
     pub(super) gap: Line,
     pub(super) main: Line,
-    pub(super) end_tick: u64,
 }
 
 /// The number of words that [`Piece::to_words`] returns.
-pub(super) const PIECE_WORDS: usize = 8;
+pub(super) const PIECE_WORDS: usize = 6;
 
 impl Piece {
     /// A piece that covers nothing.
     pub(super) const NONE: Self = {
         let nowhere = Line { start_tick: 0, start_ns: 0, rate: Rate::UNKNOWN };
-        Self { previous: 0, gap: nowhere, main: nowhere, end_tick: 0 }
+        Self { gap: nowhere, main: nowhere }
     };
 
     pub(super) fn start(&self) -> Point {
@@ -61,26 +58,19 @@ impl Piece {
 
     pub(super) fn to_words(self) -> [u64; PIECE_WORDS] {
         [
-            self.previous,
             self.gap.start_tick,
             self.gap.start_ns,
             self.gap.rate.q48(),
             self.main.start_tick,
             self.main.start_ns,
             self.main.rate.q48(),
-            self.end_tick,
         ]
     }
 
     pub(super) fn from_words(words: [u64; PIECE_WORDS]) -> Self {
         let line =
             |start_tick, start_ns, q48| Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
-        let [previous, start_tick, start_ns, gap_q48, knee_tick, knee_ns, q48, end_tick] = words;
-        Self {
-            previous,
-            gap: line(start_tick, start_ns, gap_q48),
-            main: line(knee_tick, knee_ns, q48),
-            end_tick,
-        }
+        let [start_tick, start_ns, gap_q48, knee_tick, knee_ns, q48] = words;
+        Self { gap: line(start_tick, start_ns, gap_q48), main: line(knee_tick, knee_ns, q48) }
     }
 }

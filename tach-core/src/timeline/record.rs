@@ -13,6 +13,8 @@ use crate::sample::Sample;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(super) piece: Piece,
+    /// The tick up to which looks may extend the record's use.
+    pub(super) end_tick: u64,
     /// The estimate of the OS clock plus the offset.
     pub(crate) estimate: Estimate,
     /// The timeline minus the OS clock, in ns; wraps.
@@ -27,7 +29,7 @@ pub(crate) struct Record {
 }
 
 /// The number of words that the knowledge behind a record takes.
-pub(super) const KNOWLEDGE_WORDS: usize = 10;
+pub(super) const KNOWLEDGE_WORDS: usize = 11;
 
 /// The shortest time that a read of an OS clock takes.
 const FASTEST_READ_NS: u64 = 12;
@@ -69,7 +71,8 @@ impl Record {
     pub(super) fn identity(origin_ns: u64) -> Self {
         let line = |start| Line { start_tick: start, start_ns: start, rate: Rate::ONE };
         Self {
-            piece: Piece { previous: 0, gap: line(0), main: line(origin_ns), end_tick: u64::MAX },
+            piece: Piece { gap: line(0), main: line(origin_ns) },
+            end_tick: u64::MAX,
             estimate: Estimate::IDENTITY,
             offset_ns: 0,
             best_width_ticks: 0,
@@ -83,7 +86,8 @@ impl Record {
     pub(super) fn first(sample: &Sample) -> Self {
         let line = Line { start_tick: sample.tick, start_ns: sample.ns, rate: Rate::UNKNOWN };
         Self {
-            piece: Piece { previous: 0, gap: line, main: line, end_tick: sample.tick },
+            piece: Piece { gap: line, main: line },
+            end_tick: sample.tick,
             estimate: Estimate::first(sample),
             offset_ns: 0,
             best_width_ticks: narrow(sample.width_ticks),
@@ -186,15 +190,14 @@ impl Record {
         let aim_ns = estimate.ns_at(end_tick);
         Self {
             piece: Piece {
-                previous: end.id,
                 gap: Line { rate: gap_rate, ..natural },
                 main: Line {
                     start_tick: knee_tick,
                     start_ns: knee_ns,
                     rate: aimed(estimate.rate, knee_ns, aim_ns, length_ticks),
                 },
-                end_tick,
             },
+            end_tick,
             estimate,
             offset_ns: self.offset_ns.wrapping_add(moved_ns),
             best_width_ticks,
@@ -224,7 +227,7 @@ impl Record {
     /// Returns whether the OS clock is where this record expects it, so that the record may stay in
     /// use.
     pub(super) fn agrees(&self, sample: &Sample) -> bool {
-        sample.tick < self.piece.end_tick && self.estimate.agrees(sample)
+        sample.tick < self.end_tick && self.estimate.agrees(sample)
     }
 
     /// Returns the event to count, if any, for a sample that changed this record's estimate to
@@ -248,7 +251,7 @@ impl Record {
 
     /// Returns whether ticks are the OS clock's own nanoseconds.
     pub(crate) fn is_identity(&self) -> bool {
-        self.piece.gap.start_tick == 0 && self.piece.end_tick == u64::MAX
+        self.piece.gap.start_tick == 0 && self.end_tick == u64::MAX
     }
 
     /// Returns whether the record has lines: the first record is a point without a rate.
@@ -265,7 +268,7 @@ impl Record {
     /// Returns the tick of the next look after one at `tick`: at the latest, the end of the record.
     pub(super) fn next_look(&self, tick: u64, look_ns: u64) -> u64 {
         let interval_ticks = lasting_ticks(look_ns, self.estimate.rate, self.best_width_ticks);
-        tick.saturating_add(interval_ticks).min(self.piece.end_tick)
+        tick.saturating_add(interval_ticks).min(self.end_tick)
     }
 
     pub(crate) fn line_at(&self, tick: u64) -> Line {
@@ -276,7 +279,7 @@ impl Record {
     ///
     /// Past the record's end, the OS clock's own rate is expected: the main line may be slewed.
     pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Line {
-        let end = self.piece.end_at(self.piece.end_tick);
+        let end = self.piece.end_at(self.end_tick);
         if self.has_rate() && !self.is_identity() && wanted(end) {
             Line { start_tick: end.tick, start_ns: end.ns, rate: self.estimate.rate }
         } else {
@@ -288,6 +291,7 @@ impl Record {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let knowledge = [
             self.offset_ns,
+            self.end_tick,
             self.estimate.tick,
             self.estimate.ns,
             self.estimate.rate.q48(),
@@ -306,6 +310,7 @@ impl Record {
         let halves = |word: u64| ((word >> 32) as u32, word as u32);
         let [
             offset_ns,
+            end_tick,
             tick,
             ns,
             q48,
@@ -323,6 +328,7 @@ impl Record {
         let rate = Rate::from_q48(q48);
         Self {
             piece: Piece::from_words(piece),
+            end_tick,
             estimate: Estimate { tick, ns, rate, offset_error_ns, rate_error_ppb },
             offset_ns,
             best_width_ticks,
@@ -334,7 +340,7 @@ impl Record {
 
     /// Returns twice this record's length, from [`MIN_LENGTH_NS`] to `longest`.
     fn doubled_length_ns(&self, longest: u64) -> u64 {
-        let ticks = self.piece.end_tick - self.piece.main.start_tick;
+        let ticks = self.end_tick - self.piece.main.start_tick;
         self.estimate.rate.ns(ticks).saturating_mul(2).clamp(MIN_LENGTH_NS, longest)
     }
 }
@@ -342,7 +348,6 @@ impl Record {
 /// The end of a record, and the reasons for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
-    pub(super) id: u64,
     /// The first tick that the successor converts.
     pub(super) tick: u64,
     /// The tick whose conversion needs the successor. If the OS clock was set, this tick has the
@@ -416,7 +421,7 @@ mod tests {
 
     /// Returns the end of a record at `tick`.
     fn end(tick: u64) -> End {
-        End { id: 1, tick, wanted_tick: u64::MAX, agreed_tick: tick, clock_jumped: false }
+        End { tick, wanted_tick: u64::MAX, agreed_tick: tick, clock_jumped: false }
     }
 
     /// Returns a record in the middle of a process, for a counter of 1 GHz, whose timeline is
@@ -489,7 +494,7 @@ mod tests {
     #[test]
     fn a_record_is_not_used_past_its_end() {
         let record = record(0);
-        let end_ns = record.piece.end_tick;
+        let end_ns = record.end_tick;
         assert!(record.agrees(&sample(end_ns - 1)) && !record.agrees(&sample(end_ns)));
     }
 
@@ -524,7 +529,7 @@ mod tests {
     #[test]
     fn only_the_os_clock_itself_is_the_identity() {
         let known = record(0);
-        let endless = Record { piece: Piece { end_tick: u64::MAX, ..known.piece }, ..known };
+        let endless = Record { end_tick: u64::MAX, ..known };
         let first = Record::first(&sample(0));
         assert!(Record::identity(5).is_identity());
         assert_eq!([known, endless, first].map(|record| record.is_identity()), [false; 3]);

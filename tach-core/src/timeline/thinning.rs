@@ -14,13 +14,13 @@ pub(super) struct Kept {
     pub(super) piece: Piece,
     /// The start of the successor.
     pub(super) end: Point,
-    pub(super) error_ns: u64,
+    pub(super) error_ns: f32,
 }
 
 impl Kept {
     /// A placeholder for no record.
     pub(super) const NONE: Self =
-        Self { id: 0, piece: Piece::NONE, end: Point { tick: 0, ns: 0 }, error_ns: 0 };
+        Self { id: 0, piece: Piece::NONE, end: Point { tick: 0, ns: 0 }, error_ns: 0.0 };
 }
 
 /// The error that an old tick may have, in addition to a hundred-millionth of its age.
@@ -37,7 +37,7 @@ const FIRST: usize = 2;
 ///
 /// Records after `recent`, by tick or by ns, are given up only if there are no others, and the last
 /// [`RECENT`] of them never.
-pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
+pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, f32)> {
     // Compares both. After the OS clock was set, all earlier records look old by ns; while a new
     // rate is not yet known, they look old by ticks.
     let is_old = |kept: &Kept| {
@@ -50,19 +50,15 @@ pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, u64)> {
 
 /// Returns the record to give up, among those from [`FIRST`] to `end` whose successors satisfy
 /// `wanted`, and the error of the chord that replaces it.
-fn cheapest(kept: &[Kept], end: usize, wanted: &dyn Fn(&Kept) -> bool) -> Option<(usize, u64)> {
+fn cheapest(kept: &[Kept], end: usize, wanted: &dyn Fn(&Kept) -> bool) -> Option<(usize, f32)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
     for i in FIRST..end {
         let error = error_without(kept, i);
         let cost = error / tolerance(now, kept[i].piece.start());
         if wanted(&kept[i + 1]) && cost < least_cost {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "the cast saturates, and the error is not negative"
-            )]
-            let error_ns = error as u64;
+            #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+            let error_ns = error as f32;
             (best, least_cost) = (Some((i, error_ns)), cost);
         }
     }
@@ -83,9 +79,7 @@ fn error_without(kept: &[Kept], index: usize) -> f64 {
     for point in [piece.start(), gap_end, knee, *end] {
         here = here.max(distance(from, to, point));
     }
-    #[expect(clippy::cast_precision_loss, reason = "an estimate needs no more")]
-    let known = kept[index].error_ns.max(after.error_ns) as f64;
-    here + known
+    here + f64::from(kept[index].error_ns.max(after.error_ns))
 }
 
 /// Returns the distance of `point` from the straight line between the other two, in ns.
@@ -125,12 +119,17 @@ mod tests {
             let next_ns = heights.get(i + 1).copied().unwrap_or(ns + 100);
             let line =
                 Line { start_tick: tick, start_ns: ns, rate: Rate::from_slope(next_ns - ns, 100) };
-            Piece { previous: i as u64, gap: line, main: line, end_tick: tick + 100 }
+            Piece { gap: line, main: line }
         };
         (0..heights.len())
             .map(|i| {
                 let piece = piece(i);
-                Kept { id: i as u64 + 1, piece, end: piece.end_at(piece.end_tick), error_ns: 0 }
+                Kept {
+                    id: i as u64 + 1,
+                    piece,
+                    end: piece.end_at(piece.start().tick + 100),
+                    error_ns: 0.0,
+                }
             })
             .collect()
     }
@@ -141,13 +140,13 @@ mod tests {
         let heights = [0, 100, 200, 300, 400, 500, 700, 800, 900, 1000];
         let (index, error) = choose(&kept(&heights), END).unwrap();
         assert!([2, 3, 7, 8].contains(&index), "{index}");
-        assert!(error <= 1, "{error}");
+        assert!(error <= 1.0, "{error}");
     }
 
     #[test]
     fn errors_that_were_made_before_count() {
         let mut all = kept(&[0, 100, 200, 300, 400, 500, 600]);
-        for (i, error_ns) in [(2, 50), (3, 50), (4, 0), (5, 0)] {
+        for (i, error_ns) in [(2, 50.0), (3, 50.0), (4, 0.0), (5, 0.0)] {
             all[i].error_ns = error_ns;
         }
         assert_eq!(choose(&all, END).map(|(index, _)| index), Some(4));
@@ -156,7 +155,7 @@ mod tests {
     #[test]
     fn a_record_is_recent_by_tick_or_by_ns() {
         let mut all = kept(&[0, 100, 200, 300, 400, 500, 600, 700, 800]);
-        (all[2].error_ns, all[3].error_ns) = (50, 50);
+        (all[2].error_ns, all[3].error_ns) = (50.0, 50.0);
         let chosen = |tick, ns| choose(&all, Point { tick, ns }).unwrap().0;
         assert_eq!(chosen(u64::MAX, u64::MAX), 4, "the cheapest of all");
         // Its successor starts at 500.

@@ -156,7 +156,7 @@ fn the_gaps_of_a_busy_process_are_no_longer_than_its_pauses() {
     timeline.ns_at(machine.ticks(), &machine);
     let mut last = timeline.newest().unwrap();
     while last.counts.syncs < 40 {
-        let length_ticks = last.piece.end_tick - last.piece.knee().tick;
+        let length_ticks = last.end_tick - last.piece.knee().tick;
         machine.pass_ticks(length_ticks / 100 + 1);
         timeline.ns_at(machine.ticks(), &machine);
         let newest = timeline.newest().unwrap();
@@ -177,7 +177,7 @@ fn records_double_up_to_four_seconds() {
         machine.pass_ns(lengths.last().unwrap() / 50);
         timeline.ns_at(machine.ticks(), &machine);
         let newest = timeline.newest().unwrap();
-        let length = newest.piece.main.rate.ns(newest.piece.end_tick - newest.piece.knee().tick);
+        let length = newest.piece.main.rate.ns(newest.end_tick - newest.piece.knee().tick);
         if lengths.last().unwrap().abs_diff(length) > 1000 {
             lengths.push(length);
         }

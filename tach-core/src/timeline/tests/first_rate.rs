@@ -14,7 +14,6 @@ fn first_estimate(phase_ns: u64, declared_hz: Option<u64>) -> Estimate {
     };
     let (first, second) = (Record::first(&sample(1000)), sample(31_020));
     let end = End {
-        id: 1,
         tick: first.piece.knee().tick,
         wanted_tick: second.tick,
         agreed_tick: 0,

@@ -1,8 +1,10 @@
 //! Times in the past: some records are kept, and chords replace the others.
 
+use core::fmt::Debug;
 use std::collections::BTreeMap;
 
 use super::simulation::{Driven, Machine, NS_PER_S, timeline};
+use crate::timeline::piece::{Piece, Point};
 use crate::timeline::*;
 
 /// Lets `timeline` follow a clock of changing rate for an hour. Returns, for each record that it
@@ -30,9 +32,7 @@ fn new() -> (Timeline, Machine) {
 
 /// Returns the ids of the records that are kept, in order.
 fn kept(timeline: &Timeline) -> Vec<Id> {
-    let mut ids: Vec<Id> = timeline.history.kept::<0>().map(|(id, _)| id).collect();
-    ids.sort_unstable();
-    ids
+    timeline.history.in_order(timeline.history.head(), &mut [0; SLOTS]).to_vec()
 }
 
 #[test]
@@ -51,6 +51,11 @@ fn the_past_has_its_times_by_the_short_way() {
         checked += 1;
     }
     assert!(checked > 200, "only {checked} ticks");
+    let old: Vec<u64> = records.values().flatten().map(|seen| seen.0).collect();
+    for pair in old[..old.len() - 100].windows(2) {
+        let between = timeline.ns_between(pair[0], pair[1], &machine);
+        assert_eq!(timeline.known_ns_between(pair[0], pair[1]), Some(between), "{pair:?}");
+    }
     let (begun, machine) = new();
     begun.begin(None, &machine);
     assert_eq!(begun.past_line(machine.ticks() - 5), None, "there is no rate");
@@ -63,7 +68,6 @@ fn the_past_has_its_times_by_the_short_way() {
 fn a_record_that_is_kept_still_has_its_times() {
     let (timeline, machine) = new();
     let records = an_hour(&timeline, &machine);
-    let newest = timeline.newest().unwrap().piece;
     let kept = kept(&timeline);
     let mut checked = 0;
     for id in &kept {
@@ -74,27 +78,27 @@ fn a_record_that_is_kept_still_has_its_times() {
             continue;
         }
         for &(tick, ns) in seen {
-            let line = timeline.older_line(&newest, |point| point.tick <= tick);
+            let line = timeline.past_line(tick).unwrap();
             assert_eq!(line.ns_at(tick), ns, "{tick} of {id}");
             checked += 1;
         }
     }
-    assert!(checked > 20, "only {checked} ticks of such records");
+    assert!(checked > 10, "only {checked} ticks of such records");
 }
 
 #[test]
 fn the_errors_of_chords_are_known() {
     let (timeline, machine) = new();
     let records = an_hour(&timeline, &machine);
-    let newest = timeline.newest().unwrap().piece;
     let mut worst_ns = 0;
     for pair in kept(&timeline).windows(2) {
         let given_up = records.range(pair[0] + 1..pair[1]);
         for (tick, ns) in given_up.flat_map(|(_, seen)| seen) {
-            let line = timeline.older_line(&newest, |point| point.tick <= *tick);
+            let line = timeline.past_line(*tick).unwrap();
             let error_ns = line.ns_at(*tick).abs_diff(*ns);
-            let known_ns = timeline.history.note(pair[1]);
-            assert!(error_ns <= known_ns + 2, "{error_ns} ns, of which {known_ns} are known");
+            let known_ns = f64::from(timeline.error_ns(pair[1]));
+            let is_known = f64::from(u32::try_from(error_ns).unwrap()) <= known_ns + 2.0;
+            assert!(is_known, "{error_ns} ns, of which {known_ns} are known");
             worst_ns = worst_ns.max(error_ns);
         }
     }
@@ -110,4 +114,60 @@ fn the_beginning_and_what_was_before_it_stay() {
     let before = beginning();
     an_hour(&timeline, &machine);
     assert_eq!(beginning(), before);
+}
+
+/// Returns the line with the last point that is `wanted`, by a look at each record, unless it is
+/// the newest record's main line.
+fn last_line(timeline: &Timeline, wanted: impl Fn(Point) -> bool) -> Option<Line> {
+    let ids = kept(timeline);
+    let record = |id| {
+        let piece = Piece::from_words(timeline.history.read(id)?);
+        let until = timeline.history.reach(id, piece.knee().tick)?.until;
+        Some((piece, piece.end_at(until)))
+    };
+    let after = ids.iter().position(|&id| !wanted(record(id).unwrap().0.start()));
+    let found = after.unwrap_or(ids.len()).checked_sub(1)?;
+    let (piece, end) = record(ids[found]).unwrap();
+    if found == ids.len() - 1 {
+        return (!wanted(piece.knee())).then_some(piece.gap);
+    }
+    if !wanted(end) {
+        return Some(piece.line(wanted));
+    }
+    let next = record(ids[found + 1]).unwrap().0.start();
+    let rate = Rate::from_slope(next.ns - end.ns, next.tick - end.tick);
+    Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
+}
+
+#[test]
+fn the_table_leads_to_the_line_of_each_tick_and_of_each_time() {
+    let (timeline, machine) = new();
+    let records = an_hour(&timeline, &machine);
+    let same = |found: Option<Line>, wanted: Option<Line>, what: &dyn Debug| {
+        let differs = match (found, wanted) {
+            // The table keeps most bits of a chord's rate.
+            (Some(found), Some(wanted)) => {
+                let rates = [found.rate, wanted.rate].map(Rate::q48);
+                Line { rate: wanted.rate, ..found } != wanted || rates[0].abs_diff(rates[1]) > 0xff
+            }
+            _ => found != wanted,
+        };
+        assert!(!differs, "{what:?}: {found:?} in place of {wanted:?}");
+    };
+    for (tick, ns) in records.into_values().flatten() {
+        let (by_tick, by_ns) = (|point: Point| point.tick <= tick, |point: Point| point.ns <= ns);
+        same(timeline.past_line(tick), last_line(&timeline, by_tick), &tick);
+        same(timeline.past_line_of_ns(ns), last_line(&timeline, by_ns), &ns);
+    }
+}
+
+#[test]
+fn a_table_whose_writer_was_stopped_is_missed_by_nobody() {
+    let (timeline, machine) = new();
+    let records = an_hour(&timeline, &machine);
+    let tick = records.values().flatten().nth(1_000).unwrap().0;
+    let before = timeline.past_line(tick);
+    assert!(before.is_some());
+    timeline.table.stall();
+    assert_eq!(timeline.past_line(tick), before);
 }

@@ -267,12 +267,13 @@ impl Scenario {
     /// unless it is a step.
     fn check_joins(&self) -> Result<(), String> {
         for timeline in [&self.process.monotonic, &self.process.realtime] {
-            let newest = timeline.newest().unwrap();
+            let (id, newest) = timeline.newest_with_id().unwrap();
             let piece = newest.piece;
-            let Some(before) = timeline.history.read(piece.previous).map(Piece::from_words) else {
-                continue;
-            };
-            let reach = timeline.history.reach(piece.previous, before.knee().tick).unwrap();
+            // The record before the newest one is never given up.
+            let mut ids = [0; SLOTS];
+            let &[.., before_id, _] = timeline.history.in_order(id, &mut ids) else { continue };
+            let before = timeline.history.read(before_id).map(Piece::from_words).unwrap();
+            let reach = timeline.history.reach(before_id, before.knee().tick).unwrap();
             let end = before.end_at(reach.until);
             let gap_end_ns = piece.gap.ns_at(piece.knee().tick);
             let meet = gap_end_ns == piece.knee().ns || newest.counts.events() > 0;

@@ -150,7 +150,7 @@ fn the_fast_paths_agree_with_the_records() {
             // A look would be due before the records alone are asked, which never take one here.
             continue;
         }
-        let (start, end) = (record.piece.knee().tick, record.piece.end_tick);
+        let (start, end) = (record.piece.knee().tick, record.end_tick);
         let edges = [start - 1, start, start + 1, end - 1, end, end + 1];
         // The farthest ticks, and one before zero.
         let far = [u64::MAX / 2, u64::MAX / 2 + 1, 0_u64.wrapping_sub(5)];
