@@ -44,7 +44,7 @@ impl Rate {
     }
 
     /// Returns the duration of `ticks` in ns, rounded down; saturates.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         self.checked_ns(ticks).unwrap_or(u64::MAX)
     }
@@ -227,7 +227,7 @@ impl Line {
     }
 
     /// Returns the time at `tick`; saturates at both ends of `u64`.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         if tick >= self.start_tick {
             self.start_ns.saturating_add(self.rate.ns(tick - self.start_tick))

@@ -39,10 +39,12 @@ pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
 #[cold]
 #[inline(never)]
 fn elapsed_since_long<R: Read>(earlier: u64, now: u64) -> Duration {
-    if MONOTONIC.current().expects(now) {
-        between(earlier, now)
-    } else {
-        elapsed_otherwise::<R>(earlier)
+    if !MONOTONIC.current().expects(now) {
+        return elapsed_otherwise::<R>(earlier);
+    }
+    match MONOTONIC.known_ns_between(earlier, now) {
+        Some(ns) => duration(ns),
+        None => between(earlier, now),
     }
 }
 

@@ -88,9 +88,11 @@ impl Timeline {
         if from >= shifted_tick(later) {
             return None;
         }
-        // The line in use does not cover `earlier` too, so the lines differ.
-        if let (Some(ns), Some(first)) = (self.current().ns_at(later), self.past_line(earlier)) {
-            return Some(shifted_ns(ns).saturating_sub(first.shifted().ns_at(from)));
+        if let Some(ns) = self.current().ns_at(later) {
+            if let Some(first) = self.past_line(earlier) {
+                // The line in use does not cover `earlier` too, so the lines differ.
+                return Some(shifted_ns(ns).saturating_sub(first.shifted().ns_at(from)));
+            }
         }
         let forecast = self.current().forecast();
         let (last, first) =
