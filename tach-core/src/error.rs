@@ -6,6 +6,7 @@ use core::fmt;
 use core::time::Duration;
 
 pub(crate) use self::fault::{Expected, Fault, Field};
+use crate::os;
 
 /// An error of this crate.
 ///
@@ -30,8 +31,10 @@ pub struct Error(Kind);
 enum Kind {
     BeforeEpoch,
     AfterMax,
-    Offset {
-        minutes: i32,
+    /// A number outside of its range, between two texts.
+    Number {
+        given: i32,
+        texts: &'static [&'static str; 2],
     },
     Parse {
         fault: Fault,
@@ -44,11 +47,7 @@ enum Kind {
     },
     ClockRead,
     Configured,
-    #[cfg(feature = "prost")]
-    Nanos(i32),
-    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
     Interval(Duration),
-    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
     Thread {
         os_code: Option<i32>,
     },
@@ -61,7 +60,13 @@ impl Error {
     pub(crate) const CONFIGURED: Self = Self(Kind::Configured);
 
     pub(crate) const fn offset(minutes: i32) -> Self {
-        Self(Kind::Offset { minutes })
+        const TEXTS: [&str; 2] = ["the offset is ", " minutes, but must be from -1439 to 1439"];
+        Self::number(minutes, &TEXTS)
+    }
+
+    /// Creates the error about a number that is out of its range, between two texts.
+    pub(crate) const fn number(given: i32, texts: &'static [&'static str; 2]) -> Self {
+        Self(Kind::Number { given, texts })
     }
 
     pub(crate) const fn parse(fault: Fault, position: usize) -> Self {
@@ -75,17 +80,12 @@ impl Error {
         Self(Kind::Exhausted { total_ns, root_ns })
     }
 
-    #[cfg(feature = "prost")]
-    pub(crate) const fn nanos(given: i32) -> Self {
-        Self(Kind::Nanos(given))
-    }
-
-    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    #[allow(dead_code, reason = "for features with a thread")]
     pub(crate) const fn interval(given: Duration) -> Self {
         Self(Kind::Interval(given))
     }
 
-    #[cfg(any(feature = "coarse", feature = "recalibrator"))]
+    #[allow(dead_code, reason = "for features with a thread")]
     pub(crate) const fn thread(os_code: Option<i32>) -> Self {
         Self(Kind::Thread { os_code })
     }
@@ -124,14 +124,10 @@ impl Error {
     /// ```
     #[must_use]
     pub const fn is_out_of_range(&self) -> bool {
-        match self.0 {
-            Kind::BeforeEpoch | Kind::AfterMax | Kind::Offset { .. } => true,
-            #[cfg(feature = "prost")]
-            Kind::Nanos(_) => true,
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
-            Kind::Interval(_) => true,
-            _ => false,
-        }
+        matches!(
+            self.0,
+            Kind::BeforeEpoch | Kind::AfterMax | Kind::Number { .. } | Kind::Interval(_)
+        )
     }
 
     /// Returns whether a [`Config`](crate::Config) was installed too late: after another one, or
@@ -191,9 +187,7 @@ impl fmt::Display for Error {
                 "the time is after 2554-07-21T23:34:33.709551615Z, the last that a UnixTime can \
                  hold",
             ),
-            Kind::Offset { minutes } => {
-                write!(f, "the offset is {minutes} minutes, but must be from -1439 to 1439")
-            }
+            Kind::Number { given, texts: [before, after] } => write!(f, "{before}{given}{after}"),
             Kind::Parse { fault, position } => fault.fmt_at(*position, f),
             Kind::Exhausted { total_ns, root_ns } => {
                 let [total, root] = [*total_ns, *root_ns].map(Duration::from_nanos);
@@ -210,20 +204,13 @@ impl fmt::Display for Error {
                 "another configuration was installed before this one; a process can install only \
                  one",
             ),
-            #[cfg(feature = "prost")]
-            Kind::Nanos(given) => {
-                write!(f, "the nanoseconds are {given}, but must be from 0 to 999999999")
-            }
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             Kind::Interval(given) => {
                 write!(f, "the interval is {given:?}, but must be from 1ms to 1day")
             }
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             Kind::Thread { os_code: Some(code) } => {
-                let error = std::io::Error::from_raw_os_error(*code);
-                write!(f, "the OS can't start a thread: {error}")
+                f.write_str("the OS can't start a thread: ")?;
+                os::write_error(*code, f)
             }
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             Kind::Thread { os_code: None } => f.write_str("the OS can't start a thread"),
         }
     }
@@ -250,11 +237,7 @@ mod tests {
             (Error::CLOCK_READ, TOO_LATE, None),
             (Error::CONFIGURED, TOO_LATE, None),
             (Error::parse(Fault::NoLeapSecond, 17), NONE, Some(17)),
-            #[cfg(feature = "prost")]
-            (Error::nanos(-1), OUT_OF_RANGE, None),
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             (Error::interval(Duration::ZERO), OUT_OF_RANGE, None),
-            #[cfg(any(feature = "coarse", feature = "recalibrator"))]
             (Error::thread(None), NONE, None),
         ] {
             let found = [error.is_out_of_range(), error.is_exhausted(), error.is_too_late()];
@@ -264,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(any(feature = "coarse", feature = "recalibrator"), unix))]
+    #[cfg(all(feature = "std", unix))]
     fn a_thread_that_is_not_started_has_the_reason_of_the_os() {
         let message = Error::thread(Some(libc::EAGAIN)).to_string();
         let reason = std::io::Error::from_raw_os_error(libc::EAGAIN);

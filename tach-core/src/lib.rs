@@ -144,15 +144,15 @@
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, Chromium (page, worker) |
 //! | `wasm32v1-none` | `performance.now()` | run in Node |
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
-//! | `wasm32-wasip2` | the standard library's clock (without `std`: as without an OS) | run[^p2] |
+//! | `wasm32-wasip2` | the standard library's clock | run[^p2] |
 //! | `wasm32-unknown-emscripten` | emscripten's OS clock | run[^em] |
 //! | Miri | the standard library's clock; Unix time needs `-Zmiri-disable-isolation` | natively |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | linked |
 //!
-//! "Checked" means by `cargo check`, which generates no code. On other systems, such as UEFI, ticks
+//! "Checked" means by `cargo check`, which generates no code. Elsewhere, as on UEFI, ticks
 //! come from the standard library's clock, or, without `std`, from that of [`supply_clock!`].
 //!
-//! A target needs 64-bit atomics. Some 32-bit targets lack them: `powerpc`, `mips`, `thumbv7em`.
+//! A target needs 64-bit atomics, which some 32-bit targets lack: `powerpc`, `mips`, `thumbv7em`.
 //!
 //! [^p2]: In wasmtime, with a C library that is linked to an adapter of preview 1.
 //!

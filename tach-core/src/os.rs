@@ -20,7 +20,7 @@
 //! - `fn resolution_ns() -> u64`: the step of the monotonic clock as the system states it, at least
 //!   1; `fn realtime_resolution_ns() -> u64`: the real-time clock's.
 //! - `fn suspended_ns() -> Option<u64>`: the time that the system has been suspended since it
-//!   started. A wait between the readings does not count as a suspend.
+//!   started.
 //! - `fn kernel_clock() -> Option<KernelClock>`: the kernel's estimate of the real-time clock's
 //!   error.
 //! - `fn disruption_marker() -> Option<u64>`: a number that changes when a hypervisor has moved or
@@ -33,7 +33,10 @@
 //!   caller lacks.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of an
 //!   environment variable, if it may be read.
-//! - `fn report(message: &str)`: prints a message for the user.
+//! - `fn trust_environment()`: lets variables be read although the caller has fewer privileges.
+//! - `fn report(message: &str)`: prints a message.
+//! - `fn write_error(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result`: writes the text of an
+//!   error of the system.
 //! - `fn call_in_forked_children(f: extern "C" fn())`: makes the C library call `f` in each child
 //!   of a `fork`. `f` must be async-signal-safe.
 #![cfg_attr(
@@ -237,7 +240,7 @@ cfg_if! {
     if #[cfg(feature = "std")] {
         mod environment;
         pub use environment::{is_environment_trusted, program_name, variable};
-        pub(crate) use environment::{report, trust_environment, with_variable};
+        pub(crate) use environment::{report, trust_environment, with_variable, write_error};
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::unix_time::UnixTime;
 
 const NS_PER_S: i32 = 1_000_000_000;
+const NANOS: [&str; 2] = ["the nanoseconds are ", ", but must be from 0 to 999999999"];
 
 /// Converts to protobuf's timestamp. Every Unix time fits.
 ///
@@ -57,7 +58,7 @@ impl TryFrom<Timestamp> for UnixTime {
     fn try_from(timestamp: Timestamp) -> Result<Self, Error> {
         let Timestamp { seconds, nanos } = timestamp;
         if !(0..NS_PER_S).contains(&nanos) {
-            return Err(Error::nanos(nanos));
+            return Err(Error::number(nanos, &NANOS));
         }
         if seconds < 0 {
             return Err(Error::BEFORE_EPOCH);
@@ -97,7 +98,7 @@ mod tests {
         for seconds in [i64::MIN, -1, 0, 1, 2, i64::MAX] {
             for nanos in [i32::MIN, -1_000_000_001, -1, 1_000_000_000, 1_999_999_999, i32::MAX] {
                 let time = UnixTime::try_from(Timestamp { seconds, nanos });
-                assert_eq!(time, Err(Error::nanos(nanos)), "{seconds} s, {nanos} ns");
+                assert_eq!(time, Err(Error::number(nanos, &NANOS)), "{seconds} s, {nanos} ns");
             }
         }
     }

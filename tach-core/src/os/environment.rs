@@ -1,5 +1,6 @@
 //! The process's environment and its standard error.
 
+use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -70,6 +71,11 @@ pub fn program_name() -> &'static str {
 pub(crate) fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>)) {
     let value = variable(name);
     f(value.as_deref().map(OsStr::to_string_lossy).as_deref());
+}
+
+/// Writes the OS's text for its error of this number.
+pub(crate) fn write_error(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{}", io::Error::from_raw_os_error(code))
 }
 
 /// Writes one line to standard error. If that is closed, the message is lost.

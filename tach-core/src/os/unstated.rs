@@ -1,5 +1,7 @@
 //! The answers of a system that reports nothing.
 
+use core::fmt;
+
 use super::{CLOCKSOURCE_BYTES, KernelClock, KernelView};
 
 pub(crate) fn boot_ns() -> Option<u64> {
@@ -68,5 +70,11 @@ pub(crate) fn with_variable(_: &str, f: &mut dyn FnMut(Option<&str>)) {
 
 /// Drops the message: only `status()` reports it.
 pub(crate) fn report(_: &str) {}
+
+pub(crate) fn write_error(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "error {code}")
+}
+
+pub(crate) fn trust_environment() {}
 
 pub(crate) fn call_in_forked_children(_: extern "C" fn()) {}

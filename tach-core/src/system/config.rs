@@ -2,7 +2,6 @@
 
 use super::REALTIME;
 use crate::error::Error;
-#[cfg(feature = "std")]
 use crate::os;
 use crate::source::{self, Request, Source};
 use crate::timeline::BackwardStep;
@@ -28,7 +27,6 @@ use crate::timeline::BackwardStep;
 pub struct Config {
     request: Request,
     backward_step: BackwardStep,
-    #[cfg(feature = "std")]
     trusts_environment: bool,
 }
 
@@ -44,7 +42,6 @@ impl Config {
         Self {
             request: Request { source: None, enforced: false },
             backward_step: BackwardStep::Follow,
-            #[cfg(feature = "std")]
             trusts_environment: false,
         }
     }
@@ -161,7 +158,6 @@ impl Config {
     /// ```
     pub fn install(self) -> Result<(), Error> {
         source::install(self.request)?;
-        #[cfg(feature = "std")]
         if self.trusts_environment {
             os::trust_environment();
         }
