@@ -170,7 +170,7 @@ mod tests {
         let jiffies = Some("jiffies");
         let (source, order, reason) = choice_under(jiffies, jiffies);
         let may_be_read = cpu_counter().is_invariant && crate::status().source == Source::Counter;
-        assert_eq!((source, order), (Source::Os, Order::OsClock));
+        assert_eq!((source, order), (Source::Os, Order::Enforced));
         let reason = reason.as_str();
         assert!(!may_be_read || reason == "kernel-avoids-counter", "{reason}");
     }

@@ -10,11 +10,7 @@ mod reason;
 mod request;
 mod verdict;
 
-pub(crate) use self::choice::{
-    Chosen, Request, choose, choose_after, enforce_order, enforces_counter, install,
-    kernel_left_counter, mode, moves, reads_counter, reads_self_ordered_counter, replace, tick_of,
-    verdict_under,
-};
+pub(crate) use self::choice::{Choice, Chosen, Request, verdict_under};
 pub(crate) use self::domain::after_failure;
 pub(crate) use self::reason::Cause;
 pub use self::reason::Reason;
@@ -70,9 +66,8 @@ pub enum Order {
     /// share nothing.
     OrderedRead,
     /// Every read raises a maximum that all threads share: where the kernel's verdict is unknown,
-    /// after a failure of the counter, a suspend or a restore, and where `TACH_ORDER=enforced` or
+    /// where ticks come from the OS clock, after a failure of the counter, a suspend or a restore,
+    /// and where `TACH_ORDER=enforced` or
     /// [`Config::enforce_order`](crate::Config::enforce_order) request it.
     Enforced,
-    /// The OS clock keeps the order.
-    OsClock,
 }

@@ -27,10 +27,15 @@ pub struct Status {
     pub source: Source,
     /// The reason for that source.
     pub reason: Reason,
-    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order.
+    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order. A request to enforce it is
+    /// always granted.
     pub order: Order,
     /// `TACH_SOURCE` was set to an unknown value and ignored.
     pub source_request_ignored: bool,
+    /// [`Config::force_source`](crate::Config::force_source) or `TACH_SOURCE` requested the other
+    /// source: [`reason`](Self::reason) is why it was not granted. The configuration has priority
+    /// over the variable, and a counter can't be forced if there is none, or once it failed.
+    pub source_request_refused: bool,
     /// `TACH_ORDER` was set to an unknown value and ignored.
     pub order_request_ignored: bool,
     /// The measured frequency in ticks per second; `None` before the first conversion.
@@ -39,7 +44,7 @@ pub struct Status {
     /// lost the kernel's trust. The counter as it was before is not tried again: a counter that
     /// went back is moved up, and its reads are converted at once; one that stopped, or went back
     /// four times, is replaced by the OS clock.
-    pub counter_failures: u8,
+    pub counter_failures: u64,
     /// The number of suspends of the machine, on systems that report them.
     pub suspends: u32,
     /// The number of restores and migrations of the virtual machine, if it reports them.
@@ -112,16 +117,17 @@ pub struct TimelineStatus {
 #[must_use]
 pub fn status() -> Status {
     system::start();
-    let chosen = source::choose();
+    let chosen = system::choice().get();
     let newest = system::MONOTONIC.newest().filter(Record::has_rate);
     Status {
-        source: chosen.verdict.mode.source(),
-        reason: Reason(chosen.verdict.cause),
-        order: chosen.verdict.mode.order(),
-        source_request_ignored: chosen.source_ignored,
-        order_request_ignored: chosen.order_ignored,
+        source: chosen.mode().source(),
+        reason: Reason(chosen.cause()),
+        order: chosen.mode().order(),
+        source_request_ignored: chosen.ignored_source(),
+        source_request_refused: chosen.refused_source(),
+        order_request_ignored: chosen.ignored_order(),
         frequency_hz: newest.map(|record| record.estimate.rate.hz()),
-        counter_failures: chosen.moves,
+        counter_failures: chosen.moves(),
         suspends: system::HOST.suspends(),
         restores: system::HOST.disruptions(),
         last_disruption: last_disruption(),
@@ -173,7 +179,6 @@ impl fmt::Display for Status {
         let order = match self.order {
             Order::OrderedRead => "by an ordered read",
             Order::Enforced => "by a shared maximum",
-            Order::OsClock => "by the OS clock",
         };
         let since = match (self.counter_failures, self.source) {
             (0, _) => "",
@@ -183,6 +188,9 @@ impl fmt::Display for Status {
         writeln!(f, "source:    {source} ({}{since})", self.reason)?;
         if self.source_request_ignored {
             writeln!(f, "           {}", source::SOURCE.complaint())?;
+        }
+        if self.source_request_refused {
+            writeln!(f, "           a request for the other source was not granted")?;
         }
         writeln!(f, "order:     {order}")?;
         if self.order_request_ignored {

@@ -18,7 +18,7 @@ pub(crate) use self::horizon::Reach;
 pub(crate) use self::maximum::Maximum;
 #[cfg(any(feature = "coarse", all(test, loom)))]
 pub(crate) use self::reading::{Reading, Words};
-pub(crate) use self::succession::Succession;
+pub(crate) use self::succession::{Succession, generation};
 pub(crate) use self::versioned::Versioned;
 
 cfg_if::cfg_if! {

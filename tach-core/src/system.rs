@@ -8,6 +8,7 @@ mod config;
 mod convert;
 mod disciplined;
 mod host;
+mod hot;
 pub(crate) mod manual;
 mod raw;
 mod read;
@@ -26,6 +27,7 @@ pub(crate) use self::convert::{
 pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
 pub(crate) use self::disciplined::{MONOTONIC, REALTIME};
 use self::host::Host;
+pub(crate) use self::hot::choice;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 #[cfg(test)]
 pub(crate) use self::settle::{Witness, settle};
@@ -49,14 +51,14 @@ pub(crate) static HOST: Host = Host::new();
 #[cold]
 #[inline(never)]
 fn counter_failed(failure: CounterFailure) {
-    let chosen = source::choose();
+    let chosen = choice().get();
     let cause = match failure {
-        CounterFailure::Regressed if !chosen.verdict.mode.reads_counter() => {
+        CounterFailure::Regressed if !chosen.mode().reads_counter() => {
             return move_os_clock(chosen);
         }
         CounterFailure::Regressed => Cause::CounterRegressed,
         CounterFailure::Stopped => Cause::CounterStopped,
-        CounterFailure::Untrusted if chosen.forced => return,
+        CounterFailure::Untrusted if chosen.is_forced() => return,
         CounterFailure::Untrusted => Cause::OsClockSlowed,
     };
     replace_counter(chosen, failure, cause);
@@ -77,7 +79,7 @@ impl ClockPair for RawCounter {
 
 /// Replaces the counter, unless the source is no longer as in `seen`.
 fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
-    if !seen.verdict.mode.reads_counter() {
+    if !seen.mode().reads_counter() {
         return;
     }
     let Some(sample) = Sample::take(&RawCounter(os::monotonic_ns), 0) else { return };
@@ -100,8 +102,8 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     // (`after_failure` also moves the line ahead for reads on other cores.)
     let present = if shifted_tick(present) < shifted_tick(0) { 0 } else { present };
     let expected = Expected { tick: expected.tick.max(present).max(read::last()), ..expected };
-    let (mode, line) = source::after_failure(failure, seen.moves, raw, os_ns, expected);
-    source::replace(seen, Verdict { mode, cause }, line);
+    let (mode, line) = source::after_failure(failure, seen.moves(), raw, os_ns, expected);
+    choice().replace(seen, Verdict { mode, cause }, line);
     HOST.event_at(expected.tick);
 }
 
@@ -112,11 +114,11 @@ fn is_os_clock() -> bool {
 
 /// Returns the timeline minus the OS's monotonic clock, in ns.
 pub(crate) fn offset_ns() -> i64 {
-    let chosen = source::choose();
-    let offset_ns = if chosen.verdict.mode == Mode::Replaced && is_os_clock() {
+    let chosen = choice().get();
+    let offset_ns = if chosen.mode() == Mode::Replaced && is_os_clock() {
         // The line from the clock to the ticks has the rate 1, so any time shows the offset.
         const ANY_NS: u64 = 1 << 62;
-        source::tick_of(chosen, ANY_NS).wrapping_sub(ANY_NS)
+        chosen.tick_at(ANY_NS).wrapping_sub(ANY_NS)
     } else {
         MONOTONIC.offset_ns()
     };
@@ -132,33 +134,43 @@ fn standing() -> u64 {
     tick
 }
 
+/// By this much, the OS clocks of two CPUs may differ. If a smaller step back were mended, a thread
+/// that moves between the CPUs would move the ticks ahead at each look.
+const HIDDEN_NS: u64 = 1_000_000;
+
 /// Continues the ticks after the OS's monotonic clock went back, as it does in another time
 /// namespace. Unix time shows where they should be.
+///
+/// Up to [`HIDDEN_NS`], ticks only wait for the clock: each read returns the highest tick so far.
 fn move_os_clock(seen: Chosen) {
-    let (Some(os_ns), Some(unix_ns)) = (os::monotonic_ns(), os::realtime_ns()) else { return };
+    // Read before the clock: another thread may raise it meanwhile.
+    let highest = MONOTONIC.current().floor().max(read::last());
+    let (Some(start_tick), Some(unix_ns)) = (os::monotonic_ns(), os::realtime_ns()) else { return };
     let Some(expected) = REALTIME.expected(unix_ns) else { return };
-    let tick = expected.tick.max(MONOTONIC.current().floor()).max(read::last());
-    let (start_tick, start_ns) = (os_ns, tick);
+    let hidden_ticks = expected.rate.ticks(HIDDEN_NS).unwrap_or(0);
+    if seen.tick_at(start_tick).saturating_add(hidden_ticks) >= highest {
+        return;
+    }
+    let start_ns = expected.tick.max(highest);
     let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
     let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };
-    source::replace(seen, verdict, Line { start_tick, start_ns, rate });
+    choice().replace(seen, verdict, Line { start_tick, start_ns, rate });
     HOST.event_at(start_ns);
 }
 
 /// Asks the hypervisor's device whether this machine was restored or moved, and the kernel's files
 /// whether the kernel still uses the counter.
 fn review() {
-    let chosen = source::choose();
     let is_due = os::monotonic_ns().is_some_and(|now_ns| HOST.review_is_due(now_ns));
-    if !chosen.verdict.mode.reads_counter() || !is_due {
+    if !choice().mode().reads_counter() || !is_due {
         return;
     }
     os::keeping_errno(|| {
         if HOST.see_marker(os::disruption_marker(), ticks::<Bare>()) {
             enforce_order();
         }
-        let chosen = source::choose();
-        if source::kernel_left_counter(chosen) {
+        let chosen = choice().get();
+        if chosen.kernel_left_counter() {
             replace_counter(chosen, CounterFailure::Untrusted, Cause::KernelLeftCounter);
         }
     });
@@ -169,12 +181,12 @@ fn review() {
 #[cold]
 #[inline(never)]
 fn enforce_order() {
-    if source::mode().order() == Order::OrderedRead {
+    if choice().mode().order() == Order::OrderedRead {
         // A thread on a CPU whose counter is ahead may just have read, and passed its tick to
         // another thread.
         let skew_ticks = MONOTONIC.newest().map_or(0, |record| record.skew_ticks());
         read::raise_last(raw::unchecked().saturating_add(skew_ticks));
-        source::enforce_order();
+        choice().enforce_order();
     }
 }
 
@@ -187,11 +199,11 @@ pub(crate) fn start() {
 fn start_once() {
     let (mut monotonic, mut realtime) = (None, None);
     // Collecting the evidence takes as long as measuring a rate.
-    source::choose_after(&mut || {
+    choice().choose_after(&mut || {
         monotonic = Sample::take(&RawCounter(os::monotonic_ns), 0);
         realtime = Sample::take(&RawCounter(os::realtime_ns), 0);
     });
-    if !source::mode().reads_counter() {
+    if !choice().mode().reads_counter() {
         (monotonic, realtime) = (None, None);
     }
     MONOTONIC.begin(monotonic);

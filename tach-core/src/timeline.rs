@@ -31,8 +31,6 @@ mod question;
 mod record;
 mod thinning;
 
-use crossbeam_utils::CachePadded;
-
 pub(crate) use self::counts::Counts;
 use self::current::Current;
 use self::discipline::NS_PER_S;
@@ -70,10 +68,14 @@ pub(crate) struct Expected {
 }
 
 /// A function from ticks to nanoseconds; see the [module](self).
+///
+/// It begins with the words that every read loads, so that its owner can put another one before
+/// them. The words that follow are written no more often than these.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Timeline {
     /// A copy of the line in use, for the fast path.
-    current: CachePadded<Current>,
+    current: Current,
     /// Whether the timeline waits for an OS clock that is set back, instead of going back with it.
     waits_for_clock: AtomicBool,
     /// Whether an event was counted that no caller has seen yet.
@@ -88,7 +90,7 @@ impl Timeline {
     /// Creates a timeline of zeros only, so that the statics take no room in the program's file.
     pub(crate) const fn new() -> Self {
         Self {
-            current: CachePadded::new(Current::new()),
+            current: Current::new(),
             waits_for_clock: AtomicBool::new(false),
             counted_event: AtomicBool::new(false),
             outages: Outages::new(),

@@ -11,7 +11,7 @@ use std::time::Instant as StdInstant;
 
 use crossbeam_utils::CachePadded;
 use serde::Serialize;
-use tach_core::{Instant, MonotonicInstant, Order, OrderedInstant, status};
+use tach_core::{Instant, MonotonicInstant, Order, OrderedInstant, Source, status};
 
 use super::offsets::to_ns;
 use crate::measure::{as_f64, nanos};
@@ -40,10 +40,13 @@ pub(super) enum Promise {
 
 /// Runs each clock for `time` on the threads, of which there are two or more.
 pub(super) fn clocks(threads: usize, time: Duration) -> Vec<Clock> {
-    // Strict where the kernel trusts the counter on all CPUs, or is the source itself.
-    let ordered = match status().order {
-        Order::Enforced => Promise::None,
-        _ => Promise::Strict,
+    // Strict where the kernel trusts the counter on all CPUs, and where every read of the OS clock
+    // raises one maximum.
+    let status = status();
+    let ordered = if status.order == Order::OrderedRead || status.source == Source::Os {
+        Promise::Strict
+    } else {
+        Promise::None
     };
     let (std, quanta) = (StdInstant::now(), quanta::Instant::now());
     let minstant = minstant::Instant::now();

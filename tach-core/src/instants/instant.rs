@@ -17,11 +17,13 @@ use crate::system;
 ///
 /// If the counter goes back, for example when a virtual machine is restored, the next read notices
 /// and ticks continue from the OS's clock. A step back of less than 50 ms is noticed within 50 ms.
+/// If ticks come from the OS's clock and that goes back, instants wait for it, or continue without
+/// the step.
 ///
 /// # Cost
 ///
 /// The instruction and three predicted branches. Once in 50 ms of use, a read also samples the OS's
-/// clock.
+/// clock. If ticks come from the OS's clock, a read also raises a maximum that all threads share.
 ///
 /// # Examples
 ///

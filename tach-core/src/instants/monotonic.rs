@@ -11,6 +11,8 @@ use crate::system;
 ///
 /// If taking `a` happens-before taking `b`, on any threads, then `a <= b`.
 ///
+/// This also holds if ticks come from an OS clock that goes back, or that differs between two CPUs.
+///
 /// The order also holds when the counter fails in between and ticks continue from another clock,
 /// provided that no two CPUs' counters were more than 0.1 ms apart until the failure was found.
 ///
@@ -20,9 +22,13 @@ use crate::system;
 ///
 /// # Cost
 ///
-/// If the kernel trusts the counter on all CPUs: a read that waits for earlier loads, and no write
-/// that threads share. Otherwise every read raises one shared maximum.
-/// [`Status::order`](crate::Status::order) reports which of the two applies.
+/// [`Status::order`](crate::Status::order) reports which of the two applies:
+///
+/// - If the kernel trusts the counter on all CPUs, a read waits for earlier loads, and threads share
+///   no write.
+/// - Otherwise every read raises a maximum that all threads share. If one thread reads the time,
+///   this is the cheaper of the two. If threads on several CPUs do nothing but read the time, they
+///   wait for each other's write, and a read costs more with each of them.
 ///
 /// # Examples
 ///

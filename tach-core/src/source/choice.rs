@@ -1,79 +1,116 @@
 //! The choice of the source, published as one word.
 
-use crossbeam_utils::CachePadded;
-
 use super::domain::{DOMAINS, WORDS, line_of, to_words};
 use super::request::{ORDER, SOURCE};
 use super::verdict::{Access, Mode, Verdict, Wish, decide, kernel_verdict, without_counter};
-use super::{Cause, Order, Source};
+use super::{Cause, Source};
 use crate::counter;
 use crate::error::Error;
 use crate::line::Line;
 use crate::os::{self, CLOCKSOURCE_BYTES, KernelView};
-use crate::sync::Succession;
+use crate::sync::{Succession, generation};
 
-/// The choice, as [`CHOICE`] holds it.
+/// The choice of a process's source, or the program's request before the choice is made. The
+/// entries are the domains: the lines from readings to ticks, once ticks have been moved or
+/// replaced.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Choice(Succession<WORDS, DOMAINS>);
+
+/// The choice at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a bit of the word")]
 pub(crate) struct Chosen {
-    pub(crate) verdict: Verdict,
-    /// `TACH_SOURCE` had an unknown value.
-    pub(crate) source_ignored: bool,
-    /// `TACH_ORDER` had an unknown value.
-    pub(crate) order_ignored: bool,
-    /// The user requested this source, so the kernel's opinion does not count.
-    pub(crate) forced: bool,
-    /// The program installed a [`Config`](crate::Config).
-    configured: bool,
-    /// The number of times that ticks have been moved or replaced.
-    pub(crate) moves: u8,
-    /// The domain of the ticks: 0 for none, else its index plus one.
-    domain: u8,
+    word: u64,
+    line: Option<Line>,
+}
+
+// The parts of the word's content. The first two are zero before the choice.
+const MODE: u64 = 0xf;
+const CAUSE_SHIFT: u32 = 4;
+const CAUSE: u64 = 0x1f << CAUSE_SHIFT;
+/// `TACH_SOURCE` had an unknown value.
+const SOURCE_IGNORED: u64 = 1 << 9;
+/// `TACH_ORDER` had an unknown value.
+const ORDER_IGNORED: u64 = 1 << 10;
+/// The program installed a [`Config`](crate::Config).
+const CONFIGURED: u64 = 1 << 11;
+/// The program or the environment requested enforced order.
+const ENFORCED: u64 = 1 << 12;
+/// The source that the program requested.
+const CALLED_SHIFT: u32 = 13;
+/// The source that the environment requested.
+const ENVIRONMENT_SHIFT: u32 = 15;
+
+const fn flag(is_set: bool, bit: u64) -> u64 {
+    if is_set { bit } else { 0 }
+}
+
+/// Returns the two bits of a requested source.
+fn source_bits(source: Option<Source>) -> u64 {
+    source.map_or(0, |source| if source == Source::Counter { 1 } else { 2 })
+}
+
+fn source_at(word: u64, shift: u32) -> Option<Source> {
+    match word >> shift & 3 {
+        1 => Some(Source::Counter),
+        2 => Some(Source::Os),
+        _ => None,
+    }
+}
+
+/// Returns the word's content with this verdict.
+fn with_verdict(word: u64, Verdict { mode, cause }: Verdict) -> u64 {
+    word & !(MODE | CAUSE) | mode as u64 | (cause as u64) << CAUSE_SHIFT
 }
 
 impl Chosen {
-    const REASON_BITS: u32 = 0x1f;
-    const SOURCE_IGNORED: u32 = 0x20;
-    const MOVES_SHIFT: u32 = 6;
-    const FORCED: u32 = 0x200;
-    const ORDER_IGNORED: u32 = 0x400;
-    const DOMAIN_SHIFT: u32 = 11;
-    /// Set before the choice, too.
-    const CONFIGURED: u32 = 0x4000;
-    const MODE_SHIFT: u32 = 16;
-
-    fn to_word(self) -> u32 {
-        let flag = |is_set, bit| if is_set { bit } else { 0 };
-        (self.verdict.mode as u32) << Self::MODE_SHIFT
-            | flag(self.order_ignored, Self::ORDER_IGNORED)
-            | u32::from(self.domain) << Self::DOMAIN_SHIFT
-            | flag(self.configured, Self::CONFIGURED)
-            | flag(self.forced, Self::FORCED)
-            | u32::from(self.moves) << Self::MOVES_SHIFT
-            | flag(self.source_ignored, Self::SOURCE_IGNORED)
-            | self.verdict.cause as u32
+    /// Returns the mode: [`Mode::Undecided`] before the choice.
+    pub(crate) fn mode(self) -> Mode {
+        Mode::of(self.word & MODE)
     }
 
-    fn from_word(word: u32) -> Self {
-        Self {
-            verdict: Verdict {
-                mode: Mode::ALL[(word >> Self::MODE_SHIFT) as usize],
-                cause: Cause::ALL[(word & Self::REASON_BITS) as usize],
-            },
-            source_ignored: word & Self::SOURCE_IGNORED != 0,
-            order_ignored: word & Self::ORDER_IGNORED != 0,
-            forced: word & Self::FORCED != 0,
-            configured: word & Self::CONFIGURED != 0,
-            moves: (word >> Self::MOVES_SHIFT & 7) as u8,
-            domain: (word >> Self::DOMAIN_SHIFT & 7) as u8,
-        }
+    pub(crate) fn cause(self) -> Cause {
+        Cause::ALL[((self.word & CAUSE) >> CAUSE_SHIFT) as usize]
+    }
+
+    pub(crate) fn ignored_source(self) -> bool {
+        self.word & SOURCE_IGNORED != 0
+    }
+
+    pub(crate) fn ignored_order(self) -> bool {
+        self.word & ORDER_IGNORED != 0
+    }
+
+    /// Returns the number of times that ticks have been moved or replaced.
+    pub(crate) fn moves(self) -> u64 {
+        generation(self.word)
+    }
+
+    /// Returns whether the user requested the counter, so that the kernel's opinion does not count.
+    pub(crate) fn is_forced(self) -> bool {
+        matches!(wish(self.word).source, Some((Source::Counter, _)))
+    }
+
+    /// Returns whether the program or the environment requested the other source.
+    pub(crate) fn refused_source(self) -> bool {
+        let requests = [CALLED_SHIFT, ENVIRONMENT_SHIFT].map(|shift| source_at(self.word, shift));
+        requests.into_iter().flatten().any(|source| source != self.mode().source())
+    }
+
+    /// Returns the tick at a reading of the counter or the OS clock.
+    pub(crate) fn tick_at(self, raw: u64) -> u64 {
+        self.line.map_or(raw, |line| line.ns_at(raw))
+    }
+
+    /// Returns whether the kernel, according to its files, has left the counter in use.
+    pub(crate) fn kernel_left_counter(self) -> bool {
+        let words = &mut [0; CLOCKSOURCE_BYTES];
+        let mut verdict = || kernel_verdict(&os::kernel_view(words), counter::CLOCKSOURCES);
+        self.mode().reads_counter()
+            && !self.is_forced()
+            && verdict() == Some(Cause::KernelAvoidsCounter)
     }
 }
-
-/// The choice, as a [`Chosen`] word. Before the choice is made, the request, as an [`Undecided`]
-/// word, whose mode is [`Mode::Undecided`]. The entries are the domains: the lines from readings to
-/// ticks, once ticks have been moved or replaced.
-static CHOICE: CachePadded<Succession<WORDS, DOMAINS>> = CachePadded::new(Succession::new());
 
 /// The requests of the program's [`Config`](crate::Config).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,172 +119,125 @@ pub(crate) struct Request {
     pub(crate) enforced: bool,
 }
 
-/// The state before the choice: the request that is installed, if any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Undecided(Option<Request>);
-
-impl Undecided {
-    const COUNTER: u32 = 1;
-    const OS: u32 = 2;
-    const ENFORCED: u32 = 4;
-
-    fn to_word(self) -> u32 {
-        let Some(request) = self.0 else { return 0 };
-        let source = match request.source {
-            None => 0,
-            Some(Source::Counter) => Self::COUNTER,
-            Some(Source::Os) => Self::OS,
-        };
-        let order = if request.enforced { Self::ENFORCED } else { 0 };
-        Chosen::CONFIGURED | source | order
+impl Choice {
+    pub(crate) const fn new() -> Self {
+        Self(Succession::new())
     }
 
-    fn from_word(word: u32) -> Self {
-        let source = match word & (Self::COUNTER | Self::OS) {
-            Self::COUNTER => Some(Source::Counter),
-            Self::OS => Some(Source::Os),
-            _ => None,
-        };
-        let request = Request { source, enforced: word & Self::ENFORCED != 0 };
-        Self((word & Chosen::CONFIGURED != 0).then_some(request))
+    /// Installs the request, for [`choose_after`](Self::choose_after) to weigh, unless another one
+    /// was installed before or the choice is made.
+    pub(crate) fn install(&self, request: Request) -> Result<(), Error> {
+        let source = source_bits(request.source) << CALLED_SHIFT;
+        if self.0.change(0, CONFIGURED | flag(request.enforced, ENFORCED) | source) {
+            return Ok(());
+        }
+        let is_configured = self.0.word() & CONFIGURED != 0;
+        Err(if is_configured { Error::CONFIGURED } else { Error::CLOCK_READ })
     }
 
-    /// Returns the state, or `None` once the choice is made.
-    fn get() -> Option<Self> {
-        let word = CHOICE.word();
-        (word >> Chosen::MODE_SHIFT == Mode::Undecided as u32).then(|| Self::from_word(word))
+    /// Returns whether a read is the counter's, by one load and one test.
+    #[inline]
+    pub(crate) fn reads_counter(&self) -> bool {
+        self.0.word() & Mode::UNMOVED_COUNTER != 0
     }
-}
 
-/// Installs the request, for [`choose`] to weigh, unless another one was installed before or the
-/// choice is made.
-pub(crate) fn install(request: Request) -> Result<(), Error> {
-    let new = Undecided(Some(request)).to_word();
-    if CHOICE.change(Undecided(None).to_word(), new) {
-        return Ok(());
+    /// Returns whether an ordered read is one instruction of a trusted counter, at the same cost.
+    #[inline]
+    pub(crate) fn reads_self_ordered_counter(&self) -> bool {
+        self.0.word() & Mode::ONE_INSTRUCTION != 0
     }
-    let is_configured = CHOICE.word() & Chosen::CONFIGURED != 0;
-    Err(if is_configured { Error::CONFIGURED } else { Error::CLOCK_READ })
-}
 
-/// Returns whether a read is the counter's, by one load and one comparison.
-#[inline]
-pub(crate) fn reads_counter() -> bool {
-    CHOICE.word() >= (Mode::Enforced as u32) << Chosen::MODE_SHIFT
-}
+    /// Returns the mode, for callers that need no domain.
+    #[inline]
+    pub(crate) fn mode(&self) -> Mode {
+        Mode::of(self.0.word() & MODE)
+    }
 
-/// Returns whether an ordered read is one instruction of a trusted counter, at the same cost.
-#[inline]
-pub(crate) fn reads_self_ordered_counter() -> bool {
-    CHOICE.word() >= (Mode::SelfOrdered as u32) << Chosen::MODE_SHIFT
-}
+    /// Returns the choice, with its domain.
+    #[inline(never)]
+    pub(crate) fn get(&self) -> Chosen {
+        let (word, domain) = self.0.get();
+        Chosen { word, line: domain.map(line_of) }
+    }
 
-/// Returns whether strict order is enforced on a counter that was not moved.
-#[inline]
-pub(crate) fn enforces_counter() -> bool {
-    CHOICE.word() >> Chosen::MODE_SHIFT == Mode::Enforced as u32
-}
+    /// Converts readings to ticks by `line` from now on, unless `seen` is no longer the choice.
+    pub(crate) fn replace(&self, seen: Chosen, verdict: Verdict, line: Line) {
+        self.0.replace(seen.word, with_verdict(seen.word, verdict), &to_words(line));
+    }
 
-/// Returns the current choice: [`Mode::Undecided`] before [`choose`].
-fn chosen() -> Chosen {
-    Chosen::from_word(CHOICE.word_with_entries())
-}
-
-pub(crate) fn mode() -> Mode {
-    chosen().verdict.mode
-}
-
-pub(crate) fn moves() -> u8 {
-    chosen().moves
-}
-
-/// Returns the tick at a reading of the counter or the OS clock, if `chosen` moves or replaces
-/// ticks.
-#[cold]
-#[inline(never)]
-pub(crate) fn tick_of(chosen: Chosen, raw: u64) -> u64 {
-    let domain = CHOICE.entry(usize::from(chosen.domain).wrapping_sub(1));
-    domain.map_or(raw, |words| line_of(words).ns_at(raw))
-}
-
-/// Converts readings to ticks by `line` from now on, with the cause in `verdict`, unless `seen` is
-/// no longer in force or ticks have been moved too often.
-pub(crate) fn replace(seen: Chosen, verdict: Verdict, line: Line) {
-    #[expect(clippy::cast_possible_truncation, reason = "less than DOMAINS")]
-    let next = |index| Chosen { verdict, moves: seen.moves + 1, domain: index as u8 + 1, ..seen };
-    let domain_at = |index| to_words(line, next(index).to_word());
-    CHOICE.replace(seen.to_word(), usize::from(seen.domain), domain_at);
-}
-
-/// Enforces strict order from now on, where an ordered read kept it.
-pub(crate) fn enforce_order() {
-    loop {
-        let seen = chosen();
-        let Verdict { mode: Mode::Fenced | Mode::SelfOrdered, cause } = seen.verdict else {
-            return;
-        };
-        let next = Chosen { verdict: Verdict { mode: Mode::Enforced, cause }, ..seen };
-        if CHOICE.change(seen.to_word(), next.to_word()) {
-            return;
+    /// Enforces strict order from now on, where an ordered read kept it.
+    pub(crate) fn enforce_order(&self) {
+        loop {
+            let seen = self.get();
+            if !matches!(seen.mode(), Mode::Fenced | Mode::SelfOrdered) {
+                return;
+            }
+            let verdict = Verdict { mode: Mode::Enforced, cause: seen.cause() };
+            if self.0.change(seen.word, with_verdict(seen.word, verdict)) {
+                return;
+            }
         }
     }
-}
 
-/// Returns whether the kernel, according to its files, has left the counter that `chosen` relies
-/// on.
-pub(crate) fn kernel_left_counter(chosen: Chosen) -> bool {
-    let words = &mut [0; CLOCKSOURCE_BYTES];
-    let mut verdict = || kernel_verdict(&os::kernel_view(words), counter::CLOCKSOURCES);
-    chosen.verdict.mode.reads_counter()
-        && !chosen.forced
-        && verdict() == Some(Cause::KernelAvoidsCounter)
-}
-
-/// Returns the choice, and makes it first if needed.
-pub(crate) fn choose() -> Chosen {
-    choose_after(&mut || ())
-}
-
-/// Chooses as [`choose`] does. If the counter may be read, calls `begin` before collecting the
-/// evidence that takes long.
-pub(crate) fn choose_after(begin: &mut dyn FnMut()) -> Chosen {
-    if Undecided::get().is_some() {
-        decide_now(begin);
+    /// Makes the choice, unless it is made. If the counter may be read, calls `begin` before
+    /// collecting the evidence that takes long.
+    pub(crate) fn choose_after(&self, begin: &mut dyn FnMut()) {
+        // Not by `mode`: whoever sees the choice must see what was found out with it.
+        loop {
+            let seen = self.get();
+            if seen.mode() != Mode::Undecided {
+                return;
+            }
+            self.try_choose(seen.word, begin);
+        }
     }
-    chosen()
-}
 
-#[cold]
-#[inline(never)]
-fn decide_now(begin: &mut dyn FnMut()) {
-    while let Some(undecided) = Undecided::get() {
-        if try_choose(undecided, begin) {
+    /// Makes the choice, unless another thread has made it or installed a request since `seen`.
+    #[cold]
+    #[inline(never)]
+    fn try_choose(&self, seen: u64, begin: &mut dyn FnMut()) {
+        let (source, order) = (SOURCE.read(), ORDER.read());
+        let word = seen
+            | source_bits(source.get()) << ENVIRONMENT_SHIFT
+            | flag(order.get().is_some(), ENFORCED)
+            | flag(source.is_nonsense(), SOURCE_IGNORED)
+            | flag(order.is_nonsense(), ORDER_IGNORED);
+        let verdict = weigh(wish(word), begin, None);
+        if !self.0.change(seen, with_verdict(word, verdict)) {
             return;
+        }
+        if source.is_nonsense() {
+            os::report(SOURCE.complaint());
+        }
+        if order.is_nonsense() {
+            os::report(ORDER.complaint());
         }
     }
 }
 
 /// Returns the verdict on this machine, without requests, if the kernel had stated `view`.
 pub(crate) fn verdict_under(view: &KernelView<'_>) -> Verdict {
-    weigh(wish(Request::default(), None, None), &mut || (), Some(view))
+    weigh(wish(0), &mut || (), Some(view))
 }
 
-/// Returns the requests of the program and of the environment, as one.
-fn wish(program: Request, source: Option<Source>, order: Option<Order>) -> Wish {
-    let called = program.source.map(|source| (source, Cause::Call));
+/// Returns the requests in a word. The program's has priority.
+fn wish(word: u64) -> Wish {
+    let by = |shift, cause| source_at(word, shift).map(|source| (source, cause));
     Wish {
-        source: called.or(source.map(|source| (source, Cause::Environment))),
-        enforced: program.enforced || order == Some(Order::Enforced),
+        source: by(CALLED_SHIFT, Cause::Call).or(by(ENVIRONMENT_SHIFT, Cause::Environment)),
+        enforced: word & ENFORCED != 0,
     }
 }
 
 /// Returns the verdict on this machine's counter. `stated`, if given, replaces the kernel's
-/// statements. Collects no evidence about a counter that is not wanted.
+/// statements. Collects no evidence about a counter that is not wanted: a process may be allowed to
+/// read the OS clock and nothing else.
 fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -> Verdict {
+    let wants_os_clock = cfg!(tach_source = "os") || matches!(wish.source, Some((Source::Os, _)));
     let access = Access {
         has_counter: counter::CLOCKSOURCES.has_counter(),
         // Before any clock is read, since this also decides how clocks are read.
-        counter_readable: os::counter_readable(),
+        counter_readable: !wants_os_clock && os::counter_readable(),
         has_monotonic_clock: os::has_monotonic_clock(),
     };
     if let Some(verdict) = without_counter(access, wish) {
@@ -269,68 +259,88 @@ fn weigh(wish: Wish, begin: &mut dyn FnMut(), stated: Option<&KernelView<'_>>) -
 /// from this value to the greatest. (A hypervisor may start the counter at any value.)
 const LAST_START: u64 = 1 << 62;
 
-/// Makes the choice and returns `true`, unless another thread has made it or installed a
-/// request meanwhile.
-fn try_choose(undecided: Undecided, begin: &mut dyn FnMut()) -> bool {
-    let (source, order) = (SOURCE.read(), ORDER.read());
-    let wish = wish(undecided.0.unwrap_or_default(), source.get(), order.get());
-    let verdict = weigh(wish, begin, None);
-    let chosen = Chosen {
-        verdict,
-        forced: matches!(verdict.cause, Cause::Call | Cause::Environment),
-        source_ignored: source.is_nonsense(),
-        order_ignored: order.is_nonsense(),
-        configured: undecided.0.is_some(),
-        moves: 0,
-        domain: 0,
-    };
-    if !CHOICE.change(undecided.to_word(), chosen.to_word()) {
-        return false;
-    }
-    if chosen.source_ignored {
-        os::report(SOURCE.complaint());
-    }
-    if chosen.order_ignored {
-        os::report(ORDER.complaint());
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn chosen(choice: &Choice, mode: Mode, cause: Cause) -> Chosen {
+        let seen = choice.get();
+        assert!(choice.0.change(seen.word, with_verdict(seen.word, Verdict { mode, cause })));
+        choice.get()
+    }
+
     #[test]
-    fn the_word_holds_every_choice() {
+    fn the_word_holds_every_verdict_and_keeps_the_rest() {
+        let choice = Choice::new();
+        assert_eq!((choice.mode(), choice.get().moves()), (Mode::Undecided, 0));
+        let request = Request { source: Some(Source::Os), enforced: true };
+        choice.install(request).expect("the first");
         for mode in Mode::ALL {
             for (index, cause) in Cause::ALL.into_iter().enumerate() {
                 assert_eq!(cause as usize, index);
-                for (flags, moves, domain) in
-                    [(0, 0, 0), (1, 7, 0), (2, 0, 7), (4, 1, 2), (8, 3, 1), (15, 6, 5)]
-                {
-                    let chosen = Chosen {
-                        verdict: Verdict { mode, cause },
-                        source_ignored: flags & 1 != 0,
-                        order_ignored: flags & 2 != 0,
-                        forced: flags & 4 != 0,
-                        configured: flags & 8 != 0,
-                        moves,
-                        domain,
-                    };
-                    assert_eq!(Chosen::from_word(chosen.to_word()), chosen);
-                }
+                let chosen = chosen(&choice, mode, cause);
+                assert_eq!((chosen.mode(), choice.mode(), chosen.cause()), (mode, mode, cause));
+                assert_eq!(choice.reads_counter(), mode >= Mode::Enforced, "{mode:?}");
+                assert_eq!(choice.reads_self_ordered_counter(), mode == Mode::SelfOrdered);
+                let Wish { source, enforced } = wish(chosen.word);
+                assert_eq!((source, enforced), (Some((Source::Os, Cause::Call)), true));
+                assert!(!chosen.ignored_source() && !chosen.ignored_order());
             }
         }
     }
 
     #[test]
-    fn a_word_before_the_choice_is_undecided_and_keeps_the_request() {
-        let sources = [None, Some(Source::Counter), Some(Source::Os)];
-        let with = |enforced| sources.map(|source| Some(Request { source, enforced }));
-        let all = with(false).into_iter().chain(with(true)).chain([None]).map(Undecided);
-        for undecided in all {
-            assert_eq!(Undecided::from_word(undecided.to_word()), undecided);
-            assert_eq!(undecided.to_word() >> Chosen::MODE_SHIFT, Mode::Undecided as u32);
+    fn each_source_can_be_requested_and_refused() {
+        use Source::{Counter, Os};
+        let cases = [
+            (None, None, Mode::Os, false),
+            (Some(Counter), None, Mode::SelfOrdered, false),
+            (Some(Counter), None, Mode::Replaced, true),
+            (Some(Os), None, Mode::Os, false),
+            (None, Some(Counter), Mode::Os, true),
+            (None, Some(Counter), Mode::Moved, false),
+            // The program has priority.
+            (Some(Counter), Some(Os), Mode::Enforced, true),
+            (Some(Os), Some(Os), Mode::Os, false),
+        ];
+        for (called, environment, mode, refused) in cases {
+            let choice = Choice::new();
+            choice.install(Request { source: called, enforced: false }).expect("the first");
+            let requested = choice.0.word() | source_bits(environment) << ENVIRONMENT_SHIFT;
+            assert!(choice.0.change(choice.0.word(), requested));
+            let found = chosen(&choice, mode, Cause::NoCounter);
+            assert_eq!(found.refused_source(), refused, "{called:?} {environment:?} {mode:?}");
+            let forced = called.or(environment) == Some(Counter);
+            assert_eq!(found.is_forced(), forced, "{called:?} {environment:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_installed_once_and_before_the_choice() {
+        for request in [Request::default(), Request { source: Some(Source::Os), enforced: true }] {
+            let choice = Choice::new();
+            choice.install(request).expect("the first");
+            assert_eq!(choice.mode(), Mode::Undecided);
+            assert_eq!(choice.install(request), Err(Error::CONFIGURED));
+        }
+        let choice = Choice::new();
+        chosen(&choice, Mode::Os, Cause::NoCounter);
+        assert_eq!(choice.install(Request::default()), Err(Error::CLOCK_READ));
+    }
+
+    #[test]
+    fn ticks_are_moved_without_end() {
+        let choice = Choice::new();
+        let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };
+        let first = chosen(&choice, Mode::Os, Cause::Environment);
+        assert_eq!(first.tick_at(1), 1);
+        for n in 1..2_000 {
+            let line = Line { start_tick: 0, start_ns: n, rate: crate::line::Rate::ONE };
+            choice.replace(choice.get(), verdict, line);
+            // Too late.
+            choice.replace(first, verdict, Line { start_ns: 0, ..line });
+            let now = choice.get();
+            assert_eq!((now.moves(), now.tick_at(1), now.mode()), (n, n + 1, Mode::Replaced));
         }
     }
 }

@@ -9,27 +9,27 @@ use crate::line::{Line, Rate};
 use crate::sample::CounterFailure;
 use crate::timeline::{Expected, MAX_SKEW_NS};
 
-/// The number of lines in memory: one for each time that ticks can be moved or replaced, and a few
-/// for writers that a `fork` stopped in the middle.
-pub(super) const DOMAINS: usize = 7;
+/// The number of lines in memory: the newest one, the next one, and a few for writers that a signal
+/// or a `fork` stopped in the middle.
+pub(super) const DOMAINS: usize = 8;
 
 /// A counter that has gone back more often is not read any more.
-const MOST_REGRESSIONS: u8 = 3;
+const MOST_REGRESSIONS: u64 = 3;
 
 /// The distance by which ticks are moved ahead. A thread that already reads by the new domain must
 /// not be behind a thread that still reads by the old one on a core whose counter is ahead. So this
 /// is the greatest skew of a core that does not count as going back. The timelines slew it away.
 const AHEAD_NS: u64 = MAX_SKEW_NS;
 
-/// The words of a domain: its line, and the choice's word that belongs to it.
-pub(super) const WORDS: usize = 4;
+/// The words of a domain's line.
+pub(super) const WORDS: usize = 3;
 
-pub(super) fn to_words(line: Line, word: u32) -> [u64; WORDS] {
-    [line.start_tick, line.start_ns, line.rate.q48(), word.into()]
+pub(super) fn to_words(line: Line) -> [u64; WORDS] {
+    [line.start_tick, line.start_ns, line.rate.q48()]
 }
 
 /// Returns the line from raw readings to ticks.
-pub(super) fn line_of([start_tick, start_ns, q48, _]: [u64; WORDS]) -> Line {
+pub(super) fn line_of([start_tick, start_ns, q48]: [u64; WORDS]) -> Line {
     Line { start_tick, start_ns, rate: Rate::from_q48(q48) }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn line_of([start_tick, start_ns, q48, _]: [u64; WORDS]) -> Line {
 /// A counter that goes back again and again is replaced by the OS clock.
 pub(crate) fn after_failure(
     failure: CounterFailure,
-    moves: u8,
+    moves: u64,
     raw: u64,
     os_ns: u64,
     expected: Expected,
@@ -64,7 +64,7 @@ mod tests {
     /// 100 µs of it, rounded up.
     const AHEAD_TICKS: u64 = 250_001;
 
-    fn line(failure: CounterFailure, moves: u8) -> (Mode, Line) {
+    fn line(failure: CounterFailure, moves: u64) -> (Mode, Line) {
         let expected = Expected { tick: 5_000_000, rate: RATE, error_ns: 20 };
         after_failure(failure, moves, 1_000, 1_000_000, expected)
     }
@@ -93,6 +93,6 @@ mod tests {
     #[test]
     fn a_line_survives_its_words() {
         let (_, line) = line(CounterFailure::Stopped, 0);
-        assert_eq!(line_of(to_words(line, 9)), line);
+        assert_eq!(line_of(to_words(line)), line);
     }
 }

@@ -4,12 +4,14 @@ use super::{Cause, Order, Source};
 use crate::counter::{Clocksources, Features, Fencing};
 use crate::os::KernelView;
 
-/// How ticks are read. The bare read only compares the mode with [`Mode::Enforced`], the ordered
-/// reads with [`Mode::SelfOrdered`], the highest.
+/// How ticks are read. A read tests one bit of the mode: the bare read for
+/// [`Mode::UNMOVED_COUNTER`], the ordered reads for [`Mode::ONE_INSTRUCTION`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Mode {
     Undecided = 0,
+    /// The OS clock. Strict order must be enforced: some kernels' clocks step back, or differ from
+    /// CPU to CPU.
     Os = 1,
     /// The OS clock, in ticks of the counter that it replaced. Strict order must be enforced, since
     /// that counter may have been ahead.
@@ -21,10 +23,16 @@ pub(crate) enum Mode {
     /// A trusted counter whose read needs a fence.
     Fenced = 5,
     /// A trusted counter with a self-ordered read.
-    SelfOrdered = 6,
+    SelfOrdered = 12,
 }
 
 impl Mode {
+    /// The bit of the modes in which a bare read is the counter's.
+    pub(super) const UNMOVED_COUNTER: u64 = 4;
+    /// The bit of the mode in which an ordered read is one instruction.
+    pub(super) const ONE_INSTRUCTION: u64 = 8;
+
+    #[cfg(test)]
     pub(super) const ALL: [Self; 7] = [
         Self::Undecided,
         Self::Os,
@@ -35,6 +43,19 @@ impl Mode {
         Self::SelfOrdered,
     ];
 
+    /// Returns the mode with this discriminant.
+    pub(super) const fn of(bits: u64) -> Self {
+        match bits {
+            1 => Self::Os,
+            2 => Self::Replaced,
+            3 => Self::Moved,
+            4 => Self::Enforced,
+            5 => Self::Fenced,
+            12 => Self::SelfOrdered,
+            _ => Self::Undecided,
+        }
+    }
+
     pub(crate) const fn reads_counter(self) -> bool {
         self as u8 >= Self::Moved as u8
     }
@@ -44,11 +65,7 @@ impl Mode {
     }
 
     pub(crate) fn order(self) -> Order {
-        match self {
-            Self::Undecided | Self::Os => Order::OsClock,
-            Self::Replaced | Self::Moved | Self::Enforced => Order::Enforced,
-            Self::Fenced | Self::SelfOrdered => Order::OrderedRead,
-        }
+        if self >= Self::Fenced { Order::OrderedRead } else { Order::Enforced }
     }
 }
 

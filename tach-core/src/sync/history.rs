@@ -9,8 +9,6 @@
 //! A slot's mark says whether its record is kept. A record that lost its race was never kept, so
 //! its slot is still free. A record that is given up is marked so, and readers skip it.
 
-use crossbeam_utils::CachePadded;
-
 use super::horizon::{Horizon, Reach};
 use crate::sync::Versioned;
 use crate::sync::{AtomicU64, Ordering, array_of, const_fn};
@@ -32,7 +30,7 @@ pub(crate) struct History<
     const NEWEST: usize,
 > {
     /// The id of the newest record; 0 before the first.
-    head: CachePadded<AtomicU64>,
+    head: AtomicU64,
     /// A record's knowledge is at its slot's index modulo `NEWEST`. It lies beside the first slots,
     /// so that a process's first records touch few pages.
     knowledge: [Versioned<KNOWLEDGE>; NEWEST],
@@ -63,7 +61,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         pub(crate) const fn new() -> Self {
             const { assert!(SLOTS <= 1 << SLOT_BITS) };
             Self {
-                head: CachePadded::new(AtomicU64::new(0)),
+                head: AtomicU64::new(0),
                 knowledge: array_of![Versioned::new(); NEWEST],
                 slots: array_of![Slot::new(); SLOTS],
             }

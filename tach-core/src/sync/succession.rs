@@ -1,73 +1,112 @@
-//! A word that is replaced now and then, and the entry that belongs to each replacement.
+//! A word that is replaced without end, and the entry that belongs to the word.
 
-use super::versioned::{FIRST_VERSION, Versioned};
-use crate::sync::{AtomicU32, Ordering, array_of, const_fn};
+use super::versioned::Versioned;
+use crate::sync::{AtomicU64, Ordering, array_of, const_fn};
 
-/// A word, 0 at first, and `N` entries of `W` words, each written once. The lower half of an
-/// entry's last word is the word that the entry belongs to. The upper half is the word that this
-/// replaces.
+/// A word, 0 at first, and a few entries of `W` words. The word consists of its content, the index
+/// of its entry, and its generation, which counts the replacements.
+///
+/// Only the word's own entry must last. The others are free for the next replacements: an entry's
+/// version states its generation, so a reader that comes late notices that the entry was reused.
+/// A writer that is stopped in the middle, by a signal or a `fork`, keeps one entry from the others.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
-    word: AtomicU32,
     entries: [Versioned<W>; N],
+    /// Last, so that whatever follows may share the word's cache line.
+    word: AtomicU64,
+}
+
+const INDEX_SHIFT: u32 = 20;
+/// At a replacement each millisecond, the generation lasts for 34 years.
+const GENERATION_SHIFT: u32 = 24;
+const CONTENT: u64 = (1 << INDEX_SHIFT) - 1;
+
+/// Returns how many times a word had been replaced when it was set.
+pub(crate) const fn generation(word: u64) -> u64 {
+    word >> GENERATION_SHIFT
+}
+
+fn index(word: u64) -> usize {
+    (word >> INDEX_SHIFT & ((1 << (GENERATION_SHIFT - INDEX_SHIFT)) - 1)) as usize
+}
+
+/// Returns the version of the entry of a generation from 1 on. (A cell that was never written has
+/// 0, and one that is being written has 1.)
+fn version(generation: u64) -> u64 {
+    generation + 1
 }
 
 impl<const W: usize, const N: usize> Succession<W, N> {
     const_fn! {
         pub(crate) const fn new() -> Self {
-            Self { word: AtomicU32::new(0), entries: array_of![Versioned::new(); N] }
+            const { assert!(N <= 1 << (GENERATION_SHIFT - INDEX_SHIFT)) };
+            Self { entries: array_of![Versioned::new(); N], word: AtomicU64::new(0) }
         }
     }
 
     /// Returns the word, for callers that do not read its entry.
     #[inline]
-    pub(crate) fn word(&self) -> u32 {
+    pub(crate) fn word(&self) -> u64 {
         // ORDERING: Relaxed. Only the word itself is used.
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Returns the word, and makes visible the entries that were written before it.
-    pub(crate) fn word_with_entries(&self) -> u32 {
-        // ORDERING: Acquire, pairs with the Release in `replace` and `change`: a thread that sees a
-        // word sees its entry, and whatever else its writer did before.
+    /// Returns the word with its entry, which a word has from its first replacement on.
+    pub(crate) fn get(&self) -> (u64, Option<[u64; W]>) {
+        loop {
+            let word = self.word_with_entry();
+            if generation(word) == 0 {
+                return (word, None);
+            }
+            // The word's entry is reused only after the word was replaced: then the next round
+            // finds the new word.
+            if let Some(words) = self.entry(word) {
+                return (word, Some(words));
+            }
+        }
+    }
+
+    fn word_with_entry(&self) -> u64 {
+        // ORDERING: Acquire, pairs with the Release in `exchange`: a thread that sees a word sees
+        // its entry, and whatever else its writer did before.
         self.word.load(Ordering::Acquire)
     }
 
-    /// Returns the entry, if it has been written.
-    #[inline(never)]
-    pub(crate) fn entry(&self, index: usize) -> Option<[u64; W]> {
-        let (version, words) = self.entries.get(index)?.read()?;
-        (version == FIRST_VERSION).then_some(words)
+    /// Returns the entry of a word that was replaced, or `None` if the entry has been reused.
+    fn entry(&self, word: u64) -> Option<[u64; W]> {
+        let (found, words) = self.entries[index(word)].read()?;
+        (found == version(generation(word))).then_some(words)
     }
 
-    /// Replaces `seen` by a word without an entry. Returns `false` if `seen` is no longer the word.
-    pub(crate) fn change(&self, seen: u32, word: u32) -> bool {
-        // ORDERING: Release, pairs with the Acquire in `word_with_entries`: publishes the writer's
-        // earlier stores with the word. Relaxed on failure: no caller relies on the word found.
-        self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed).is_ok()
+    /// Replaces the content of `seen`, which keeps its entry. Returns `false` if `seen` is no longer
+    /// the word.
+    pub(crate) fn change(&self, seen: u64, content: u64) -> bool {
+        self.exchange(seen, seen & !CONTENT | content & CONTENT)
     }
 
-    /// Writes an entry and replaces `seen` by the entry's word, if `seen` is still the word. The
-    /// entry is the first available one from index `first` on, and `entry_at` makes its content,
-    /// whose last word is the one to set.
+    /// Replaces `seen` by a word with this content and this entry. Returns `false` if `seen` is no
+    /// longer the word, or if every entry but the word's own is being written.
     ///
-    /// Concurrent callers all use the entry that one of them wrote, so that none is wasted. An
-    /// entry is skipped if it was written to replace another word, or if its writer was stopped in
-    /// the middle, by a `fork`.
-    pub(crate) fn replace(&self, seen: u32, first: usize, entry_at: impl Fn(usize) -> [u64; W]) {
-        let written = (first..N).find_map(|index| {
-            let mut words = entry_at(index);
-            words[W - 1] |= u64::from(seen) << 32;
-            self.entries[index].try_write(FIRST_VERSION, &words);
-            self.entry(index).filter(|words| words[W - 1] >> 32 == u64::from(seen))
-        });
-        let Some(words) = written else { return };
-        #[expect(clippy::cast_possible_truncation, reason = "takes the lower half")]
-        let word = words[W - 1] as u32;
-        // ORDERING: Release, pairs with the Acquire in `word_with_entries`: publishes the entry. An
-        // entry that another thread wrote was acquired by reading it. Relaxed on failure: nothing
-        // is done then.
-        let _ = self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed);
+    /// Two threads that replace one word write to two entries, and one of them wins. The entry of
+    /// the other, like an entry that comes too late, is free again: every later generation may
+    /// overwrite it.
+    pub(crate) fn replace(&self, seen: u64, content: u64, words: &[u64; W]) -> bool {
+        let generation = generation(seen) + 1;
+        let others = (1..N).map(|ahead| (index(seen) + ahead) % N);
+        let written = others
+            .into_iter()
+            .find(|&index| self.entries[index].try_write(version(generation), words));
+        written.is_some_and(|index| {
+            let place = generation << GENERATION_SHIFT | (index as u64) << INDEX_SHIFT;
+            self.exchange(seen, place | content & CONTENT)
+        })
+    }
+
+    fn exchange(&self, seen: u64, word: u64) -> bool {
+        // ORDERING: Release, pairs with the Acquire in `get`: publishes the entry, and the writer's
+        // earlier stores. Relaxed on failure: no caller relies on the word found.
+        self.word.compare_exchange(seen, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -77,86 +116,92 @@ mod tests {
 
     use super::*;
 
-    /// Returns a function that makes an index's entry: a value, and a word that names the index.
-    fn entry(value: u64) -> impl Fn(usize) -> [u64; 2] {
-        move |index| [value, 100 + index as u64]
+    type Small = Succession<1, 4>;
+
+    fn content(word: u64) -> u64 {
+        word & CONTENT
     }
 
-    /// Returns the entry with `value` that replaced `seen` by `word`.
-    fn written(value: u64, seen: u64, word: u64) -> [u64; 2] {
-        [value, (seen << 32) + word]
+    /// Replaces the word by the content and the entry `value`.
+    fn replace(succession: &Small, value: u64) -> bool {
+        succession.replace(succession.word(), value, &[value])
     }
 
     #[test]
-    fn a_word_is_changed_once() {
-        let succession = Succession::<2, 2>::new();
+    fn a_word_is_changed_once_and_keeps_its_entry() {
+        let succession = Small::new();
         assert!(succession.change(0, 5));
         assert!(!succession.change(0, 6));
-        assert_eq!((succession.word(), succession.word_with_entries()), (5, 5));
+        assert_eq!(succession.get(), (5, None));
+        assert!(replace(&succession, 7));
+        let replaced = succession.word();
+        assert!(succession.change(replaced, 8));
+        let (word, entry) = succession.get();
+        assert_eq!((content(word), generation(word), entry), (8, 1, Some([7])));
     }
 
     #[test]
-    fn each_replacement_has_an_entry_of_its_own() {
-        let succession = Succession::<2, 2>::new();
-        assert!(succession.change(0, 1));
-        succession.replace(1, 0, entry(7));
-        assert_eq!((succession.word(), succession.entry(0)), (100, Some(written(7, 1, 100))));
-        succession.replace(100, 1, entry(8));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some(written(8, 100, 101))));
-        succession.replace(101, 2, entry(9));
-        assert_eq!((succession.word(), succession.entry(2)), (101, None));
+    fn a_word_is_replaced_without_end() {
+        let succession = Small::new();
+        for n in 1..10_000 {
+            assert!(replace(&succession, n));
+            let (word, entry) = succession.get();
+            assert_eq!((content(word), generation(word), entry), (n, n, Some([n])));
+        }
     }
 
     #[test]
-    fn a_late_replacement_changes_and_wastes_nothing() {
-        let succession = Succession::<2, 2>::new();
-        assert!(succession.change(0, 1));
-        succession.replace(1, 0, entry(7));
-        succession.replace(1, 0, entry(8));
-        assert_eq!((succession.word(), succession.entry(0)), (100, Some(written(7, 1, 100))));
-        assert_eq!(succession.entry(1), None);
+    fn a_late_replacement_changes_nothing_and_wastes_no_entry() {
+        let succession = Small::new();
+        for n in 1..100 {
+            let seen = succession.word();
+            assert!(replace(&succession, n));
+            for late in 0..8 {
+                assert!(!succession.replace(seen, late, &[late]));
+            }
+            let (word, entry) = succession.get();
+            assert_eq!((content(word), entry), (n, Some([n])));
+        }
     }
 
     #[test]
-    fn an_entry_that_would_have_replaced_another_word_is_passed_over() {
-        let succession = Succession::<2, 2>::new();
-        assert!(succession.change(0, 1));
-        assert!(succession.change(1, 2));
-        succession.replace(1, 0, entry(7));
-        assert_eq!(succession.word(), 2);
-        succession.replace(2, 0, entry(8));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some(written(8, 2, 101))));
-    }
-
-    #[test]
-    fn an_entry_that_is_never_finished_is_passed_over() {
-        let succession = Succession::<2, 2>::new();
-        assert!(succession.change(0, 1));
-        succession.entries[0].stall();
-        succession.replace(1, 0, entry(7));
-        assert_eq!((succession.word(), succession.entry(1)), (101, Some(written(7, 1, 101))));
+    fn entries_that_are_never_finished_are_passed_over() {
+        let succession = Small::new();
+        assert!(replace(&succession, 1));
+        let own = index(succession.word());
+        for stalled in (0..4).filter(|index| index % 2 != own % 2) {
+            succession.entries[stalled].stall();
+        }
+        for n in 2..100 {
+            assert!(replace(&succession, n));
+            assert_eq!(succession.get().1, Some([n]));
+        }
+        let free = (index(succession.word()) + 2) % 4;
+        succession.entries[free].stall();
+        assert!(!replace(&succession, 100));
+        assert_eq!(succession.get().1, Some([99]));
     }
 
     #[test]
     #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-    fn many_at_once_use_one_entry() {
-        for _ in 0..200 {
-            let succession = Succession::<2, 3>::new();
-            assert!(succession.change(0, 1));
-            thread::scope(|scope| {
-                for value in 0..4 {
-                    let succession = &succession;
-                    scope.spawn(move || succession.replace(1, 0, entry(value)));
-                }
-            });
-            // An entry that was being written when another thread looked may be skipped, but no
-            // more.
-            assert!((100..102).contains(&succession.word()), "{}", succession.word());
-            assert_eq!(succession.entry(2), None);
-        }
+    fn an_entry_belongs_to_its_word() {
+        let succession = Small::new();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for n in 1..20_000 {
+                        replace(&succession, n);
+                        let (word, entry) = succession.get();
+                        assert_eq!(entry, Some([content(word)]));
+                    }
+                });
+            }
+        });
+        assert!(generation(succession.word()) >= 20_000 - 1);
     }
 }
 
+/// Each `ORDERING` above, if weakened, makes one of these models fail.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use loom::sync::Arc;
@@ -164,30 +209,26 @@ mod loom_tests {
 
     use super::*;
 
-    /// Returns a function that makes an index's entry: a value, and a word that names both.
-    fn entry(value: u64) -> impl Fn(usize) -> [u64; 2] {
-        move |index| [value, value << 8 | index as u64]
-    }
+    type Small = Succession<1, 2>;
 
-    fn check(succession: &Succession<2, 2>) {
-        let word = succession.word_with_entries();
-        if word != 1 {
-            let (value, index) = (u64::from(word >> 8), (word & 0xff) as usize);
-            // It replaced the word 1.
-            assert_eq!(succession.entry(index), Some([value, (1 << 32) + u64::from(word)]));
-        }
+    fn replace(succession: &Small, value: u64) -> bool {
+        succession.replace(succession.word(), value, &[value])
     }
 
     #[test]
     fn loom_a_words_entry_is_there() {
         loom::model(|| {
-            let succession = Arc::new(Succession::<2, 2>::new());
-            assert!(succession.change(0, 1));
+            let succession = Arc::new(Small::new());
             let reader = thread::spawn({
                 let succession = succession.clone();
-                move || check(&succession)
+                move || {
+                    let word = succession.word_with_entry();
+                    if word != 0 {
+                        assert_eq!(succession.entry(word), Some([7]));
+                    }
+                }
             });
-            succession.replace(1, 0, entry(77));
+            assert!(replace(&succession, 7));
             reader.join().unwrap();
         });
     }
@@ -195,11 +236,11 @@ mod loom_tests {
     #[test]
     fn loom_a_words_writer_is_seen_with_it() {
         loom::model(|| {
-            let shared = Arc::new((Succession::<2, 2>::new(), AtomicU32::new(0)));
+            let shared = Arc::new((Small::new(), AtomicU64::new(0)));
             let reader = thread::spawn({
                 let shared = shared.clone();
                 move || {
-                    let word = shared.0.word_with_entries();
+                    let word = shared.0.word_with_entry();
                     assert!(word == 0 || shared.1.load(Ordering::Relaxed) == 7);
                 }
             });
@@ -209,23 +250,41 @@ mod loom_tests {
         });
     }
 
-    /// Of two threads that replace a word at once, one does, and the entry is whole.
+    /// An entry that is reused under a reader is never taken for its word's.
+    #[test]
+    fn loom_an_entry_belongs_to_its_word() {
+        loom::model(|| {
+            let succession = Arc::new(Small::new());
+            assert!(replace(&succession, 1));
+            let reader = thread::spawn({
+                let succession = succession.clone();
+                move || {
+                    let word = succession.word_with_entry();
+                    let entry = succession.entry(word);
+                    assert!(entry.is_none_or(|entry| entry == [word & CONTENT]), "{entry:?}");
+                }
+            });
+            assert!(replace(&succession, 2));
+            assert!(replace(&succession, 3));
+            reader.join().unwrap();
+        });
+    }
+
+    /// Of two threads that replace a word at once, one does, and no word loses its entry.
     #[test]
     fn loom_a_word_is_replaced_once() {
         loom::model(|| {
-            let succession = Arc::new(Succession::<2, 2>::new());
-            assert!(succession.change(0, 1));
+            let succession = Arc::new(Succession::<1, 4>::new());
             let other = thread::spawn({
                 let succession = succession.clone();
-                move || {
-                    succession.replace(1, 0, entry(7));
-                    check(&succession);
-                }
+                move || succession.replace(0, 7, &[7])
             });
-            succession.replace(1, 0, entry(8));
-            check(&succession);
-            other.join().unwrap();
-            assert_ne!(succession.word_with_entries(), 1);
+            let here = succession.replace(0, 8, &[8]);
+            let there = other.join().unwrap();
+            assert!(here != there);
+            let (word, entry) = succession.get();
+            let expected = if here { 8 } else { 7 };
+            assert_eq!((word & CONTENT, entry), (expected, Some([expected])));
         });
     }
 }

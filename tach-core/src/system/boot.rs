@@ -3,9 +3,7 @@
 use core::time::Duration;
 
 use super::disciplined::{Disciplined, RealtimeClocks};
-use super::raw::tick_by;
-use super::read::{Bare, Read};
-use crate::counter;
+use super::read::{Bare, Read, bare_by};
 use crate::line::Direction;
 use crate::os;
 use crate::sample::ClockPair;
@@ -71,7 +69,7 @@ fn now_ns_otherwise() -> Option<i64> {
     if BOOT.current().floor() == 0 {
         os::boot_ns()?;
     }
-    let tick = BOOT.checked(|chosen| tick_by(chosen, counter::ticks));
+    let tick = bare_by(BOOT);
     Some(signed(BOOT.ns_at(tick)))
 }
 

@@ -1,9 +1,9 @@
 //! The configuration of the process's clock.
 
-use super::REALTIME;
+use super::{REALTIME, choice};
 use crate::error::Error;
 use crate::os;
-use crate::source::{self, Request, Source};
+use crate::source::{Request, Source};
 use crate::timeline::BackwardStep;
 
 /// The configuration of the process's clock, which the program installs once, before the first
@@ -49,7 +49,13 @@ impl Config {
     /// Forces the source of all ticks.
     ///
     /// The configuration has priority over `TACH_SOURCE`. A counter that does not exist or may not
-    /// be executed can't be forced; [`status`](crate::status()) then reports the reason.
+    /// be executed can't be forced; [`status`](crate::status()) then reports the reason, and
+    /// [`source_request_refused`](crate::Status::source_request_refused).
+    ///
+    /// If [`Source::Os`] is forced, tach asks neither the CPU nor the kernel about the counter. So
+    /// don't force it in a process that may not read the counter (`PR_SET_TSC` on Linux): there, the
+    /// C library's clocks read the counter too. Without the request, tach notices that, and reads
+    /// the clocks by system calls.
     ///
     /// # Examples
     ///
@@ -68,10 +74,10 @@ impl Config {
     /// Makes [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, even
     /// where the kernel trusts the counter on all CPUs.
     ///
-    /// Use it on hosts whose counter you trust less than their kernel does. A read then costs as
-    /// much as a write to a word that all threads write. `TACH_ORDER=enforced` in the environment
-    /// does the same. If ticks come from the OS clock, that clock keeps the order and nothing
-    /// changes.
+    /// Use it on hosts whose counter you trust less than their kernel does, or in a program in which
+    /// one thread at a time reads the time: there, a read with enforced order is cheaper. See
+    /// [`MonotonicInstant`](crate::MonotonicInstant#cost). `TACH_ORDER=enforced` in the environment
+    /// does the same. If ticks come from the OS clock, order is always enforced.
     ///
     /// # Examples
     ///
@@ -79,7 +85,7 @@ impl Config {
     /// use tach_core::{Config, Order, status};
     ///
     /// Config::new().enforce_order().install()?;
-    /// assert_ne!(status().order, Order::OrderedRead);
+    /// assert_eq!(status().order, Order::Enforced);
     /// # Ok::<(), tach_core::Error>(())
     /// ```
     pub const fn enforce_order(mut self) -> Self {
@@ -157,7 +163,7 @@ impl Config {
     /// # Ok::<(), tach_core::Error>(())
     /// ```
     pub fn install(self) -> Result<(), Error> {
-        source::install(self.request)?;
+        choice().install(self.request)?;
         if self.trusts_environment {
             os::trust_environment();
         }

@@ -5,8 +5,8 @@ use core::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use super::disciplined::Disciplined;
-use super::raw::{self, in_force, tick_by};
-use super::read::{Bare, Read, ticks};
+use super::raw::{self, in_force};
+use super::read::{Bare, Read, bare_by, ticks};
 use super::{MONOTONIC, REALTIME, manual, offset_ns};
 use crate::counter;
 use crate::line::{Direction, shifted_ns};
@@ -216,8 +216,7 @@ fn unix_ns_otherwise() -> u64 {
     if let Some(ns) = clock_ns_after_sleep() {
         return ns;
     }
-    let tick = REALTIME.checked(|chosen| tick_by(chosen, counter::ticks));
-    REALTIME.ns_at(tick)
+    REALTIME.ns_at(bare_by(REALTIME))
 }
 
 /// Returns the Unix time now, and how far it may be from the OS clock, both in ns.

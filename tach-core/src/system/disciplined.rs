@@ -2,18 +2,21 @@
 
 use core::ops::Deref;
 
+use crossbeam_utils::CachePadded;
+
+use super::hot::CLOCK;
 use super::settle::{Witness, settle};
-use super::{HOST, counter_failed, enforce_order, manual, raw};
+use super::{HOST, choice, counter_failed, enforce_order, manual, raw};
 use crate::counter;
 use crate::line::{Direction, Rate};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
-use crate::source::{self, Chosen, Mode};
+use crate::source::{Chosen, Mode};
 use crate::timeline::{Answers, Question, Timeline};
 
 /// Ticks to elapsed time, which the OS's monotonic clock disciplines.
 pub(crate) const MONOTONIC: Disciplined = Disciplined {
-    timeline: || &MONOTONIC_TIMELINE,
+    timeline: || &CLOCK.monotonic,
     clocks: &MonotonicClocks,
     witness: &MonotonicClocks,
 };
@@ -24,8 +27,7 @@ pub(crate) const REALTIME: Disciplined = Disciplined {
     witness: &RealtimeClocks,
 };
 
-static MONOTONIC_TIMELINE: Timeline = Timeline::new();
-static REALTIME_TIMELINE: Timeline = Timeline::new();
+static REALTIME_TIMELINE: CachePadded<Timeline> = CachePadded::new(Timeline::new());
 
 /// One of the process's timelines, with the clocks that it relates and the witness that answers its
 /// questions.
@@ -132,7 +134,7 @@ impl Disciplined {
                 return tick;
             }
             self.look(tick);
-            let now = source::choose();
+            let now = choice().get();
             if now == chosen {
                 return tick;
             }
@@ -194,11 +196,11 @@ impl ClockPair for MonotonicClocks {
     }
 
     fn is_identity(&self) -> bool {
-        source::mode() == Mode::Os
+        choice().mode() == Mode::Os
     }
 
     fn reads_counter(&self) -> bool {
-        source::mode().reads_counter()
+        choice().mode().reads_counter()
     }
 
     fn keeps_offset(&self) -> bool {
@@ -210,7 +212,7 @@ impl ClockPair for MonotonicClocks {
     }
 
     fn declared_hz(&self) -> Option<u64> {
-        if source::mode().reads_counter() { counter::declared_hz() } else { None }
+        if choice().mode().reads_counter() { counter::declared_hz() } else { None }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::MONOTONIC;
+use super::disciplined::Disciplined;
 use super::raw::{ordered, tick_by};
+use super::{MONOTONIC, choice};
 use crate::counter;
-use crate::source::{self, Order};
+use crate::source::{Chosen, Mode};
 use crate::sync::Maximum;
 
 /// The highest tick that an enforced read has returned.
@@ -35,7 +36,7 @@ pub(crate) struct Early;
 impl Read for Bare {
     #[inline]
     fn is_instruction() -> bool {
-        source::reads_counter()
+        choice().reads_counter()
     }
 
     #[inline]
@@ -46,14 +47,14 @@ impl Read for Bare {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        MONOTONIC.checked(|chosen| tick_by(chosen, counter::ticks))
+        bare_by(MONOTONIC)
     }
 }
 
 impl Read for Ordered {
     #[inline]
     fn is_instruction() -> bool {
-        source::reads_self_ordered_counter()
+        choice().reads_self_ordered_counter()
     }
 
     #[inline]
@@ -64,7 +65,7 @@ impl Read for Ordered {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        MONOTONIC.checked(ordered)
+        in_order(MONOTONIC.checked(ordered), Mode::Enforced)
     }
 }
 
@@ -81,7 +82,7 @@ impl Read for Strict {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        if source::enforces_counter() {
+        if choice().mode() == Mode::Enforced {
             let tick = counter::ticks();
             if MONOTONIC.current().expects(tick) {
                 return LAST.raise(tick);
@@ -130,15 +131,24 @@ pub(crate) fn ticks<R: Read>() -> u64 {
 #[cold]
 #[inline(never)]
 fn strict_elsewhere() -> u64 {
-    // The tick itself is compared with the OS clock. The maximum would hide that it went back.
-    let tick = MONOTONIC.checked(|chosen| match chosen.verdict.mode.order() {
-        Order::Enforced => tick_by(chosen, counter::ticks),
-        Order::OrderedRead | Order::OsClock => ordered(chosen),
-    });
-    match source::mode().order() {
-        Order::Enforced => LAST.raise(tick),
-        Order::OrderedRead | Order::OsClock => tick,
-    }
+    let read = |chosen: Chosen| match chosen.mode() {
+        Mode::Enforced => counter::ticks(),
+        _ => ordered(chosen),
+    };
+    in_order(MONOTONIC.checked(read), Mode::Fenced)
+}
+
+/// Returns a bare read by other means. Looks at the OS clock first, if `timeline` has a look due.
+pub(super) fn bare_by(timeline: Disciplined) -> u64 {
+    in_order(timeline.checked(|chosen| tick_by(chosen, counter::ticks)), Mode::Enforced)
+}
+
+/// Returns `tick`, which was just read, or the highest tick returned before if that is higher.
+/// From the mode `ordered` on, the read itself keeps the order.
+///
+/// Comes after the look: the maximum would hide from the look that a clock went back.
+fn in_order(tick: u64, ordered: Mode) -> u64 {
+    if choice().mode() >= ordered { tick } else { LAST.raise(tick) }
 }
 
 /// Lets no enforced read return less than `tick`.

@@ -1,8 +1,7 @@
 //! Operations on the process's clock: synchronize, count disruptions.
 
 use super::raw::in_force;
-use super::{HOST, MONOTONIC, REALTIME, review};
-use crate::source;
+use super::{HOST, MONOTONIC, REALTIME, choice, review};
 use crate::timeline::Timeline;
 
 /// Samples the OS's clocks now, and asks the host about disruptions.
@@ -57,7 +56,7 @@ pub fn disruptions() -> u64 {
         let counted = timeline.newest().map_or(0, |record| record.counts.events());
         counted + u64::from(timeline.outages.count())
     };
-    [events(&MONOTONIC), events(&REALTIME), HOST.events(), source::moves().into()].iter().sum()
+    [events(&MONOTONIC), events(&REALTIME), HOST.events(), choice().get().moves()].iter().sum()
 }
 
 /// Returns the tick at which a look at the OS's real-time clock last found a step.

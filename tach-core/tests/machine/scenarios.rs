@@ -1,5 +1,6 @@
 //! The scenarios: events on the machine, and checks of the clock.
 
+mod again;
 mod apart;
 mod back;
 mod boot;
@@ -11,7 +12,9 @@ mod left;
 mod lockdown;
 mod migration;
 mod near_end;
+mod order;
 mod pause;
+mod quiet;
 mod slew;
 mod step;
 mod stopped;
@@ -91,6 +94,8 @@ impl Scenario {
 pub(crate) fn all() -> Vec<Scenario> {
     [
         calm::scenarios(),
+        again::scenarios(),
+        order::scenarios(),
         back::scenarios(),
         boot::scenarios(),
         apart::scenarios(),
@@ -98,6 +103,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         lockdown::scenarios(),
         near_end::scenarios(),
         pause::scenarios(),
+        quiet::scenarios(),
         migration::scenarios(),
         step::scenarios(),
         left::scenarios(),

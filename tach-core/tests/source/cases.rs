@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::thread;
 
 use tach_core::{
-    Config, Instant, MonotonicInstant, Order, Source, Status, UnixTime, adapter, status, uptime,
+    Config, Instant, MonotonicInstant, Order, Source, UnixTime, adapter, status, uptime,
 };
 use test_support::this_program;
 #[cfg(all(unix, not(miri)))]
@@ -127,7 +127,7 @@ fn os() {
     use_the_clock();
     let status = status();
     assert_eq!((status.source, status.reason.as_str()), (Source::Os, "environment"), "{status}");
-    assert_eq!(status.order, Order::OsClock);
+    assert_eq!(status.order, Order::Enforced);
     assert_eq!(status.frequency_hz, Some(1_000_000_000));
     assert_eq!(status.monotonic.syncs, 0);
 }
@@ -169,15 +169,10 @@ fn call_too_late() {
     assert_ne!(status().reason.as_str(), "call");
 }
 
-/// Returns the expected order if it is enforced: the OS clock needs no maximum.
-fn enforced_order(status: &Status) -> Order {
-    if status.source == Source::Counter { Order::Enforced } else { Order::OsClock }
-}
-
 fn enforced() {
     use_the_clock();
     let status = status();
-    assert_eq!(status.order, enforced_order(&status), "{status}");
+    assert_eq!(status.order, Order::Enforced, "{status}");
     assert!(!matches!(status.reason.as_str(), "environment" | "call"), "{status}");
 }
 
@@ -198,7 +193,7 @@ fn enforce_call() {
     install(Config::new().enforce_order());
     use_the_clock();
     let status = status();
-    assert_eq!(status.order, enforced_order(&status), "{status}");
+    assert_eq!(status.order, Order::Enforced, "{status}");
 }
 
 fn enforce_call_too_late() {
@@ -231,7 +226,7 @@ fn both_settings() {
     use_the_clock();
     let status = status();
     assert!(matches!(status.reason.as_str(), "call" | "no-counter" | "counter-disabled"));
-    assert_eq!(status.order, enforced_order(&status), "{status}");
+    assert_eq!(status.order, Order::Enforced, "{status}");
 }
 
 /// The first configuration applies. The error names the other caller, also after the first read.

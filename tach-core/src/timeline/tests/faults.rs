@@ -3,8 +3,6 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use crossbeam_utils::CachePadded;
-
 use super::simulation::{Driven, Driver, Machine, NS_PER_S, timeline};
 use crate::system::Witness;
 use crate::timeline::*;
@@ -351,21 +349,6 @@ fn a_suspend_stretches_the_gap_only() {
     let after = timeline.ns_at(tick, &machine);
     assert!(after > before);
     assert!(after.abs_diff(machine.os_ns_at(tick)) <= 100);
-}
-
-/// Checks that the words that every conversion reads share no cache line with words that are
-/// written.
-#[test]
-fn the_line_in_use_shares_no_cache_line() {
-    let lines = |offset| offset / align_of::<CachePadded<u8>>();
-    let current = core::mem::offset_of!(Timeline, current);
-    let last = current + size_of::<Current>() - 1;
-    assert_eq!(align_of::<Timeline>(), align_of::<CachePadded<u8>>());
-    for other in
-        [core::mem::offset_of!(Timeline, waits_for_clock), core::mem::offset_of!(Timeline, history)]
-    {
-        assert!(!(lines(current)..=lines(last)).contains(&lines(other)));
-    }
 }
 
 #[test]

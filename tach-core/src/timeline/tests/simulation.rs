@@ -426,8 +426,7 @@ impl Witness for MonotonicClock<'_> {
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
         let raw = self.0.machine.counter();
-        let (mode, line) =
-            after_failure(failure, u8::try_from(moves).unwrap(), raw, os_ns, expected);
+        let (mode, line) = after_failure(failure, moves as u64, raw, os_ns, expected);
         self.0.domains.borrow_mut().push(line);
         failures.push(failure);
         self.0.mode.set(mode);

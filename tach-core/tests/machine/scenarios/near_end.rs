@@ -58,7 +58,7 @@ fn jumps(jump: fn(), report: &mut Report) {
     let failures = status().counter_failures;
     jump();
     let _ = Instant::now();
-    report.at_least("failures counted", (status().counter_failures - failures).into(), 1);
+    report.at_least("failures counted", status().counter_failures - failures, 1);
     watch.busy(FOUND);
     let after = watch.busy(9 * SECOND);
     report.at_most_ns("unix time off", after.unix_ns, BAR_NS);
