@@ -120,6 +120,7 @@ fn unset() {
     use_the_clock();
     let status = status();
     assert!(!status.source_request_ignored && !status.order_request_ignored);
+    assert!(!status.source_request_refused, "{status}");
     assert!(!matches!(status.reason.as_str(), "environment" | "call"), "{status}");
 }
 
@@ -138,7 +139,9 @@ fn counter() {
     match status.reason.as_str() {
         "environment" => assert_eq!(status.source, Source::Counter),
         // This machine has no usable counter, and the status reports that.
-        "no-counter" | "counter-disabled" => assert_eq!(status.source, Source::Os),
+        "no-counter" | "counter-disabled" => {
+            assert_eq!((status.source, status.source_request_refused), (Source::Os, true));
+        }
         _ => panic!("{status}"),
     }
 }
@@ -156,6 +159,9 @@ fn call() {
     use_the_clock();
     let status = status();
     assert_eq!((status.source, status.reason.as_str()), (Source::Os, "call"), "{status}");
+    // `TACH_SOURCE` asked for the other one.
+    assert!(status.source_request_refused, "{status}");
+    assert!(status.to_string().contains("the other source was not granted"), "{status}");
     assert_eq!((status.frequency_hz, status.monotonic.syncs), (Some(1_000_000_000), 0));
 }
 
