@@ -275,7 +275,7 @@ impl Timeline {
                 continue;
             }
             if tick < record.piece.start().tick {
-                let Some(line) = self.past_line(tick) else { continue };
+                let Some(line) = self.outlined_past_line(tick) else { continue };
                 return Ok(line);
             }
             let Some(Reach { until, .. }) = self.reach(id, &record) else { continue };

@@ -17,7 +17,28 @@ use crate::sync::{AtomicU64, Ordering};
 /// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
-    duration(MONOTONIC.ns_between(earlier, later))
+    match MONOTONIC.current().ns_between(earlier, later) {
+        Some(ns) => duration(ns),
+        None => between_elsewhere(earlier, later),
+    }
+}
+
+/// Returns a time that is not on the line in use. Makes no call before that to the future, and
+/// saves no registers for one.
+#[cold]
+#[inline(never)]
+fn between_elsewhere(earlier: u64, later: u64) -> Duration {
+    match MONOTONIC.current().ns_to_future(earlier, later) {
+        Some(ns) => duration(ns),
+        None => between_any(earlier, later),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn between_any(earlier: u64, later: u64) -> Duration {
+    let known = MONOTONIC.known_ns_between(earlier, later);
+    duration(known.unwrap_or_else(|| MONOTONIC.ns_between(earlier, later)))
 }
 
 /// Returns the time from `earlier` to now.
@@ -42,10 +63,7 @@ fn elapsed_since_long<R: Read>(earlier: u64, now: u64) -> Duration {
     if !MONOTONIC.current().expects(now) {
         return elapsed_otherwise::<R>(earlier);
     }
-    match MONOTONIC.known_ns_between(earlier, now) {
-        Some(ns) => duration(ns),
-        None => between(earlier, now),
-    }
+    between_any(earlier, now)
 }
 
 /// Returns the time from `earlier` to a read by other means.

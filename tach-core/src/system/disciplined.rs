@@ -81,32 +81,14 @@ impl Disciplined {
         self.settle(|answers| self.try_shifted_ns_at(tick, self.clocks, answers))
     }
 
-    /// Returns the time from `earlier` to `later` in ns; zero if they come the other way round.
-    #[inline]
-    pub(crate) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
-        match self.current().ns_between(earlier, later) {
-            Some(ns) => ns,
-            None => self.ns_to_future(earlier, later),
-        }
-    }
-
+    /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
+    /// way round.
     #[cold]
     #[inline(never)]
-    fn ns_to_future(&self, earlier: u64, later: u64) -> u64 {
-        match self.current().ns_to_future(earlier, later) {
-            Some(ns) => ns,
-            None => self.ns_between_elsewhere(earlier, later),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn ns_between_elsewhere(&self, earlier: u64, later: u64) -> u64 {
-        let own = manual::ns_between(earlier, later);
-        if let Some(ns) = own.or_else(|| self.known_ns_between(earlier, later)) {
-            return ns;
-        }
-        self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
+    pub(super) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
+        manual::ns_between(earlier, later).unwrap_or_else(|| {
+            self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
+        })
     }
 
     /// Returns the tick that is `ns` from `tick`, by any lines; `None` outside the range of ticks.

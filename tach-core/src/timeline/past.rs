@@ -88,23 +88,25 @@ impl Timeline {
         if from >= shifted_tick(later) {
             return None;
         }
-        if let Some(ns) = self.current().ns_at(later) {
-            if let Some(first) = self.past_line(earlier) {
-                // The line in use does not cover `earlier` too, so the lines differ.
+        if let Some(first) = self.past_line(earlier) {
+            // The line in use does not cover `earlier` too, so the lines differ.
+            if let Some(ns) = self.current().ns_at(later) {
                 return Some(shifted_ns(ns).saturating_sub(first.shifted().ns_at(from)));
             }
+            if let Some(last) = self.past_line(later) {
+                return Some(line::ns_between(first, earlier, last, later));
+            }
         }
-        let forecast = self.current().forecast();
-        let (last, first) =
-            (self.known_line(forecast, later)?, self.known_line(forecast, earlier)?);
-        Some(line::ns_between(first, earlier, last, later))
+        let forecast = self.current().forecast()?;
+        let first = self.known_line(Some(forecast), earlier)?;
+        Some(line::ns_between(first, earlier, forecast.line_at(later)?, later))
     }
 
     /// Returns the line of `tick` by `forecast`, or a line of the past: almost every line, without
     /// questions.
     #[inline]
     pub(super) fn known_line(&self, forecast: Option<Forecast>, tick: u64) -> Option<Line> {
-        forecast.and_then(|lines| lines.line_at(tick)).or_else(|| self.past_line(tick))
+        forecast.and_then(|lines| lines.line_at(tick)).or_else(|| self.outlined_past_line(tick))
     }
 
     /// Returns the line of `tick`, if that is neither on the newest record's main line nor before
@@ -112,6 +114,12 @@ impl Timeline {
     #[inline]
     pub(crate) fn past_line(&self, tick: u64) -> Option<Line> {
         self.search::<Ticks>(tick)
+    }
+
+    /// Returns the same as [`past_line`](Self::past_line), for callers that other work takes longer.
+    #[inline(never)]
+    pub(super) fn outlined_past_line(&self, tick: u64) -> Option<Line> {
+        self.past_line(tick)
     }
 
     /// Returns the line with the last point whose time is `ns` or earlier, if that is not on the
