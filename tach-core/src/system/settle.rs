@@ -28,31 +28,20 @@ pub(crate) fn settle<T>(
     witness: &dyn Witness,
     mut attempt: impl FnMut(&Answers) -> Result<T, Question>,
 ) -> T {
-    match attempt(&Answers::NONE) {
-        Ok(result) => result,
-        Err(question) => settle_after(witness, question, &mut attempt),
-    }
-}
-
-/// Answers `question` and repeats `attempt` until no question is left. Outlined, since nearly every
-/// attempt has a result at once.
-#[cold]
-#[inline(never)]
-fn settle_after<T>(
-    witness: &dyn Witness,
-    mut question: Question,
-    attempt: &mut dyn FnMut(&Answers) -> Result<T, Question>,
-) -> T {
+    let mut result = attempt(&Answers::NONE);
     let mut answers = Answers::NONE;
     loop {
-        answer(witness, question, &mut answers);
-        match attempt(&answers) {
+        match result {
             Ok(result) => return result,
-            Err(next) => question = next,
+            // Outlined, since nearly every attempt has a result at once.
+            Err(question) => answer(witness, question, &mut answers),
         }
+        result = attempt(&answers);
     }
 }
 
+#[cold]
+#[inline(never)]
 fn answer(witness: &dyn Witness, question: Question, answers: &mut Answers) {
     match question {
         Question::CounterFailed(failure) => {
