@@ -66,7 +66,35 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         // Otherwise Unix time is allowed to go back.
         Scenario { config: Some(Config::new().hold_backward_steps()), ..scenario }
     };
-    each.map(scenario).collect()
+    let drift = Scenario::new(
+        "order/apart/true".to_owned(),
+        |report| {
+            let start = MonotonicInstant::now();
+            stays_true(&|| machine::ns(start.elapsed()), report);
+        },
+        |report| {
+            // A counter that is 1 % faster than assumed.
+            machine::set_counter_speed(1.01);
+            let start = machine::read_counter();
+            stays_true(&|| (machine::read_counter() - start) * 2 / 5, report);
+        },
+    );
+    each.map(scenario).chain([drift]).collect()
+}
+
+/// Checks that time runs at its rate while a thread moves between two CPUs.
+fn stays_true(elapsed_ns: &dyn Fn() -> u64, report: &mut Report) {
+    settle();
+    let (start_ns, before_ns) = (machine::true_ns(), elapsed_ns());
+    for _ in 0..3_000 {
+        for change in [-900_000, 900_000] {
+            MONOTONIC.shift(change);
+            elapsed_ns();
+            machine::pass(Duration::from_micros(300));
+        }
+    }
+    let passed_ns = elapsed_ns() - before_ns;
+    report.at_most_ns("2 s off", passed_ns.abs_diff(machine::true_ns() - start_ns), 2_000_000);
 }
 
 fn steps(way: Way, fall: Duration, clocks: &[(&str, Read)], report: &mut Report) {
