@@ -13,17 +13,17 @@ use crate::sync::{AtomicBool, Ordering};
 const RANGE: Range<u64> = 1 << 63..(1 << 63) + (1 << 62);
 /// The tick at which every manual clock starts: 36 years above the least tick, so that tests can
 /// subtract durations from it.
-#[cfg(feature = "std")]
+#[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 pub(crate) const START: u64 = RANGE.start + (1 << 60);
 /// The tick at which every manual clock ends, 109 years after its start.
-#[cfg(feature = "std")]
+#[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 pub(crate) const END: u64 = RANGE.end - 1;
 
 /// Whether a manual clock has been read.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// Reserves the range. Every read of a manual clock calls this.
-#[cfg(feature = "std")]
+#[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 #[inline]
 pub(crate) fn reserve() {
     // ORDERING: Relaxed, since the flag publishes nothing. A thread that receives an instant by a
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg(feature = "std")]
+    #[allow(dead_code, reason = "for `ManualClock`, which needs std")]
     fn the_farthest_ticks_belong_to_the_same_clock() {
         reserve();
         let farthest = |tick| [Direction::Before, Direction::After].map(|way| farthest(tick, way));

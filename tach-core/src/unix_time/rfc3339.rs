@@ -54,7 +54,7 @@ impl Formatter {
     /// Returns the text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked at
     /// compile time. With 0 digits there is no decimal point.
     #[inline]
-    #[cfg(any(test, feature = "std"))]
+    #[allow(dead_code, reason = "for the cache of a thread, which needs std")]
     pub(crate) fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
         self.text::<DIGITS, 1>(time, 0, *b"Z")
     }
@@ -98,7 +98,7 @@ impl Formatter {
     /// Returns the text of `time` in local time, `offset` ahead of UTC, with a number of digits
     /// like [`format_digits`](Self::format_digits).
     #[inline]
-    #[cfg(any(test, feature = "std"))]
+    #[allow(dead_code, reason = "for the cache of a thread, which needs std")]
     pub(crate) fn format_with_offset(
         &mut self,
         time: UnixTime,

@@ -82,13 +82,13 @@ impl Offset {
         self.minutes as i32
     }
 
-    #[cfg(any(test, feature = "std"))]
+    #[allow(dead_code, reason = "for the cache of a thread, which needs std")]
     #[inline]
     pub(super) const fn as_seconds(self) -> i32 {
         self.as_minutes() * 60
     }
 
-    #[cfg(any(test, feature = "std"))]
+    #[allow(dead_code, reason = "for the cache of a thread, which needs std")]
     #[inline]
     pub(super) const fn text(self) -> [u8; 6] {
         self.text
