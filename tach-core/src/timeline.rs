@@ -196,12 +196,8 @@ impl Timeline {
         if shifted_tick(later) <= shifted_tick(earlier) {
             return Ok(0);
         }
-        // Converts the later tick first: it may append the record that the earlier one needs. Most
-        // often it is on the line in use, and the earlier tick on a line before it.
-        let last = match self.current().line_at(later) {
-            Some(line) => line,
-            None => self.find(later, clocks, answers)?,
-        };
+        // Converts the later tick first: it may append the record that the earlier one needs.
+        let last = self.find(later, clocks, answers)?;
         let first = self.find(earlier, clocks, answers)?;
         Ok(line::ns_between(first, earlier, last, later))
     }

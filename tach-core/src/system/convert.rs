@@ -104,11 +104,7 @@ pub(crate) fn sum(tick: u64, duration: Duration, direction: Direction) -> Option
 /// Returns the tick that is `duration` from `tick`; the farthest one outside the range of ticks.
 #[inline]
 pub(crate) fn saturating_sum(tick: u64, duration: Duration, direction: Direction) -> u64 {
-    let near = MONOTONIC.current().near_sum(tick, duration, direction);
-    near.unwrap_or_else(|| match direction {
-        Direction::After => saturating_later_sum(tick, duration),
-        Direction::Before => saturating_sum_elsewhere(tick, duration, direction),
-    })
+    sum(tick, duration, direction).unwrap_or_else(|| manual::farthest(tick, direction))
 }
 
 /// Returns a sum that is not on the line in use. Makes no call before the sum by the line that is
@@ -120,29 +116,12 @@ fn later_sum(tick: u64, duration: Duration) -> Option<u64> {
     if future.is_some() { future } else { sum_elsewhere(tick, duration, Direction::After) }
 }
 
-/// Returns a sum like [`later_sum`], or the farthest tick.
-#[cold]
-#[inline(never)]
-fn saturating_later_sum(tick: u64, duration: Duration) -> u64 {
-    match MONOTONIC.current().future_sum(tick, duration) {
-        Some(sum) => sum,
-        None => saturating_sum_elsewhere(tick, duration, Direction::After),
-    }
-}
-
 /// Returns the sum by any lines.
 #[cold]
 #[inline(never)]
 fn sum_elsewhere(tick: u64, duration: Duration, direction: Direction) -> Option<u64> {
     let ns = u64::try_from(duration.as_nanos()).ok()?;
     started().sum(tick, ns, direction)
-}
-
-#[cold]
-#[inline(never)]
-fn saturating_sum_elsewhere(tick: u64, duration: Duration, direction: Direction) -> u64 {
-    let sum = sum_elsewhere(tick, duration, direction);
-    sum.unwrap_or_else(|| manual::farthest(tick, direction))
 }
 
 /// Returns the elapsed time at `tick`, in ns: the OS's monotonic clock plus the timeline's offset.

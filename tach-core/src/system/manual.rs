@@ -69,6 +69,8 @@ pub(super) fn sum(tick: u64, ns: u64, direction: Direction) -> Option<u64> {
 
 /// Returns the farthest tick in this direction that belongs to the clock of `tick`. The range is the
 /// counter's own past, until a manual clock is read.
+#[cold]
+#[inline(never)]
 pub(super) fn farthest(tick: u64, direction: Direction) -> u64 {
     match (direction, is_reserved(tick)) {
         (Direction::After, true) => RANGE.end - 1,

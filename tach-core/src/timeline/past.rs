@@ -124,6 +124,8 @@ impl Timeline {
 
     /// Returns the line with the last point whose time is `ns` or earlier, if that is not on the
     /// newest record's main line.
+    #[cold]
+    #[inline(never)]
     pub(super) fn past_line_of_ns(&self, ns: u64) -> Option<Line> {
         self.search::<Times>(ns)
     }
