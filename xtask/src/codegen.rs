@@ -35,6 +35,12 @@ const RULES: &[Rule] = &[
         multiplications: 1,
     },
     Rule {
+        function: "boot_now",
+        must: &["rdtsc"],
+        must_not: &["call", "lock", "div"],
+        multiplications: 1,
+    },
+    Rule {
         function: "instant_elapsed",
         must: &["rdtsc"],
         must_not: &["call", "lock", "div"],

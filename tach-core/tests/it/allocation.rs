@@ -6,8 +6,8 @@ use std::thread;
 
 use allocation_counter::measure;
 use tach_core::{
-    Anchor, Instant, MonotonicInstant, OrderedInstant, UnixTime, adapter, event_time, status,
-    unix_nanos, uptime,
+    Anchor, BootInstant, Instant, MonotonicInstant, OrderedInstant, UnixTime, adapter, event_time,
+    status, unix_nanos, uptime,
 };
 
 fn every_read_conversion_and_text() {
@@ -16,7 +16,7 @@ fn every_read_conversion_and_text() {
     black_box((MonotonicInstant::now().elapsed(), OrderedInstant::now().elapsed()));
     black_box((start.elapsed(), start.checked_add(second), start.checked_sub(second)));
     black_box((unix_nanos(), start.unix_time(), Anchor::now().unix_time_at(start)));
-    black_box((status(), uptime()));
+    black_box((status(), uptime(), BootInstant::now()));
     black_box(event_time::during(Anchor::now(), event_time::current));
     adapter::rfc3339::with_text::<6, _>(UnixTime::now(), |text| assert_eq!(text.len(), 27));
     adapter::seconds::with_text(uptime(), |text| assert_eq!(text.len(), 15));

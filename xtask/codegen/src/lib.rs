@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tach_core::{Instant, MonotonicInstant, unix_nanos};
+use tach_core::{BootInstant, Instant, MonotonicInstant, unix_nanos};
 
 #[unsafe(no_mangle)]
 pub fn instant_now() -> Instant {
@@ -27,6 +27,11 @@ pub fn monotonic_now() -> MonotonicInstant {
 #[unsafe(no_mangle)]
 pub fn unix_now() -> u64 {
     unix_nanos()
+}
+
+#[unsafe(no_mangle)]
+pub fn boot_now() -> Option<BootInstant> {
+    BootInstant::now()
 }
 
 /// Needs a lock prefix and a call: the positive control.

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::process;
 
 use tach_core::{
-    Budget, Instant, MonotonicInstant, OrderedInstant, Source, UnixTime, disruptions, status,
-    unix_nanos, uptime,
+    BootInstant, Budget, Instant, MonotonicInstant, OrderedInstant, Source, UnixTime, disruptions,
+    status, unix_nanos, uptime,
 };
 
 use super::{End, Scenario};
@@ -53,6 +53,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 fn read_all(start: Instant, budget: Budget) {
     black_box((UnixTime::now(), unix_nanos(), uptime(), disruptions()));
     black_box((Instant::now(), MonotonicInstant::now(), OrderedInstant::now()));
+    black_box(BootInstant::now());
     black_box((start.elapsed(), start.unix_time(), start + Duration::from_secs(1)));
     black_box((budget.check().is_ok(), UnixTime::now_with_uncertainty()));
 }
