@@ -55,8 +55,7 @@
 //!
 //! # What it costs
 //!
-//! `tach doctor`, a command of the package tach-cli, measures reads on your machine, beside std's.
-//! The kinds of cost:
+//! `tach doctor` (package tach-cli) measures reads on your machine, beside std's.
 //!
 //! - A read is the instruction. Once in 50 ms of use, it also samples the OS's clock.
 //! - The first conversion of a process spins for some tens of microseconds to measure the rate.

@@ -35,7 +35,7 @@ cfg_if::cfg_if! {
         }
     } else {
         pub(crate) use core::sync::atomic::{
-            AtomicBool, AtomicU32, AtomicU64, Ordering, fence,
+            AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence,
         };
 
         macro_rules! const_fn {

@@ -1,12 +1,15 @@
 //! A clock for tests.
 
+use core::cell::Cell;
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread_local;
 use std::vec::Vec;
 
 use crate::clock::Clock;
 use crate::instants::{Anchor, Instant};
-use crate::system::manual;
+use crate::system;
+use crate::system::manual::{self, InPlace};
 use crate::unix_time::UnixTime;
 
 /// A clock that stands still until it is moved by hand.
@@ -43,7 +46,8 @@ use crate::unix_time::UnixTime;
 ///   deadline is `clock.now() + timeout`. Sums reach from 36 years before the clock's start to its
 ///   end.
 /// - `a.elapsed()`, `a.unix_time()`, `anchor.unix_time_at(b)` and `a - b` with one instant of the
-///   system's clock would need the other clock. They panic, in every build.
+///   system's clock would need the other clock. They panic, in every build. (Within
+///   [`during`](Self::during), this clock answers the first two.)
 /// - This clock's own methods panic if given an instant of the system's clock.
 ///
 /// *Not* detected: an instant of another `ManualClock`, and comparisons such as `a < b`.
@@ -174,6 +178,53 @@ impl ManualClock {
         self.step(|time| time.saturating_sub(duration));
     }
 
+    /// Calls `f` with this clock in place of the system's, on this thread: `Instant::now`, `elapsed`,
+    /// `UnixTime::now`, `uptime` and [`SystemClock`](crate::SystemClock) read this clock, and so do
+    /// the other instants and anchors. For code that takes no clock.
+    ///
+    /// Calls nest: when `f` returns or panics, the clock before is in place again. Other threads,
+    /// and tasks that `f` spawns, read the system's clock. So do `coarse`, `BootInstant` and
+    /// `ThreadCpuInstant`.
+    ///
+    /// An instant that was read in `f` belongs to this clock, also after `f` has returned and on
+    /// other threads, and instants of the system's clock are no instants of this one: see
+    /// [the guarantees](Self#guarantees). A thread that converts them, such as that of a logger, needs
+    /// this clock too.
+    ///
+    /// # Cost
+    ///
+    /// From the first call on, all threads of the process read the time by a slower road.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_core::{Instant, ManualClock, UnixTime};
+    ///
+    /// fn is_stale(fetched: Instant) -> bool {
+    ///     fetched.elapsed() > Duration::from_secs(60)
+    /// }
+    ///
+    /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
+    ///
+    /// CLOCK.during(|| {
+    ///     let fetched = Instant::now();
+    ///     CLOCK.advance(Duration::from_secs(60));
+    ///     assert!(!is_stale(fetched));
+    ///     CLOCK.advance(Duration::from_nanos(1));
+    ///     assert!(is_stale(fetched));
+    ///     assert_eq!(UnixTime::now().as_secs(), 60);
+    /// });
+    /// ```
+    pub fn during<R>(&'static self, f: impl FnOnce() -> R) -> R {
+        manual::reserve(&IN_PLACE);
+        // Begins the timelines, so that uptime has an origin.
+        let _ = Instant::now();
+        system::choice().read_in_place();
+        let _outer = Outer(CURRENT.replace(Some(self)));
+        f()
+    }
+
     fn step(&self, to: impl FnOnce(UnixTime) -> UnixTime) {
         let mut state = self.lock();
         let step = Anchor::at(state.now, to(state.unix_time_at(state.now)));
@@ -186,7 +237,7 @@ impl ManualClock {
     /// Locks the state, also after a thread panicked while it held the lock: it left each time
     /// either unchanged or moved.
     fn lock(&self) -> MutexGuard<'_, State> {
-        manual::reserve();
+        manual::reserve(&IN_PLACE);
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -195,6 +246,27 @@ impl ManualClock {
 impl Default for ManualClock {
     fn default() -> Self {
         Self::new(UnixTime::EPOCH)
+    }
+}
+
+thread_local! {
+    /// The clock that this thread reads in place of the system's.
+    static CURRENT: Cell<Option<&'static ManualClock>> = const { Cell::new(None) };
+}
+
+static IN_PLACE: InPlace = InPlace {
+    tick: || CURRENT.get().map(|clock| clock.now().as_ticks()),
+    unix_ns_at: |tick| {
+        CURRENT.get().map(|clock| clock.unix_time_at(Instant::from_ticks(tick)).as_nanos())
+    },
+};
+
+/// Puts the clock before in place again when it is dropped.
+struct Outer(Option<&'static ManualClock>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
     }
 }
 
@@ -221,7 +293,7 @@ impl Clock for ManualClock {
 fn own(instant: Instant) -> Instant {
     let is_own = manual::contains(instant.as_ticks());
     assert!(is_own, "a `ManualClock` can't convert an instant of another clock");
-    manual::reserve();
+    manual::reserve(&IN_PLACE);
     instant
 }
 

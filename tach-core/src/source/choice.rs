@@ -40,6 +40,12 @@ const ENFORCED: u64 = 1 << 12;
 const CALLED_SHIFT: u32 = 13;
 /// The source that the environment requested.
 const ENVIRONMENT_SHIFT: u32 = 15;
+/// A bare read is one instruction.
+const BARE: u64 = 1 << 17;
+/// An ordered read is one instruction.
+const ORDERED: u64 = 1 << 18;
+/// A thread may read a manual clock in place of this one: no read is one instruction.
+const IN_PLACE: u64 = 1 << 19;
 
 const fn flag(is_set: bool, bit: u64) -> u64 {
     if is_set { bit } else { 0 }
@@ -60,7 +66,14 @@ fn source_at(word: u64, shift: u32) -> Option<Source> {
 
 /// Returns the word's content with this verdict.
 fn with_verdict(word: u64, Verdict { mode, cause }: Verdict) -> u64 {
-    word & !(MODE | CAUSE) | mode as u64 | (cause as u64) << CAUSE_SHIFT
+    let reads = match mode {
+        _ if word & IN_PLACE != 0 => 0,
+        Mode::SelfOrdered => BARE | ORDERED,
+        Mode::Fenced | Mode::Enforced => BARE,
+        _ => 0,
+    };
+    let rest = word & !(MODE | CAUSE | BARE | ORDERED);
+    rest | reads | mode as u64 | (cause as u64) << CAUSE_SHIFT
 }
 
 impl Chosen {
@@ -138,13 +151,13 @@ impl Choice {
     /// Returns whether a read is the counter's, by one load and one test.
     #[inline]
     pub(crate) fn reads_counter(&self) -> bool {
-        self.0.word() & Mode::UNMOVED_COUNTER != 0
+        self.0.word() & BARE != 0
     }
 
     /// Returns whether an ordered read is one instruction of a trusted counter, at the same cost.
     #[inline]
     pub(crate) fn reads_self_ordered_counter(&self) -> bool {
-        self.0.word() & Mode::ONE_INSTRUCTION != 0
+        self.0.word() & ORDERED != 0
     }
 
     /// Returns the mode, for callers that need no domain.
@@ -163,6 +176,16 @@ impl Choice {
     /// Converts readings to ticks by `line` from now on, unless `seen` is no longer the choice.
     pub(crate) fn replace(&self, seen: Chosen, verdict: Verdict, line: Line) {
         self.0.replace(seen.word, with_verdict(seen.word, verdict), &to_words(line));
+    }
+
+    /// Lets no read be one instruction from now on, so that each looks for a manual clock first.
+    #[allow(dead_code, reason = "for manual clocks, which are not everywhere")]
+    pub(crate) fn read_in_place(&self) {
+        let mut seen = self.0.word();
+        while seen & IN_PLACE == 0 {
+            self.0.change(seen, (seen | IN_PLACE) & !(BARE | ORDERED));
+            seen = self.0.word();
+        }
     }
 
     /// Enforces strict order from now on, where an ordered read kept it.
@@ -286,6 +309,18 @@ mod tests {
                 assert_eq!((source, enforced), (Some((Source::Os, Cause::Call)), true));
                 assert!(!chosen.ignored_source() && !chosen.ignored_order());
             }
+        }
+    }
+
+    #[test]
+    fn with_a_clock_in_place_no_read_is_one_instruction_in_any_mode() {
+        let choice = Choice::new();
+        for (before, after) in Mode::ALL.into_iter().flat_map(|a| Mode::ALL.map(|b| (a, b))) {
+            let of = |choice: &Choice, mode| chosen(choice, mode, Cause::NoCounter).mode();
+            assert_eq!(of(&choice, before), before);
+            choice.read_in_place();
+            assert_eq!((choice.mode(), of(&choice, after)), (before, after));
+            assert!(!choice.reads_counter() && !choice.reads_self_ordered_counter(), "{after:?}");
         }
     }
 

@@ -4,8 +4,7 @@ use super::{Cause, Order, Source};
 use crate::counter::{Clocksources, Features, Fencing};
 use crate::os::KernelView;
 
-/// How ticks are read. A read tests one bit of the mode: the bare read for
-/// [`Mode::UNMOVED_COUNTER`], the ordered reads for [`Mode::ONE_INSTRUCTION`].
+/// How ticks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Mode {
@@ -23,15 +22,10 @@ pub(crate) enum Mode {
     /// A trusted counter whose read needs a fence.
     Fenced = 5,
     /// A trusted counter with a self-ordered read.
-    SelfOrdered = 12,
+    SelfOrdered = 6,
 }
 
 impl Mode {
-    /// The bit of the modes in which a bare read is the counter's.
-    pub(super) const UNMOVED_COUNTER: u64 = 4;
-    /// The bit of the mode in which an ordered read is one instruction.
-    pub(super) const ONE_INSTRUCTION: u64 = 8;
-
     #[cfg(test)]
     pub(super) const ALL: [Self; 7] = [
         Self::Undecided,
@@ -51,7 +45,7 @@ impl Mode {
             3 => Self::Moved,
             4 => Self::Enforced,
             5 => Self::Fenced,
-            12 => Self::SelfOrdered,
+            6 => Self::SelfOrdered,
             _ => Self::Undecided,
         }
     }

@@ -181,13 +181,17 @@ fn counts_sleep() -> bool {
 #[cold]
 #[inline(never)]
 fn unix_ns_beside(tick: u64) -> u64 {
-    clock_ns_after_sleep().unwrap_or_else(|| REALTIME.ns_at(tick))
+    clock_ns_in_place().unwrap_or_else(|| REALTIME.ns_at(tick))
 }
 
-/// Returns the OS's real-time clock, in ns, if the ticks stand while the machine sleeps: afterwards
-/// they don't show that the line in use is wrong. `None` if Unix time waits for a clock that is set
-/// back, or the clock can't be read.
-fn clock_ns_after_sleep() -> Option<u64> {
+/// Returns the clock to read in place of the timeline, in ns: this thread's manual clock or, if the
+/// ticks stand while the machine sleeps, the OS's real-time clock. (Afterwards such ticks don't show
+/// that the line in use is wrong.) `None` if there is no such clock, if Unix time waits for a clock
+/// that is set back, or if the clock can't be read.
+fn clock_ns_in_place() -> Option<u64> {
+    if let Some(ns) = manual::unix_ns() {
+        return Some(ns);
+    }
     in_force();
     if !raw::stands_in_sleep() || REALTIME.waits_for_clock() {
         return None;
@@ -202,7 +206,7 @@ fn clock_ns_after_sleep() -> Option<u64> {
     Some(ns)
 }
 
-/// The real-time clock at the last look of [`clock_ns_after_sleep`].
+/// The real-time clock at the last look of [`clock_ns_in_place`].
 static LOOKED_NS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 
 /// Returns the Unix time of a read by other means. Outlined for the same reason as
@@ -210,7 +214,7 @@ static LOOKED_NS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0));
 #[cold]
 #[inline(never)]
 fn unix_ns_otherwise() -> u64 {
-    if let Some(ns) = clock_ns_after_sleep() {
+    if let Some(ns) = clock_ns_in_place() {
         return ns;
     }
     REALTIME.ns_at(bare_by(REALTIME))
@@ -218,7 +222,7 @@ fn unix_ns_otherwise() -> u64 {
 
 /// Returns the Unix time now, and how far it may be from the OS clock, both in ns.
 pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
-    if let Some(ns) = clock_ns_after_sleep() {
+    if let Some(ns) = clock_ns_in_place() {
         return (ns, os::realtime_resolution_ns());
     }
     let (tick, bound_ns) = REALTIME.bound().unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));

@@ -67,7 +67,11 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     fn ns_at_elsewhere(&self, tick: u64) -> u64 {
-        manual::refuse_tick(tick);
+        if let Some(unix_ns) = manual::unix_ns_at(tick) {
+            // The uptime begins when the clock does.
+            let since_start = || tick - manual::START + self.origin_ns().unwrap_or(0);
+            return if self.clocks.keeps_offset() { since_start() } else { unix_ns };
+        }
         if let Some(line) = self.past_line(tick) {
             return line.ns_at(tick);
         }

@@ -3,36 +3,70 @@
 //! The range lies farther from the ticks of a counter than a machine stays up, also if ticks are
 //! compared as signed numbers. It is reserved only in a process that has read a manual clock, so
 //! that no other program can hit a panic of this file.
+//!
+//! A thread may read a manual clock in place of the system's. The room of that clock says which.
+#![expect(unsafe_code, reason = "refers to a static of the room above")]
 
 use core::ops::Range;
+use core::ptr;
 
 use crate::line::Direction;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicPtr, Ordering};
 
 /// 146 years of nanoseconds.
 const RANGE: Range<u64> = 1 << 63..(1 << 63) + (1 << 62);
 /// The tick at which every manual clock starts: 36 years above the least tick, so that tests can
 /// subtract durations from it.
-#[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 pub(crate) const START: u64 = RANGE.start + (1 << 60);
 /// The tick at which every manual clock ends, 109 years after its start.
 #[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 pub(crate) const END: u64 = RANGE.end - 1;
 
-/// Whether a manual clock has been read.
-static IN_USE: AtomicBool = AtomicBool::new(false);
+/// The answers of the manual clock that the calling thread reads in place of the system's; `None` if
+/// it reads the system's.
+#[derive(Debug)]
+pub(crate) struct InPlace {
+    pub(crate) tick: fn() -> Option<u64>,
+    pub(crate) unix_ns_at: fn(u64) -> Option<u64>,
+}
 
-/// Reserves the range. Every read of a manual clock calls this.
+/// Null until a manual clock is read.
+static IN_PLACE: AtomicPtr<InPlace> = AtomicPtr::new(ptr::null_mut());
+
+/// Reserves the range. Every read of a manual clock calls this, always with the same argument.
 #[allow(dead_code, reason = "for `ManualClock`, which needs std")]
-#[inline]
-pub(crate) fn reserve() {
-    // ORDERING: Relaxed, since the flag publishes nothing. A thread that receives an instant by a
-    // channel, a lock or a join also sees the flag that was set before the instant was read.
-    if !IN_USE.load(Ordering::Relaxed) {
-        // Only the first read stores, since threads share the cache line.
-        // ORDERING: Relaxed: see the load.
-        IN_USE.store(true, Ordering::Relaxed);
-    }
+pub(crate) fn reserve(in_place: &'static InPlace) {
+    // ORDERING: Relaxed, since the pointer publishes nothing: nobody writes to the static. A thread
+    // that receives an instant by a channel, a lock or a join also sees the pointer that was stored
+    // before the instant was read.
+    IN_PLACE.store(ptr::from_ref(in_place).cast_mut(), Ordering::Relaxed);
+}
+
+fn in_place() -> Option<&'static InPlace> {
+    // ORDERING: Relaxed: see `reserve`.
+    let in_place = IN_PLACE.load(Ordering::Relaxed);
+    // SAFETY: the pointer is null, or was a reference to a static.
+    unsafe { in_place.as_ref() }
+}
+
+/// Returns the present tick of the manual clock that this thread reads, if it reads one.
+pub(super) fn tick() -> Option<u64> {
+    in_place().and_then(|clock| (clock.tick)())
+}
+
+/// Returns the present Unix time of the manual clock that this thread reads, if it reads one, in ns.
+pub(super) fn unix_ns() -> Option<u64> {
+    tick().and_then(unix_ns_at)
+}
+
+/// Returns the Unix time at a manual clock's tick, in ns; `None` if this is another clock's tick.
+///
+/// # Panics
+///
+/// If this thread reads no manual clock.
+pub(super) fn unix_ns_at(tick: u64) -> Option<u64> {
+    let clock = in_place().filter(|_| contains(tick))?;
+    (clock.unix_ns_at)(tick).or_else(|| refuse())
 }
 
 /// Returns whether `tick` is in the range of manual clocks.
@@ -42,10 +76,8 @@ pub(crate) fn contains(tick: u64) -> bool {
 }
 
 /// Returns whether `tick` is in the range and a manual clock has been read.
-#[inline]
 pub(super) fn is_reserved(tick: u64) -> bool {
-    // ORDERING: Relaxed: see `reserve`.
-    IN_USE.load(Ordering::Relaxed) && contains(tick)
+    in_place().is_some() && contains(tick)
 }
 
 /// Returns the time between two instants if both are manual clocks' own; `None` if neither is.
@@ -102,9 +134,8 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(dead_code, reason = "for `ManualClock`, which needs std")]
     fn the_farthest_ticks_belong_to_the_same_clock() {
-        reserve();
+        reserve(&InPlace { tick: || None, unix_ns_at: |_| None });
         let farthest = |tick| [Direction::Before, Direction::After].map(|way| farthest(tick, way));
         for tick in [START, RANGE.start, END] {
             assert_eq!(farthest(tick), [RANGE.start, END]);

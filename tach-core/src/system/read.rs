@@ -4,7 +4,7 @@ use crossbeam_utils::CachePadded;
 
 use super::disciplined::Disciplined;
 use super::raw::{ordered, tick_by};
-use super::{MONOTONIC, choice};
+use super::{MONOTONIC, choice, manual};
 use crate::counter;
 use crate::source::{Chosen, Mode};
 use crate::sync::Maximum;
@@ -47,7 +47,7 @@ impl Read for Bare {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        bare_by(MONOTONIC)
+        manual::tick().unwrap_or_else(|| bare_by(MONOTONIC))
     }
 }
 
@@ -65,7 +65,7 @@ impl Read for Ordered {
     #[cold]
     #[inline(never)]
     fn otherwise() -> u64 {
-        in_order(MONOTONIC.checked(ordered), Mode::Enforced)
+        manual::tick().unwrap_or_else(|| in_order(MONOTONIC.checked(ordered), Mode::Enforced))
     }
 }
 
@@ -82,7 +82,7 @@ impl Read for Strict {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        if choice().mode() == Mode::Enforced {
+        if choice().reads_counter() && choice().mode() == Mode::Enforced {
             let tick = counter::ticks();
             if MONOTONIC.current().expects(tick) {
                 return LAST.raise(tick);
@@ -131,6 +131,9 @@ pub(crate) fn ticks<R: Read>() -> u64 {
 #[cold]
 #[inline(never)]
 fn strict_elsewhere() -> u64 {
+    if let Some(tick) = manual::tick() {
+        return tick;
+    }
     let read = |chosen: Chosen| match chosen.mode() {
         Mode::Enforced => counter::ticks(),
         _ => ordered(chosen),
