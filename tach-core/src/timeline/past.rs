@@ -237,11 +237,15 @@ impl Timeline {
     }
 
     /// Returns the first line, extended to the ticks before it; `None` before its rate is known.
+    ///
+    /// The first line is flat if the timeline waits for a clock that was set back before the second
+    /// sample. Then the next line has the rate.
     #[cold]
     #[inline(never)]
     fn first_line(&self) -> Option<Line> {
         let [first, second] = self.oldest()?;
-        second.gap.rate.is_known().then_some(Line { rate: second.gap.rate, ..first.gap })
+        let rate = [second.gap.rate, second.main.rate].into_iter().find(|rate| rate.is_known())?;
+        Some(Line { rate, ..first.gap })
     }
 
     /// Returns the two oldest records, or the first one twice; `None` before [`begin`](Self::begin).

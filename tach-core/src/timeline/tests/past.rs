@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use std::collections::BTreeMap;
 
-use super::simulation::{Driven, Machine, NS_PER_S, timeline};
+use super::simulation::{Driven, Machine, NS_PER_S, Process, timeline};
 use crate::timeline::piece::{Piece, Point};
 use crate::timeline::*;
 
@@ -114,6 +114,18 @@ fn the_beginning_and_what_was_before_it_stay() {
     let before = beginning();
     an_hour(&timeline, &machine);
     assert_eq!(beginning(), before);
+}
+
+/// Such a timeline waits, so that its first line is flat.
+#[test]
+fn a_clock_set_back_before_the_second_sample_leaves_times_before_the_first() {
+    let process = Process::new(Machine::new(42), BackwardStep::Hold);
+    let first = process.tick();
+    process.machine.pass_ns(10 * NS_PER_S);
+    process.set_realtime(-i64::try_from(60 * NS_PER_S).unwrap());
+    let now = process.ns_at(process.tick()).1;
+    let before = process.ns_at(first - process.machine.nominal.ticks(100 * NS_PER_S).unwrap()).1;
+    assert!(before <= now, "{before} is after {now}");
 }
 
 /// Returns the line with the last point that is `wanted`, by a look at each record, unless it is
