@@ -204,17 +204,17 @@ impl Timeline {
         Some((id, Piece::from_words(words), until))
     }
 
-    /// Makes the table of the record `newest`, and returns a copy; `None` if a record was given up
-    /// meanwhile and its slot reused.
+    /// Makes the table of the record `newest`, and returns a copy; `None` if a record, perhaps
+    /// `newest` itself, was given up meanwhile and its slot reused.
     ///
     /// The copy serves this search: if a writer of the table was stopped in the middle, as by a
     /// `fork`, the table is never readable again.
     #[cold]
     #[inline(never)]
-    fn tabulate(&self, newest: Id) -> Option<Table> {
+    pub(super) fn tabulate(&self, newest: Id) -> Option<Table> {
         let mut ids = [0; SLOTS];
         let ids = self.history.in_order(newest, &mut ids);
-        let last = ids.len().checked_sub(1)?;
+        let last = ids.iter().rposition(|&id| id == newest)?;
         let mut words = [0; 3 * ENTRIES];
         let mut after = Point { tick: 0, ns: 0 };
         for entry in (0..ENTRIES).rev() {

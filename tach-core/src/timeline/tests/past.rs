@@ -116,6 +116,17 @@ fn the_beginning_and_what_was_before_it_stay() {
     assert_eq!(beginning(), before);
 }
 
+/// A thread may sleep between the read of the head and the making of the table.
+#[test]
+fn a_record_whose_slot_was_reused_has_no_table() {
+    let (timeline, machine) = new();
+    let records = an_hour(&timeline, &machine);
+    let is_gone = |id: &Id| timeline.history.read::<0>(*id).is_none();
+    let gone: Vec<_> = records.into_keys().filter(is_gone).collect();
+    assert!(gone.len() > 100);
+    assert!(gone.iter().all(|&id| timeline.tabulate(id).is_none()));
+}
+
 /// Such a timeline waits, so that its first line is flat.
 #[test]
 fn a_clock_set_back_before_the_second_sample_leaves_times_before_the_first() {
