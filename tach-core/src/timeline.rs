@@ -215,7 +215,7 @@ impl Timeline {
 
     /// Returns the time at which the timeline began; `None` before [`begin`](Self::begin).
     pub(crate) fn origin_ns(&self) -> Option<u64> {
-        self.oldest().map(|[first, _]| first.knee().ns)
+        self.oldest().map(|first| first.knee().ns)
     }
 
     /// Returns the timeline minus the OS clock, in ns; wraps.
@@ -271,8 +271,8 @@ impl Timeline {
                 continue;
             }
             if tick < record.piece.start().tick {
-                let Some(line) = self.outlined_past_line(tick) else { continue };
-                return Ok(line);
+                let Some(stretch) = self.past_stretch(tick) else { continue };
+                return Ok(stretch.line);
             }
             let Some(Reach { until, .. }) = self.reach(id, &record) else { continue };
             if tick < until {

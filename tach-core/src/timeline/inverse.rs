@@ -27,7 +27,16 @@ impl Timeline {
             Some(line) => Ok(line),
             None => self.find(tick, clocks, answers),
         };
-        let line = line_at(tick)?;
+        let line = match forecast.and_then(|lines| lines.line_at(tick)) {
+            Some(line) => line,
+            None => match self.past_stretch(tick) {
+                Some(stretch) => match stretch.sum(tick, ns, direction) {
+                    Some(sum) => return Ok(Some(sum)),
+                    None => stretch.line,
+                },
+                None => self.find(tick, clocks, answers)?,
+            },
+        };
         let (from, shifted) = (shifted_tick(tick), line.shifted());
         let Some(sum_ns) = direction.moved(shifted.ns_at(from), ns) else { return Ok(None) };
         let Some(goal) = self.line_of_ns(forecast, sum_ns) else { return Ok(None) };

@@ -4,7 +4,7 @@ use super::current::Forecast;
 use super::piece::{Piece, Point};
 use super::thinning::{self, Kept};
 use super::{SLOTS, Timeline};
-use crate::line::{self, Line, Rate, shifted_ns, shifted_tick};
+use crate::line::{self, Direction, Line, Rate, shifted_ns, shifted_tick, unshifted_tick};
 use crate::sync::{Id, NOTE_BITS, Versioned, slot_index};
 
 /// The number of records to give up at a time, when there is no room.
@@ -19,8 +19,8 @@ const NOTE_SHIFT: u32 = 32 - NOTE_BITS;
 
 /// The records in the order of time, for a search: the start ticks, then the start times, and then,
 /// for each record, the index of its slot in the low bits of a word and the rate of the chord after
-/// it in the others. By the bits that it lacks, a chord loses 0.3 us in a day. The newest record
-/// fills the rest of the table.
+/// it in the others. By the bits that it lacks, a chord loses 0.3 us in a day. No chord follows the
+/// first record; its word has the rate before it. The newest record fills the rest of the table.
 ///
 /// The version is the newest record's id. So a table serves until the next record, and the first
 /// conversion that needs another one makes it.
@@ -35,6 +35,26 @@ const _: () = assert!(SLOTS <= ENTRIES);
 
 /// The table is not that of the newest record.
 struct Stale;
+
+/// A line of the past, with the range of shifted ticks that it converts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) line: Line,
+    ticks: [u64; 2],
+}
+
+impl Stretch {
+    fn new(line: Line, until: u64) -> Self {
+        Self { line, ticks: [line.start_tick, until].map(shifted_tick) }
+    }
+
+    /// Returns the tick that is `ns` from `tick`, if both are on this line.
+    pub(super) fn sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
+        let sum = direction.moved(shifted_tick(tick), self.line.rate.ticks(ns)?)?;
+        let [from, until] = self.ticks;
+        (from <= sum && sum < until).then(|| unshifted_tick(sum))
+    }
+}
 
 /// A coordinate of points, by which a line is sought.
 trait Axis {
@@ -106,20 +126,22 @@ impl Timeline {
     /// questions.
     #[inline]
     pub(super) fn known_line(&self, forecast: Option<Forecast>, tick: u64) -> Option<Line> {
-        forecast.and_then(|lines| lines.line_at(tick)).or_else(|| self.outlined_past_line(tick))
+        let known = forecast.and_then(|lines| lines.line_at(tick));
+        known.or_else(|| self.past_stretch(tick).map(|stretch| stretch.line))
     }
 
     /// Returns the line of `tick`, if that is neither on the newest record's main line nor before
     /// zero. `None` before the first conversion.
     #[inline]
     pub(crate) fn past_line(&self, tick: u64) -> Option<Line> {
-        self.search::<Ticks>(tick)
+        self.search::<Ticks>(tick).map(|stretch| stretch.line)
     }
 
-    /// Returns the same as [`past_line`](Self::past_line), for callers that other work takes longer.
+    /// Returns the [`past_line`](Self::past_line) with its range, for callers that other work takes
+    /// longer.
     #[inline(never)]
-    pub(super) fn outlined_past_line(&self, tick: u64) -> Option<Line> {
-        self.past_line(tick)
+    pub(super) fn past_stretch(&self, tick: u64) -> Option<Stretch> {
+        self.search::<Ticks>(tick)
     }
 
     /// Returns the line with the last point whose time is `ns` or earlier, if that is not on the
@@ -127,7 +149,7 @@ impl Timeline {
     #[cold]
     #[inline(never)]
     pub(super) fn past_line_of_ns(&self, ns: u64) -> Option<Line> {
-        self.search::<Times>(ns)
+        self.search::<Times>(ns).map(|stretch| stretch.line)
     }
 
     /// Returns the line with the last point whose coordinate is at most `at`, unless that is the
@@ -136,9 +158,9 @@ impl Timeline {
     /// Where records were given up, a chord leads from the previous record to the next one. Before
     /// the first record, the first line is extended.
     #[inline]
-    fn search<A: Axis>(&self, at: u64) -> Option<Line> {
+    fn search<A: Axis>(&self, at: u64) -> Option<Stretch> {
         match self.search_in::<A>(&self.table, self.history.head(), at) {
-            Ok(line) => line,
+            Ok(stretch) => stretch,
             Err(Stale) => self.search_anew::<A>(at),
         }
     }
@@ -146,15 +168,15 @@ impl Timeline {
     /// Searches in a new table.
     #[cold]
     #[inline(never)]
-    fn search_anew<A: Axis>(&self, at: u64) -> Option<Line> {
+    fn search_anew<A: Axis>(&self, at: u64) -> Option<Stretch> {
         loop {
             let newest = self.history.head();
             if newest == 0 {
                 return None;
             }
             let Some(table) = self.tabulate(newest) else { continue };
-            if let Ok(line) = self.search_in::<A>(&table, newest, at) {
-                return line;
+            if let Ok(stretch) = self.search_in::<A>(&table, newest, at) {
+                return stretch;
             }
         }
     }
@@ -168,8 +190,8 @@ impl Timeline {
         table: &Table,
         newest: Id,
         at: u64,
-    ) -> Result<Option<Line>, Stale> {
-        let (_, word) = table
+    ) -> Result<Option<Stretch>, Stale> {
+        let (_, (word, next_tick)) = table
             .read_with(|table| {
                 // Few rounds, whose comparisons don't wait for each other, and no branch: nobody can
                 // predict the ages in a pool.
@@ -178,22 +200,27 @@ impl Timeline {
                     let is_by = |steps: &usize| table.get(A::STARTS + last + steps * stride) <= at;
                     last += stride * (1..ways).filter(is_by).count();
                 }
-                table.get(2 * ENTRIES + last)
+                (table.get(2 * ENTRIES + last), table.get((last + 1).min(ENTRIES - 1)))
             })
             .filter(|(version, _)| *version == newest)
             .ok_or(Stale)?;
         let (id, piece, until) = self.piece(slot_index(word), newest).ok_or(Stale)?;
         let wanted = |point| A::of(point) <= at;
+        let rate = Rate::from_q48(word & !INDEX);
         Ok(if !wanted(piece.start()) {
-            self.first_line()
+            let line = Line { rate, ..piece.gap };
+            let ticks = [0, shifted_tick(line.start_tick)];
+            rate.is_known().then_some(Stretch { line, ticks })
+        } else if !wanted(piece.knee()) {
+            Some(Stretch::new(piece.gap, piece.knee().tick))
         } else if id == newest {
-            (!wanted(piece.knee())).then_some(piece.gap)
+            None
         } else if A::end(&piece, until) <= at {
             let end = piece.end_at(until);
-            let rate = Rate::from_q48(word & !INDEX);
-            Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
+            let line = Line { start_tick: end.tick, start_ns: end.ns, rate };
+            Some(Stretch::new(line, next_tick))
         } else {
-            Some(piece.line(wanted))
+            Some(Stretch::new(piece.main, until))
         })
     }
 
@@ -216,7 +243,7 @@ impl Timeline {
         let ids = self.history.in_order(newest, &mut ids);
         let last = ids.iter().rposition(|&id| id == newest)?;
         let mut words = [0; 3 * ENTRIES];
-        let mut after = Point { tick: 0, ns: 0 };
+        let mut after = Piece::NONE;
         for entry in (0..ENTRIES).rev() {
             let index = slot_index(ids[entry.min(last)]);
             let (_, piece, until) = self.piece(index, newest)?;
@@ -224,11 +251,18 @@ impl Timeline {
             words[entry] = start.tick;
             words[ENTRIES + entry] = start.ns;
             words[2 * ENTRIES + entry] = index as u64;
-            if end.tick < after.tick {
-                let rate = Rate::from_slope(after.ns.saturating_sub(end.ns), after.tick - end.tick);
-                words[2 * ENTRIES + entry] |= rate.q48() & !INDEX;
-            }
-            after = start;
+            let rate = if entry == 0 {
+                // The first line is flat if the timeline waits for a clock that was set back before
+                // the second sample. Then the next line has the rate.
+                if after.gap.rate.is_known() { after.gap.rate } else { after.main.rate }
+            } else if end.tick < after.start().tick {
+                let Point { tick, ns } = after.start();
+                Rate::from_slope(ns.saturating_sub(end.ns), tick - end.tick)
+            } else {
+                Rate::UNKNOWN
+            };
+            words[2 * ENTRIES + entry] |= rate.q48() & !INDEX;
+            after = piece;
         }
         self.table.try_write(newest, &words);
         let own = Table::new();
@@ -236,25 +270,11 @@ impl Timeline {
         Some(own)
     }
 
-    /// Returns the first line, extended to the ticks before it; `None` before its rate is known.
-    ///
-    /// The first line is flat if the timeline waits for a clock that was set back before the second
-    /// sample. Then the next line has the rate.
-    #[cold]
-    #[inline(never)]
-    fn first_line(&self) -> Option<Line> {
-        let [first, second] = self.oldest()?;
-        let rate = [second.gap.rate, second.main.rate].into_iter().find(|rate| rate.is_known())?;
-        Some(Line { rate, ..first.gap })
-    }
-
-    /// Returns the two oldest records, or the first one twice; `None` before [`begin`](Self::begin).
-    pub(super) fn oldest(&self) -> Option<[Piece; 2]> {
+    /// Returns the oldest record; `None` before [`begin`](Self::begin).
+    pub(super) fn oldest(&self) -> Option<Piece> {
         let mut ids = [0; SLOTS];
         let ids = self.history.in_order(self.history.head(), &mut ids);
-        let piece = |id: &Id| self.history.read(*id).map(Piece::from_words);
-        let first = ids.first()?;
-        Some([piece(first)?, piece(ids.get(1).unwrap_or(first))?])
+        self.history.read(*ids.first()?).map(Piece::from_words)
     }
 
     /// Gives up the records whose removal costs least.

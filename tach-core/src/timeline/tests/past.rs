@@ -4,6 +4,7 @@ use core::fmt::Debug;
 use std::collections::BTreeMap;
 
 use super::simulation::{Driven, Machine, NS_PER_S, Process, timeline};
+use crate::line::Direction;
 use crate::timeline::piece::{Piece, Point};
 use crate::timeline::*;
 
@@ -182,6 +183,34 @@ fn the_table_leads_to_the_line_of_each_tick_and_of_each_time() {
         same(timeline.past_line(tick), last_line(&timeline, by_tick), &tick);
         same(timeline.past_line_of_ns(ns), last_line(&timeline, by_ns), &ns);
     }
+}
+
+#[test]
+fn a_sum_stays_on_a_line_of_the_past_exactly_as_long_as_the_line_lasts() {
+    let (timeline, machine) = new();
+    let records = an_hour(&timeline, &machine);
+    let mut ends = 0;
+    for tick in records.into_values().flatten().map(|(tick, _)| tick) {
+        let Some(stretch) = timeline.past_stretch(tick) else { continue };
+        let on_line = |tick| timeline.past_line(tick) == Some(stretch.line);
+        let rate = stretch.line.rate;
+        for (direction, sign) in [(Direction::After, 1), (Direction::Before, -1)] {
+            // The first sum that leaves the line, by halving.
+            let (mut stays, mut leaves) = (0, 3_600 * NS_PER_S);
+            let sum = |ns| stretch.sum(tick, ns, direction);
+            assert_eq!(sum(leaves), None, "{stretch:?}");
+            while leaves - stays > 1 {
+                let middle = stays.midpoint(leaves);
+                *(if sum(middle).is_some() { &mut stays } else { &mut leaves }) = middle;
+            }
+            let moved = |ns| tick.wrapping_add_signed(sign * rate.ticks(ns).unwrap().cast_signed());
+            assert_eq!(sum(stays), Some(moved(stays)));
+            assert!(on_line(moved(stays)), "{tick} {direction:?} {stays}: {stretch:?}");
+            assert!(!on_line(moved(leaves)), "{tick} {direction:?} {leaves}: {stretch:?}");
+            ends += 1;
+        }
+    }
+    assert!(ends > 1_000, "only {ends}");
 }
 
 #[test]
