@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::piece::Point;
-use crate::line::{Direction, FAST_NS, FastRate, Line, Rate, shifted_tick};
+use crate::line::{Direction, FAST_NS, FastRate, Line, Rate, shifted_tick, unshifted_tick};
 use crate::sync::{Maximum, Versioned};
 
 /// The line in use: start tick, rate, start ns, the tick at which its record ends, and the rate
@@ -103,7 +103,8 @@ impl Current {
         let (from_q32, end_ns) = (from.wrapping_mul(q32), FastRate::from_q32(q32).ns(end));
         let after_ns = ((from_q32 >> 32) + ns).checked_sub(end_ns)?;
         let fraction_q48 = from_q32 << 32 >> 16;
-        Some(end_tick + Rate::from_q48(q48).ticks_near(after_ns, fraction_q48)?)
+        let after = Rate::from_q48(q48).ticks_near(after_ns, fraction_q48)?;
+        shifted_tick(end_tick).checked_add(after).map(unshifted_tick)
     }
 
     /// Returns the time at `now`, a tick that was just read, like [`ns_at`](Self::ns_at); `None` if
@@ -270,6 +271,20 @@ mod tests {
         ] {
             assert_eq!(current.ns_between(earlier, later), ns, "{earlier} to {later}");
         }
+    }
+
+    /// A hypervisor can let a counter pass both ends.
+    #[test]
+    fn a_sum_of_the_future_passes_the_end_of_u64_and_not_that_of_ticks() {
+        let sum_from = |end_tick: u64| {
+            let line = Line { start_tick: end_tick - 1_000, start_ns: 70_000, rate: Rate::ONE };
+            let current = Current::new();
+            current.install(line, end_tick - 500, end_tick, Rate::ONE);
+            current.future_sum(end_tick - 100, Duration::from_micros(1))
+        };
+        assert_eq!(sum_from(5_000), Some(5_900));
+        assert_eq!(sum_from(u64::MAX - 99), Some(800));
+        assert_eq!(sum_from((1 << 63) - 50), None);
     }
 
     #[test]
