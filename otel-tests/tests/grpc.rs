@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -239,6 +239,48 @@ fn a_slow_server_gets_the_same_again() {
     assert!(sink(&pipeline).failures() >= 1);
 }
 
+/// Each flush returns when the server has accepted, whether it was busy, asked for a pause, was slow
+/// or did not listen yet.
+#[test]
+fn a_flush_delivers_to_a_server_that_accepts_in_time() {
+    let outage = Duration::from_millis(500);
+    let second = ErrorDetails::with_retry_info(Some(Duration::from_secs(1)));
+    let full = Status::with_error_details(Code::ResourceExhausted, "full", second);
+    for busy in [Some(Status::unavailable("busy")), Some(full), None] {
+        let start = Instant::now();
+        let served = serve(move |_| {
+            match &busy {
+                Some(busy) if start.elapsed() < outage => return Err(busy.clone()),
+                Some(_) => {}
+                None => thread::sleep(outage),
+            }
+            Ok(ExportTraceServiceResponse::default())
+        });
+        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+        start_spans(&pipeline, ["late"]);
+        pipeline.flush(LONG).unwrap();
+        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 1));
+    }
+    let Some(mut collector) = Collector::stopped() else { return };
+    let port = collector.port(Protocol::Grpc);
+    let pipeline = build(Otlp::new().endpoint(&format!("http://127.0.0.1:{port}")));
+    start_spans(&pipeline, ["late"]);
+    thread::scope(|scope| {
+        let flush = scope.spawn(|| pipeline.flush(LONG));
+        while sink(&pipeline).failures() == 0 {
+            thread::sleep(SHORT);
+        }
+        collector.run();
+        flush.join().unwrap().unwrap();
+    });
+    // The connection that is kept ends with the Collector.
+    collector.terminate();
+    start_spans(&pipeline, ["later"]);
+    collector.run();
+    pipeline.flush(LONG).unwrap();
+    assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 2));
+}
+
 #[test]
 fn a_server_of_something_else_is_named() {
     // It accepts connections, and says nothing.
@@ -246,18 +288,18 @@ fn a_server_of_something_else_is_named() {
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let pipeline = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
     start_spans(&pipeline, ["once"]);
-    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    let error = pipeline.flush(50 * SHORT).unwrap_err().to_string();
     assert!(error.contains("timed out"), "{error}");
 
     let (endpoint, _requests) = otel_tests::serve();
     let pipeline = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
     start_spans(&pipeline, ["once"]);
-    assert!(pipeline.flush(LONG).is_err());
+    assert!(pipeline.flush(50 * SHORT).is_err());
 
     let Some(collector) = Collector::start() else { return };
     let pipeline = build(Otlp::new().endpoint(&collector.endpoint()));
     start_spans(&pipeline, ["once"]);
-    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    let error = pipeline.flush(50 * SHORT).unwrap_err().to_string();
     assert!(error.contains("4317"), "{error}");
 }
 

@@ -273,25 +273,13 @@ impl Channel {
         Ok(())
     }
 
-    /// Requests a flush of everything that was logged before, and returns its number.
-    ///
-    /// # Errors
-    ///
-    /// Under the same conditions as [`check_waiter`](Self::check_waiter). Then no flush is
-    /// requested. Otherwise a sink that flushes, or that panics under a panic hook that flushes,
-    /// would be called again at once, without end.
-    pub(crate) fn request_flush(&self, why: Why) -> Result<u64, Error> {
-        self.check_waiter()?;
+    /// Requests a flush of everything that was logged before, and returns its number. Call
+    /// [`check_waiter`](Self::check_waiter) first: otherwise a sink that flushes, or that panics
+    /// under a panic hook that flushes, would be called again at once, without end.
+    pub(crate) fn request_flush(&self, why: Why) -> u64 {
         let number = self.progress.flush.request(why);
         self.wake();
-        Ok(number)
-    }
-
-    /// Returns whether records are left that a collector may still accept.
-    pub(crate) fn waits_for_collector(&self) -> bool {
-        let Progress { counts, waker, .. } = &*self.progress;
-        let is_able = self.is_in_its_process() && !waker.is_back_end();
-        is_able && counts.sinks.iter().any(|sink| sink.is_remote && sink.waiting() > 0)
+        number
     }
 
     pub(crate) fn reopen(&self) {

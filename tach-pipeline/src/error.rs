@@ -121,14 +121,6 @@ impl Error {
         Self::new(Kind::TimedOut(waited, late.join(", ")))
     }
 
-    /// Sets the time that was waited in all, if that was too short.
-    pub(crate) fn after(mut self, waited: Duration) -> Self {
-        if let Kind::TimedOut(known, _) = &mut self.kind {
-            *known = waited;
-        }
-        self
-    }
-
     pub(crate) fn sink(failure: String) -> Self {
         Self::new(Kind::Sink(failure))
     }

@@ -96,6 +96,9 @@ impl Pipeline {
     /// Writes everything that was logged before, and flushes the sinks. Waits also for a file that
     /// a flight recorder writes after a slow span.
     ///
+    /// A collector that is busy or can't be reached is tried again until it has accepted everything
+    /// or refused it for good, or until `timeout`. A pause that it asks for is kept.
+    ///
     /// # Errors
     ///
     /// If that takes longer than `timeout`, if a sink fails, or in a forked process. In a sink,

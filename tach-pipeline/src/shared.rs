@@ -13,7 +13,7 @@ use log::LevelFilter;
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::span_state::Spans;
-use crate::channel::flush::{Why, waited};
+use crate::channel::flush::Why;
 use crate::channel::{Channel, Progress, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
@@ -25,10 +25,6 @@ use crate::limits::{Callsite, Limits};
 /// How long a flush without a timeout of its own waits: of `log`, slog, the guard and the exit. As
 /// long the back end waits for a full sink that makes no progress, under `WhenFull::Block`.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The pauses between tries when the process ends.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Shared {
     pub(crate) channel: Arc<Channel>,
@@ -152,10 +148,10 @@ impl Shared {
         }
     }
 
-    /// Flushes before the process ends. Unlike [`flush`](Self::flush), tries a collector that fails
-    /// again until the timeout, since the collector may be starting.
+    /// Flushes before the process ends.
     pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
-        self.channel.progress.flush.at_end(|| self.flush_repeatedly(timeout))
+        let flush = &self.channel.progress.flush;
+        flush.at_end(|| self.flush_because(Why::ProcessEnds, timeout))
     }
 
     /// Flushes when a guard or the last handle is dropped. If the flush fails, prints the reason
@@ -176,28 +172,24 @@ impl Shared {
         }
     }
 
-    fn flush_repeatedly(&self, timeout: Duration) -> Result<(), Error> {
-        let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
-        loop {
-            let left = timeout.saturating_sub(start.elapsed());
-            let flushed = self.flush_because(Why::ProcessEnds, left);
-            let left = timeout.saturating_sub(start.elapsed());
-            if flushed.is_ok() || !self.channel.waits_for_collector() || left <= pause {
-                // The last try alone did not take this long.
-                return flushed.map_err(|error| error.after(waited(start.elapsed(), timeout)));
-            }
-            std::thread::sleep(pause);
-            pause = (2 * pause).min(LONGEST_PAUSE);
-        }
-    }
-
     fn flush_because(&self, why: Why, timeout: Duration) -> Result<(), Error> {
-        let number = self.channel.request_flush(why)?;
+        self.channel.check_waiter()?;
         let start = Instant::now();
         let Progress { flush, counts, .. } = &*self.channel.progress;
-        let flushed = current_thread::waiting(|| flush.wait(number, why, timeout, counts));
-        // A signal handler that interrupts a wait does not wait itself.
-        let flushed = flushed.unwrap_or_else(|| Err(Error::timed_out(Duration::ZERO, &[])));
+        let request = || self.channel.request_flush(why);
+        let flushed = current_thread::waiting(|| match why {
+            // The caller does not wait for collectors, so these need not hurry.
+            Why::Urgent => flush.wait(request(), why, timeout, counts),
+            // The sinks must know how long they have before they know of the request.
+            Why::Asked | Why::ProcessEnds => {
+                flush.within(timeout, || flush.wait(request(), why, timeout, counts))
+            }
+        });
+        let flushed = flushed.unwrap_or_else(|| {
+            request();
+            // A signal handler that interrupts a wait does not wait itself.
+            Err(Error::timed_out(Duration::ZERO, &[]))
+        });
         if flushed.is_ok() {
             self.channel.is_given_up.off();
         }

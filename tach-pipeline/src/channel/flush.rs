@@ -13,6 +13,8 @@ use crate::sync::{Changed, Lock};
 const ENDS_SHIFT: u32 = 36;
 /// How often a caller that waits because the process ends checks whether sinks stall.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// A longer wait counts as this. The clock of some systems can't represent much more.
+const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);
 /// A sink that wrote nothing during a wait of this length stalls.
 const STALLED: Duration = Duration::from_secs(1);
 
@@ -44,6 +46,8 @@ struct State {
     sinks: Vec<Done>,
     /// The number up to which the back end has passed the requests to the sinks.
     passed_on: u64,
+    /// The ends of the waits.
+    deadlines: Vec<Instant>,
     /// Whether the back end has ended.
     ended: bool,
 }
@@ -86,7 +90,8 @@ impl State {
 impl Flush {
     /// Creates the state for a number of sinks.
     pub(crate) fn new(sinks: usize) -> Self {
-        let state = State { sinks: vec![Done::default(); sinks], passed_on: 0, ended: false };
+        let sinks = vec![Done::default(); sinks];
+        let state = State { sinks, passed_on: 0, deadlines: Vec::new(), ended: false };
         Self {
             requested: AtomicU64::new(0),
             ends: AtomicUsize::new(0),
@@ -109,6 +114,24 @@ impl Flush {
     pub(crate) fn is_end_awaited(&self) -> bool {
         // ORDERING: Relaxed, as in `at_end`.
         self.ends.load(Ordering::Relaxed) > 0
+    }
+
+    /// Calls `f`, which requests a flush and waits for it up to `timeout`.
+    pub(crate) fn within<R>(&self, timeout: Duration, f: impl FnOnce() -> R) -> R {
+        let deadline = Instant::now() + timeout.min(ENDLESS);
+        self.state.lock().deadlines.push(deadline);
+        let result = f();
+        let deadlines = &mut self.state.lock().deadlines;
+        if let Some(at) = deadlines.iter().position(|it| *it == deadline) {
+            deadlines.swap_remove(at);
+        }
+        result
+    }
+
+    /// Returns the time at which the first of the waiting callers gives up.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let now = Instant::now();
+        self.state.lock().deadlines.iter().copied().filter(|end| *end > now).min()
     }
 
     /// Requests a flush of all records that were logged before, and returns the request's number.
@@ -222,7 +245,7 @@ impl Flush {
 
 /// Returns the time of a wait, as an error names it: in whole milliseconds if it took one, at most
 /// `timeout`.
-pub(crate) fn waited(elapsed: Duration, timeout: Duration) -> Duration {
+fn waited(elapsed: Duration, timeout: Duration) -> Duration {
     let named = match u64::try_from(elapsed.as_millis()) {
         Ok(0) => elapsed,
         milliseconds => Duration::from_millis(milliseconds.unwrap_or(u64::MAX)),
@@ -248,6 +271,22 @@ mod tests {
         let ends: Vec<_> =
             numbers.windows(2).map(|pair| is_end_between(pair[0], pair[1])).collect();
         assert_eq!(ends, [false, true, false, true]);
+    }
+
+    #[test]
+    fn the_sinks_hurry_for_the_caller_that_gives_up_first() {
+        let flush = Flush::new(0);
+        let left = || flush.deadline().map(|end| end.saturating_duration_since(Instant::now()));
+        assert_eq!(left(), None);
+        flush.within(Duration::MAX, || {
+            let of_endless = left().unwrap();
+            assert!(of_endless > ENDLESS / 2);
+            flush.within(ENDLESS / 4, || assert!(left().unwrap() <= ENDLESS / 4));
+            // Its time is over.
+            flush.within(Duration::ZERO, || assert!(left().unwrap() > ENDLESS / 2));
+            assert!(left().unwrap() > ENDLESS / 2);
+        });
+        assert_eq!(left(), None);
     }
 
     /// The statistics of a sink for which a record waits, and of an idle one.

@@ -11,9 +11,8 @@ use crate::shared::FLUSH_TIMEOUT;
 ///
 /// It dereferences to its pipeline, so `guard.clone()` is a [`Pipeline`], such as for a subscriber.
 ///
-/// The guard waits at most five seconds, or as long as [`with_timeout`](Self::with_timeout) sets. A
-/// collector of OpenTelemetry that can't be reached, or asks for a later try, is tried again until
-/// then. If something can't be written, the guard prints the reason and the number of records to
+/// The guard [flushes](Pipeline::flush) within five seconds, or as long as
+/// [`with_timeout`](Self::with_timeout) sets. If something can't be written, the guard prints the reason and the number of records to
 /// stderr. The pipeline works on while it has handles. When the last one is dropped, it is flushed
 /// once more, within the same time. A pipeline that is installed keeps a handle, and the exit of
 /// the process flushes it.

@@ -12,7 +12,7 @@ use std::panic;
 use std::sync::Arc;
 use std::thread;
 
-use self::failure::{Failure, Pauses};
+pub(super) use self::failure::{Failure, Pauses};
 use self::remote::Aside;
 use super::batch::{BATCH, Batch, KEPT};
 use super::spools::SpoolFile;
@@ -37,6 +37,8 @@ pub(super) struct Output {
     is_lost: bool,
     /// Events that were given up and not reported yet.
     dropped: Option<Dropped>,
+    /// The reason why events were given up, for the flush that had to write them.
+    pub(super) given_up: Option<String>,
     /// How many rotations that the program asked for were begun.
     rotations: u64,
     counts: Arc<SinkCounts>,
@@ -62,6 +64,7 @@ impl Output {
             aside: Aside::default(),
             is_lost: false,
             dropped: None,
+            given_up: None,
             rotations: 0,
             counts,
             reporter,
@@ -85,7 +88,7 @@ impl Output {
     }
 
     /// Returns the rest of the pause before the next request to a remote receiver: the pause that
-    /// the receiver asks for, or that of its client. Flushes keep this pause too.
+    /// the receiver asks for, or that of its client.
     pub(super) fn receiver_pause(&self) -> Duration {
         self.writer.pause()
     }
@@ -93,6 +96,11 @@ impl Output {
     /// Returns whether a remote receiver asks not to be tried now.
     pub(super) fn asks_for_pause(&self) -> bool {
         self.writer.asks_for_pause()
+    }
+
+    /// Returns whether a remote receiver may still take events that it was sent.
+    pub(super) fn is_left(&self, batch: &Batch) -> bool {
+        self.writer.is_remote() && (batch.left() > 0 || !self.aside.is_empty())
     }
 
     /// Returns the reason why the receiver is not tried now.

@@ -10,12 +10,13 @@ use std::io;
 use std::panic;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 pub(super) use self::link::Link;
 use self::link::{Handover, State, reserved};
 use super::batch::Batch;
 use super::gathering::Gathering;
-use super::output::Output;
+use super::output::{Failure, Output, Pauses};
 use crate::channel::Progress;
 use crate::host;
 
@@ -117,22 +118,27 @@ impl Writing {
             let reopens = job.reopenings != self.reopened;
             self.reopened = job.reopenings;
             let mut first = None;
+            let deadline = self.progress.flush.deadline();
             for (at, lane) in self.lanes.iter_mut().enumerate() {
-                let is_flush = job.is_ending || lane.is_to_flush(job.flush);
-                if is_flush {
-                    lane.flushed = job.flush;
-                }
+                let is_flush = job.is_ending || lane.is_to_flush(job.flush, deadline);
                 // Panics of the user's code are caught where it is called. This catches a panic of
                 // the pipeline's own code, so that logging goes on.
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
-                let failure = match panic::catch_unwind(work) {
-                    Ok(done) => done.err(),
-                    Err(_) => Some(self.progress.counts.sinks[lane.index].cannot_write(&PANICKED)),
+                let done = match panic::catch_unwind(work) {
+                    Ok(done) => done,
+                    Err(_) => {
+                        Some(Err(self.progress.counts.sinks[lane.index].cannot_write(&PANICKED)))
+                    }
                 };
-                if is_flush && !job.is_ending {
+                if job.is_ending {
+                    first = first.or(done.unwrap_or_else(|| Err(lane.output.waits())).err());
+                } else if let (true, Some(done)) = (is_flush, done) {
+                    lane.flushed = job.flush;
+                    let failure = lane.output.given_up.take().or(done.err());
                     self.progress.flush.done(lane.index, job.flush, failure);
-                } else {
-                    first = first.or(failure);
+                } else if lane.flushed == job.flush {
+                    // Nobody waits for these events.
+                    lane.output.given_up = None;
                 }
             }
             if job.is_ending {
@@ -147,8 +153,10 @@ impl Writing {
         loop {
             let State { flush, reopenings, is_ending, .. } = *state;
             let is_asked = reopenings != self.reopened || is_ending;
+            let deadline = self.progress.flush.deadline();
             let lanes = self.lanes.iter_mut().zip(&mut state.lanes);
-            let due = lanes.map(|(lane, waiting)| lane.due(waiting, flush, is_asked)).min();
+            let due = lanes.map(|(lane, waiting)| lane.due(waiting, (flush, deadline), is_asked));
+            let due = due.min();
             let due = due.unwrap_or(FOREVER);
             if is_asked || due.is_zero() {
                 self.link.notify(state);
@@ -168,24 +176,42 @@ struct ServedLane {
     gathering: Gathering,
     /// The last flush that was done.
     flushed: u64,
+    /// The tries of the flush that is not done.
+    tries: Failure,
 }
 
 impl ServedLane {
     fn new((output, index): (Output, usize)) -> Self {
         let gathering = Gathering::new(output.max_delay());
-        Self { output, index, batch: Batch::new(), gathering, flushed: 0 }
+        let tries = Failure::new(Pauses::OF_FLUSHES);
+        Self { output, index, batch: Batch::new(), gathering, flushed: 0, tries }
     }
 
-    /// Returns whether the requested flush is to be done now. A flush waits for the end of the
-    /// pause before the next request to a remote receiver.
-    fn is_to_flush(&self, requested: u64) -> bool {
-        requested != self.flushed && self.output.receiver_pause().is_zero()
+    /// Returns whether the requested flush is to be tried now. The first of the callers waits until
+    /// `deadline`.
+    fn is_to_flush(&self, requested: u64, deadline: Option<Instant>) -> bool {
+        requested != self.flushed && self.pause(deadline).is_zero()
+    }
+
+    /// Returns the pause before the next try of a flush. A pause that a remote receiver asks for is
+    /// kept. Otherwise the callers must not miss a receiver that works again before they give up.
+    fn pause(&self, deadline: Option<Instant>) -> Duration {
+        match deadline {
+            _ if self.output.asks_for_pause() => self.output.receiver_pause(),
+            Some(deadline) => self.tries.pause_until(deadline),
+            None => self.tries.pause().max(self.output.receiver_pause()),
+        }
     }
 
     /// Takes the waiting events if they have waited long enough, if a flush is to be done or if
     /// `is_asked`. Returns how long the thread may sleep until the lane must be served again.
-    fn due(&mut self, waiting: &mut Handover, flush: u64, is_asked: bool) -> Duration {
-        let is_asked = is_asked || self.is_to_flush(flush);
+    fn due(
+        &mut self,
+        waiting: &mut Handover,
+        (flush, deadline): (u64, Option<Instant>),
+        is_asked: bool,
+    ) -> Duration {
+        let is_asked = is_asked || self.is_to_flush(flush, deadline);
         let waits = !waiting.pending.is_empty() && !waiting.has_enough();
         let delay = if waits { self.gathering.left() } else { Duration::ZERO };
         if self.batch.is_empty() && (is_asked || delay.is_zero()) {
@@ -199,18 +225,18 @@ impl ServedLane {
         let delay = if delay.is_zero() { FOREVER } else { delay };
         let due = self.output.due(&self.batch).unwrap_or(FOREVER).min(delay);
         let is_requested = flush != self.flushed;
-        if is_requested { due.min(self.output.receiver_pause()) } else { due }
+        if is_requested { due.min(self.pause(deadline)) } else { due }
     }
 
-    /// Writes events of the lane `at` of `link`.
+    /// Writes events of the lane `at` of `link`. Returns `None` if a flush has to be tried again.
     fn work(
         &mut self,
         link: &Link,
         at: usize,
         is_flush: bool,
         reopens: bool,
-    ) -> Result<(), String> {
-        let mut done = Ok(());
+    ) -> Option<Result<(), String>> {
+        let mut done = Some(Ok(()));
         if is_flush || reopens {
             done = self.flush(link, at);
         } else {
@@ -219,6 +245,11 @@ impl ServedLane {
         if reopens {
             self.output.renew(&mut self.batch);
         }
+        if !self.output.is_left(&self.batch) {
+            self.tries.succeeded();
+        } else if is_flush {
+            self.tries.happened();
+        }
         self.output.publish_failure();
         if let Some(dropped) = self.output.take_dropped() {
             dropped.add_to(&mut link.lock().lanes[at].dropped);
@@ -226,23 +257,30 @@ impl ServedLane {
         done
     }
 
-    fn flush(&mut self, link: &Link, at: usize) -> Result<(), String> {
+    /// Writes all events. Returns `None` if a remote receiver may take the rest later. A local sink
+    /// is tried once.
+    fn flush(&mut self, link: &Link, at: usize) -> Option<Result<(), String>> {
         if self.output.asks_for_pause() {
-            return Err(self.output.waits());
+            let waits =
+                self.output.is_left(&self.batch) || !link.lock().lanes[at].pending.is_empty();
+            return (!waits).then_some(Ok(()));
         }
         let before = self.output.write_now(&mut self.batch);
-        let waits = !self.batch.is_empty() || !self.output.receiver_pause().is_zero();
-        let mut state = link.lock();
-        if waits {
-            let is_done = state.lanes[at].pending.is_empty();
-            drop(state);
-            return before.and(if is_done { Ok(()) } else { Err(self.output.waits()) });
+        if self.output.is_left(&self.batch) {
+            return None;
         }
+        if !self.batch.is_empty() {
+            return Some(before);
+        }
+        let mut state = link.lock();
         mem::swap(&mut self.batch, &mut state.lanes[at].pending);
         self.output.took();
         link.notify(state);
-        before.and(self.output.write_now(&mut self.batch))?;
-        self.output.flush(&self.batch)
+        let after = self.output.write_now(&mut self.batch);
+        if self.output.is_left(&self.batch) {
+            return None;
+        }
+        Some(before.and(after).and_then(|()| self.output.flush(&self.batch)))
     }
 }
 
@@ -258,7 +296,9 @@ mod tests {
     use crate::stats::{Counts, SinkCounts};
 
     /// A receiver that has a pause, and takes what is sent nevertheless.
-    struct Pausing;
+    struct Pausing {
+        asks: bool,
+    }
 
     impl Writer for Pausing {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -276,20 +316,31 @@ mod tests {
         fn pause(&self) -> Duration {
             Duration::from_secs(1)
         }
+
+        fn asks_for_pause(&self) -> bool {
+            self.asks
+        }
     }
 
+    /// The pause that a receiver asks for is kept.
     #[test]
-    fn a_flush_that_leaves_events_in_a_pause_fails() {
+    fn a_flush_is_tried_before_the_end_of_a_pause_that_nobody_asks_for() {
         let link = Link::new([0], 600);
-        let counts = Arc::new(SinkCounts::default());
-        let output = Output::new(Box::new(Pausing), counts, Reporter::default());
-        let mut lane = ServedLane::new((output, 0));
-        lane.batch = batch(10);
-        lane.flush(&link, 0).unwrap();
-        lane.batch = batch(10);
-        assert!(link.add(0, &batch(10), 0));
-        lane.flush(&link, 0).unwrap_err();
-        assert_eq!(link.lock().lanes[0].pending.len(), 10);
+        for asks in [false, true] {
+            let counts = Arc::new(SinkCounts::default());
+            let output = Output::new(Box::new(Pausing { asks }), counts, Reporter::default());
+            let mut lane = ServedLane::new((output, 0));
+            assert!(lane.flush(&link, 0).is_some(), "nothing waits");
+            lane.batch = batch(10);
+            assert!(link.add(0, &batch(10), 0));
+            assert_eq!(lane.flush(&link, 0), (!asks).then_some(Ok(())));
+            assert_eq!(link.lock().lanes[0].pending.len(), if asks { 10 } else { 0 });
+            let soon = Instant::now() + Duration::from_secs(60);
+            assert_eq!(lane.is_to_flush(1, Some(soon)), !asks);
+            assert!(!lane.is_to_flush(1, None), "nobody waits");
+            lane.tries.happened();
+            assert!(!lane.is_to_flush(1, Some(soon)) && !lane.is_to_flush(0, None));
+        }
     }
 
     /// The flush at the end does not wait for such a sink again.

@@ -9,6 +9,7 @@ mod ends;
 mod faults;
 #[cfg(feature = "tracing")]
 mod flight;
+mod flush;
 mod hostile;
 mod ids;
 mod keys;

@@ -249,7 +249,9 @@ impl Output {
                 self.reporter.report(&Incident::Refused { sink, items, error, count });
             self.aside.refused = if is_reported { 0 } else { count };
         }
-        self.counts.cannot_write(error)
+        let reason = self.counts.cannot_write(error);
+        self.given_up = Some(reason.clone());
+        reason
     }
 }
 

@@ -151,11 +151,9 @@ fn a_flush_keeps_the_pause_that_a_collector_asks_for() {
     let (endpoint, _requests) = serve_answers(vec![busy, OK.to_vec()]);
     let (pipeline, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
     Kind::Records.log(&pipeline, ["late"]);
-    pipeline.flush(LONG).unwrap_err();
     let start = Instant::now();
     pipeline.flush(LONG).unwrap();
-    // The pause began before `start`, and never ends early.
-    assert!(start.elapsed() >= asked / 2, "{:?}", start.elapsed());
+    assert!(start.elapsed() >= asked, "{:?}", start.elapsed());
     assert_eq!(counts(&pipeline).written(), 1);
 }
 

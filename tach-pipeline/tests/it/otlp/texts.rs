@@ -18,11 +18,11 @@ fn nowhere() -> String {
 #[test]
 fn a_failure_says_what_is_not_sent() {
     let cases = [
-        (Signal::Logs, "can't write the log to ", "/v1/logs"),
-        (Signal::Traces, "can't send spans to ", "/v1/traces"),
-        (Signal::Metrics, "can't send durations to ", "/v1/metrics"),
+        (Signal::Logs, "records", "can't write the log to ", "/v1/logs"),
+        (Signal::Traces, "spans", "can't send spans to ", "/v1/traces"),
+        (Signal::Metrics, "durations", "can't send durations to ", "/v1/metrics"),
     ];
-    for (signal, said, path) in cases {
+    for (signal, items, said, path) in cases {
         let (sender, incidents) = mpsc::channel();
         let endpoint = nowhere();
         let pipeline = Pipeline::builder()
@@ -37,10 +37,13 @@ fn a_failure_says_what_is_not_sent() {
             info(&pipeline, "logged");
         });
         let expected = format!("{said}{endpoint}{path}: ");
-        let error = pipeline.flush(LONG).unwrap_err().to_string();
-        assert!(error.starts_with(&expected), "{error}");
+        let flush = || pipeline.flush(Duration::from_millis(50)).unwrap_err().to_string();
+        flush();
         let incident = incidents.recv_timeout(LONG).unwrap();
         assert!(incident.starts_with(&expected), "{incident}");
+        let expected = format!("within 50ms: {items} to {endpoint}{path} (Connection refused");
+        let error = flush();
+        assert!(error.contains(&expected), "{error}");
     }
 }
 

@@ -105,7 +105,7 @@ impl Aside {
         all
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::sink) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
