@@ -22,7 +22,6 @@ type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
 /// Options of the requests, by the end of their variables' names. `OTEL_EXPORTER_OTLP_HEADERS`
 /// holds for all signals, and `OTEL_EXPORTER_OTLP_LOGS_HEADERS` overrides it for one.
 const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
-    ("HEADERS", headers),
     ("COMPRESSION", |requests, name| {
         requests.compression = compression(name)?;
         Ok(())
@@ -153,6 +152,9 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
             let fault = set_to(requests, *set, found);
             requests.ignored.extend(fault);
         }
+        if let Some((name, list)) = of_signal("HEADERS") {
+            headers(requests, &name, &list.to_string_lossy());
+        }
         for (name, file) in OF_FILES {
             if let Some((variable, path)) = of_signal(name) {
                 *file(&mut requests.files) = Some(File::of(&variable, path.as_ref()));
@@ -189,22 +191,26 @@ fn set_to<O>(options: &mut O, set: Set<O>, found: Option<(String, OsString)>) ->
         Some(value) => set(options, value.trim()),
         None => Err("it must be Unicode"),
     };
-    // Values of headers may be secrets.
-    let is_secret = name.ends_with("HEADERS");
-    let value = if is_secret { String::new() } else { value.to_string_lossy().into_owned() };
-    done.err().map(|reason| Fault::new(&name, &value, reason))
+    done.err().map(|reason| Fault::new(&name, &value.to_string_lossy(), reason))
 }
 
-fn headers(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
-    let pairs = pairs(list)?;
-    for (name, value) in &pairs {
-        let header = (name.clone(), Secret::new(value.clone()));
-        known_header(&header).map_err(|_| "a header of it can't stand in a request")?;
+/// Adds the headers of a list. Leaves out the pairs that can't be used.
+fn headers(requests: &mut Requests, variable: &str, list: &str) {
+    for (at, pair) in (1..).zip(pairs(list)) {
+        let header = pair.and_then(|(name, value)| {
+            let header = (name, Secret::new(value));
+            known_header(&header).map_err(|_| "such a header can't stand in a request")?;
+            Ok(header)
+        });
+        match header {
+            Ok((name, value)) => requests.header(&name, value.expose()),
+            Err(reason) => {
+                // Values may be secrets, and a name that is none may be a value.
+                let reason = format!("pair {at} of it is left out: {reason}");
+                requests.ignored.push(Fault::new(variable, "", reason));
+            }
+        }
     }
-    for (name, value) in pairs {
-        requests.header(&name, &value);
-    }
-    Ok(())
 }
 
 fn disable(options: &mut Otlp, word: &str) -> Result<(), &'static str> {
@@ -222,6 +228,7 @@ fn truth(word: &str) -> Result<bool, &'static str> {
 
 /// Leaves the signal out if its list of exporters is `none`.
 fn sent(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
+    let list = list.to_ascii_lowercase();
     let mut names = list.split(',').map(str::trim);
     if names.clone().any(|name| name == "otlp") {
         return Ok(());
@@ -234,7 +241,8 @@ fn sent(requests: &mut Requests, list: &str) -> Result<(), &'static str> {
 }
 
 fn resource(options: &mut Otlp, list: &str) -> Result<(), &'static str> {
-    for (key, value) in pairs(list)? {
+    // OpenTelemetry's specification asks to discard the whole value for one fault.
+    for (key, value) in pairs(list).collect::<Result<Vec<_>, _>>()? {
         *options = options.clone().attribute(&key, &*value);
     }
     Ok(())
@@ -246,7 +254,7 @@ fn resource(options: &mut Otlp, list: &str) -> Result<(), &'static str> {
 ///
 /// With the names that can be used.
 pub fn compression(name: &str) -> Result<Compression, &'static str> {
-    match name {
+    match &*name.to_ascii_lowercase() {
         "gzip" => Ok(Compression::Gzip),
         "none" => Ok(Compression::None),
         _ => Err("it must be gzip or none"),
@@ -304,7 +312,7 @@ fn limit<N: FromStr>(number: &str) -> Result<N, &'static str> {
 ///
 /// With the names that can be used.
 pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
-    Ok(match name {
+    Ok(match &*name.to_ascii_lowercase() {
         "http/protobuf" => Protocol::HttpProtobuf,
         "grpc" if cfg!(feature = "grpc") => Protocol::Grpc,
         "grpc" => {
@@ -318,7 +326,7 @@ pub fn protocol(name: &str) -> Result<Protocol, &'static str> {
 }
 
 /// Returns the keys and the values of a list such as `key=value,other=a%20b`.
-fn pairs(list: &str) -> Result<Vec<(String, String)>, &'static str> {
+fn pairs(list: &str) -> impl Iterator<Item = Result<(String, String), &'static str>> {
     let pair = |pair: &str| {
         let (key, value) = pair.split_once('=').ok_or("it must be a list such as key=value,k=v")?;
         let decode = |text: &str| {
@@ -327,7 +335,7 @@ fn pairs(list: &str) -> Result<Vec<(String, String)>, &'static str> {
         };
         Ok((decode(key)?, decode(value)?))
     };
-    list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(pair).collect()
+    list.split(',').map(str::trim).filter(|text| !text.is_empty()).map(pair)
 }
 
 #[cfg(test)]

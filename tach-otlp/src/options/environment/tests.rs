@@ -268,6 +268,51 @@ fn a_header_of_the_protocol_is_refused() {
 }
 
 #[test]
+fn values_are_in_any_case() {
+    let set = options(&[
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "GZIP"),
+        ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", "None"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "HTTP/Protobuf"),
+        ("OTEL_EXPORTER_OTLP_INSECURE", "TRUE"),
+        (TEMPORALITY, "DELTA"),
+        ("OTEL_METRICS_EXPORTER", "NONE"),
+        ("OTEL_LOGS_EXPORTER", "OTLP"),
+    ]);
+    assert_eq!(ignored(&set), [""; 0]);
+    let scheme = options(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "HTTP://Collector:4318")]);
+    assert_eq!(failure(&scheme, Signal::Logs), None);
+    let compression = |signal| set.requests(signal).compression;
+    assert_eq!(compression(Signal::Traces), Compression::Gzip);
+    assert_eq!(compression(Signal::Logs), Compression::None);
+    assert_eq!(set.metrics().1, Temporality::Delta);
+    assert_eq!(Signal::ALL.map(|signal| set.sends(signal)), [true, true, false]);
+    #[cfg(feature = "grpc")]
+    {
+        let set = options(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "GRPC")]);
+        assert_eq!(set.requests(Signal::Logs).protocol, Protocol::Grpc);
+    }
+}
+
+#[test]
+fn a_header_that_can_t_be_used_costs_no_other_header() {
+    let list = "Authorization=Bearer%20s3cret,novalue,k%ff=v,bad name=v,host=h,x=%0a,,x-last= y ";
+    for variable in ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_LOGS_HEADERS"] {
+        let set = options(&[(variable, list)]);
+        let headers = &set.requests(Signal::Logs).headers;
+        let headers: Vec<_> = headers.iter().map(|(name, it)| (&**name, it.expose())).collect();
+        assert_eq!(headers, [("Authorization", "Bearer s3cret"), ("x-last", "y")]);
+        let ignored = ignored(&set);
+        for (at, (message, pair)) in ignored.iter().zip(2..).enumerate() {
+            let expected = format!("can't use {variable}: pair {pair} of it is left out: ");
+            assert!(message.starts_with(&expected), "{at}: {message}");
+            assert!(!message.contains("s3cret"), "{message}");
+        }
+        assert_eq!(ignored.len(), 5, "{ignored:?}");
+        assert_eq!(failure(&set, Signal::Logs), None);
+    }
+}
+
+#[test]
 fn times_of_zero_are_faults_and_all_faults_are_named() {
     let error = failure(&Otlp::new().timeout(Duration::ZERO), Signal::Logs).unwrap();
     assert!(error.contains("timeout"), "{error}");
