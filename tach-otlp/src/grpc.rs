@@ -23,6 +23,7 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use self::drive::{Io, Wire, drive};
 use self::idle::Idle;
 use self::place::Place;
+use crate::advice::Advice;
 use crate::exporter;
 use crate::rejection::Rejection;
 use crate::security::stream::Secure;
@@ -35,15 +36,16 @@ const MOST_HEADER_BYTES: u32 = 64 * 1024;
 /// The most interim answers, such as "103 Early Hints", before the answer.
 const MOST_INTERIM: usize = 8;
 
-/// The server, and the fixed part of each call.
+/// The server, and the fixed part of each call. Connects at the first one.
 pub(crate) struct Client {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     /// The scheme, the host and the method.
-    uri: Uri,
-    headers: HeaderMap,
-    compresses: bool,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) compresses: bool,
     /// The timeout for a call, including its answer.
-    timeout: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) advice: Advice,
 }
 
 /// The server, with the connection of the last call, which other clients may have made.
@@ -73,17 +75,6 @@ struct Answer {
 }
 
 impl Client {
-    /// Creates a client that connects at its first call.
-    pub(crate) fn new(
-        server: Arc<Server>,
-        uri: Uri,
-        headers: HeaderMap,
-        compresses: bool,
-        timeout: Duration,
-    ) -> Self {
-        Self { server, uri, headers, compresses, timeout }
-    }
-
     fn answer(&mut self, body: Vec<u8>) -> io::Result<Answer> {
         let deadline = Instant::now() + self.timeout;
         let kept = self.server.idle().take();
@@ -120,8 +111,11 @@ impl Client {
 impl exporter::Client for Client {
     fn send(&mut self, message: &[u8]) -> Result<(), Rejection> {
         match self.answer(framed(message, self.compresses)) {
-            Ok(answer) => status::judge(answer.http, &answer.headers, &answer.body),
-            Err(error) => Err(Rejection::failed(error)),
+            Ok(answer) => {
+                self.advice.is_known.set(true);
+                status::judge(answer.http, &answer.headers, &answer.body, &self.advice)
+            }
+            Err(error) => Err(Rejection::failed(self.advice.of_error(error))),
         }
     }
 }
@@ -200,19 +194,12 @@ impl Connection {
     }
 }
 
-/// Adds to an error of HTTP/2 what the user can do about it.
+/// Returns an error of HTTP/2 as one of the network.
 fn explained(error: h2::Error) -> io::Error {
-    // A server of HTTP/1.1 answers with a text, which is no frame.
-    let is_other = error.is_library() || error.reason() == Some(h2::Reason::FRAME_SIZE_ERROR);
     if error.is_io() {
         return error.into_io().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into());
     }
-    let advice = if is_other {
-        "; the collector may have no gRPC there, for which it listens on port 4317"
-    } else {
-        ""
-    };
-    io::Error::other(format!("HTTP/2: {error}{advice}"))
+    io::Error::other(format!("HTTP/2: {error}"))
 }
 
 #[cfg(test)]
@@ -243,6 +230,7 @@ mod tests {
             headers: HeaderMap::new(),
             compresses: false,
             timeout,
+            advice: Advice::of_test(true),
         };
         let server = thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;

@@ -56,6 +56,7 @@
 
 #[doc(hidden)]
 pub mod adapter;
+mod advice;
 pub mod encode;
 mod error;
 mod exporter;

@@ -93,10 +93,33 @@ pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
         }
         _ => String::new(),
     };
+    partial(count, &reason)
+}
+
+/// Like [`accepted`], for an answer in JSON.
+pub(crate) fn accepted_json(answer: &str) -> Result<(), Rejection> {
+    // An escaped quotation mark ends no text.
+    let answer = answer.replace("\\\"", "'");
+    let counts = ["rejectedLogRecords", "rejectedSpans", "rejectedDataPoints"];
+    let count = counts.iter().find_map(|key| member(&answer, key)?.parse().ok());
+    partial(count.unwrap_or(0), member(&answer, "errorMessage").unwrap_or_default())
+}
+
+fn partial(count: u64, reason: &str) -> Result<(), Rejection> {
     if count == 0 && reason.is_empty() {
         return Ok(());
     }
-    Err(Rejection::Never { count: Some(count), reason: printable(&reason) })
+    Err(Rejection::Never { count: Some(count), reason: printable(reason) })
+}
+
+/// Returns the member of a JSON object with that name: a text, or a number, which may be in a text.
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = object.split_once(&format!("\"{name}\""))?;
+    let value = rest.trim_start().strip_prefix(':')?.trim_start();
+    match value.strip_prefix('"') {
+        Some(text) => text.split('"').next(),
+        None => value.split([',', '}']).next().map(str::trim),
+    }
 }
 
 /// Returns the fields of a message.

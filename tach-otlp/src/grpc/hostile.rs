@@ -9,6 +9,7 @@ use std::thread;
 use http::HeaderMap;
 
 use super::{Client, Server};
+use crate::advice::Advice;
 use crate::exporter::Client as _;
 use crate::rejection::Rejection;
 
@@ -95,13 +96,14 @@ fn call(answer: Vec<u8>, closes: bool, timeout: Duration) -> Result<(), Rejectio
             });
         }
     });
-    let mut client = Client::new(
-        Server::new("127.0.0.1".to_owned(), port, None),
-        "http://127.0.0.1/service/method".parse().unwrap(),
-        HeaderMap::new(),
-        false,
+    let mut client = Client {
+        server: Server::new("127.0.0.1".to_owned(), port, None),
+        uri: "http://127.0.0.1/service/method".parse().unwrap(),
+        headers: HeaderMap::new(),
+        compresses: false,
         timeout,
-    );
+        advice: Advice::of_test(true),
+    };
     let first = client.send(b"items");
     // Without the kept connection, on which this server has nothing more to say.
     drop(client.server.idle().take());

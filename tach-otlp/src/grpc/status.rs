@@ -8,6 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use percent_encoding::percent_decode;
 
+use crate::advice::Advice;
 use crate::encode::protobuf::Field;
 use crate::rejection::{LONGEST_REASON, Rejection, accepted, fields, find, printable};
 
@@ -54,14 +55,19 @@ const RETRY_INFO: &[u8] = b"/google.rpc.RetryInfo";
 
 /// Returns whether the collector accepted the records. `headers` are those before and after the
 /// body.
-pub(super) fn judge(http: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<(), Rejection> {
+pub(super) fn judge(
+    http: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    advice: &Advice,
+) -> Result<(), Rejection> {
     let code = headers.get("grpc-status").and_then(|code| code.to_str().ok()?.parse().ok());
     let Some(code) = code else {
         // A proxy has answered in place of the server.
         let reason = format!("HTTP {} without a status of gRPC", http.as_u16());
         return Err(match http.as_u16() {
             429 | 502..=504 => Rejection::busy(&reason, None),
-            _ => Rejection::never(reason),
+            _ => Rejection::never(reason + &advice.of_status(http, "")),
         });
     };
     if code == 0 {
@@ -76,7 +82,7 @@ pub(super) fn judge(http: StatusCode, headers: &HeaderMap, body: &[u8]) -> Resul
     }
     Err(match code {
         INVALID_ARGUMENT | RESOURCE_EXHAUSTED => Rejection::Whole { reason },
-        _ => Rejection::never(reason),
+        _ => Rejection::never(reason + &advice.of_code(code)),
     })
 }
 
@@ -146,12 +152,16 @@ mod tests {
         headers
     }
 
+    fn judged(http: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<(), Rejection> {
+        judge(http, headers, body, &Advice::of_test(true))
+    }
+
     const RETRY: &str = "type.googleapis.com/google.rpc.RetryInfo";
 
     #[test]
     fn the_codes_of_the_specification_are_retried() {
         for code in 0..20 {
-            let verdict = judge(StatusCode::OK, &headers(code, None), b"");
+            let verdict = judged(StatusCode::OK, &headers(code, None), b"");
             match code {
                 0 => assert!(verdict.is_ok()),
                 1 | 4 | 10 | 11 | 14 | 15 => {
@@ -178,18 +188,18 @@ mod tests {
             (details(RETRY, u64::MAX, u64::MAX), Some(Duration::new(u32::MAX.into(), 999_999_999))),
         ] {
             for code in [8, 14] {
-                let verdict = judge(StatusCode::OK, &headers(code, Some(&status)), b"");
+                let verdict = judged(StatusCode::OK, &headers(code, Some(&status)), b"");
                 let Err(Rejection::Later { after, .. }) = verdict else { panic!("{code}") };
                 assert_eq!(after, delay);
             }
         }
         let other = details("type.googleapis.com/google.rpc.Help", 2, 0);
-        let verdict = judge(StatusCode::OK, &headers(8, Some(&other)), b"");
+        let verdict = judged(StatusCode::OK, &headers(8, Some(&other)), b"");
         assert!(matches!(verdict, Err(Rejection::Whole { .. })));
         // The reader does not panic, wherever the message is cut off.
         let status = details(RETRY, 2, 0);
         for end in 0..status.len() {
-            let _any = judge(StatusCode::OK, &headers(8, Some(&status[..end])), b"");
+            let _any = judged(StatusCode::OK, &headers(8, Some(&status[..end])), b"");
         }
     }
 
@@ -197,7 +207,7 @@ mod tests {
     fn an_answer_without_a_status_is_a_proxy_s() {
         for (http, is_retried) in [(404, false), (200, false), (429, true), (503, true)] {
             let http = StatusCode::from_u16(http).unwrap();
-            let verdict = judge(http, &HeaderMap::new(), b"");
+            let verdict = judged(http, &HeaderMap::new(), b"");
             assert_eq!(matches!(verdict, Err(Rejection::Later { .. })), is_retried, "{http}");
         }
     }

@@ -1,5 +1,6 @@
 //! The options of one signal's requests.
 
+use core::cell::Cell;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue};
 use super::choices::{Compression, Protocol};
 use super::connections::{Connections, Means};
 use super::proxy::Proxies;
+use crate::advice::Advice;
 use crate::error::{Error, Fault};
 use crate::exporter::Transport;
 use crate::http;
@@ -188,6 +190,13 @@ impl Requests {
         let mut all_headers = self.protocol_headers();
         all_headers.extend(headers);
         let timeout = self.timeout.min(LONGEST_TIMEOUT);
+        let advice = Advice {
+            option: self.endpoint.name.clone(),
+            signal: self.signal,
+            port: port(&address).unwrap_or_default(),
+            is_grpc: self.protocol == Protocol::Grpc,
+            is_known: Cell::new(security.is_some()),
+        };
         let means = |proxy| Means {
             origin: (address.scheme().cloned(), address.authority().cloned()),
             proxy,
@@ -203,7 +212,8 @@ impl Requests {
                 let agent = connections
                     .http
                     .of(means(proxy.clone()), || http::agent(proxy, security.as_deref()));
-                let client = http::Client::new(agent, security, address, all_headers, timeout);
+                let (uri, headers) = (address, all_headers);
+                let client = http::Client { agent, security, uri, headers, timeout, advice };
                 Ok(Transport::Client(Box::new(client)))
             }
             #[cfg(feature = "grpc")]
@@ -216,12 +226,12 @@ impl Requests {
                     }
                     secure => secure.flatten(),
                 };
-                let port = port(&address).unwrap_or_default();
-                let open = || crate::grpc::Server::new(host, port, secure);
+                let open = || crate::grpc::Server::new(host, advice.port, secure);
                 let server = connections.grpc.of(means(None), open);
                 let compresses = self.compression == Compression::Gzip;
+                let (uri, headers) = (address, all_headers);
                 let client =
-                    crate::grpc::Client::new(server, address, all_headers, compresses, timeout);
+                    crate::grpc::Client { server, uri, headers, compresses, timeout, advice };
                 Ok(Transport::Client(Box::new(client)))
             }
             #[cfg(not(feature = "grpc"))]
@@ -265,6 +275,14 @@ impl Requests {
             return Err(fault("it must have a host"));
         }
         port(&uri).ok_or_else(|| fault("the port must be 1 to 65535"))?;
+        let is_whole = self.endpoint.kind == Kind::Whole && self.protocol != Protocol::Grpc;
+        let set = self.endpoint.url.expose();
+        let set = set.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        let path = Signal::ALL.map(Signal::path).into_iter().find(|path| set.ends_with(path));
+        if let Some(path) = path.filter(|_| !is_whole) {
+            let reason = format!("it must be without {path}: the exporter appends the path");
+            return Err(fault(&reason));
+        }
         Ok(uri)
     }
 

@@ -312,6 +312,29 @@ fn a_header_that_can_t_be_used_costs_no_other_header() {
     }
 }
 
+/// One of the commonest mistakes: the path is then there twice, and a collector answers 404.
+#[test]
+fn an_endpoint_with_the_path_of_a_signal_is_refused() {
+    let endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+    for path in ["/v1/traces", "/base/v1/logs/", "/v1/metrics?key=1"] {
+        let url = format!("http://collector:4318{path}");
+        let of_program = Otlp::new().endpoint(&url);
+        for (set, name) in [(of_program, "the endpoint"), (options(&[(endpoint, &url)]), endpoint)]
+        {
+            let error = failure(&set, Signal::Logs).unwrap();
+            let is_right = error.starts_with(&format!("can't use {name} \"http://collector:4318/"));
+            assert!(is_right && error.contains(": it must be without /v1/"), "{error}");
+        }
+    }
+    let whole = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://collector:4318/v1/traces");
+    assert_eq!(failure(&options(&[whole]), Signal::Traces), None);
+    if cfg!(feature = "grpc") {
+        let grpc = options(&[whole, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        let error = failure(&grpc, Signal::Traces).unwrap();
+        assert!(error.contains("it must be without /v1/traces"), "{error}");
+    }
+}
+
 #[test]
 fn times_of_zero_are_faults_and_all_faults_are_named() {
     let error = failure(&Otlp::new().timeout(Duration::ZERO), Signal::Logs).unwrap();
