@@ -43,6 +43,12 @@ pub fn metrics(otlp: &Otlp) -> (Duration, Temporality) {
     otlp.metrics()
 }
 
+/// Returns whether the options are those of the environment.
+#[must_use]
+pub fn is_from_env(otlp: &Otlp) -> bool {
+    otlp.is_from_env
+}
+
 /// Returns whether the program wants a signal to be sent, whatever the environment says.
 #[must_use]
 pub fn wants(otlp: &Otlp, signal: Signal) -> bool {

@@ -3,6 +3,7 @@
 mod choices;
 mod collector;
 mod connections;
+mod detected;
 pub(crate) mod environment;
 mod proxy;
 mod requests;
@@ -51,6 +52,7 @@ pub struct Otlp {
     limits: Limits,
     proxies: Proxies,
     is_disabled: bool,
+    pub(crate) is_from_env: bool,
     /// The resource's attributes: keys, and whole `KeyValue` messages.
     attributes: Vec<(String, Vec<u8>)>,
     /// The variables that can't be used, of those that belong to no single signal.
@@ -81,11 +83,13 @@ impl Otlp {
             limits: Limits::default(),
             proxies: Proxies::default(),
             is_disabled: false,
+            is_from_env: false,
             attributes: Vec::new(),
             ignored: Vec::new(),
         };
         options
             .service_name(&format!("unknown_service:{}", adapter::program_name()))
+            .attribute("service.instance.id", &*detected::instance_id())
             .attribute("telemetry.sdk.name", "tach-otlp")
             .attribute("telemetry.sdk.language", "rust")
             .attribute("telemetry.sdk.version", env!("CARGO_PKG_VERSION"))
@@ -106,6 +110,8 @@ impl Otlp {
     /// - `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE`, of which `lowmemory` is `delta` for
     ///   durations
     /// - `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`
+    /// - `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`, which a pipeline of `tach-pipeline`
+    ///   obeys unless it has a sampling of its own
     /// - `OTEL_ATTRIBUTE_COUNT_LIMIT` and `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`; the same with
     ///   `OTEL_SPAN_` or `OTEL_LOGRECORD_`, which take precedence
     /// - `OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT` and `OTEL_LINK_ATTRIBUTE_COUNT_LIMIT`, which take
@@ -135,7 +141,7 @@ impl Otlp {
     /// let otlp = tach_otlp::Otlp::from_env().attribute("service.version", "1.4.2");
     /// ```
     pub fn from_env() -> Self {
-        environment::apply(Self::new(), adapter::variable)
+        environment::apply(Self { is_from_env: true, ..Self::new() }, adapter::variable)
     }
 
     /// Leaves the events of `tracing` out of spans. By default they are within their spans, and the

@@ -427,6 +427,12 @@ impl Sink {
     pub(crate) fn takes_spans(&self) -> bool {
         self.to.0.takes_spans()
     }
+
+    /// Returns whether spans are sampled as the environment says, unless the program says how.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn is_sampled_by_env(&self) -> bool {
+        self.to.0.is_sampled_by_env()
+    }
 }
 
 /// Writers and formats need not be `Debug`.

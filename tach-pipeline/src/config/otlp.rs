@@ -14,6 +14,7 @@ keys! {
     Otlp;
     calls {
         from_env = |to: Self, is_on: bool| if is_on { Otlp::from_env() } else { to };
+        detect_resource = |to: Self, is_on: bool| if is_on { to.detect_resource() } else { to };
         headers = |to: Self, Headers(all)| {
             all.iter().fold(to, |to, (name, value)| to.header(name, value))
         };
@@ -73,6 +74,7 @@ mod tests {
             headers = { authorization = "secret" }
             compression = "gzip"
             service_name = "shop"
+            detect_resource = true
             attributes = { region = "eu" }
             signals = ["logs", "traces"]
             timeout = "3s"
@@ -90,6 +92,7 @@ mod tests {
             .header("authorization", "secret")
             .compression(Compression::Gzip)
             .service_name("shop")
+            .detect_resource()
             .attribute("region", "eu")
             .signals([Signal::Logs, Signal::Traces])
             .timeout(Duration::from_secs(3))

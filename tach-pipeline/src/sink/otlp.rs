@@ -136,6 +136,10 @@ impl Target for Otlp {
         adapter::wants(self, Signal::Traces)
     }
 
+    fn is_sampled_by_env(&self) -> bool {
+        self.takes_spans() && adapter::is_from_env(self)
+    }
+
     fn open(self: Box<Self>, _: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
         let exporter = self.exporter().map_err(|error| Error::otlp(&error))?;
         let exporter = Arc::new(Lock::new(exporter));

@@ -35,6 +35,12 @@ pub(super) trait Target: Send {
         false
     }
 
+    /// Returns whether spans are sampled as the environment says, unless the program says how.
+    #[cfg(feature = "tracing")]
+    fn is_sampled_by_env(&self) -> bool {
+        false
+    }
+
     /// Opens the receiver, for events in `format`.
     ///
     /// # Errors

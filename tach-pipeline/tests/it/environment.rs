@@ -25,13 +25,11 @@ fn builder() -> Builder {
     let builder = Pipeline::builder().filter("warn,quiet=off").filter_from_env("RUST_LOG");
     #[cfg(feature = "otlp")]
     let builder = {
-        use tach_pipeline::{Otlp, Sampling};
+        use tach_pipeline::Otlp;
         let is_of_program = env::var(WAY).is_ok_and(|way| way == "program");
         let options = if is_of_program { Otlp::new() } else { Otlp::from_env() };
         let otlp = options.endpoint("http://localhost:1");
-        builder
-            .sampling(Sampling::from_env())
-            .sink(Sink::otlp(otlp.signals([tach_pipeline::Signal::Traces])))
+        builder.sink(Sink::otlp(otlp.signals([tach_pipeline::Signal::Traces])))
     };
     // A pipeline without any other sink must not print its records on stderr.
     if env::var(WAY).is_ok_and(|way| way == "alone") {

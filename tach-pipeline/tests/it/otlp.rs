@@ -1,6 +1,7 @@
 //! OpenTelemetry collectors as sinks: what they receive, and what happens if they fail.
 
 mod aside;
+mod by_env;
 mod callsites;
 #[cfg(feature = "opentelemetry")]
 mod contexts;

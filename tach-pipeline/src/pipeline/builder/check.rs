@@ -42,7 +42,7 @@ impl Builder {
 
     /// Collects the faults of the environment. With `strict_environment` they fail the build.
     pub(super) fn check_environment(&mut self, faults: &mut Faults) {
-        self.environment.faults.extend(self.spans.environment_fault());
+        self.environment.faults.extend(self.spans.read_environment(&self.sinks));
         self.check_collectors();
         if self.environment.is_strict {
             self.environment.faults.drain(..).for_each(|fault| faults.add(fault));

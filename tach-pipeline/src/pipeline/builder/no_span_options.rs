@@ -26,7 +26,7 @@ pub(super) struct SpanOptions {}
 impl SpanOptions {
     pub(super) fn check(&self, _: &[Sink], _: &mut Faults) {}
 
-    pub(super) fn environment_fault(&self) -> Option<Error> {
+    pub(super) fn read_environment(&mut self, _: &[Sink]) -> Option<Error> {
         None
     }
 

@@ -43,9 +43,9 @@ impl SpanOptions {
         self.sent.check(sinks, faults);
     }
 
-    /// Returns the fault of the environment, if it has one.
-    pub(super) fn environment_fault(&self) -> Option<Error> {
-        self.sent.environment_fault()
+    /// Takes the options that the environment sets. Returns its fault, if it has one.
+    pub(super) fn read_environment(&mut self, sinks: &[Sink]) -> Option<Error> {
+        self.sent.read_environment(sinks)
     }
 
     /// Returns the variables that the flight recorder's format can't use.

@@ -40,8 +40,12 @@ impl SentOptions {
         }
     }
 
-    /// Returns the fault of the environment, if it has one.
-    pub(super) fn environment_fault(&self) -> Option<Error> {
+    /// If a sink of spans reads the environment, and the program says not how to sample, takes the
+    /// sampling of the environment. Returns its fault, if it has one.
+    pub(super) fn read_environment(&mut self, sinks: &[Sink]) -> Option<Error> {
+        if self.sampling.is_none() && sinks.iter().any(Sink::is_sampled_by_env) {
+            self.sampling = Some(Sampling::from_env());
+        }
         self.sampling.as_ref().and_then(Sampling::environment_fault)
     }
 
@@ -64,14 +68,16 @@ impl SentOptions {
 }
 
 impl Builder {
-    /// Sets which spans of tracing are recorded and sent, by default all. A sink must take spans.
+    /// Sets which spans of tracing are recorded and sent. A sink must take spans. By default all
+    /// are, or those that [`Sampling::from_env`] chooses if a sink of spans has the options of
+    /// `Otlp::from_env`.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_pipeline::{Pipeline, Sampling};
     ///
-    /// let builder = Pipeline::builder().sampling(Sampling::from_env());
+    /// let builder = Pipeline::builder().sampling(Sampling::ratio(0.01));
     /// ```
     pub fn sampling(mut self, sampling: Sampling) -> Self {
         self.spans.sent.sampling = Some(sampling);
