@@ -22,15 +22,17 @@ impl HasException {
 }
 
 impl Attributes {
-    /// Appends an error as an exception: its message, and as one text its message and those of its
-    /// sources.
+    /// Appends an error as an exception: its message, and if it has sources, as one text its message
+    /// and theirs. Its type is not known: `dyn Error` does not tell it.
     pub fn add_exception(&mut self, to: &mut Vec<u8>, chain: Chain<'_>) {
         let mut messages = chain.messages();
         let text = messages.next().unwrap_or_default();
         self.add_exception_text(to, text);
         // The conventions have one text here, as the language prints an error.
         let all = messages.fold(text.to_owned(), |all, cause| all + "\nCaused by: " + cause);
-        self.add(to, STACKTRACE, Value::Str(&all));
+        if all.len() > text.len() {
+            self.add(to, STACKTRACE, Value::Str(&all));
+        }
     }
 
     /// Appends the text of an error as the message of an exception.

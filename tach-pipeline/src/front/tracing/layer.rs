@@ -128,6 +128,7 @@ where
         // The end of a span that is not sampled is needed for durations alone.
         let slot = contexts.find(key);
         if let Some(slot) = slot.filter(|slot| slot.may_be_sampled() || shared.wanted.durations) {
+            self.mark_panic(slot);
             slot.leave_at(shared.clock_time().number());
         }
     }

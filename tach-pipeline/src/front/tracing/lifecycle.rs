@@ -4,6 +4,8 @@ mod elsewhere;
 mod parents;
 pub(super) mod start;
 
+use std::thread;
+
 use tach_log::Value;
 use tracing_core::span::Record;
 
@@ -68,6 +70,14 @@ impl Pipeline {
         ];
         let count = if status.is_ok() { 1 } else { 2 };
         self.set_fields(span, &fields[..count]);
+    }
+
+    /// If a thread leaves a span because it panics, sets the span's status to an error.
+    #[inline]
+    pub(super) fn mark_panic(&self, slot: &Slot) {
+        if thread::panicking() {
+            self.set_status(slot.context(), Err("panicked"));
+        }
     }
 
     pub(super) fn set_fields(&self, span: SpanContext, fields: &[(&str, Value<'_>)]) {

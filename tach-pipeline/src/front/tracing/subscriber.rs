@@ -146,13 +146,14 @@ impl PipelineSubscriber {
         };
         // The end of a span that is not sampled is needed for durations alone.
         if slot.may_be_sampled() || shared.wanted.durations {
-            Self::leave(shared, slot);
+            self.leave(shared, slot);
         }
     }
 
     /// Notes that a thread leaves a span now.
     #[inline]
-    fn leave(shared: &Shared, slot: &Slot) {
+    fn leave(&self, shared: &Shared, slot: &Slot) {
+        self.pipeline.mark_panic(slot);
         slot.leave_at(shared.clock_time().number());
     }
 
@@ -347,7 +348,7 @@ impl Subscriber for PipelineSubscriber {
                 let slot = span.ids();
                 let has_end = slot.may_be_sampled() || shared.wanted.durations;
                 if has_end && slot.has(number.id().get()) {
-                    Self::leave(shared, slot);
+                    self.leave(shared, slot);
                 }
             }
             None => self.exit_any(number),

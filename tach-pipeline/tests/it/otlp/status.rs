@@ -28,6 +28,44 @@ fn the_status_is_the_last_that_was_set() {
     assert_eq!(value(&event.attributes, "exception.message"), text("disk full"));
 }
 
+/// As in other languages. A span around the place that catches the panic has not failed.
+#[test]
+fn a_panic_sets_the_status_of_the_spans_that_it_leaves() {
+    let panics = |name: &str, f: fn()| {
+        let caught = std::panic::catch_unwind(|| {
+            let _outer = tracing::info_span!("span", otel.name = name).entered();
+            f();
+            panic!("on purpose");
+        });
+        assert!(caught.is_err());
+    };
+    let spans = spans(|| {
+        let _catches = tracing::info_span!("catches").entered();
+        panics("outer", || drop(tracing::info_span!("before").entered()));
+        panics("inner", || {
+            let _inner = tracing::info_span!("innermost").entered();
+            panic!("on purpose");
+        });
+        panics("succeeded", || {
+            tach_pipeline::SpanExt::set_status(&tracing::Span::current(), Ok(()));
+        });
+        tracing::info_span!("after").in_scope(|| ());
+    });
+    let code = |name: &str| spans[name].status.as_ref().map_or(0, |status| status.code);
+    for (name, expected) in [
+        ("outer", 2),
+        ("before", 0),
+        ("inner", 2),
+        ("innermost", 2),
+        ("succeeded", 1),
+        ("catches", 0),
+        ("after", 0),
+    ] {
+        assert_eq!(code(name), expected, "{name}");
+    }
+    assert_eq!(spans["outer"].status.as_ref().unwrap().message, "panicked");
+}
+
 /// There is no room for the event in the span.
 #[test]
 fn an_error_without_room_sets_the_status() {

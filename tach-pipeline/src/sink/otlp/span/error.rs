@@ -16,8 +16,8 @@ impl Own<'_> {
     }
 }
 
-/// Appends the field of an error: its message, and the messages of its sources unless another field
-/// has their key.
+/// Appends the field of an error: its message, and the messages of its sources, if it has any,
+/// unless another field has their key.
 pub(super) fn add_error(
     to: &mut Vec<u8>,
     attributes: &mut Attributes,
@@ -25,8 +25,11 @@ pub(super) fn add_error(
     chain: Chain<'_>,
     has_field: impl Fn(&str) -> bool,
 ) {
-    let mut messages = chain.messages();
+    let mut messages = chain.messages().peekable();
     attributes.add(to, key, Value::Str(messages.next().unwrap_or_default()));
+    if messages.peek().is_none() {
+        return;
+    }
     let of_sources = format!("{key}.chain");
     if !has_field(&of_sources) {
         attributes.add_texts(to, &of_sources, messages);

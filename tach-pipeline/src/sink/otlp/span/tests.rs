@@ -90,7 +90,7 @@ fn a_full_span_has_no_exception_of_a_dropped_event() {
     assert!(written.len() <= MOST_BYTES, "{}", written.len());
     let span = received(&written);
     assert_eq!((span.events.len(), span.dropped_events_count), (EVENTS, 1));
-    assert_eq!((span.attributes.len(), span.dropped_attributes_count), (0, 2));
+    assert_eq!((span.attributes.len(), span.dropped_attributes_count), (0, 1));
 }
 
 /// The marks first, then the program's fields, then the metadata.
