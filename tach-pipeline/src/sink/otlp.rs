@@ -38,56 +38,42 @@ impl Sink {
     /// over HTTP or gRPC. [`Otlp::signals`] chooses among them. Spans and durations need the
     /// feature `tracing`, and a [`Pipeline`](crate::Pipeline) that is a layer of the subscriber.
     ///
-    /// The sink has one thread, also if it is alone, and one connection to each server. While a
-    /// collector can't be reached, records wait and are sent again, with pauses that grow. Records
-    /// that it refuses for good, and those that can't be sent within [`Otlp::retry_for`], are
-    /// dropped, counted in a record, and reported as
-    /// [`Incident::Refused`](crate::Incident::Refused). [`Stats`](crate::Stats) counts each signal
-    /// apart, by its address.
-    ///
-    /// Records that a collector does not take hold up no others: these are tried first. If they are
-    /// accepted, the former are sent in ever smaller requests, until only those wait that fail
-    /// alone. A request that is refused as a whole, with 400 or 413, is halved once before its
-    /// records count as refused. Records may arrive in another order than they were sent.
+    /// The sink has a thread, and one connection to each server. Records that a collector does not
+    /// take for now are sent again, for [`Otlp::retry_for`], and hold up no others. Records that it
+    /// refuses for good are dropped, counted in a record, and reported as
+    /// [`Incident::Refused`](crate::Incident::Refused). Records may arrive in another order than
+    /// they were sent. [`Stats`](crate::Stats) counts each signal apart, by its address.
     ///
     /// # Log records
     ///
-    /// The target is the scope, the message is the body, and fields are attributes, as are
-    /// `code.file.path`, `code.line.number`, `thread.name`, `thread.id`, and as `span` the names of
-    /// the spans. The fields `trace_id` and `span_id` are the record's ids if they are 32 and 16
-    /// hexadecimal digits. The first error of a record is `exception.message`, and with its sources
-    /// `exception.stacktrace`. A text of the key `err` or `error` at the level `ERROR` is
-    /// `exception.message` too. A field wins over an attribute of the same key.
+    /// The target is the scope, the message is the body, and fields are attributes, beside those
+    /// that [`Otlp::metadata`] chooses and, as `span`, the names of the spans. The format is that of
+    /// [`LogRecords`](tach_otlp::encode::LogRecords).
     ///
     /// # Spans
     ///
-    /// A span has the name, the kind and the status that the fields `otel.name`, `otel.kind`,
-    /// `otel.status_code` and `otel.status_description` set. The target is the scope, and other
-    /// fields are attributes, as are `code.file.path`, `code.line.number`, `code.module.name`,
-    /// `thread.name` and `thread.id`, unless a field has the key or [`Otlp::metadata`]
-    /// chooses others. An event within a span is an event
-    /// of the span, unless [`Otlp::without_span_events`] says otherwise; one of the level `ERROR`
-    /// sets the status to an error. A span that [follows from] another one links to it.
+    /// The fields `otel.name`, `otel.kind`, `otel.status_code` and `otel.status_description` set the
+    /// name, the kind and the status. The target is the scope, and other fields are attributes. An
+    /// event within a span is an event of the span. A span that [follows from] another one links to
+    /// it.
+    ///
+    /// The status is an error, unless a field sets it to `ok`, if an event of the level `ERROR` is
+    /// right within the span, or if a thread leaves the span because it panics. An error among the
+    /// fields is `exception.message`, with its sources `exception.stacktrace`.
     ///
     /// A span ends when a thread leaves it for the last time, or when its last handle is dropped if
-    /// no thread has entered it. It is sent after the last handles of the span and of its children
-    /// were dropped. A span is sent with up to 3 MiB; the counts of dropped attributes, events and
-    /// links have the rest. The name and the description of the status have up to 64 KiB each, and
-    /// a longer `tracestate` is left out. `truncated_bytes` is the number of bytes that the span's
-    /// texts lack.
+    /// no thread has entered it. It is sent when the last handles of the span and of its children
+    /// are dropped, with up to 3 MiB.
     ///
-    /// [`level`](Self::level) and [`filter`](Self::filter) drop spans too, and the events within
-    /// spans. The children of such a span have a parent that the collector does not know. To filter
-    /// records otherwise, add a sink for each signal.
+    /// [`level`](Self::level) and [`filter`](Self::filter) drop spans and the events within spans
+    /// too. To filter records otherwise, add a sink for each signal.
     ///
     /// # Durations
     ///
     /// The metric `traces.span.metrics.duration` has the durations in seconds, as an exponential
-    /// histogram for each name of a span. All spans are counted, also those that `Sampling`,
-    /// `Tail`, [`level`](Self::level) or [`filter`](Self::filter) leave out: see
-    /// [`Durations`](crate::Durations), which has further options. The attributes are `span.name`
-    /// and those that are chosen there. The metric is sent each minute, or each
-    /// [`Otlp::metric_interval`], and at a flush and at the exit if a span has ended since.
+    /// histogram for each name of a span, sampled or not. [`Durations`](crate::Durations) has
+    /// further options. The metric is sent each [`Otlp::metric_interval`], and at a flush if a span
+    /// has ended since.
     ///
     /// [follows from]: https://docs.rs/tracing/latest/tracing/struct.Span.html#method.follows_from
     ///
