@@ -29,6 +29,7 @@ mod piece;
 mod policy;
 mod question;
 mod record;
+mod steps;
 mod thinning;
 
 pub(crate) use self::counts::Counts;
@@ -43,6 +44,7 @@ pub(crate) use self::policy::Policy;
 pub(crate) use self::question::{Answers, Question};
 use self::record::KNOWLEDGE_WORDS;
 pub(crate) use self::record::{MAX_SKEW_NS, Record};
+use self::steps::Steps;
 use crate::line::{self, FAST_NS, Line, Rate, shifted_tick, unshifted_ns};
 use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
 use crate::sync::{AtomicBool, Full, History, Id, Ordering, Reach};
@@ -81,6 +83,7 @@ pub(crate) struct Timeline {
     /// Whether an event was counted that no caller has seen yet.
     counted_event: AtomicBool,
     pub(crate) outages: Outages,
+    steps: Steps,
     /// The records in the order of time.
     table: Table,
     history: History<SLOTS, PIECE_WORDS, KNOWLEDGE_WORDS, NEWEST>,
@@ -94,6 +97,7 @@ impl Timeline {
             waits_for_clock: AtomicBool::new(false),
             counted_event: AtomicBool::new(false),
             outages: Outages::new(),
+            steps: Steps::new(),
             table: Table::new(),
             history: History::new(),
         }

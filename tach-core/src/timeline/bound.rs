@@ -50,7 +50,7 @@ impl Timeline {
     /// Returns the bound by one bracket around the OS clock, if the bracket was not interrupted and
     /// is on the current line.
     fn bound_at_first(&self, clocks: &dyn ClockPair) -> Option<(u64, u64)> {
-        let sample = Sample::take(clocks, u64::MAX)?;
+        let sample = self.steps.resolved(Sample::take(clocks, u64::MAX)?);
         let line = self.current().line_at(sample.tick)?;
         let bound_ns = distance_ns(&line, line.rate, &sample);
         let is_narrow = line.rate.ns(sample.width_ticks) < NARROW_NS;

@@ -229,6 +229,11 @@ impl Estimate {
         hypot(u64::from(self.offset_error_ns), saturated(by_rate / u128::from(NS_PER_S)))
     }
 
+    /// Returns the standard error of a duration of `elapsed_ns` by this rate.
+    pub(super) fn error_of(&self, elapsed_ns: u64) -> u64 {
+        Self { offset_error_ns: 0, ..*self }.error_after(elapsed_ns)
+    }
+
     #[inline(never)]
     fn rate_error_after(&self, elapsed_ns: u64) -> u64 {
         let wander =

@@ -1,5 +1,6 @@
 //! Looks: samples of the OS clock, and their consequences for the newest record.
 
+use super::piece::Point;
 use super::question::{Answers, Question};
 use super::record::{End, SPIN_NS};
 use super::{Record, Timeline};
@@ -85,6 +86,7 @@ impl Timeline {
         let sample = Sample::take(clocks, best_width);
         self.outages.note(sample.is_some(), || clocks.ticks());
         let Some(sample) = sample else { return Ok(None) };
+        let sample = self.steps.noted(sample, &record.estimate, clocks);
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
             answers.about(CounterFailure::Regressed)?;
@@ -102,7 +104,8 @@ impl Timeline {
     }
 
     /// Looks at the OS clock. If it agrees with `record` or can't be read, raises the record's
-    /// horizon, up to the record's end. Otherwise makes a successor. Returns the line of `tick` if the successor could not be published.
+    /// horizon, up to the record's end. Otherwise makes a successor. Returns the line of `tick` if
+    /// the successor could not be published.
     pub(super) fn use_or_follow(
         &self,
         id: Id,
@@ -177,7 +180,7 @@ impl Timeline {
 
     /// Returns the first record that has a rate, which follows `record`. If the rate is not known
     /// from elsewhere, waits until a second sample can show it. Returns `None` if the OS clock can't
-    /// be read.
+    /// be read, or stands.
     pub(super) fn second(
         &self,
         id: Id,
@@ -199,14 +202,25 @@ impl Timeline {
         }
         // Read before the spin, since reading it takes time too.
         let declared_hz = clocks.declared_hz();
-        let spin_ns = spin_ns(clocks);
-        let mut motion = Motion::since(record.piece.knee().ns, clocks);
+        let spin_ns = spin_ns(clocks).max(2 * self.steps.longest_ns());
+        let Point { tick: start_tick, ns: start_ns } = record.piece.knee();
+        let mut motion = Motion::since(start_ns, clocks);
+        // Earlier conversions may have watched the clock for long enough.
+        let read_ticks = u64::from(record.best_width_ticks).max(1);
+        let is_watched = clocks.ticks().saturating_sub(start_tick) / read_ticks > motion.most;
         while let Some(ns) = clocks.os_ns() {
-            if ns.saturating_sub(record.piece.knee().ns) >= spin_ns || motion.stands(ns) {
+            if ns.saturating_sub(start_ns) >= spin_ns {
                 break;
+            }
+            if is_watched && ns == start_ns || motion.stands(ns) {
+                return Ok(None);
             }
         }
         let sample = self.sample(record, clocks, answers)?;
+        // A single step shows no rate.
+        let shows_rate =
+            |sample: &Sample| sample.ns.saturating_sub(start_ns) >= 2 * self.steps.longest_ns();
+        let sample = sample.filter(shows_rate);
         Ok(sample.map(|sample| record.second(&end(), &sample, declared_hz)))
     }
 }

@@ -15,5 +15,6 @@ mod past;
 mod scenarios;
 #[cfg_attr(tach_same_arithmetic, expect(dead_code, reason = "what uses it is left out"))]
 mod simulation;
+mod steps;
 #[cfg(not(tach_same_arithmetic))]
 mod sums;

@@ -25,11 +25,18 @@ pub(crate) struct Line {
     start: Word,
     /// Per ns of true time, with 40 fractional bits.
     rate_q40: Word,
+    /// The step in which an OS clock shows its time.
+    step_ns: Word,
 }
 
 impl Line {
     const fn new(start: u64) -> Self {
-        Self { since_ns: Word::new(0), start: Word::new(start), rate_q40: Word::new(1 << 40) }
+        Self {
+            since_ns: Word::new(0),
+            start: Word::new(start),
+            rate_q40: Word::new(1 << 40),
+            step_ns: Word::new(1),
+        }
     }
 
     /// Returns the clock's value, at no cost.
@@ -38,6 +45,15 @@ impl Line {
         let more = (passed * u128::from(self.rate_q40.get())) >> 40;
         let more = u64::try_from(more).expect("a clock that does not wrap twice");
         self.start.get().wrapping_add(more)
+    }
+
+    /// Returns the value that a read shows.
+    pub(crate) fn shown(&self) -> u64 {
+        self.value() - self.value() % self.step_ns.get()
+    }
+
+    pub(crate) fn set_step(&self, step_ns: u64) {
+        self.step_ns.set(step_ns);
     }
 
     pub(crate) fn set(&self, value: u64) {
@@ -113,7 +129,7 @@ pub(crate) fn read_counter() -> u64 {
 
 /// Reads an OS clock as `clock_gettime` does.
 pub(crate) fn read_os(clock: &Line) -> u64 {
-    cost(OS_READ_NS * OS_SLOWNESS.get(), || clock.value())
+    cost(OS_READ_NS * OS_SLOWNESS.get(), || clock.shown())
 }
 
 /// Takes a reading in the middle of about `cost_ns`.

@@ -17,6 +17,7 @@ mod pause;
 mod quiet;
 mod slew;
 mod step;
+mod stepping;
 mod stopped;
 mod unreadable;
 
@@ -109,6 +110,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         left::scenarios(),
         frozen::scenarios(),
         jump_alone::scenarios(),
+        stepping::scenarios(),
         stopped::scenarios(),
         unreadable::scenarios(),
         disabled::scenarios(),

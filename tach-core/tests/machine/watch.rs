@@ -144,7 +144,7 @@ impl<S: Subject> Watch<S> {
     }
 
     fn unix_error_ns(&self) -> u64 {
-        let before = machine::REALTIME.value();
+        let before = machine::REALTIME.shown();
         let found = self.subject.unix_ns();
         outside(found, [before, machine::REALTIME.value()])
     }
@@ -158,7 +158,7 @@ impl<S: Subject> Watch<S> {
 
     /// Checks the statements of `now_with_uncertainty` and `is_before`.
     fn bound(&mut self, figures: &mut Figures) {
-        let before = machine::REALTIME.value();
+        let before = machine::REALTIME.shown();
         let bounded = self.subject.bounded();
         let os = [before, machine::REALTIME.value()];
         let (earliest, latest) = (bounded.earliest().as_nanos(), bounded.latest().as_nanos());

@@ -59,6 +59,8 @@ pub(super) struct Machine {
     pub(super) interruption_ns: u64,
     /// The step of the OS clocks.
     pub(super) resolution_ns: u64,
+    /// Whether the system states that step, or 1 ns.
+    pub(super) states_steps: bool,
     /// The skew of the current core's counter.
     pub(super) skew_ticks: Cell<i64>,
     /// The displacement of the counter from its correct value: it jumped or went back.
@@ -86,6 +88,7 @@ impl Machine {
             interrupted_one_in: 20,
             interruption_ns: 50_000,
             resolution_ns: 1,
+            states_steps: true,
             skew_ticks: Cell::new(0),
             displaced_ticks: Cell::new(0),
             goes_back: Cell::new(None),
@@ -177,7 +180,7 @@ impl ClockPair for Machine {
     }
 
     fn resolution_ns(&self) -> u64 {
-        self.resolution_ns
+        if self.states_steps { self.resolution_ns } else { 1 }
     }
 
     fn declared_hz(&self) -> Option<u64> {
@@ -408,7 +411,7 @@ impl ClockPair for MonotonicClock<'_> {
     }
 
     fn resolution_ns(&self) -> u64 {
-        self.0.machine.resolution_ns
+        self.0.machine.resolution_ns()
     }
 
     fn declared_hz(&self) -> Option<u64> {
@@ -448,7 +451,7 @@ impl ClockPair for RealtimeClock<'_> {
     }
 
     fn resolution_ns(&self) -> u64 {
-        self.0.machine.resolution_ns
+        self.0.machine.resolution_ns()
     }
 }
 
