@@ -68,7 +68,8 @@ impl ThreadCpuInstant {
         os::thread_cpu_ns().map(|ns| Self { ns, of_this_thread: PhantomData })
     }
 
-    /// Returns the CPU time that the current thread has used since this reading.
+    /// Returns the CPU time that the current thread has used since this reading; zero if the clock
+    /// can't be read any more.
     ///
     /// # Examples
     ///
