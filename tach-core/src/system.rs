@@ -84,11 +84,10 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     }
     let Some(sample) = Sample::take(&RawCounter(os::monotonic_ns), 0) else { return };
     let Sample { tick: raw, ns: os_ns, .. } = sample;
-    let Some(expected) = MONOTONIC.expected(os_ns) else { return };
+    let Some(expected) = MONOTONIC.expected(os_ns, Rate::ONE) else { return };
     // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
     // the only evidence.
     let floor = MONOTONIC.current().floor();
-    let by_unix_time = || os::realtime_ns().and_then(|ns| REALTIME.expected(ns));
     let expected =
         if expected.tick < floor { by_unix_time().unwrap_or(expected) } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
@@ -105,6 +104,13 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     let (mode, line) = source::after_failure(failure, seen.moves(), raw, os_ns, expected);
     choice().replace(seen, Verdict { mode, cause }, line);
     HOST.event_at(expected.tick);
+}
+
+/// Returns the tick that should be read now, by Unix time. In a program that never asked for Unix
+/// time, only the monotonic timeline shows a rate.
+fn by_unix_time() -> Option<Expected> {
+    let rate = MONOTONIC.newest().map(|record| record.estimate.rate).filter(|rate| rate.is_known());
+    REALTIME.expected(os::realtime_ns()?, rate.unwrap_or(Rate::ONE))
 }
 
 /// Returns whether the ticks were the OS clock's own nanoseconds at first.
@@ -145,8 +151,7 @@ const HIDDEN_NS: u64 = 1_000_000;
 fn move_os_clock(seen: Chosen) {
     // Read before the clock: another thread may raise it meanwhile.
     let highest = MONOTONIC.current().floor().max(read::last());
-    let (Some(start_tick), Some(unix_ns)) = (os::monotonic_ns(), os::realtime_ns()) else { return };
-    let Some(expected) = REALTIME.expected(unix_ns) else { return };
+    let (Some(start_tick), Some(expected)) = (os::monotonic_ns(), by_unix_time()) else { return };
     let hidden_ticks = expected.rate.ticks(HIDDEN_NS).unwrap_or(0);
     if seen.tick_at(start_tick).saturating_add(hidden_ticks) >= highest {
         return;

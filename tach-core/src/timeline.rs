@@ -352,16 +352,16 @@ impl Timeline {
         }
     }
 
-    /// Returns the tick that should be read when the OS clock has the time `os_ns`. If no rate is
-    /// known, ticks count as nanoseconds. Returns `None` before [`begin`](Self::begin).
+    /// Returns the tick that should be read when the OS clock has the time `os_ns`. If the timeline
+    /// has no rate yet, ticks have the given one. Returns `None` before [`begin`](Self::begin).
     #[inline(never)]
-    pub(crate) fn expected(&self, os_ns: u64) -> Option<Expected> {
+    pub(crate) fn expected(&self, os_ns: u64, rate: Rate) -> Option<Expected> {
         let Record { estimate, offset_ns, .. } = self.newest()?;
         let ns = os_ns.wrapping_add(offset_ns);
         if !estimate.rate.is_known() {
-            // Exact where ticks are nanoseconds. Elsewhere the first rate must be measured anew.
-            let tick = estimate.tick.saturating_add(ns.saturating_sub(estimate.ns));
-            return Some(Expected { tick, rate: Rate::ONE, error_ns: 0 });
+            let ticks = rate.ticks(ns.saturating_sub(estimate.ns))?;
+            let tick = estimate.tick.saturating_add(ticks);
+            return Some(Expected { tick, rate, error_ns: 0 });
         }
         let error_ns = estimate.error_after(ns.saturating_sub(estimate.ns));
         Some(Expected { tick: estimate.tick_at(ns)?, rate: estimate.rate, error_ns })

@@ -425,7 +425,7 @@ impl Witness for MonotonicClock<'_> {
             return;
         }
         let Some(os_ns) = self.os_ns() else { return };
-        let Some(expected) = self.0.monotonic.expected(os_ns) else { return };
+        let Some(expected) = self.0.monotonic.expected(os_ns, Rate::ONE) else { return };
         let mut failures = self.0.failures.borrow_mut();
         let moves = failures.len();
         let raw = self.0.machine.counter();

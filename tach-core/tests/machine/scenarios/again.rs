@@ -5,7 +5,6 @@ use core::time::Duration;
 use tach_core::{Instant, MonotonicInstant, UnixTime};
 
 use super::Scenario;
-use crate::linux::child::settle;
 use crate::linux::machine::{self, COUNTER, MONOTONIC, REALTIME, SECOND};
 use crate::linux::report::Report;
 
@@ -64,6 +63,9 @@ const TACH: Clock = Clock {
     unix_ns: || UnixTime::now().as_nanos(),
 };
 
+/// For a program that never asks for Unix time, so that its Unix timeline shows no rate.
+const WITHOUT_UNIX_TIME: Clock = Clock { unix_ns: || machine::read_os(&REALTIME), ..TACH };
+
 /// The counter at its first rate, and the wall clock, for the controls.
 const BARE: Clock = Clock {
     now: [machine::read_counter; 2],
@@ -84,26 +86,30 @@ const OS: Clock = Clock {
 };
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
-    let scenario = |(name, event): (&str, Event)| {
+    let scenario = |(name, clock, event): (&str, Clock, Event)| {
         let control = if event == Event::OsClock { OS } else { BARE };
         Scenario::new(
             format!("again/{name}"),
-            move |report| again(TACH, event, report),
+            move |report| again(clock, event, report),
             move |report| again(control, event, report),
         )
     };
     [
-        ("restore", Event::Restore),
-        ("os-clock", Event::OsClock),
-        ("regression", Event::Regression),
-        ("suspend", Event::Suspend),
+        ("restore", TACH, Event::Restore),
+        ("restore/without-unix-time", WITHOUT_UNIX_TIME, Event::Restore),
+        ("os-clock", TACH, Event::OsClock),
+        ("regression", TACH, Event::Regression),
+        ("suspend", TACH, Event::Suspend),
     ]
     .map(scenario)
     .into()
 }
 
 fn again(clock: Clock, event: Event, report: &mut Report) {
-    settle();
+    for _ in 0..6_000 {
+        machine::pass(Duration::from_millis(10));
+        _ = ((clock.unix_ns)(), (clock.stopwatch)()());
+    }
     let (mut across_ns, mut soon_ns, mut unix_ns, mut backwards) = (0, 0, 0, 0);
     let mut last = clock.now.map(|now| now());
     for _ in 0..TIMES {
