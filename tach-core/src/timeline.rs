@@ -41,7 +41,7 @@ use self::past::Table;
 use self::piece::{PIECE_WORDS, Point};
 pub(crate) use self::policy::BackwardStep;
 pub(crate) use self::policy::Policy;
-pub(crate) use self::question::{Answers, Question};
+pub(crate) use self::question::{Answers, Question, Round};
 use self::record::KNOWLEDGE_WORDS;
 pub(crate) use self::record::{MAX_SKEW_NS, Record};
 use self::steps::Steps;
@@ -157,13 +157,8 @@ impl Timeline {
     ///
     /// It never decreases from one tick to a later one, except where the OS clock was set back and
     /// the timeline follows it. For a tick in the future it is a prediction.
-    pub(crate) fn try_ns_at(
-        &self,
-        tick: u64,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<u64, Question> {
-        let line = self.find(tick, clocks, answers)?;
+    pub(crate) fn try_ns_at(&self, tick: u64, round: &Round<'_>) -> Result<u64, Question> {
+        let line = self.find(tick, round)?;
         Ok(if shifted_tick(tick) < shifted_tick(0) {
             unshifted_ns(line.shifted().ns_at(shifted_tick(tick))).unwrap_or(0)
         } else {
@@ -172,15 +167,10 @@ impl Timeline {
     }
 
     /// Returns the time at `tick`, by any line. Both may be before zero, and the time is shifted.
-    pub(crate) fn try_shifted_ns_at(
-        &self,
-        tick: u64,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<u64, Question> {
+    pub(crate) fn try_shifted_ns_at(&self, tick: u64, round: &Round<'_>) -> Result<u64, Question> {
         let line = match self.known_line(self.current().forecast(), tick) {
             Some(line) => line,
-            None => self.find(tick, clocks, answers)?,
+            None => self.find(tick, round)?,
         };
         Ok(line.shifted().ns_at(shifted_tick(tick)))
     }
@@ -191,18 +181,17 @@ impl Timeline {
         &self,
         earlier: u64,
         later: u64,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
+        round: &Round<'_>,
     ) -> Result<u64, Question> {
-        if later == earlier && clocks.ticks() == later && counter_stands(clocks) {
-            answers.about(CounterFailure::Stopped)?;
+        if later == earlier && round.clocks.ticks() == later && counter_stands(round.clocks) {
+            round.answers.about(CounterFailure::Stopped)?;
         }
         if shifted_tick(later) <= shifted_tick(earlier) {
             return Ok(0);
         }
         // Converts the later tick first: it may append the record that the earlier one needs.
-        let last = self.find(later, clocks, answers)?;
-        let first = self.find(earlier, clocks, answers)?;
+        let last = self.find(later, round)?;
+        let first = self.find(earlier, round)?;
         Ok(line::ns_between(first, earlier, last, later))
     }
 
@@ -224,17 +213,13 @@ impl Timeline {
 
     /// Returns the timeline minus the OS clock, in ns; wraps.
     pub(crate) fn offset_ns(&self) -> u64 {
-        self.history.newest_knowledge().map_or(0, |[offset_ns]| offset_ns)
+        self.history.newest().map_or(0, |(_, [], [offset_ns])| offset_ns)
     }
 
     /// Returns the rate now and its error in ppb; `None` if a first conversion could not be
     /// published.
-    pub(crate) fn try_rate(
-        &self,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<Option<(Rate, u32)>, Question> {
-        self.find(clocks.ticks(), clocks, answers)?;
+    pub(crate) fn try_rate(&self, round: &Round<'_>) -> Result<Option<(Rate, u32)>, Question> {
+        self.find(round.clocks.ticks(), round)?;
         let record = self.newest().filter(Record::has_rate);
         Ok(record.map(|record| (record.estimate.rate, record.estimate.rate_error_ppb)))
     }
@@ -243,35 +228,35 @@ impl Timeline {
     /// before zero are on the first line.
     #[cold]
     #[inline(never)]
-    fn find(&self, tick: u64, clocks: &dyn ClockPair, answers: &Answers) -> Result<Line, Question> {
+    fn find(&self, tick: u64, round: &Round<'_>) -> Result<Line, Question> {
         let tick = if shifted_tick(tick) < shifted_tick(0) { 0 } else { tick };
         loop {
             let Some((id, record)) = self.newest_with_id() else {
-                let Some(first) = self.begin(None, clocks) else {
+                let Some(first) = self.begin(None, round.clocks) else {
                     if self.history.head() != 0 {
                         continue;
                     }
-                    return Self::unread_line(Point { tick: 0, ns: 0 }, clocks, answers);
+                    return Self::unread_line(Point { tick: 0, ns: 0 }, round);
                 };
                 // Nothing can be published, so the record serves this conversion only.
                 let alone = if first.has_rate() {
                     Some(first)
                 } else {
-                    self.second(0, &first, tick, clocks, answers)?
+                    self.second(0, &first, tick, round)?
                 };
                 return match alone {
                     Some(alone) => Ok(alone.line_at(tick)),
-                    None => Self::unread_line(first.piece.knee(), clocks, answers),
+                    None => Self::unread_line(first.piece.knee(), round),
                 };
             };
             if !record.has_rate() {
-                let Some(next) = self.second(id, &record, tick, clocks, answers)? else {
-                    return Self::unread_line(record.piece.knee(), clocks, answers);
+                let Some(next) = self.second(id, &record, tick, round)? else {
+                    return Self::unread_line(record.piece.knee(), round);
                 };
                 if !self.publish(id, &next) {
                     return Ok(next.line_at(tick));
                 }
-                self.take_up(&next, clocks.look_ns());
+                self.take_up(&next, round.clocks.look_ns());
                 continue;
             }
             if tick < record.piece.start().tick {
@@ -280,16 +265,16 @@ impl Timeline {
             }
             let Some(Reach { until, .. }) = self.reach(id, &record) else { continue };
             if tick < until {
-                self.install(&record, until, tick, clocks);
+                self.install(&record, until, tick, round.clocks);
                 return Ok(record.line_at(tick));
             }
             // Another core's counter may be a little ahead of this one's, so such a tick is not in
             // the future.
             let near_ticks = record.estimate.rate.ticks(NEAR_NS).unwrap_or(0);
-            if clocks.ticks().saturating_add(near_ticks) < until {
+            if round.clocks.ticks().saturating_add(near_ticks) < until {
                 return Ok(record.line_at(tick));
             }
-            if let Some(line) = self.use_or_follow(id, &record, tick, clocks, answers)? {
+            if let Some(line) = self.use_or_follow(id, &record, tick, round)? {
                 return Ok(line);
             }
         }
@@ -298,13 +283,9 @@ impl Timeline {
     /// Returns the line from `start` of a timeline whose OS clock has not been read twice, so that
     /// it shows no rate. If no rate is known from elsewhere and the machine declares none, a tick
     /// counts as a nanosecond, so that whoever waits for a time does not wait forever.
-    fn unread_line(
-        start: Point,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<Line, Question> {
-        let declared = || clocks.declared_hz().map(|hz| Rate::from_slope(NS_PER_S, hz));
-        let known = answers.rate()?.map(|(rate, _)| rate);
+    fn unread_line(start: Point, round: &Round<'_>) -> Result<Line, Question> {
+        let declared = || round.clocks.declared_hz().map(|hz| Rate::from_slope(NS_PER_S, hz));
+        let known = round.answers.rate()?.map(|(rate, _)| rate);
         let rate = known.or_else(declared).unwrap_or(Rate::ONE);
         Ok(Line { start_tick: start.tick, start_ns: start.ns, rate })
     }

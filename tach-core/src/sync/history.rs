@@ -75,8 +75,11 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         self.head.load(Ordering::Acquire)
     }
 
-    /// Returns the newest record's id, piece and knowledge, or `None` before the first record.
-    pub(crate) fn newest(&self) -> Option<(Id, [u64; PIECE], [u64; KNOWLEDGE])> {
+    /// Returns the newest record's id, and the first words of its piece and of its knowledge.
+    /// `None` before the first record.
+    pub(crate) fn newest<const P: usize, const K: usize>(
+        &self,
+    ) -> Option<(Id, [u64; P], [u64; K])> {
         loop {
             let id = self.head();
             if id == 0 {
@@ -88,22 +91,6 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
             if let (Some(piece), Some((version, knowledge))) = (self.read(id), knowledge) {
                 if version == id {
                     return Some((id, piece, knowledge));
-                }
-            }
-        }
-    }
-
-    /// Returns the first words of the newest record's knowledge, or `None` before the first record.
-    pub(crate) fn newest_knowledge<const N: usize>(&self) -> Option<[u64; N]> {
-        loop {
-            let id = self.head();
-            if id == 0 {
-                return None;
-            }
-            // If the slot was reused, the head has moved on; see `newest`.
-            if let Some((version, words)) = self.knowledge[slot_index(id) % NEWEST].read() {
-                if version == id {
-                    return Some(words);
                 }
             }
         }
@@ -353,7 +340,7 @@ mod tests {
         for newest in 0..8 {
             for free in (1..8).map(|ahead| (newest + ahead) % 8) {
                 let history = full(newest);
-                let before = history.newest().unwrap();
+                let before = history.newest::<2, 1>().unwrap();
                 assert_eq!(history.publish(before.0, &[0, 0], &[0]), Err(Full::Pieces));
                 let (oldest, []) = history.slots[free].piece.read().unwrap();
                 history.give_up(oldest);

@@ -2,53 +2,17 @@
 
 use core::time::Duration;
 
-use super::disciplined::{Disciplined, RealtimeClocks};
+use super::disciplined::{Clocks, Disciplined};
 use super::read::{Bare, Read, bare_by};
 use crate::line::Direction;
 use crate::os;
-use crate::sample::ClockPair;
 use crate::timeline::Timeline;
 
 /// Ticks to boot time. Nothing else refers to its timeline, so that only programs that read it link
 /// it.
-///
-/// Its witness knows of no jump of the clock alone. So time follows every forward step: a suspend in
-/// which the ticks stood.
-const BOOT: Disciplined =
-    Disciplined { timeline: || &BOOT_TIMELINE, clocks: &BootClocks, witness: &RealtimeClocks };
+const BOOT: Disciplined = Disciplined { timeline: || &BOOT_TIMELINE, clocks: &Clocks::Boot };
 
 static BOOT_TIMELINE: Timeline = Timeline::new();
-
-/// The chosen source beside the OS's boot-time clock.
-#[derive(Debug)]
-struct BootClocks;
-
-impl ClockPair for BootClocks {
-    fn ticks(&self) -> u64 {
-        RealtimeClocks.ticks()
-    }
-
-    fn os_ns(&self) -> Option<u64> {
-        os::boot_ns()
-    }
-
-    fn reads_counter(&self) -> bool {
-        RealtimeClocks.reads_counter()
-    }
-
-    /// Time that went back would break the order of instants on one thread.
-    fn keeps_offset(&self) -> bool {
-        true
-    }
-
-    fn look_ns(&self) -> u64 {
-        RealtimeClocks.look_ns()
-    }
-
-    fn resolution_ns(&self) -> u64 {
-        os::resolution_ns()
-    }
-}
 
 /// Returns the boot time now, in ns; `None` if the system has no such clock.
 #[inline]

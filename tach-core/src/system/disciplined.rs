@@ -12,31 +12,23 @@ use crate::line::{Direction, Rate};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
 use crate::source::{Chosen, Mode};
-use crate::timeline::{Answers, Question, Timeline};
+use crate::timeline::{Question, Round, Timeline};
 
 /// Ticks to elapsed time, which the OS's monotonic clock disciplines.
-pub(crate) const MONOTONIC: Disciplined = Disciplined {
-    timeline: || &CLOCK.monotonic,
-    clocks: &MonotonicClocks,
-    witness: &MonotonicClocks,
-};
+pub(crate) const MONOTONIC: Disciplined =
+    Disciplined { timeline: || &CLOCK.monotonic, clocks: &Clocks::Monotonic };
 /// Ticks to Unix time, which the OS's real-time clock disciplines.
-pub(crate) const REALTIME: Disciplined = Disciplined {
-    timeline: || &REALTIME_TIMELINE,
-    clocks: &RealtimeClocks,
-    witness: &RealtimeClocks,
-};
+pub(crate) const REALTIME: Disciplined =
+    Disciplined { timeline: || &REALTIME_TIMELINE, clocks: &Clocks::Realtime };
 
 static REALTIME_TIMELINE: CachePadded<Timeline> = CachePadded::new(Timeline::new());
 
-/// One of the process's timelines, with the clocks that it relates and the witness that answers its
-/// questions.
+/// One of the process's timelines, with the clocks that it relates.
 #[derive(Clone, Copy)]
 pub(crate) struct Disciplined {
     /// A function, since Rust 1.85 lets no constant refer to a static that changes.
     pub(super) timeline: fn() -> &'static Timeline,
-    pub(super) clocks: &'static dyn ClockPair,
-    pub(super) witness: &'static dyn Witness,
+    pub(super) clocks: &'static Clocks,
 }
 
 impl Deref for Disciplined {
@@ -75,14 +67,14 @@ impl Disciplined {
         if let Some(line) = self.past_line(tick) {
             return line.ns_at(tick);
         }
-        self.settle(|answers| self.try_ns_at(tick, self.clocks, answers))
+        self.settle(|round| self.try_ns_at(tick, round))
     }
 
     /// Returns the shifted time at `tick`. Both may be before zero.
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(super) fn shifted_ns_at(&self, tick: u64) -> u64 {
         manual::refuse_tick(tick);
-        self.settle(|answers| self.try_shifted_ns_at(tick, self.clocks, answers))
+        self.settle(|round| self.try_shifted_ns_at(tick, round))
     }
 
     /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
@@ -90,9 +82,8 @@ impl Disciplined {
     #[cold]
     #[inline(never)]
     pub(super) fn ns_between(&self, earlier: u64, later: u64) -> u64 {
-        manual::ns_between(earlier, later).unwrap_or_else(|| {
-            self.settle(|answers| self.try_ns_between(earlier, later, self.clocks, answers))
-        })
+        manual::ns_between(earlier, later)
+            .unwrap_or_else(|| self.settle(|round| self.try_ns_between(earlier, later, round)))
     }
 
     /// Returns the tick that is `ns` from `tick`, by any lines; `None` outside the range of ticks.
@@ -100,14 +91,14 @@ impl Disciplined {
         if manual::is_reserved(tick) {
             return manual::sum(tick, ns, direction);
         }
-        let try_sum = |answers: &_| self.try_sum(tick, ns, direction, self.clocks, answers);
-        self.settle(try_sum).filter(|&sum| !manual::is_reserved(sum))
+        let sum = self.settle(|round| self.try_sum(tick, ns, direction, round));
+        sum.filter(|&sum| !manual::is_reserved(sum))
     }
 
     /// Looks at the OS clock if that is due at `tick`, which was just read.
     #[cold]
     fn look(&self, tick: u64) {
-        self.settle(|answers| self.try_look(tick, self.clocks, answers));
+        self.settle(|round| self.try_look(tick, round));
     }
 
     /// Reads the tick with `read` and the source in force. If a look at the OS clock is due, looks
@@ -132,20 +123,20 @@ impl Disciplined {
 
     /// Looks at the OS clock now.
     pub(super) fn sync(&self) {
-        self.settle(|answers| self.try_sync(self.clocks, answers));
+        self.settle(|round| self.try_sync(round));
     }
 
     /// Returns the present tick, and how far the timeline may be from the OS clock there, in ns;
     /// `None` before the first conversion.
     pub(crate) fn bound(&self) -> Option<(u64, u64)> {
-        self.settle(|answers| self.try_bound(self.clocks, answers))
+        self.settle(|round| self.try_bound(round))
     }
 
     /// Repeats `attempt` until no question is left. If the timeline counted an event, then asks the
     /// OS for suspends.
     #[inline]
-    fn settle<T>(&self, attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
-        let result = settle(self.witness, attempt);
+    fn settle<T>(&self, attempt: impl FnMut(&Round<'_>) -> Result<T, Question>) -> T {
+        let result = settle(self.clocks, self.clocks, attempt);
         if self.take_counted_event() {
             see_suspends();
         }
@@ -165,95 +156,80 @@ fn see_suspends() {
     });
 }
 
-/// The chosen source beside the clock behind `std::time::Instant`.
-#[derive(Debug)]
-pub(crate) struct MonotonicClocks;
-/// The chosen source beside the OS's real-time clock.
-#[derive(Debug)]
-pub(crate) struct RealtimeClocks;
+/// The chosen source beside one of the OS's clocks.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Clocks {
+    /// The clock behind `std::time::Instant`.
+    Monotonic,
+    Realtime,
+    /// The clock that counts suspends.
+    Boot,
+}
 
-impl ClockPair for MonotonicClocks {
+impl ClockPair for Clocks {
     fn ticks(&self) -> u64 {
         raw::unchecked()
     }
 
     fn os_ns(&self) -> Option<u64> {
-        os::monotonic_ns()
+        match self {
+            Self::Monotonic => os::monotonic_ns(),
+            Self::Realtime => os::realtime_ns(),
+            Self::Boot => os::boot_ns(),
+        }
     }
 
     fn is_identity(&self) -> bool {
-        choice().mode() == Mode::Os
+        *self == Self::Monotonic && choice().mode() == Mode::Os
     }
 
     fn reads_counter(&self) -> bool {
         choice().mode().reads_counter()
     }
 
+    /// Elapsed time and boot time that went back would break the order of instants on one thread.
     fn keeps_offset(&self) -> bool {
-        true
-    }
-
-    fn resolution_ns(&self) -> u64 {
-        os::resolution_ns()
-    }
-
-    fn declared_hz(&self) -> Option<u64> {
-        if choice().mode().reads_counter() { counter::declared_hz() } else { None }
-    }
-}
-
-impl ClockPair for RealtimeClocks {
-    fn ticks(&self) -> u64 {
-        MonotonicClocks.ticks()
-    }
-
-    fn os_ns(&self) -> Option<u64> {
-        os::realtime_ns()
+        *self != Self::Realtime
     }
 
     /// If ticks stand still while the machine sleeps, they don't show a sleep: instants then
-    /// convert to a Unix time before the sleep until the next look, which must come soon.
+    /// convert to a time before the sleep until the next look, which must come soon.
     fn look_ns(&self) -> u64 {
         const SOON_NS: u64 = 1_000_000;
-        if raw::stands_in_sleep() { SOON_NS } else { LOOK_NS }
-    }
-
-    fn reads_counter(&self) -> bool {
-        MonotonicClocks.reads_counter()
+        if *self != Self::Monotonic && raw::stands_in_sleep() { SOON_NS } else { LOOK_NS }
     }
 
     fn resolution_ns(&self) -> u64 {
-        os::realtime_resolution_ns()
+        if *self == Self::Realtime { os::realtime_resolution_ns() } else { os::resolution_ns() }
     }
 
     fn declared_hz(&self) -> Option<u64> {
-        MonotonicClocks.declared_hz()
+        if self.reads_counter() { counter::declared_hz() } else { None }
     }
 }
 
-impl Witness for MonotonicClocks {
+impl Witness for Clocks {
     fn counter_failed(&self, failure: CounterFailure) {
         counter_failed(failure);
     }
 
-    /// Asks the real-time clock: in another time namespace only the monotonic clock differs, but if
-    /// a counter has lost ticks, both clocks are ahead of it.
+    /// Asks the real-time clock about the monotonic one: in another time namespace only the
+    /// monotonic clock differs, but if a counter has lost ticks, both clocks are ahead of it.
+    ///
+    /// The boot-time clock never jumps alone, so that its time follows every forward step: a
+    /// suspend in which the ticks stood.
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
-        REALTIME.settle(|answers| {
-            let clocks = REALTIME.clocks;
-            REALTIME.try_is_undisturbed(since, ahead_ns, rate, clocks, answers)
-        })
-    }
-}
-
-impl Witness for RealtimeClocks {
-    fn counter_failed(&self, failure: CounterFailure) {
-        counter_failed(failure);
+        let undisturbed =
+            |round: &Round<'_>| REALTIME.try_is_undisturbed(since, ahead_ns, rate, round);
+        *self == Self::Monotonic && REALTIME.settle(undisturbed)
     }
 
     /// Returns the monotonic timeline's rate. Nobody sets that clock, so two of its samples show
-    /// the rate. Two samples of the real-time clock may differ by a step.
+    /// the rate. Two samples of another clock may differ by a step.
     fn known_rate(&self) -> Option<(Rate, u32)> {
-        MONOTONIC.settle(|answers| MONOTONIC.try_rate(MONOTONIC.clocks, answers))
+        if *self == Self::Monotonic {
+            return None;
+        }
+        MONOTONIC.settle(|round| MONOTONIC.try_rate(round))
     }
 }

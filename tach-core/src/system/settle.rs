@@ -1,8 +1,8 @@
 //! The rounds of questions and answers between a timeline and its caller.
 
 use crate::line::Rate;
-use crate::sample::CounterFailure;
-use crate::timeline::{Answers, Question};
+use crate::sample::{ClockPair, CounterFailure};
+use crate::timeline::{Answers, Question, Round};
 
 /// The caller's knowledge, which answers a timeline's questions. A method that is left out knows
 /// nothing.
@@ -22,13 +22,14 @@ pub(crate) trait Witness {
     }
 }
 
-/// Repeats `attempt` until no question is left. `witness` answers the questions.
+/// Repeats `attempt` with these clocks until no question is left. `witness` answers the questions.
 #[inline]
 pub(crate) fn settle<T>(
     witness: &dyn Witness,
-    mut attempt: impl FnMut(&Answers) -> Result<T, Question>,
+    clocks: &dyn ClockPair,
+    mut attempt: impl FnMut(&Round<'_>) -> Result<T, Question>,
 ) -> T {
-    let mut result = attempt(&Answers::NONE);
+    let mut result = attempt(&Round { clocks, answers: &Answers::NONE });
     let mut answers = Answers::NONE;
     loop {
         match result {
@@ -36,7 +37,7 @@ pub(crate) fn settle<T>(
             // Outlined, since nearly every attempt has a result at once.
             Err(question) => answer(witness, question, &mut answers),
         }
-        result = attempt(&answers);
+        result = attempt(&Round { clocks, answers: &answers });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Bounds on the timeline's distance from the OS clock, by a fresh sample.
 
-use super::{Answers, BackwardStep, Policy, Question, Record, Timeline};
+use super::{BackwardStep, Policy, Question, Record, Round, Timeline};
 use crate::line::{Line, Rate};
 use crate::sample::{ClockPair, Sample};
 
@@ -16,12 +16,11 @@ impl Timeline {
         since: u64,
         ahead_ns: u64,
         rate: Rate,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
+        round: &Round<'_>,
     ) -> Result<bool, Question> {
         let Some(record) = self.newest() else { return Ok(false) };
         let record = if record.has_rate() { record } else { record.seeded(Some((rate, 0))) };
-        let Some(sample) = self.sample(&record, clocks, answers)? else { return Ok(false) };
+        let Some(sample) = self.sample(&record, round)? else { return Ok(false) };
         let deviation_ns = sample.ns.abs_diff(record.estimate.ns_at(sample.tick));
         Ok(record.last_event_tick <= since && deviation_ns <= ahead_ns / 2)
     }
@@ -32,18 +31,14 @@ impl Timeline {
     /// The bound rests only on a reading of both clocks. If the OS clock can't be read, the bound
     /// grows as if the clock was slewed since the last look, unless the ticks come from a clock that
     /// may stand too: then there is no bound, and it is `u64::MAX`.
-    pub(crate) fn try_bound(
-        &self,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<Option<(u64, u64)>, Question> {
+    pub(crate) fn try_bound(&self, round: &Round<'_>) -> Result<Option<(u64, u64)>, Question> {
         // Only the newest record holds the offset, and a timeline that waits may run at half its
         // rate.
-        let is_plain = self.policy(clocks) == Policy::Step(BackwardStep::Follow);
-        let first = if is_plain { self.bound_at_first(clocks) } else { None };
+        let is_plain = self.policy(round.clocks) == Policy::Step(BackwardStep::Follow);
+        let first = if is_plain { self.bound_at_first(round.clocks) } else { None };
         match first {
             Some(bound) => Ok(Some(bound)),
-            None => self.bound_elsewhere(clocks, answers),
+            None => self.bound_elsewhere(round),
         }
     }
 
@@ -59,31 +54,27 @@ impl Timeline {
 
     #[cold]
     #[inline(never)]
-    fn bound_elsewhere(
-        &self,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<Option<(u64, u64)>, Question> {
-        self.find(clocks.ticks(), clocks, answers)?;
+    fn bound_elsewhere(&self, round: &Round<'_>) -> Result<Option<(u64, u64)>, Question> {
+        self.find(round.clocks.ticks(), round)?;
         let Some(record) = self.newest().filter(Record::has_rate) else {
-            return Ok(self.outages.lasts().then(|| (clocks.ticks(), u64::MAX)));
+            return Ok(self.outages.lasts().then(|| (round.clocks.ticks(), u64::MAX)));
         };
         if record.is_identity() {
-            let is_read = clocks.os_ns().is_some();
-            self.outages.note(is_read, || clocks.ticks());
-            return Ok(Some((clocks.ticks(), if is_read { 0 } else { u64::MAX })));
+            let is_read = round.clocks.os_ns().is_some();
+            self.outages.note(is_read, || round.clocks.ticks());
+            return Ok(Some((round.clocks.ticks(), if is_read { 0 } else { u64::MAX })));
         }
-        let Some(sample) = self.sample(&record, clocks, answers)? else {
-            let sample = record.unread_sample(clocks);
-            if !clocks.reads_counter() {
+        let Some(sample) = self.sample(&record, round)? else {
+            let sample = record.unread_sample(round.clocks);
+            if !round.clocks.reads_counter() {
                 return Ok(Some((sample.tick, u64::MAX)));
             }
-            let line = self.find(sample.tick, clocks, answers)?;
+            let line = self.find(sample.tick, round)?;
             let error_ns = record.estimate.unread_error_ns(&sample, self.current().floor());
             let bound_ns = distance_ns(&line, line.rate, &sample).saturating_add(error_ns);
             return Ok(Some((sample.tick, bound_ns)));
         };
-        let line = self.find(sample.tick, clocks, answers)?;
+        let line = self.find(sample.tick, round)?;
         // `find` may have found a jump of the OS clock, which changes the timeline's offset.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
         let sample = Sample { ns: sample.ns.wrapping_add(jumped_ns), ..sample };

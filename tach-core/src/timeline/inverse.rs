@@ -5,9 +5,8 @@
 
 use super::current::Forecast;
 use super::piece::Point;
-use super::{Answers, Question, Timeline};
+use super::{Question, Round, Timeline};
 use crate::line::{Direction, Line, shifted_ns, shifted_tick, unshifted_ns, unshifted_tick};
-use crate::sample::ClockPair;
 
 impl Timeline {
     /// Returns the tick that is `ns` from `tick`; `None` outside the range of ticks.
@@ -19,13 +18,12 @@ impl Timeline {
         tick: u64,
         ns: u64,
         direction: Direction,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
+        round: &Round<'_>,
     ) -> Result<Option<u64>, Question> {
         let forecast = self.current().forecast();
         let line_at = |tick| match self.known_line(forecast, tick) {
             Some(line) => Ok(line),
-            None => self.find(tick, clocks, answers),
+            None => self.find(tick, round),
         };
         let line = match forecast.and_then(|lines| lines.line_at(tick)) {
             Some(line) => line,
@@ -34,7 +32,7 @@ impl Timeline {
                     Some(sum) => return Ok(Some(sum)),
                     None => stretch.line,
                 },
-                None => self.find(tick, clocks, answers)?,
+                None => self.find(tick, round)?,
             },
         };
         let (from, shifted) = (shifted_tick(tick), line.shifted());

@@ -1,7 +1,7 @@
 //! Looks: samples of the OS clock, and their consequences for the newest record.
 
 use super::piece::Point;
-use super::question::{Answers, Question};
+use super::question::{Question, Round};
 use super::record::{End, SPIN_NS};
 use super::{Record, Timeline};
 use crate::line::{Line, shifted_tick};
@@ -30,43 +30,34 @@ impl Timeline {
     /// Looks at the OS clock if that is due at `tick`, which was just read, and checks that the
     /// counter has not gone back.
     #[cold]
-    pub(crate) fn try_look(
-        &self,
-        tick: u64,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<(), Question> {
+    pub(crate) fn try_look(&self, tick: u64, round: &Round<'_>) -> Result<(), Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.current().floor();
         let Some(record) = self.newest() else { return Ok(()) };
-        if is_behind(&record, tick, floor) && is_behind(&record, clocks.ticks(), floor) {
-            return answers.about(CounterFailure::Regressed);
+        if is_behind(&record, tick, floor) && is_behind(&record, round.clocks.ticks(), floor) {
+            return round.answers.about(CounterFailure::Regressed);
         }
         if record.is_identity() {
             self.current().raise_floor(tick);
         } else if !record.has_rate() {
             // A rate needs a second sample; no read waits for it here.
             let start_ns = record.piece.knee().ns;
-            let waited = |ns: u64| ns.saturating_sub(start_ns) >= spin_ns(clocks);
-            if !clocks.os_ns().is_some_and(waited) {
+            let waited = |ns: u64| ns.saturating_sub(start_ns) >= spin_ns(round.clocks);
+            if !round.clocks.os_ns().is_some_and(waited) {
                 return Ok(());
             }
         }
-        self.find(tick, clocks, answers).map(drop)
+        self.find(tick, round).map(drop)
     }
 
     /// Looks at the OS clock now. Ticks that may have been converted keep their times, so the
     /// timeline follows a change of the OS clock from the next look on.
-    pub(crate) fn try_sync(
-        &self,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
-    ) -> Result<(), Question> {
-        let tick = clocks.ticks();
-        self.find(tick, clocks, answers)?;
+    pub(crate) fn try_sync(&self, round: &Round<'_>) -> Result<(), Question> {
+        let tick = round.clocks.ticks();
+        self.find(tick, round)?;
         let Some((id, record)) = self.newest_with_id() else { return Ok(()) };
         if !record.is_identity() && record.has_rate() {
-            self.use_or_follow(id, &record, tick, clocks, answers)?;
+            self.use_or_follow(id, &record, tick, round)?;
         }
         Ok(())
     }
@@ -77,28 +68,27 @@ impl Timeline {
     pub(super) fn sample(
         &self,
         record: &Record,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
+        round: &Round<'_>,
     ) -> Result<Option<Sample>, Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
         let floor = self.current().floor();
         let best_width = u64::from(record.best_width_ticks);
-        let sample = Sample::take(clocks, best_width);
-        self.outages.note(sample.is_some(), || clocks.ticks());
+        let sample = Sample::take(round.clocks, best_width);
+        self.outages.note(sample.is_some(), || round.clocks.ticks());
         let Some(sample) = sample else { return Ok(None) };
-        let sample = self.steps.noted(sample, &record.estimate, clocks);
+        let sample = self.steps.noted(sample, &record.estimate, round.clocks);
         let sample = Sample { ns: sample.ns.wrapping_add(record.offset_ns), ..sample };
         if is_behind(record, sample.tick, floor) {
-            answers.about(CounterFailure::Regressed)?;
-        } else if sample.width_ticks == 0 && counter_stands(clocks) {
+            round.answers.about(CounterFailure::Regressed)?;
+        } else if sample.width_ticks == 0 && counter_stands(round.clocks) {
             // A slow counter may not move within a bracket either, so `counter_stands` watches it
             // for longer.
-            answers.about(CounterFailure::Stopped)?;
+            round.answers.about(CounterFailure::Stopped)?;
         } else if record.is_slow(&sample)
-            && is_slower_than_counter(&sample, clocks)
-            && Sample::take(clocks, best_width).is_some_and(|again| record.is_slow(&again))
+            && is_slower_than_counter(&sample, round.clocks)
+            && Sample::take(round.clocks, best_width).is_some_and(|again| record.is_slow(&again))
         {
-            answers.about(CounterFailure::Untrusted)?;
+            round.answers.about(CounterFailure::Untrusted)?;
         }
         Ok(Some(sample))
     }
@@ -111,27 +101,26 @@ impl Timeline {
         id: Id,
         record: &Record,
         tick: u64,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
+        round: &Round<'_>,
     ) -> Result<Option<Line>, Question> {
-        let known_rate = if record.estimate.wants_rate() { answers.rate()? } else { None };
+        let known_rate = if record.estimate.wants_rate() { round.answers.rate()? } else { None };
         let record = record.seeded(known_rate);
         let Some(reach) = self.reach(id, &record) else { return Ok(None) };
         let agreed_tick = self.current().floor();
-        let read = self.sample(&record, clocks, answers)?;
-        let sample = read.unwrap_or_else(|| record.unread_sample(clocks));
+        let read = self.sample(&record, round)?;
+        let sample = read.unwrap_or_else(|| record.unread_sample(round.clocks));
         // A closed horizon needs a successor even if the record agrees: the thread that closed it
         // may be stopped before it publishes one.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
             if read.is_some() {
                 self.current().raise_floor(sample.tick);
             }
-            self.history.raise(id, reach, record.next_look(sample.tick, clocks.look_ns()));
+            self.history.raise(id, reach, record.next_look(sample.tick, round.clocks.look_ns()));
             return Ok(None);
         }
-        let clock_jumped = clocks.keeps_offset() && {
+        let clock_jumped = round.clocks.keeps_offset() && {
             let ahead_ns = sample.ns.saturating_sub(record.estimate.ns_at(sample.tick));
-            answers.clock_jumped(ahead_ns, record.estimate.rate, agreed_tick)?
+            round.answers.clock_jumped(ahead_ns, record.estimate.rate, agreed_tick)?
         };
         let end = End {
             tick: self.history.close(id, record.piece.knee().tick),
@@ -140,13 +129,13 @@ impl Timeline {
             clock_jumped,
         };
         let next = match &read {
-            Some(sample) => record.next(&end, sample, self.policy(clocks)),
-            None => record.unread(&end, &sample, self.policy(clocks)),
+            Some(sample) => record.next(&end, sample, self.policy(round.clocks)),
+            None => record.unread(&end, &sample, self.policy(round.clocks)),
         };
         if !self.publish(id, &next) {
             return Ok(Some(next.line_at(tick)));
         }
-        self.take_up(&next, clocks.look_ns());
+        self.take_up(&next, round.clocks.look_ns());
         if next.counts.events() != record.counts.events() {
             // ORDERING: Relaxed, since the flag publishes nothing.
             self.counted_event.store(true, Ordering::Relaxed);
@@ -186,10 +175,9 @@ impl Timeline {
         id: Id,
         record: &Record,
         tick: u64,
-        clocks: &dyn ClockPair,
-        answers: &Answers,
+        round: &Round<'_>,
     ) -> Result<Option<Record>, Question> {
-        let seeded = record.seeded(answers.rate()?);
+        let seeded = record.seeded(round.answers.rate()?);
         let end = || End {
             tick: self.history.close(id, record.piece.knee().tick),
             wanted_tick: tick,
@@ -197,18 +185,18 @@ impl Timeline {
             clock_jumped: false,
         };
         if seeded.has_rate() {
-            let sample = self.sample(&seeded, clocks, answers)?;
-            return Ok(sample.map(|sample| seeded.next(&end(), &sample, self.policy(clocks))));
+            let sample = self.sample(&seeded, round)?;
+            return Ok(sample.map(|sample| seeded.next(&end(), &sample, self.policy(round.clocks))));
         }
         // Read before the spin, since reading it takes time too.
-        let declared_hz = clocks.declared_hz();
-        let spin_ns = spin_ns(clocks).max(2 * self.steps.longest_ns());
+        let declared_hz = round.clocks.declared_hz();
+        let spin_ns = spin_ns(round.clocks).max(2 * self.steps.longest_ns());
         let Point { tick: start_tick, ns: start_ns } = record.piece.knee();
-        let mut motion = Motion::since(start_ns, clocks);
+        let mut motion = Motion::since(start_ns, round.clocks);
         // Earlier conversions may have watched the clock for long enough.
         let read_ticks = u64::from(record.best_width_ticks).max(1);
-        let is_watched = clocks.ticks().saturating_sub(start_tick) / read_ticks > motion.most;
-        while let Some(ns) = clocks.os_ns() {
+        let is_watched = round.clocks.ticks().saturating_sub(start_tick) / read_ticks > motion.most;
+        while let Some(ns) = round.clocks.os_ns() {
             if ns.saturating_sub(start_ns) >= spin_ns {
                 break;
             }
@@ -216,7 +204,7 @@ impl Timeline {
                 return Ok(None);
             }
         }
-        let sample = self.sample(record, clocks, answers)?;
+        let sample = self.sample(record, round)?;
         // A single step shows no rate.
         let shows_rate =
             |sample: &Sample| sample.ns.saturating_sub(start_ns) >= 2 * self.steps.longest_ns();

@@ -1,7 +1,7 @@
 //! Questions that a timeline can't answer from its own two clocks.
 
 use crate::line::Rate;
-use crate::sample::CounterFailure;
+use crate::sample::{ClockPair, CounterFailure};
 
 /// The most questions about jumps in one attempt. After these, the last answer holds.
 const MOST_JUMP_QUESTIONS: u8 = 3;
@@ -21,6 +21,12 @@ pub(crate) enum Question {
     DidClockJump { ahead_ns: u64, rate: Rate, since: u64 },
     /// Is the rate known from elsewhere?
     WhichRate,
+}
+
+/// One attempt: the clocks that it reads, and the answers to the questions of earlier ones.
+pub(crate) struct Round<'a> {
+    pub(crate) clocks: &'a dyn ClockPair,
+    pub(crate) answers: &'a Answers,
 }
 
 /// The answers so far.

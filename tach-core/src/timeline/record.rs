@@ -1,7 +1,7 @@
 //! Records: the next piece of the timeline and the knowledge behind it, published together.
 
 use super::counts::{Counts, Event};
-use super::discipline::{Estimate, Finding};
+use super::discipline::{Estimate, Finding, narrow};
 use super::piece::{PIECE_WORDS, Piece, Point};
 use super::policy::{BackwardStep, Policy};
 use crate::line::{Line, Rate};
@@ -89,11 +89,8 @@ impl Record {
             piece: Piece { gap: line, main: line },
             end_tick: sample.tick,
             estimate: Estimate::first(sample),
-            offset_ns: 0,
             best_width_ticks: narrow(sample.width_ticks),
-            counts: Counts::default(),
-            last_event_tick: 0,
-            last_step_tick: 0,
+            ..Self::identity(0)
         }
     }
 
@@ -400,10 +397,6 @@ fn aimed(natural: Rate, from_ns: u64, to_ns: u64, ticks: u64) -> Rate {
     };
     let rate = slope.clamp(slowest, natural.q48().saturating_add(slew));
     Rate::from_q48(rate).coarsened()
-}
-
-fn narrow(ticks: u64) -> u32 {
-    u32::try_from(ticks).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

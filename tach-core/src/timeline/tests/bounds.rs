@@ -103,8 +103,8 @@ fn a_clock_that_is_ahead_like_another_is_disturbed_and_one_that_is_off_by_less_i
             timeline.ns_at(machine.ticks(), &machine);
         }
         machine.step(step_ns);
-        let (none, rate) = (&Answers::NONE, Rate::UNKNOWN);
-        let found = timeline.try_is_undisturbed(0, NS_PER_S, rate, &machine, none);
+        let round = &Round { clocks: &machine, answers: &Answers::NONE };
+        let found = timeline.try_is_undisturbed(0, NS_PER_S, Rate::UNKNOWN, round);
         assert_eq!(found, Ok(is_undisturbed), "{step_ns} ns");
     }
 }

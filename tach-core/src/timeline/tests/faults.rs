@@ -197,7 +197,7 @@ fn errors_by_slew(ppb: i64, keep_sampling: bool) -> (u64, u64) {
         for _ in 0..milliseconds {
             machine.pass_ns(1_000_000);
             let tick = machine.ticks();
-            let line = machine.settle(|answers| timeline.find(tick, &machine, answers));
+            let line = machine.settle(|round| timeline.find(tick, round));
             let line = if keep_sampling { line } else { frozen.unwrap_or(line) };
             worst = worst.max(line.ns_at(tick).abs_diff(machine.os_ns_at(tick)));
         }

@@ -7,7 +7,7 @@ use crate::line::{Direction, Line, Rate};
 use crate::sample::{ClockPair, CounterFailure};
 use crate::source::{Mode, after_failure};
 use crate::system::{Witness, settle};
-use crate::timeline::{Answers, BackwardStep, Question, Timeline};
+use crate::timeline::{BackwardStep, Question, Round, Timeline};
 
 pub(super) const NS_PER_S: u64 = 1_000_000_000;
 
@@ -194,12 +194,12 @@ impl Witness for Machine {}
 pub(super) trait Driver: ClockPair + Witness + Sized {
     /// Attempts until no question is left. Each question comes once: at most one about the rate,
     /// three about failures and three about jumps.
-    fn settle<T>(&self, mut attempt: impl FnMut(&Answers) -> Result<T, Question>) -> T {
+    fn settle<T>(&self, mut attempt: impl FnMut(&Round<'_>) -> Result<T, Question>) -> T {
         let mut attempts = 0;
-        settle(self, |answers| {
+        settle(self, self, |round| {
             attempts += 1;
-            assert!(attempts <= 8, "a question was asked twice: {answers:?}");
-            attempt(answers)
+            assert!(attempts <= 8, "a question was asked twice: {:?}", round.answers);
+            attempt(round)
         })
     }
 }
@@ -227,16 +227,16 @@ pub(super) trait Driven {
 
 impl Driven for Timeline {
     fn ns_at(&self, tick: u64, clocks: &impl Driver) -> u64 {
-        let elsewhere = || clocks.settle(|answers| self.try_ns_at(tick, clocks, answers));
+        let elsewhere = || clocks.settle(|round| self.try_ns_at(tick, round));
         self.current().ns_at(tick).unwrap_or_else(elsewhere)
     }
 
     fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64 {
         let near = self.current().ns_between(earlier, later);
         let known = near.or_else(|| self.current().ns_to_future(earlier, later));
-        known.or_else(|| self.known_ns_between(earlier, later)).unwrap_or_else(|| {
-            clocks.settle(|answers| self.try_ns_between(earlier, later, clocks, answers))
-        })
+        known
+            .or_else(|| self.known_ns_between(earlier, later))
+            .unwrap_or_else(|| clocks.settle(|round| self.try_ns_between(earlier, later, round)))
     }
 
     fn sum(&self, tick: u64, ns: u64, direction: Direction, clocks: &impl Driver) -> Option<u64> {
@@ -244,20 +244,20 @@ impl Driven for Timeline {
         let near = self.current().near_sum(tick, duration, direction);
         let is_after = direction == Direction::After;
         let future = || is_after.then(|| self.current().future_sum(tick, duration)).flatten();
-        let try_sum = |answers: &_| self.try_sum(tick, ns, direction, clocks, answers);
-        near.or_else(future).or_else(|| clocks.settle(try_sum))
+        let elsewhere = || clocks.settle(|round| self.try_sum(tick, ns, direction, round));
+        near.or_else(future).or_else(elsewhere)
     }
 
     fn look(&self, tick: u64, clocks: &impl Driver) {
-        clocks.settle(|answers| self.try_look(tick, clocks, answers));
+        clocks.settle(|round| self.try_look(tick, round));
     }
 
     fn sync(&self, clocks: &impl Driver) {
-        clocks.settle(|answers| self.try_sync(clocks, answers));
+        clocks.settle(|round| self.try_sync(round));
     }
 
     fn bound(&self, clocks: &impl Driver) -> Option<(u64, u64)> {
-        clocks.settle(|answers| self.try_bound(clocks, answers))
+        clocks.settle(|round| self.try_bound(round))
     }
 }
 
@@ -437,7 +437,7 @@ impl Witness for MonotonicClock<'_> {
 
     fn has_clock_jumped(&self, ahead_ns: u64, rate: Rate, since: u64) -> bool {
         let (witness, clocks) = (&self.0.realtime, &RealtimeClock(self.0));
-        clocks.settle(|answers| witness.try_is_undisturbed(since, ahead_ns, rate, clocks, answers))
+        clocks.settle(|round| witness.try_is_undisturbed(since, ahead_ns, rate, round))
     }
 }
 
@@ -462,6 +462,6 @@ impl Witness for RealtimeClock<'_> {
 
     fn known_rate(&self) -> Option<(Rate, u32)> {
         let (timeline, clocks) = (&self.0.monotonic, &MonotonicClock(self.0));
-        clocks.settle(|answers| timeline.try_rate(clocks, answers))
+        clocks.settle(|round| timeline.try_rate(round))
     }
 }
