@@ -187,14 +187,14 @@ impl fmt::Display for Status {
         };
         writeln!(f, "source:    {source} ({}{since})", self.reason)?;
         if self.source_request_ignored {
-            writeln!(f, "           {}", source::SOURCE.complaint())?;
+            writeln!(f, "           {}", source::SOURCE.complaint)?;
         }
         if self.source_request_refused {
             writeln!(f, "           a request for the other source was not granted")?;
         }
         writeln!(f, "order:     {order}")?;
         if self.order_request_ignored {
-            writeln!(f, "           {}", source::ORDER.complaint())?;
+            writeln!(f, "           {}", source::ORDER.complaint)?;
         }
         match self.frequency_hz {
             Some(hz) => writeln!(f, "frequency: {}.{:06} MHz", hz / 1_000_000, hz % 1_000_000)?,

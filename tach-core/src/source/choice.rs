@@ -221,19 +221,19 @@ impl Choice {
     fn try_choose(&self, seen: u64, begin: &mut dyn FnMut()) {
         let (source, order) = (SOURCE.read(), ORDER.read());
         let word = seen
-            | source_bits(source.get()) << ENVIRONMENT_SHIFT
-            | flag(order.get().is_some(), ENFORCED)
-            | flag(source.is_nonsense(), SOURCE_IGNORED)
-            | flag(order.is_nonsense(), ORDER_IGNORED);
+            | source_bits(source.ok().flatten()) << ENVIRONMENT_SHIFT
+            | flag(matches!(order, Ok(Some(_))), ENFORCED)
+            | flag(source.is_err(), SOURCE_IGNORED)
+            | flag(order.is_err(), ORDER_IGNORED);
         let verdict = weigh(wish(word), begin, None);
         if !self.0.change(seen, with_verdict(word, verdict)) {
             return;
         }
-        if source.is_nonsense() {
-            os::report(SOURCE.complaint());
+        if source.is_err() {
+            os::report(SOURCE.complaint);
         }
-        if order.is_nonsense() {
-            os::report(ORDER.complaint());
+        if order.is_err() {
+            os::report(ORDER.complaint);
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Variable<T: 'static> {
     name: &'static str,
     values: &'static [(&'static str, T)],
     /// The message for any other value.
-    complaint: &'static str,
+    pub(crate) complaint: &'static str,
 }
 
 /// The source of all ticks.
@@ -26,45 +26,22 @@ pub(crate) const ORDER: Variable<Order> = Variable {
     complaint: "TACH_ORDER is ignored: it must be \"enforced\"",
 };
 
-/// The request of a variable.
+/// A variable has an unknown value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked<T> {
-    Nothing,
-    For(T),
-    /// The variable has an unknown value.
-    Nonsense,
-}
+pub(super) struct Nonsense;
 
 impl<T: Copy> Variable<T> {
-    pub(super) fn read(&self) -> Asked<T> {
-        let mut asked = Asked::Nothing;
+    /// Returns the request in the environment; `None` if the variable is not set.
+    pub(super) fn read(&self) -> Result<Option<T>, Nonsense> {
+        let mut asked = Ok(None);
         os::with_variable(self.name, &mut |value| asked = self.parse(value));
         asked
     }
 
-    pub(super) fn parse(&self, value: Option<&str>) -> Asked<T> {
-        let Some(value) = value else { return Asked::Nothing };
+    fn parse(&self, value: Option<&str>) -> Result<Option<T>, Nonsense> {
+        let Some(value) = value else { return Ok(None) };
         let known = self.values.iter().find(|(name, _)| *name == value);
-        known.map_or(Asked::Nonsense, |&(_, asked)| Asked::For(asked))
-    }
-}
-
-impl<T> Variable<T> {
-    pub(crate) const fn complaint(&self) -> &'static str {
-        self.complaint
-    }
-}
-
-impl<T> Asked<T> {
-    pub(super) fn get(self) -> Option<T> {
-        match self {
-            Self::For(asked) => Some(asked),
-            Self::Nothing | Self::Nonsense => None,
-        }
-    }
-
-    pub(super) const fn is_nonsense(&self) -> bool {
-        matches!(self, Self::Nonsense)
+        known.map(|&(_, asked)| Some(asked)).ok_or(Nonsense)
     }
 }
 
@@ -74,13 +51,13 @@ mod tests {
 
     #[test]
     fn only_these_words_are_requests() {
-        assert_eq!(SOURCE.parse(None), Asked::Nothing);
-        assert_eq!(SOURCE.parse(Some("os")), Asked::For(Source::Os));
-        assert_eq!(SOURCE.parse(Some("counter")), Asked::For(Source::Counter));
-        assert_eq!(ORDER.parse(Some("enforced")), Asked::For(Order::Enforced));
+        assert_eq!(SOURCE.parse(None), Ok(None));
+        assert_eq!(SOURCE.parse(Some("os")), Ok(Some(Source::Os)));
+        assert_eq!(SOURCE.parse(Some("counter")), Ok(Some(Source::Counter)));
+        assert_eq!(ORDER.parse(Some("enforced")), Ok(Some(Order::Enforced)));
         for word in ["", "OS", "tsc", "counter ", "ordered"] {
-            assert_eq!(SOURCE.parse(Some(word)), Asked::Nonsense, "{word:?}");
-            assert_eq!(ORDER.parse(Some(word)), Asked::Nonsense, "{word:?}");
+            assert_eq!(SOURCE.parse(Some(word)), Err(Nonsense), "{word:?}");
+            assert_eq!(ORDER.parse(Some(word)), Err(Nonsense), "{word:?}");
         }
     }
 
@@ -89,7 +66,7 @@ mod tests {
         fn check<T>(variable: &Variable<T>) {
             let names = variable.values.iter().map(|(name, _)| format!("\"{name}\""));
             for word in names.chain([variable.name.to_owned()]) {
-                assert!(variable.complaint().contains(&word), "{word}");
+                assert!(variable.complaint.contains(&word), "{word}");
             }
         }
         check(&SOURCE);
