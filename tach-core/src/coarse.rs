@@ -183,7 +183,7 @@ pub fn staleness() -> Option<Duration> {
 #[derive(Debug)]
 pub struct Refresher {
     /// Dropped first, so that no refresh comes after the values are cleared.
-    thread: Option<Periodic>,
+    thread: Periodic,
     /// `None` once it is dropped, or forgotten in a forked child.
     registration: Option<Registration<'static>>,
 }
@@ -221,15 +221,13 @@ impl Refresher {
         let thread = Periodic::spawn("tach-coarse", interval, refresh)?;
         FORKS.call_once(|| os::call_in_forked_children(forget_refreshers));
         let registration = Some(published.register(Reading::now));
-        Ok(Self { thread: Some(thread), registration })
+        Ok(Self { thread, registration })
     }
 }
 
 impl Drop for Refresher {
     fn drop(&mut self) {
-        let is_in_its_process = self.thread.as_ref().is_some_and(Periodic::is_in_its_process);
-        drop(self.thread.take());
-        if !is_in_its_process {
+        if !self.thread.is_in_its_process() {
             // `forget_refreshers` has removed the registration in the child.
             mem::forget(self.registration.take());
         }

@@ -1,6 +1,6 @@
 //! The reading that refreshers publish, and the number of refreshers.
 
-use core::num::NonZeroU64;
+use core::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam_utils::CachePadded;
@@ -24,30 +24,11 @@ impl Published {
         Self { words: CachePadded::new(Words::none()), refreshers: Mutex::new(0) }
     }
 
-    #[inline]
-    pub(super) fn ticks(&self) -> Option<NonZeroU64> {
-        self.words.ticks()
-    }
-
-    #[inline]
-    pub(super) fn unix_ns(&self) -> Option<NonZeroU64> {
-        self.words.unix_ns()
-    }
-
-    /// Returns the tick, and a Unix time that is not older.
-    pub(super) fn reading(&self) -> Option<Reading> {
-        self.words.reading()
-    }
-
-    pub(super) fn refresh(&self, read: impl Fn() -> Reading) {
-        self.words.refresh(read);
-    }
-
     /// Adds a refresher, and publishes a reading.
     pub(super) fn register(&self, read: impl Fn() -> Reading) -> Registration<'_> {
         let mut refreshers = self.refreshers();
         if *refreshers == 0 {
-            self.words.set(read());
+            self.set(read());
         } else {
             self.refresh(read);
         }
@@ -57,7 +38,7 @@ impl Published {
 
     /// Forgets all refreshers, whose threads a forked child does not have. Async-signal-safe.
     pub(super) fn forget_refreshers(&self) {
-        self.words.clear();
+        self.clear();
         // Unless another thread held the lock during the fork: nobody can unlock it here.
         if let Ok(mut refreshers) = self.refreshers.try_lock() {
             *refreshers = 0;
@@ -70,6 +51,15 @@ impl Published {
     }
 }
 
+impl Deref for Published {
+    type Target = Words;
+
+    #[inline]
+    fn deref(&self) -> &Words {
+        &self.words
+    }
+}
+
 /// A registered refresher. Dropping the last one removes the reading.
 #[derive(Debug)]
 pub(super) struct Registration<'a>(&'a Published);
@@ -79,7 +69,7 @@ impl Drop for Registration<'_> {
         let mut refreshers = self.0.refreshers();
         *refreshers -= 1;
         if *refreshers == 0 {
-            self.0.words.clear();
+            self.0.clear();
         }
     }
 }
