@@ -1,7 +1,6 @@
 //! The process's environment and its standard error.
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -13,33 +12,19 @@ use super::has_more_privileges_than_caller;
 /// The most characters of the program's name, which is in names of files.
 const LONGEST_NAME: usize = 64;
 
-/// Whether the program trusts whoever started it.
-struct Trust(AtomicBool);
-
-static TRUST: Trust = Trust(AtomicBool::new(false));
-
-impl Trust {
-    fn give(&self) {
-        // ORDERING: Relaxed: the flag publishes nothing else.
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn is_given(&self) -> bool {
-        // ORDERING: Relaxed, as in `give`.
-        self.0.load(Ordering::Relaxed)
-    }
-}
+/// Set once the program trusts whoever started it.
+static TRUST: OnceLock<()> = OnceLock::new();
 
 /// Lets variables be read although the process has privileges that its caller lacks.
 pub(crate) fn trust_environment() {
-    TRUST.give();
+    TRUST.get_or_init(|| ());
 }
 
 /// Returns whether variables may be read: whoever set them has the process's privileges, or has
 /// the program's trust.
 #[must_use]
 pub fn is_environment_trusted() -> bool {
-    TRUST.is_given() || !has_more_privileges_than_caller()
+    TRUST.get().is_some() || !has_more_privileges_than_caller()
 }
 
 /// Returns the value of an environment variable, if it is set and may be read.
