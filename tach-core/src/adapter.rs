@@ -101,8 +101,8 @@ pub fn os_clocks() -> Option<OsClocks> {
     Some(OsClocks { monotonic_ns: os::monotonic_ns()?, realtime_ns: os::realtime_ns()? })
 }
 
-/// Reads the same clocks by system calls of its own, past the C library. `None` if there is no such
-/// road on this target.
+/// Reads the same clocks by their system call, past the C library's functions for clocks. `None` if
+/// there is no such road on this target.
 #[must_use]
 pub fn os_clocks_by_system_call() -> Option<OsClocks> {
     let [monotonic_ns, realtime_ns] = os::clocks_by_system_call()?;

@@ -102,8 +102,8 @@ cfg_if! {
         use libc::{CLOCK_MONOTONIC as MONOTONIC, __errno_location as errno_location};
         use prctl::read as read_clock;
         pub(crate) use {
-            errno::keeping_errno, linux::kernel_view, prctl::counter_readable,
-            suspend::suspended_ns, vmclock::disruption_marker,
+            errno::keeping_errno, linux::kernel_view, prctl::clocks_by_system_call,
+            prctl::counter_readable, suspend::suspended_ns, vmclock::disruption_marker,
         };
     } else if #[cfg(target_os = "freebsd")] {
         mod errno;
@@ -136,17 +136,9 @@ cfg_if! {
 
 cfg_if! {
     if #[cfg(any(miri, not(target_os = "linux"), not(target_pointer_width = "64")))] {
-    } else if #[cfg(target_arch = "x86_64")] {
-        mod call_x86_64;
-        mod system_call;
-        use call_x86_64::clock_gettime;
-        pub(crate) use system_call::clocks_by_system_call;
     } else if #[cfg(target_arch = "aarch64")] {
-        mod call_aarch64;
         mod hwcap;
-        mod system_call;
-        use call_aarch64::clock_gettime;
-        pub(crate) use {hwcap::cpu_capabilities, system_call::clocks_by_system_call};
+        pub(crate) use hwcap::cpu_capabilities;
     }
 }
 

@@ -8,7 +8,7 @@
 
 use core::ffi::{c_int, c_ulong};
 
-use libc::{clockid_t, time_t};
+use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, clockid_t, time_t};
 
 use super::{CLOCK_GETTIME, unix};
 use crate::sync::{AtomicBool, Ordering};
@@ -56,6 +56,11 @@ pub(super) fn read(clock: clockid_t) -> Option<u64> {
     unix::read(clock).or_else(|| if has_narrow_times { read_by_system_call(clock) } else { None })
 }
 
+/// Reads the monotonic and the real-time clock past the C library's functions for clocks.
+pub(crate) fn clocks_by_system_call() -> Option<[u64; 2]> {
+    Some([read_by_system_call(CLOCK_MONOTONIC)?, read_by_system_call(CLOCK_REALTIME)?])
+}
+
 #[cold]
 fn read_by_system_call(clock: clockid_t) -> Option<u64> {
     // Seconds and ns: `__kernel_timespec`.
@@ -67,8 +72,6 @@ fn read_by_system_call(clock: clockid_t) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME};
-
     use super::*;
 
     #[test]
