@@ -5,7 +5,7 @@ mod fault;
 use core::fmt;
 use core::time::Duration;
 
-pub(crate) use self::fault::{Expected, Fault, Field};
+pub(crate) use self::fault::{Fault, Field};
 use crate::os;
 
 /// An error of this crate.

@@ -7,7 +7,7 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use super::{Offset, SECONDS_PER_DAY, civil_from_days};
-use crate::error::{Error, Expected, Fault, Field};
+use crate::error::{Error, Fault, Field};
 use crate::unix_time::UnixTime;
 
 /// Parses RFC 3339 text: `2026-11-21T09:30:00.5Z`, `2026-11-21 10:30:00+01:00`.
@@ -91,13 +91,14 @@ impl FromStr for Offset {
 fn parse(text: &[u8]) -> Result<UnixTime, Error> {
     let mut cursor = Cursor { text, position: 0 };
     let days = cursor.date()?;
-    cursor.date_time_separator()?;
-    let hour = cursor.field(Field::Hour)?;
-    cursor.char(b':')?;
-    let minute = cursor.field(Field::Minute)?;
-    cursor.char(b':')?;
+    // RFC 3339 allows the space for readability.
+    cursor.one_of(b"Tt ", &"\"T\" or a space")?;
+    let hour = cursor.field(Field::HOUR)?;
+    cursor.colon()?;
+    let minute = cursor.field(Field::MINUTE)?;
+    cursor.colon()?;
     let second_position = cursor.position;
-    let second = cursor.field(Field::Second)?;
+    let second = cursor.field(Field::SECOND)?;
     let fraction = Duration::from_nanos(cursor.fraction_ns()?.into());
     let offset_s = i64::from(cursor.offset_minutes()?) * 60;
     cursor.end()?;
@@ -156,7 +157,7 @@ impl Cursor<'_> {
     }
 
     /// Returns the error for text that does not continue with `expected`.
-    fn unexpected(&self, expected: Expected) -> Error {
+    fn unexpected(&self, expected: &'static &'static str) -> Error {
         let fault = match self.peek() {
             Some(_) => Fault::Expected(expected),
             None => Fault::Ended(expected),
@@ -175,48 +176,44 @@ impl Cursor<'_> {
     fn number(&mut self, digits: u32) -> Result<u16, Error> {
         let mut number = 0;
         for _ in 0..digits {
-            let digit = self.next_digit().ok_or_else(|| self.unexpected(Expected::Digit))?;
+            let digit = self.next_digit().ok_or_else(|| self.unexpected(&"a digit"))?;
             number = number * 10 + u16::from(digit);
         }
         Ok(number)
     }
 
     /// Reads a number of two digits that must be in the field's range.
-    fn field(&mut self, field: Field) -> Result<u16, Error> {
+    fn field(&mut self, field: &'static Field) -> Result<u16, Error> {
         let position = self.position;
         let value = self.number(2)?;
-        if !field.range().contains(&value) {
+        if !field.allows(value) {
             return Err(Error::parse(Fault::Field { field, value }, position));
         }
         Ok(value)
     }
 
-    /// Reads this ASCII character.
-    fn char(&mut self, expected: u8) -> Result<(), Error> {
-        if self.peek() != Some(expected) {
-            return Err(self.unexpected(Expected::Char(expected)));
-        }
+    /// Reads one of these ASCII characters.
+    fn one_of(&mut self, allowed: &[u8], expected: &'static &'static str) -> Result<u8, Error> {
+        let char = self.peek().filter(|char| allowed.contains(char));
+        let char = char.ok_or_else(|| self.unexpected(expected))?;
         self.position += 1;
-        Ok(())
+        Ok(char)
     }
 
-    /// Reads `T` in either case, or the space that RFC 3339 allows instead for readability.
-    fn date_time_separator(&mut self) -> Result<(), Error> {
-        match self.peek() {
-            Some(b'T' | b't' | b' ') => {
-                self.position += 1;
-                Ok(())
-            }
-            _ => Err(self.unexpected(Expected::DateTimeSeparator)),
-        }
+    fn colon(&mut self) -> Result<u8, Error> {
+        self.one_of(b":", &"\":\"")
+    }
+
+    fn hyphen(&mut self) -> Result<u8, Error> {
+        self.one_of(b"-", &"\"-\"")
     }
 
     /// Reads `full-date` and returns the days from 1970-01-01 to it.
     fn date(&mut self) -> Result<i64, Error> {
         let year = self.number(4)?;
-        self.char(b'-')?;
-        let month = self.field(Field::Month)?;
-        self.char(b'-')?;
+        self.hyphen()?;
+        let month = self.field(Field::MONTH)?;
+        self.hyphen()?;
         let position = self.position;
         let day = self.number(2)?;
         let last = days_of_month(year, month);
@@ -231,7 +228,7 @@ impl Cursor<'_> {
         match self.peek() {
             Some(b'.') => self.position += 1,
             Some(b'Z' | b'z' | b'+' | b'-') => return Ok(0),
-            _ => return Err(self.unexpected(Expected::FractionOrZone)),
+            _ => return Err(self.unexpected(&"\".\", \"Z\" or an offset")),
         }
         let mut fraction_ns = u32::from(self.number(1)?) * 100_000_000;
         let mut unit_ns = 10_000_000;
@@ -245,26 +242,21 @@ impl Cursor<'_> {
 
     /// Reads `time-offset` and returns it in minutes, to be subtracted from local time for UTC.
     fn offset_minutes(&mut self) -> Result<i16, Error> {
-        let sign = match self.peek() {
-            Some(b'Z' | b'z') => 0,
-            Some(b'+') => 1,
-            Some(b'-') => -1,
-            _ => return Err(self.unexpected(Expected::Zone)),
+        let sign = match self.one_of(b"Zz+-", &"\"Z\" or an offset")? {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return Ok(0),
         };
-        self.position += 1;
-        if sign == 0 {
-            return Ok(0);
-        }
-        let hours = self.field(Field::OffsetHour)?;
-        self.char(b':')?;
-        let minutes = self.field(Field::OffsetMinute)?;
+        let hours = self.field(Field::OFFSET_HOUR)?;
+        self.colon()?;
+        let minutes = self.field(Field::OFFSET_MINUTE)?;
         #[expect(clippy::cast_possible_wrap, reason = "less than a day")]
         Ok(sign * (hours * 60 + minutes) as i16)
     }
 
     fn end(&self) -> Result<(), Error> {
         match self.peek() {
-            Some(_) => Err(self.unexpected(Expected::End)),
+            Some(_) => Err(self.unexpected(&"the end of the text")),
             None => Ok(()),
         }
     }
