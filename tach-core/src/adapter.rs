@@ -17,7 +17,7 @@ use crate::unix_time::UnixTime;
 /// RFC 3339 text, written by a formatter that each thread keeps.
 #[cfg(feature = "std")]
 pub mod rfc3339 {
-    pub use crate::unix_time::rfc3339::cached::{with_offset_text, with_text, with_text_digits};
+    pub use crate::unix_time::rfc3339::cached::{with_offset_text, with_text_digits};
 }
 
 /// The system's time zone, kept by each thread.

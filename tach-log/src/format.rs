@@ -137,7 +137,7 @@ macro_rules! forward {
 forward!(&F, Box<F>, Arc<F>);
 
 fn time(to: &mut Vec<u8>, time: UnixTime) {
-    adapter::rfc3339::with_text::<DIGITS, _>(time, |text| to.extend_from_slice(text.as_bytes()));
+    adapter::rfc3339::with_text_digits(time, DIGITS, |text| to.extend_from_slice(text.as_bytes()));
 }
 
 /// Appends a text between quotes, escaped as in JSON.

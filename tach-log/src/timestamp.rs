@@ -114,7 +114,7 @@ impl<C: Clock> slog::Value for Timestamp<C> {
         key: slog::Key,
         serializer: &mut dyn slog::Serializer,
     ) -> slog::Result {
-        adapter::rfc3339::with_text::<DIGITS, _>(event_time::unix_time(&self.clock), |text| {
+        adapter::rfc3339::with_text_digits(event_time::unix_time(&self.clock), DIGITS, |text| {
             serializer.emit_str(key, text)
         })
     }

@@ -51,14 +51,6 @@ impl Formatter {
         Self { second: u64::MAX, text: *b"0000-00-00T00:00:00.000000000+00:00" }
     }
 
-    /// Returns the text of `time`, rounded down to `DIGITS` digits of a second: 0 to 9, checked at
-    /// compile time. With 0 digits there is no decimal point.
-    #[inline]
-    #[allow(dead_code, reason = "for the cache of a thread, which needs std")]
-    pub(crate) fn format<const DIGITS: usize>(&mut self, time: UnixTime) -> &str {
-        self.text::<DIGITS, 1>(time, 0, *b"Z")
-    }
-
     /// Writes `time` plus `offset_s`, followed by `zone`, and returns the text.
     #[inline]
     fn text<const DIGITS: usize, const ZONE_LEN: usize>(
@@ -152,12 +144,6 @@ impl Formatter {
     }
 }
 
-impl Default for Formatter {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// The days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_1970: u32 = 719_468;
 
@@ -198,7 +184,7 @@ mod tests {
             (u64::MAX, "2554-07-21T23:34:33.709551615Z"),
         ];
         for (ns, text) in cases {
-            assert_eq!(Formatter::new().format::<9>(UnixTime::from_nanos(ns)), text);
+            assert_eq!(Formatter::new().format_digits(UnixTime::from_nanos(ns), 9), text);
         }
     }
 
@@ -206,16 +192,16 @@ mod tests {
     fn every_width_is_rounded_down() {
         let time = UnixTime::from_nanos(1_999_999_999_987_654_321);
         let mut formatter = Formatter::new();
-        assert_eq!(formatter.format::<9>(time), "2033-05-18T03:33:19.987654321Z");
-        assert_eq!(formatter.format::<8>(time), "2033-05-18T03:33:19.98765432Z");
-        assert_eq!(formatter.format::<7>(time), "2033-05-18T03:33:19.9876543Z");
-        assert_eq!(formatter.format::<6>(time), "2033-05-18T03:33:19.987654Z");
-        assert_eq!(formatter.format::<5>(time), "2033-05-18T03:33:19.98765Z");
-        assert_eq!(formatter.format::<4>(time), "2033-05-18T03:33:19.9876Z");
-        assert_eq!(formatter.format::<3>(time), "2033-05-18T03:33:19.987Z");
-        assert_eq!(formatter.format::<2>(time), "2033-05-18T03:33:19.98Z");
-        assert_eq!(formatter.format::<1>(time), "2033-05-18T03:33:19.9Z");
-        assert_eq!(formatter.format::<0>(time), "2033-05-18T03:33:19Z");
+        assert_eq!(formatter.format_digits(time, 9), "2033-05-18T03:33:19.987654321Z");
+        assert_eq!(formatter.format_digits(time, 8), "2033-05-18T03:33:19.98765432Z");
+        assert_eq!(formatter.format_digits(time, 7), "2033-05-18T03:33:19.9876543Z");
+        assert_eq!(formatter.format_digits(time, 6), "2033-05-18T03:33:19.987654Z");
+        assert_eq!(formatter.format_digits(time, 5), "2033-05-18T03:33:19.98765Z");
+        assert_eq!(formatter.format_digits(time, 4), "2033-05-18T03:33:19.9876Z");
+        assert_eq!(formatter.format_digits(time, 3), "2033-05-18T03:33:19.987Z");
+        assert_eq!(formatter.format_digits(time, 2), "2033-05-18T03:33:19.98Z");
+        assert_eq!(formatter.format_digits(time, 1), "2033-05-18T03:33:19.9Z");
+        assert_eq!(formatter.format_digits(time, 0), "2033-05-18T03:33:19Z");
     }
 
     #[test]
@@ -236,9 +222,9 @@ mod tests {
         let midnight = UnixTime::from_secs(1_483_228_800).unwrap(); // After the leap second of 2016.
         let last = midnight.saturating_sub(core::time::Duration::from_nanos(1));
         let mut formatter = Formatter::new();
-        assert_eq!(formatter.format::<9>(last), "2016-12-31T23:59:59.999999999Z");
-        assert_eq!(formatter.format::<0>(last), "2016-12-31T23:59:59Z");
-        assert_eq!(formatter.format::<9>(midnight), "2017-01-01T00:00:00.000000000Z");
+        assert_eq!(formatter.format_digits(last, 9), "2016-12-31T23:59:59.999999999Z");
+        assert_eq!(formatter.format_digits(last, 0), "2016-12-31T23:59:59Z");
+        assert_eq!(formatter.format_digits(midnight, 9), "2017-01-01T00:00:00.000000000Z");
     }
 
     #[test]
@@ -261,7 +247,7 @@ mod tests {
             for ns in times {
                 let theirs = jiff02::Timestamp::from_nanosecond(i128::from(ns)).unwrap();
                 prop_assert_eq!(
-                    formatter.format::<9>(UnixTime::from_nanos(ns)),
+                    formatter.format_digits(UnixTime::from_nanos(ns), 9),
                     format!("{theirs:.9}")
                 );
             }
@@ -279,7 +265,7 @@ mod tests {
                 let theirs = format!("{:.9}", timestamp.display_with_offset(theirs));
                 let time = UnixTime::from_nanos(ns);
                 prop_assert_eq!(formatter.format_with_offset(time, 9, offset), theirs);
-                prop_assert_eq!(formatter.format::<9>(time), format!("{timestamp:.9}"));
+                prop_assert_eq!(formatter.format_digits(time, 9), format!("{timestamp:.9}"));
             }
         }
 
@@ -291,7 +277,7 @@ mod tests {
                 ns += step * 400_000_000;
                 let time = UnixTime::from_nanos(ns);
                 let mut fresh = Formatter::new();
-                prop_assert_eq!(kept.format::<9>(time), fresh.format::<9>(time));
+                prop_assert_eq!(kept.format_digits(time, 9), fresh.format_digits(time, 9));
             }
         }
     }

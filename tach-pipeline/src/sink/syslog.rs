@@ -345,7 +345,7 @@ impl Header {
         match self {
             Self::Rfc5424(header) => {
                 let severity = of_crate(severity::of(event));
-                rfc3339::with_text::<DIGITS, _>(event.time(), |time| {
+                rfc3339::with_text_digits(event.time(), DIGITS, |time| {
                     header.write_header(to, severity, Timestamp::PreformattedStr(time), None)
                 })?;
                 v5424::write_nil_value(to)?;

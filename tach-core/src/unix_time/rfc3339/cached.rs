@@ -12,26 +12,10 @@ thread_local! {
     static LOCAL: Cell<Formatter> = const { Cell::new(Formatter::new()) };
 }
 
-/// Calls `f` with the RFC 3339 text of `time`, written by this thread's own formatter.
+/// Calls `f` with the RFC 3339 text of `time`, written by this thread's own formatter, with this
+/// number of digits of a second. More than 9 digits count as 9.
 ///
 /// `f` may call this function again.
-///
-/// # Examples
-///
-/// ```
-/// use tach_core::{UnixTime, adapter::rfc3339};
-///
-/// let mut line = String::new();
-/// rfc3339::with_text::<6, _>(UnixTime::EPOCH, |text| line.push_str(text));
-/// assert_eq!(line, "1970-01-01T00:00:00.000000Z");
-/// ```
-#[inline]
-pub fn with_text<const DIGITS: usize, R>(time: UnixTime, f: impl FnOnce(&str) -> R) -> R {
-    with_formatter(&UTC, |formatter| f(formatter.format::<DIGITS>(time)))
-}
-
-/// Calls `f` with the text of `time` like [`with_text`], with a number of digits that is known only
-/// at run time. More than 9 digits count as 9.
 ///
 /// # Examples
 ///
@@ -79,7 +63,7 @@ fn with_formatter<R>(
 ) -> R {
     // A copy, so that a call within `f` finds a complete formatter too. Once the thread's memory
     // is gone, each call uses a new formatter.
-    let mut copy = formatter.try_with(Cell::get).unwrap_or_default();
+    let mut copy = formatter.try_with(Cell::get).unwrap_or(Formatter::new());
     let result = f(&mut copy);
     let _ = formatter.try_with(|cell| cell.set(copy));
     result
