@@ -56,47 +56,15 @@ impl Stretch {
     }
 }
 
-/// A coordinate of points, by which a line is sought.
-trait Axis {
-    /// The place of the records' starts in the table.
-    const STARTS: usize;
+/// The place of the start ticks in the table, for a search by the tick.
+const TICKS: usize = 0;
+/// The place of the start times in the table, for a search by the time.
+const TIMES: usize = ENTRIES;
 
-    fn of(point: Point) -> u64;
-
-    /// Returns the coordinate of the end of a piece that was used up to the tick `until`.
-    fn end(piece: &Piece, until: u64) -> u64;
-}
-
-struct Ticks;
-struct Times;
-
-impl Axis for Ticks {
-    const STARTS: usize = 0;
-
-    #[inline]
-    fn of(point: Point) -> u64 {
-        point.tick
-    }
-
-    /// Spares the conversion to a time.
-    #[inline]
-    fn end(piece: &Piece, until: u64) -> u64 {
-        until.max(piece.knee().tick)
-    }
-}
-
-impl Axis for Times {
-    const STARTS: usize = ENTRIES;
-
-    #[inline]
-    fn of(point: Point) -> u64 {
-        point.ns
-    }
-
-    #[inline]
-    fn end(piece: &Piece, until: u64) -> u64 {
-        piece.end_at(until).ns
-    }
+/// Returns the coordinate of a point that this part of the table has.
+#[inline]
+fn coordinate<const STARTS: usize>(point: Point) -> u64 {
+    if STARTS == TICKS { point.tick } else { point.ns }
 }
 
 impl Timeline {
@@ -134,14 +102,14 @@ impl Timeline {
     /// zero. `None` before the first conversion.
     #[inline]
     pub(crate) fn past_line(&self, tick: u64) -> Option<Line> {
-        self.search::<Ticks>(tick).map(|stretch| stretch.line)
+        self.search::<TICKS>(tick).map(|stretch| stretch.line)
     }
 
     /// Returns the [`past_line`](Self::past_line) with its range, for callers that other work takes
     /// longer.
     #[inline(never)]
     pub(super) fn past_stretch(&self, tick: u64) -> Option<Stretch> {
-        self.search::<Ticks>(tick)
+        self.search::<TICKS>(tick)
     }
 
     /// Returns the line with the last point whose time is `ns` or earlier, if that is not on the
@@ -149,7 +117,7 @@ impl Timeline {
     #[cold]
     #[inline(never)]
     pub(super) fn past_line_of_ns(&self, ns: u64) -> Option<Line> {
-        self.search::<Times>(ns).map(|stretch| stretch.line)
+        self.search::<TIMES>(ns).map(|stretch| stretch.line)
     }
 
     /// Returns the line with the last point whose coordinate is at most `at`, unless that is the
@@ -158,24 +126,24 @@ impl Timeline {
     /// Where records were given up, a chord leads from the previous record to the next one. Before
     /// the first record, the first line is extended.
     #[inline]
-    fn search<A: Axis>(&self, at: u64) -> Option<Stretch> {
-        match self.search_in::<A>(&self.table, self.history.head(), at) {
+    fn search<const STARTS: usize>(&self, at: u64) -> Option<Stretch> {
+        match self.search_in::<STARTS>(&self.table, self.history.head(), at) {
             Ok(stretch) => stretch,
-            Err(Stale) => self.search_anew::<A>(at),
+            Err(Stale) => self.search_anew::<STARTS>(at),
         }
     }
 
     /// Searches in a new table.
     #[cold]
     #[inline(never)]
-    fn search_anew<A: Axis>(&self, at: u64) -> Option<Stretch> {
+    fn search_anew<const STARTS: usize>(&self, at: u64) -> Option<Stretch> {
         loop {
             let newest = self.history.head();
             if newest == 0 {
                 return None;
             }
             let Some(table) = self.tabulate(newest) else { continue };
-            if let Ok(stretch) = self.search_in::<A>(&table, newest, at) {
+            if let Ok(stretch) = self.search_in::<STARTS>(&table, newest, at) {
                 return stretch;
             }
         }
@@ -185,7 +153,7 @@ impl Timeline {
     /// given up since and its slot reused.
     #[expect(clippy::inline_always, reason = "a call doubles the price of an old instant")]
     #[inline(always)]
-    fn search_in<A: Axis>(
+    fn search_in<const STARTS: usize>(
         &self,
         table: &Table,
         newest: Id,
@@ -197,7 +165,7 @@ impl Timeline {
                 // predict the ages in a pool.
                 let mut last = 0;
                 for (stride, ways) in STRIDES.into_iter().zip([5, 4, 4]) {
-                    let is_by = |steps: &usize| table.get(A::STARTS + last + steps * stride) <= at;
+                    let is_by = |steps: &usize| table.get(STARTS + last + steps * stride) <= at;
                     last += stride * (1..ways).filter(is_by).count();
                 }
                 (table.get(2 * ENTRIES + last), table.get((last + 1).min(ENTRIES - 1)))
@@ -205,7 +173,7 @@ impl Timeline {
             .filter(|(version, _)| *version == newest)
             .ok_or(Stale)?;
         let (id, piece, until) = self.piece(slot_index(word), newest).ok_or(Stale)?;
-        let wanted = |point| A::of(point) <= at;
+        let wanted = |point| coordinate::<STARTS>(point) <= at;
         let rate = Rate::from_q48(word & !INDEX);
         Ok(if !wanted(piece.start()) {
             let line = Line { rate, ..piece.gap };
@@ -215,7 +183,7 @@ impl Timeline {
             Some(Stretch::new(piece.gap, piece.knee().tick))
         } else if id == newest {
             None
-        } else if A::end(&piece, until) <= at {
+        } else if wanted(piece.end_at(until)) {
             let end = piece.end_at(until);
             let line = Line { start_tick: end.tick, start_ns: end.ns, rate };
             Some(Stretch::new(line, next_tick))

@@ -46,6 +46,7 @@ impl Piece {
     }
 
     /// Returns the point at which the successor begins if the horizon was closed at `until`.
+    #[inline]
     pub(super) fn end_at(&self, until: u64) -> Point {
         let tick = until.max(self.main.start_tick);
         Point { tick, ns: self.main.ns_at(tick) }
