@@ -288,14 +288,9 @@ impl ExactNs {
         Self((ns as u128) << FRACTION_BITS)
     }
 
-    /// Returns the sum; `None` past `u64::MAX` ns.
-    pub(crate) fn checked_add(self, ns: u64) -> Option<Self> {
-        let sum = self.0.checked_add(Self::from_ns(ns).0)?;
-        (sum <= Self::from_ns(u64::MAX).0).then_some(Self(sum))
-    }
-
-    pub(crate) fn checked_sub(self, ns: u64) -> Option<Self> {
-        self.0.checked_sub(Self::from_ns(ns).0).map(Self)
+    /// Returns the time that is as far from this one as `to` is from `from`; `None` before zero.
+    pub(crate) fn moved(self, from: u64, to: u64) -> Option<Self> {
+        self.0.checked_add(Self::from_ns(to).0)?.checked_sub(Self::from_ns(from).0).map(Self)
     }
 }
 
@@ -313,13 +308,6 @@ impl Direction {
         match self {
             Self::After => from.checked_add(by),
             Self::Before => from.checked_sub(by),
-        }
-    }
-
-    pub(crate) fn moved_exactly(self, from: ExactNs, ns: u64) -> Option<ExactNs> {
-        match self {
-            Self::After => from.checked_add(ns),
-            Self::Before => from.checked_sub(ns),
         }
     }
 }
@@ -383,12 +371,14 @@ mod tests {
     }
 
     #[test]
-    fn exact_times_end_where_u64_does() {
+    fn exact_times_move_with_their_fractions() {
         let [five, last] = [5, u64::MAX].map(ExactNs::from_ns);
-        assert_eq!(five.checked_add(u64::MAX - 5), Some(last));
-        assert_eq!(five.checked_add(u64::MAX - 4), None);
-        assert_eq!(last.checked_sub(u64::MAX - 5), Some(five));
-        assert_eq!(five.checked_sub(6), None);
+        assert_eq!(five.moved(5, u64::MAX), Some(last));
+        assert_eq!(last.moved(u64::MAX, 5), Some(five));
+        assert_eq!(ExactNs(five.0 + 7).moved(5, 9), Some(ExactNs(ExactNs::from_ns(9).0 + 7)));
+        // A time before a line's start is rounded up.
+        assert_eq!(ExactNs(five.0 - 7).moved(5, 9), Some(ExactNs(ExactNs::from_ns(9).0 - 7)));
+        assert_eq!([five.moved(6, 0), ExactNs(u128::MAX).moved(0, 1)], [None, None]);
     }
 
     #[test]

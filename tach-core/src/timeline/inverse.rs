@@ -36,7 +36,8 @@ impl Timeline {
             },
         };
         let (from, shifted) = (shifted_tick(tick), line.shifted());
-        let Some(sum_ns) = direction.moved(shifted.ns_at(from), ns) else { return Ok(None) };
+        let from_ns = shifted.ns_at(from);
+        let Some(sum_ns) = direction.moved(from_ns, ns) else { return Ok(None) };
         let Some(goal) = self.line_of_ns(forecast, sum_ns) else { return Ok(None) };
         // A tick on the line of the summand has a time there, also if that is where `goal` begins.
         if goal == shifted || goal.start_ns == sum_ns {
@@ -48,7 +49,7 @@ impl Timeline {
             }
         }
         // Not rounded, so adding and then subtracting a duration leads back to within a tick.
-        let time = direction.moved_exactly(shifted.exact_ns_at(from), ns);
+        let time = shifted.exact_ns_at(from).moved(from_ns, sum_ns);
         let Some(mut beside) = time.and_then(|time| goal.ticks_beside(time)) else {
             return Ok(None);
         };
