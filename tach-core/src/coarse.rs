@@ -78,7 +78,7 @@ static FORKS: Once = Once::new();
 pub fn now() -> Instant {
     match PUBLISHED.ticks() {
         Some(ticks) => Instant::from_ticks(ticks.get()),
-        None => precise_now(),
+        None => Instant::now(),
     }
 }
 
@@ -98,23 +98,8 @@ pub fn now() -> Instant {
 pub fn unix_time() -> UnixTime {
     match PUBLISHED.unix_ns() {
         Some(unix_ns) => UnixTime::from_nanos(unix_ns.get()),
-        None => precise_unix_time(),
+        None => UnixTime::now(),
     }
-}
-
-/// Reads the precise clock out of line, so that the read with a refresher saves no registers for
-/// it.
-#[cold]
-#[inline(never)]
-fn precise_now() -> Instant {
-    Instant::now()
-}
-
-/// Reads the precise clock, out of line as [`precise_now`] does.
-#[cold]
-#[inline(never)]
-fn precise_unix_time() -> UnixTime {
-    UnixTime::now()
 }
 
 /// Returns the age of the values, or `None` if there is no refresher.
