@@ -19,10 +19,8 @@ use crate::error::Error;
 pub(crate) struct Periodic {
     /// The process that has the thread.
     process: u32,
-    /// Like the thread, present until the drop. Nothing is ever sent: the receiver waits for the
-    /// disconnection.
-    alive: Option<Sender<Infallible>>,
-    thread: Option<JoinHandle<()>>,
+    /// Present until the drop. Nothing is ever sent: the thread waits for the disconnection.
+    alive: Option<(Sender<Infallible>, JoinHandle<()>)>,
 }
 
 impl Periodic {
@@ -42,7 +40,7 @@ impl Periodic {
             .name(thread_name.into())
             .spawn(move || call_until_dropped(call, interval, &guard))
             .map_err(|error| Error::thread(error.raw_os_error()))?;
-        Ok(Self { process: process::id(), alive: Some(alive), thread: Some(thread) })
+        Ok(Self { process: process::id(), alive: Some((alive, thread)) })
     }
 
     /// Returns `false` in a forked child.
@@ -55,11 +53,11 @@ impl Drop for Periodic {
     fn drop(&mut self) {
         if !self.is_in_its_process() {
             // The thread may have held the channel's lock during the fork, and can't be joined.
-            mem::forget((self.alive.take(), self.thread.take()));
+            mem::forget(self.alive.take());
             return;
         }
-        drop(self.alive.take());
-        if let Some(thread) = self.thread.take() {
+        if let Some((alive, thread)) = self.alive.take() {
+            drop(alive);
             // The panic hook has reported a call that panicked. A panic here could abort the
             // process.
             let _ = thread.join();

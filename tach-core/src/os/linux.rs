@@ -9,8 +9,7 @@ const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_cl
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 pub(crate) fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_> {
-    let (current, available) = clocksources(buffer, CURRENT, AVAILABLE);
-    KernelView { current, available }
+    clocksources(buffer, CURRENT, AVAILABLE)
 }
 
 /// Reads the current and the available clocksources from the files at these paths.
@@ -18,13 +17,13 @@ fn clocksources<'a>(
     buffer: &'a mut [u8; CLOCKSOURCE_BYTES],
     current: &CStr,
     available: &CStr,
-) -> (Option<&'a str>, Option<&'a str>) {
+) -> KernelView<'a> {
     let (first, second) = buffer.split_at_mut(CLOCKSOURCE_BYTES / 2);
     let current = read_line(current, first);
     // A kernel that uses the TSC needs no other, which saves reading a file at the start of a
     // process.
     let available = if current == Some("tsc") { current } else { read_line(available, second) };
-    (current, available)
+    KernelView { current, available }
 }
 
 #[cfg(test)]
@@ -48,7 +47,7 @@ mod tests {
         for (current, available, expected) in cases {
             let buffer = &mut [0; CLOCKSOURCE_BYTES];
             let found = clocksources(buffer, current, available);
-            assert_eq!(found, expected, "{current:?}, {available:?}");
+            assert_eq!((found.current, found.available), expected, "{current:?}, {available:?}");
         }
     }
 }

@@ -14,23 +14,7 @@ use super::{CLOCK_GETTIME, unix};
 use crate::sync::{AtomicBool, Ordering};
 
 /// The flag that clocks are read by system calls.
-static BY_SYSTEM_CALL: ByCall = ByCall(AtomicBool::new(false));
-
-struct ByCall(AtomicBool);
-
-impl ByCall {
-    // ORDERING: Relaxed in both. A thread reads a clock only after it has seen the choice of the
-    // source, which publishes the flag: the thread that made the choice had set the flag before.
-    // See `Succession::change`.
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+static BY_SYSTEM_CALL: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the counter. If not, clocks are read by system calls
 /// from now on.
@@ -41,7 +25,10 @@ pub(crate) fn counter_readable() -> bool {
     // If the architecture has no such switch, the call fails, and reading is always allowed.
     let readable = answer != 0 || mode == libc::PR_TSC_ENABLE;
     if !readable {
-        BY_SYSTEM_CALL.set();
+        // ORDERING: Relaxed. A thread reads a clock only after it has seen the choice of the
+        // source, which publishes the flag: the thread that made the choice had set the flag
+        // before. See `Succession::change`.
+        BY_SYSTEM_CALL.store(true, Ordering::Relaxed);
     }
     readable
 }
@@ -49,7 +36,8 @@ pub(crate) fn counter_readable() -> bool {
 /// Reads a clock. Returns `None` if that fails or the time is before the clock's epoch.
 #[inline(never)]
 pub(super) fn read(clock: clockid_t) -> Option<u64> {
-    if BY_SYSTEM_CALL.get() {
+    // ORDERING: Relaxed: see the store.
+    if BY_SYSTEM_CALL.load(Ordering::Relaxed) {
         return read_by_system_call(clock);
     }
     let has_narrow_times = size_of::<time_t>() < 8;

@@ -47,11 +47,12 @@ fn answer(witness: &dyn Witness, question: Question, answers: &mut Answers) {
     match question {
         Question::CounterFailed(failure) => {
             witness.counter_failed(failure);
-            answers.settle_failure(failure);
+            answers.settled_failures[failure as usize] = true;
         }
         Question::DidClockJump { ahead_ns, rate, since } => {
             let jumped = witness.has_clock_jumped(ahead_ns, rate, since);
-            answers.settle_jump(since, jumped);
+            answers.clock_jumped = Some((since, jumped));
+            answers.jump_questions += 1;
         }
         Question::WhichRate => {
             answers.known_rate = witness.known_rate();

@@ -36,10 +36,7 @@ impl Timeline {
         // rate.
         let is_plain = self.policy(round.clocks) == Policy::Step(BackwardStep::Follow);
         let first = if is_plain { self.bound_at_first(round.clocks) } else { None };
-        match first {
-            Some(bound) => Ok(Some(bound)),
-            None => self.bound_elsewhere(round),
-        }
+        first.map_or_else(|| self.bound_elsewhere(round), |bound| Ok(Some(bound)))
     }
 
     /// Returns the bound by one bracket around the OS clock, if the bracket was not interrupted and

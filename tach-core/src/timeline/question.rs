@@ -34,11 +34,11 @@ pub(crate) struct Round<'a> {
 pub(crate) struct Answers {
     /// For each [`CounterFailure`], whether the caller has replaced the counter or decided to keep
     /// it.
-    settled_failures: [bool; 3],
+    pub(crate) settled_failures: [bool; 3],
     /// The tick `since` of the last question about a jump, and whether the OS clock jumped alone.
-    clock_jumped: Option<(u64, bool)>,
+    pub(crate) clock_jumped: Option<(u64, bool)>,
     /// The number of questions about jumps.
-    jump_questions: u8,
+    pub(crate) jump_questions: u8,
     /// Whether the caller was asked for the rate.
     pub(crate) rate_is_settled: bool,
     /// The rate in ns per tick and its error in ppb, if it is known from elsewhere.
@@ -62,17 +62,6 @@ impl Answers {
         } else {
             Err(Question::CounterFailed(failure))
         }
-    }
-
-    /// Notes that the caller has replaced the counter or decided to keep it.
-    pub(crate) fn settle_failure(&mut self, failure: CounterFailure) {
-        self.settled_failures[failure as usize] = true;
-    }
-
-    /// Notes whether the OS clock jumped alone since the tick `since`.
-    pub(crate) fn settle_jump(&mut self, since: u64, jumped: bool) {
-        self.clock_jumped = Some((since, jumped));
-        self.jump_questions += 1;
     }
 
     /// Returns whether the OS clock, which is ahead by `ahead_ns`, jumped alone. A lead of up to
