@@ -50,7 +50,6 @@ pub fn wall_clock() -> UnixTime {
 }
 
 /// Returns whether the process has privileges that its caller lacks, as a set-user-ID program has.
-#[cfg(feature = "std")]
 #[must_use]
 pub fn has_more_privileges_than_caller() -> bool {
     os::has_more_privileges_than_caller()

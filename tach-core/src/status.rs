@@ -146,7 +146,7 @@ const UNKNOWN: Duration = Duration::from_nanos(u64::MAX);
 fn last_disruption() -> Option<UnixTime> {
     let found_by = |timeline: &Timeline| {
         let event_tick = timeline.newest().map_or(0, |record| record.last_event_tick);
-        event_tick.max(timeline.outages.last_tick())
+        event_tick.max(timeline.outages.last_tick.get())
     };
     let tick = found_by(&system::MONOTONIC)
         .max(found_by(&system::REALTIME))

@@ -211,9 +211,9 @@ fn start_once() {
     if !choice().mode().reads_counter() {
         (monotonic, realtime) = (None, None);
     }
-    MONOTONIC.begin(monotonic);
+    MONOTONIC.begin(monotonic, MONOTONIC.clocks);
     if os::reads_realtime_at_start() {
-        REALTIME.begin(realtime);
+        REALTIME.begin(realtime, REALTIME.clocks);
     }
     HOST.see_suspends(os::suspended_ns(), raw::unchecked());
 }

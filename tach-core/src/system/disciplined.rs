@@ -10,7 +10,7 @@ use super::{HOST, choice, counter_failed, enforce_order, manual, raw};
 use crate::counter;
 use crate::line::{Direction, Rate};
 use crate::os;
-use crate::sample::{ClockPair, CounterFailure, LOOK_NS, Sample};
+use crate::sample::{ClockPair, CounterFailure, LOOK_NS};
 use crate::source::{Chosen, Mode};
 use crate::timeline::{Question, Round, Timeline};
 
@@ -41,11 +41,6 @@ impl Deref for Disciplined {
 }
 
 impl Disciplined {
-    /// Begins the timeline at `sample`, or at a sample taken now, unless it has begun already.
-    pub(super) fn begin(&self, sample: Option<Sample>) {
-        (self.timeline)().begin(sample, self.clocks);
-    }
-
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         match self.current().ns_at(tick) {

@@ -107,11 +107,6 @@ impl Estimate {
         Line { start_tick: self.tick, start_ns: self.ns, rate: self.rate }.ns_at(tick)
     }
 
-    /// Returns the estimate of a clock that is `ns` ahead. The sum wraps, so `ns` may be negative.
-    pub(crate) fn moved_by(&self, ns: u64) -> Self {
-        Self { ns: self.ns.wrapping_add(ns), ..*self }
-    }
-
     /// Returns the tick at which the OS clock is estimated to have the time `ns`; `None` outside
     /// `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {

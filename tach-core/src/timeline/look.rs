@@ -157,13 +157,11 @@ impl Timeline {
     /// nothing.
     pub(super) fn take_up(&self, next: &Record, look_ns: u64) {
         self.current().raise_floor(next.estimate.tick);
-        if let Some((id, newest)) = self.newest_with_id() {
-            if newest == *next {
-                let knee_tick = next.piece.knee().tick;
-                if let Some(reach) = self.history.reach(id, knee_tick) {
-                    self.history.raise(id, reach, next.next_look(knee_tick, look_ns));
-                }
-            }
+        let own = self.newest_with_id().filter(|(_, newest)| newest == next);
+        let Some((id, _)) = own else { return };
+        let knee_tick = next.piece.knee().tick;
+        if let Some(reach) = self.history.reach(id, knee_tick) {
+            self.history.raise(id, reach, next.next_look(knee_tick, look_ns));
         }
     }
 

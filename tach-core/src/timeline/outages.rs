@@ -9,8 +9,8 @@ use crate::sync::{AtomicU32, Maximum, Ordering};
 pub(crate) struct Outages {
     /// The number of times that an outage has begun or ended: odd while one lasts.
     changes: AtomicU32,
-    /// The tick at which the last one was found.
-    last_tick: Maximum,
+    /// The tick at which the last one was found; 0 if there was none.
+    pub(crate) last_tick: Maximum,
 }
 
 impl Outages {
@@ -44,11 +44,6 @@ impl Outages {
         // ORDERING: Relaxed: see `note`.
         self.changes.load(Ordering::Relaxed) % 2 == 1
     }
-
-    /// Returns the tick at which the last outage was found; 0 if there was none.
-    pub(crate) fn last_tick(&self) -> u64 {
-        self.last_tick.get()
-    }
 }
 
 impl Record {
@@ -75,7 +70,7 @@ mod tests {
         let noted = [true, false, false, true, true, false].into_iter().zip(5..);
         let seen = noted.map(|(readable, tick)| {
             outages.note(readable, || tick);
-            (outages.count(), outages.lasts(), outages.last_tick())
+            (outages.count(), outages.lasts(), outages.last_tick.get())
         });
         let expected = [
             (0, false, 0),

@@ -160,7 +160,8 @@ impl Record {
             }
             _ => 0,
         };
-        let estimate = estimate.moved_by(moved_ns);
+        // The sum wraps, so the move may be negative.
+        let estimate = Estimate { ns: estimate.ns.wrapping_add(moved_ns), ..estimate };
         let truth_ns = estimate.ns_at(knee_tick);
         let jumps = match (policy, event) {
             (_, Some(Event::ForwardStep)) => truth_ns > natural_ns,
