@@ -304,9 +304,10 @@ impl Timeline {
         if record.is_identity() {
             // The identity has no end, so the fast path gets one stretch of it at a time, and never
             // a future one: the line in use only moves forward, and would miss the present.
-            let now_ns = clocks.os_ns();
-            self.outages.note(now_ns.is_some(), || tick);
-            if now_ns.is_some_and(|now_ns| tick <= now_ns) {
+            let is_read = clocks.os_ns().is_some();
+            self.outages.note(is_read, || tick);
+            // The clock itself may have gone back, while ticks go on.
+            if is_read && tick <= clocks.ticks() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
                 let last = start.saturating_add(FAST_NS - 1);

@@ -109,7 +109,8 @@ fn a_clock_that_stands_still_is_not_watched_for_ever() {
 
 #[test]
 fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
-    struct OsClock(Cell<u64>);
+    /// The ticks, and how far the clock is behind them.
+    struct OsClock(Cell<u64>, Cell<u64>);
     impl Witness for OsClock {}
 
     impl ClockPair for OsClock {
@@ -117,16 +118,16 @@ fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
             self.0.get()
         }
         fn os_ns(&self) -> Option<u64> {
-            Some(self.0.get())
+            Some(self.0.get() - self.1.get())
         }
         fn is_identity(&self) -> bool {
-            true
+            self.1.get() == 0
         }
         fn keeps_offset(&self) -> bool {
             true
         }
     }
-    let clocks = OsClock(Cell::new(77));
+    let clocks = OsClock(Cell::new(77), Cell::new(0));
     let timeline = timeline(BackwardStep::Follow);
     for now in [77, NS_PER_S, (1 << 40) + 12_345, (1 << 40) + (1 << 33) - 1, (1 << 50) + 1] {
         clocks.0.set(now);
@@ -142,4 +143,9 @@ fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
         assert_eq!(timeline.bound(&clocks), Some((now, 0)));
     }
     assert_eq!(timeline.newest().unwrap().counts.syncs, 0, "there is nothing to sample");
+    // The clock went back, and ticks go on.
+    clocks.1.set(1 << 49);
+    clocks.0.set((1 << 50) + NS_PER_S);
+    timeline.look(clocks.ticks(), &clocks);
+    assert!(timeline.current().expects(clocks.ticks()), "each read needs a look");
 }
