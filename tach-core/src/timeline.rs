@@ -304,6 +304,10 @@ impl Timeline {
         if record.is_identity() {
             // The identity has no end, so the fast path gets one stretch of it at a time, and never
             // a future one: the line in use only moves forward, and would miss the present.
+            // An older tick needs neither another stretch nor a look.
+            if tick < self.current().next_look() {
+                return;
+            }
             let is_read = clocks.os_ns().is_some();
             self.outages.note(is_read, || tick);
             // The clock itself may have gone back, while ticks go on.

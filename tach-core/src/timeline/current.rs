@@ -164,6 +164,11 @@ impl Current {
         self.floor.get() <= tick && tick < self.line.version()
     }
 
+    /// Returns the first tick that needs a look; 0 or 1 without a line.
+    pub(super) fn next_look(&self) -> u64 {
+        self.line.version()
+    }
+
     /// Returns the tick of the last look. A counter that reads less has gone back.
     pub(crate) fn floor(&self) -> u64 {
         self.floor.get()

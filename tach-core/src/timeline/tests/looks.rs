@@ -109,28 +109,34 @@ fn a_clock_that_stands_still_is_not_watched_for_ever() {
 
 #[test]
 fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
-    /// The ticks, and how far the clock is behind them.
-    struct OsClock(Cell<u64>, Cell<u64>);
+    struct OsClock {
+        tick: Cell<u64>,
+        /// How far the clock is behind the ticks.
+        behind_ns: Cell<u64>,
+        reads: Cell<u32>,
+    }
     impl Witness for OsClock {}
 
     impl ClockPair for OsClock {
         fn ticks(&self) -> u64 {
-            self.0.get()
+            self.tick.get()
         }
         fn os_ns(&self) -> Option<u64> {
-            Some(self.0.get() - self.1.get())
+            self.reads.set(self.reads.get() + 1);
+            Some(self.tick.get() - self.behind_ns.get())
         }
         fn is_identity(&self) -> bool {
-            self.1.get() == 0
+            self.behind_ns.get() == 0
         }
         fn keeps_offset(&self) -> bool {
             true
         }
     }
-    let clocks = OsClock(Cell::new(77), Cell::new(0));
+    let clocks =
+        OsClock { tick: Cell::new(77), behind_ns: Cell::default(), reads: Cell::default() };
     let timeline = timeline(BackwardStep::Follow);
     for now in [77, NS_PER_S, (1 << 40) + 12_345, (1 << 40) + (1 << 33) - 1, (1 << 50) + 1] {
-        clocks.0.set(now);
+        clocks.tick.set(now);
         let (current, future) = (timeline.current(), now + 3600 * NS_PER_S);
         assert_eq!(timeline.ns_at(future, &clocks), future);
         assert_eq!(timeline.ns_at(now, &clocks), now);
@@ -144,8 +150,11 @@ fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
     }
     assert_eq!(timeline.newest().unwrap().counts.syncs, 0, "there is nothing to sample");
     // The clock went back, and ticks go on.
-    clocks.1.set(1 << 49);
-    clocks.0.set((1 << 50) + NS_PER_S);
+    clocks.behind_ns.set(1 << 49);
+    clocks.tick.set((1 << 50) + NS_PER_S);
     timeline.look(clocks.ticks(), &clocks);
     assert!(timeline.current().expects(clocks.ticks()), "each read needs a look");
+    let reads = clocks.reads.get();
+    assert_eq!(timeline.ns_between(5, NS_PER_S, &clocks), NS_PER_S - 5);
+    assert_eq!(clocks.reads.get(), reads, "old ticks need no look");
 }
