@@ -218,3 +218,40 @@ fn destructors_of_a_thread_s_memory_may_log() {
     let count = |text| messages.iter().filter(|message| *message == text).count();
     assert_eq!((count("in time"), count("late")), (2, 3));
 }
+
+/// Guards that are held over awaits nest spans like this. A thread has 2 MiB of stack.
+#[cfg(feature = "tracing")]
+#[test]
+fn spans_may_be_nested_40_000_deep() {
+    const DEPTH: u64 = 40_000;
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = subscriber(&pipeline);
+    let logger = pipeline.clone();
+    let nest = move || {
+        tracing::dispatcher::with_default(&subscriber, || {
+            let mut guards = vec![tracing::info_span!("request", user = 7).entered()];
+            for number in 1..DEPTH {
+                if [3, 64].contains(&number) {
+                    tracing::info!("shallow");
+                }
+                guards.push(tracing::info_span!("step", number).entered());
+            }
+            tracing::info!("deep");
+            logger.log(&log::Record::builder().args(format_args!("deep")).build());
+            while guards.pop().is_some() {}
+        });
+    };
+    thread::Builder::new().stack_size(2 << 20).spawn(nest).unwrap().join().unwrap();
+    pipeline.flush(LONG).unwrap();
+    let records = memory.records();
+    let all =
+        [(3, json!(null)), (64, json!(null)), (64, json!(DEPTH - 64)), (64, json!(DEPTH - 64))];
+    for (record, (spans, omitted)) in records.iter().zip(all) {
+        assert_eq!(record["omitted_spans"], omitted, "{record}");
+        let names: Vec<_> = record["span"].as_str().unwrap().split(':').collect();
+        assert_eq!((names.len(), names[0]), (spans, "request"), "{record}");
+        assert_eq!(record["user"], json!(7), "{record}");
+    }
+    assert_eq!(records[3]["number"], json!(DEPTH - 1), "the innermost span has the last word");
+}

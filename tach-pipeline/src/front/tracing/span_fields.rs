@@ -1,6 +1,7 @@
 //! The fields of spans as bytes of a record, which a layer keeps in the registry for the events
 //! within the spans.
 
+use tach_log::Value;
 use tracing_core::{Event, Subscriber, dispatcher};
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::Context;
@@ -10,7 +11,14 @@ use super::subscriber::PipelineSubscriber;
 use super::visit::Visitor;
 use crate::channel::current_thread;
 use crate::frame::Writer;
+use crate::frame::texts::MaybeStatic;
 use crate::pipeline::Pipeline;
+
+/// The most spans around an event in its record. A guard that is held over an `await` nests spans
+/// without end.
+pub(super) const MOST: usize = 64;
+/// The key of the number of spans that a record leaves out.
+const OMITTED: &str = "omitted_spans";
 
 /// A span's fields as bytes of a record. If several pipelines are layers of the subscriber, one of
 /// them keeps the fields for all.
@@ -45,20 +53,15 @@ pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
         let current = registry.current_span();
         if let Some(span) = current.id().and_then(|id| registry.span(id)) {
-            write_kept_span(&span, to);
+            write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
+                if let Some(kept) = span.extensions().get::<Kept>() {
+                    to.spans();
+                    to.span(span.name());
+                    to.fields(&kept.fields);
+                }
+            });
         }
     });
-}
-
-fn write_kept_span(span: &SpanRef<'_, Registry>, to: &mut Writer<'_>) {
-    if let Some(parent) = span.parent() {
-        write_kept_span(&parent, to);
-    }
-    if let Some(kept) = span.extensions().get::<Kept>() {
-        to.spans();
-        to.span(span.name());
-        to.fields(&kept.fields);
-    }
 }
 
 /// Writes the names and the fields of the spans around an event.
@@ -67,17 +70,39 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     if let Some(span) = context.event_span(event) {
-        to.spans();
-        write_span(&span, to);
+        write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
+            to.spans();
+            to.span(span.name());
+            if let Some(kept) = span.extensions().get::<Kept>() {
+                to.fields(&kept.fields);
+            }
+        });
     }
 }
 
-fn write_span<'a, S: LookupSpan<'a>>(span: &SpanRef<'a, S>, to: &mut Writer<'_>) {
-    if let Some(parent) = span.parent() {
-        write_span(&parent, to);
+/// Writes a span and its parents by `write`, from the outermost one: `most` spans, which are two or
+/// more. If there are others, their number is a field, and they are those next to the outermost
+/// one, which has the request's fields.
+pub(super) fn write_around<S>(
+    span: &S,
+    most: usize,
+    to: &mut Writer<'_>,
+    parent: &impl Fn(&S) -> Option<S>,
+    write: &impl Fn(&S, &mut Writer<'_>),
+) {
+    match parent(span) {
+        Some(parent_span) if most > 2 => write_around(&parent_span, most - 1, to, parent, write),
+        Some(mut outermost) => {
+            let mut omitted = 0;
+            while let Some(outer) = parent(&outermost) {
+                (outermost, omitted) = (outer, omitted + 1);
+            }
+            if omitted > 0 {
+                to.field(MaybeStatic::Static(OMITTED), Value::U64(omitted));
+            }
+            write(&outermost, to);
+        }
+        None => {}
     }
-    to.span(span.name());
-    if let Some(kept) = span.extensions().get::<Kept>() {
-        to.fields(&kept.fields);
-    }
+    write(span, to);
 }

@@ -11,7 +11,7 @@ use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
 use super::enabled::{interest, is_enabled, most};
 use super::metadata::level;
-use super::span_fields::with_fields;
+use super::span_fields::{MOST, with_fields, write_around};
 use crate::channel::current_thread;
 use crate::frame::{self, Callsite, Code, Writer};
 use crate::ids::SpanContext;
@@ -202,13 +202,13 @@ impl PipelineSubscriber {
 
     /// Writes the names and the fields of a span and its parents, from the outermost one.
     fn write_span(&self, span: Open, to: &mut Writer<'_>) {
-        if let Some(parent) = span.parent().and_then(|parent| parent.open(self.number)) {
-            self.write_span(parent, to);
-        }
-        span.with(|metadata, fields| {
-            to.spans();
-            to.span(metadata.name());
-            to.fields(fields);
+        let parent = |span: &Open| span.parent()?.open(self.number);
+        write_around(&span, MOST, to, &parent, &|span, to| {
+            span.with(|metadata, fields| {
+                to.spans();
+                to.span(metadata.name());
+                to.fields(fields);
+            });
         });
     }
 
