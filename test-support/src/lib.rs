@@ -2,6 +2,7 @@
 
 mod captured;
 mod implements;
+pub mod otlp;
 mod program;
 #[cfg(feature = "formats")]
 mod raw;
