@@ -2,6 +2,9 @@
 
 /// W3C's flag of sampled traces.
 pub(crate) const SAMPLED: u8 = 1;
+/// W3C's flag of traces with random ids, since level 2 of the recommendation.
+#[cfg(feature = "tracing")]
+pub(crate) const RANDOM: u8 = 2;
 
 /// The ids of a span, of which none is zero, and W3C's flag of sampled traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -188,7 +188,7 @@
 //! the sink's thread compresses and sends. It is configured by OpenTelemetry's variables of the
 //! environment or by methods. A record carries the ids in its fields `trace_id` and `span_id`.
 //! Records of the sink's own client are dropped. If `OTEL_SDK_DISABLED` is `true`, nothing is sent
-//! to a collector that [`Otlp::from_env`] names, and other sinks are written as before.
+//! to a collector that [`Otlp::from_env`] names; lines, ids and callers' headers stay as they were.
 //!
 //! | to the collector | feature | |
 //! |---|---|---|

@@ -112,6 +112,13 @@ impl Shared {
         }
     }
 
+    /// Returns whether records have a part beside their fields: the place, the thread or the ids of the
+    /// span around them.
+    #[inline]
+    pub(crate) fn has_site(&self) -> bool {
+        self.wanted.is_any() || self.spans.have_ids()
+    }
+
     /// Returns whether a record of `callsite` is within the limit. A record without a callsite has
     /// no limit.
     #[inline]

@@ -158,7 +158,7 @@ impl Spans {
 
 fn round(shared: &Shared) -> Round<'_> {
     Round {
-        contexts: shared.spans.contexts.as_ref(),
+        contexts: &shared.spans.contexts,
         durations: shared.spans.durations.as_ref(),
         spanless: &shared.channel.progress.counts.spanless,
     }

@@ -31,7 +31,7 @@ pub(crate) struct Code(NonZeroU32);
 /// The field by which a span is at the boundary of a service.
 const KIND: &str = "otel.kind";
 /// Marks the code of a callsite with the field [`KIND`]. A head sets the same bit for each number.
-const AT_BOUNDARY: u32 = if cfg!(feature = "opentelemetry") { NUMBER } else { 0 };
+const AT_BOUNDARY: u32 = NUMBER;
 
 impl Code {
     /// Returns the code of a callsite with that number and [mark](Numbered::mark).
@@ -73,7 +73,6 @@ impl Code {
     }
 
     /// Returns whether the callsite has the field by which a span is at the boundary of a service.
-    #[cfg(feature = "opentelemetry")]
     #[inline]
     pub(crate) const fn is_at_boundary(self) -> bool {
         self.marked() & AT_BOUNDARY != 0
@@ -115,10 +114,15 @@ pub(crate) fn numbers() -> Option<&'static Numbers<Callsite>> {
     CALLSITES.get()
 }
 
-/// Returns whether a span declares the field by which it is at the boundary of a service. Its
-/// [`Code`] knows that too.
+/// Returns whether spans of a callsite declare the field by which they are at the boundary of a
+/// service. `code` is the callsite's, if it has one.
+#[inline]
+pub(crate) fn is_at_boundary(metadata: &Metadata<'_>, code: Option<Code>) -> bool {
+    code.map_or_else(|| declares_kind(metadata), Code::is_at_boundary)
+}
+
 #[cold]
-pub(crate) fn is_at_boundary(metadata: &Metadata<'_>) -> bool {
+fn declares_kind(metadata: &Metadata<'_>) -> bool {
     metadata.fields().iter().any(|field| field.name() == KIND)
 }
 
@@ -176,11 +180,11 @@ impl Numbered for Callsite {
     }
 
     fn mark(self) -> u32 {
-        if is_at_boundary(self.0) { AT_BOUNDARY } else { 0 }
+        if declares_kind(self.0) { AT_BOUNDARY } else { 0 }
     }
 }
 
-#[cfg(all(test, feature = "opentelemetry"))]
+#[cfg(test)]
 mod tests {
     use tracing::dispatcher;
     use tracing_subscriber::registry;
@@ -201,7 +205,7 @@ mod tests {
             let learned = unless_busy(|| callsites.code(callsite));
             for code in [learned, callsites.at_once(callsite).unwrap()] {
                 assert_eq!(code.is_at_boundary(), expected);
-                assert_eq!(is_at_boundary(metadata), expected);
+                assert_eq!(is_at_boundary(metadata, None), expected);
                 // The number, and a record that has it, are as if there were no mark.
                 assert!(Code::callsite(code.number()).is_some_and(|it| Callsite(it) == callsite));
                 assert_eq!(Some(code.word()), Code::of(code.number()).map(Code::word));

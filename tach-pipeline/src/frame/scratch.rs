@@ -46,6 +46,13 @@ impl Scratch {
         }
     }
 
+    /// Copies the bytes of a record.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn copy_bytes(&mut self, record: &[u8]) {
+        self.buffer.clear();
+        self.buffer.push(record);
+    }
+
     /// Frees the memory that a long record took.
     #[inline]
     pub(crate) fn shrink(&mut self) {

@@ -1,8 +1,6 @@
 //! The kinds of records for parts of spans.
 
-#[cfg(feature = "opentelemetry")]
-pub(crate) use super::callsites::is_at_boundary;
-pub(crate) use super::callsites::{Callsite, Callsites, Code};
+pub(crate) use super::callsites::{Callsite, Callsites, Code, is_at_boundary};
 pub(crate) use super::kind::RecordKind;
 pub(crate) use super::read::remains::Lost;
 pub(crate) use super::read::span::{

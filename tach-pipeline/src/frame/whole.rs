@@ -183,6 +183,7 @@ mod tests {
         spans: true,
         durations: false,
         recorder: false,
+        ids: false,
     };
 
     fn metadata() -> &'static Metadata<'static> {
@@ -262,7 +263,7 @@ mod tests {
     fn an_event_is_made_whole() {
         let metadata = metadata();
         let foreign = Around { context: CONTEXT, is_own: false };
-        for around in [None, Some(Around::own(CONTEXT)), Some(foreign)] {
+        for around in [None, Some(Around { context: CONTEXT, is_own: true }), Some(foreign)] {
             let fields = |to: &mut Writer<'_>| {
                 to.message(format_args!("{} rows", 7));
                 to.field(MaybeStatic::Borrowed("rows"), Value::U64(7));

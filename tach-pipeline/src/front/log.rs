@@ -93,7 +93,7 @@ impl Log for Pipeline {
             }
             #[cfg(feature = "tracing")]
             super::tracing::write_current_spans(to);
-            if wanted.is_any() {
+            if self.shared().has_site() {
                 to.site(wanted, place(record), self.shared().spans.around());
             }
         });

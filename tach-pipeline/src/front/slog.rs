@@ -58,7 +58,7 @@ impl Drain for Pipeline {
             to.mark(FIRST_COUNTS);
             list(to, |fields| serialize(record.kv(), record, fields));
             list(to, |fields| values.serialize(record, fields));
-            if wanted.is_any() {
+            if self.shared().has_site() {
                 to.site(wanted, place(record), self.shared().spans.around());
             }
         });

@@ -15,6 +15,7 @@ mod otel;
 pub(crate) mod span_ext;
 mod span_fields;
 mod subscriber;
+mod target;
 mod visit;
 
 pub(super) use self::install::{filter_changed, install};

@@ -162,7 +162,7 @@ mod tests {
     fn a_lost_end_is_looked_for_after_its_ids_are_removed() {
         let wanted = Wanted { spans: true, ..Wanted::default() };
         let pipeline = alone(wanted, WhenFull::DropNewest);
-        let contexts = pipeline.shared().spans.contexts.as_ref().unwrap();
+        let contexts = &pipeline.shared().spans.contexts;
         let subscriber = tracing_subscriber::registry().with(pipeline.clone());
         tracing::subscriber::with_default(subscriber, || {
             drop(tracing::info_span!("found room"));

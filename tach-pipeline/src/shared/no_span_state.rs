@@ -22,6 +22,10 @@ impl Spans {
         true
     }
 
+    pub(crate) fn have_ids(&self) -> bool {
+        false
+    }
+
     pub(crate) fn around(&self) -> Option<Around> {
         None
     }

@@ -27,8 +27,10 @@ pub(crate) struct Spans {
     /// Whether spans that are open when the process ends are sent.
     pub(crate) sends_unfinished: bool,
     pub(crate) callers: Callers,
-    /// The ids of open spans. `None` if no sink, no recorder and no histogram takes spans.
-    pub(crate) contexts: Option<Contexts>,
+    /// The ids of open spans.
+    pub(crate) contexts: Contexts,
+    /// Whether records have the ids of spans that have no origin.
+    has_own_ids: bool,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<Collected>,
     /// `None` without a flight recorder.
@@ -67,7 +69,8 @@ impl Spans {
             sampling: Sampling::default(),
             sends_unfinished: false,
             callers: Callers::default(),
-            contexts: wanted.are_spans().then(|| Contexts::new(id)),
+            contexts: Contexts::new(id, wanted.are_spans()),
+            has_own_ids: wanted.has_own_ids(),
             durations: None,
             flight: None,
             never_closes: NeverCloses::default(),
@@ -80,11 +83,21 @@ impl Spans {
         self.flight.as_ref().is_none_or(|flight| flight.writing.wait(timeout))
     }
 
-    /// Returns the ids of the span that the thread is in, if a sink takes spans.
+    /// Returns the ids of the span that the thread is in, if it has any.
     #[inline]
     pub(crate) fn current_span(&self) -> Option<SpanContext> {
-        self.contexts.as_ref()?;
-        current::get(self.id)
+        if self.contexts.are_unused() { None } else { current::get(self.id) }
+    }
+
+    /// Returns the pipeline's span as the one around a record. If nobody takes spans, the span of
+    /// another process is around the record, whose context is passed on.
+    #[inline]
+    pub(crate) fn as_around(&self, own: SpanContext) -> Around {
+        let origin = if self.has_own_ids { None } else { self.contexts.origins.get(own.span) };
+        origin.map_or(Around { context: own, is_own: true }, |origin| Around {
+            context: origin.context(),
+            is_own: false,
+        })
     }
 
     /// Returns the current span of `opentelemetry`, unless it is the span of a caller that is not
@@ -94,10 +107,16 @@ impl Spans {
         trace::foreign(self.callers)
     }
 
+    /// Returns whether any open span has ids, which records within it have too.
+    #[inline]
+    pub(crate) fn have_ids(&self) -> bool {
+        !self.contexts.are_unused()
+    }
+
     /// Returns the span around a record that the thread logs.
     #[inline]
     pub(crate) fn around(&self) -> Option<Around> {
-        self.current_span().map(Around::own).or_else(|| self.foreign())
+        self.current_span().map(|own| self.as_around(own)).or_else(|| self.foreign())
     }
 
     /// Requests a search for spans whose end record was dropped. Call after their ids are removed.
@@ -129,11 +148,5 @@ impl Shared {
             None => Time::Ticks(Instant::from_ticks(number)),
             Some(_) => Time::Unix(UnixTime::from_nanos(number)),
         }
-    }
-}
-
-impl Around {
-    pub(crate) fn own(context: SpanContext) -> Self {
-        Self { context, is_own: true }
     }
 }

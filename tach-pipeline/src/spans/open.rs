@@ -312,6 +312,8 @@ impl Spans {
                 let open = known.into_mut();
                 open.changes(&mut self.changed);
                 open.context = part.context;
+                // It may have the fields again by which its duration is counted.
+                open.has_values = true;
                 open.uncounted(record, open.line.start);
                 Some(open)
             }

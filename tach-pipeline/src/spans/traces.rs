@@ -19,8 +19,7 @@ pub(crate) struct Traces {
 /// The shared state that the back end passes to the methods of [`Traces`] in each round.
 #[derive(Clone, Copy)]
 pub(crate) struct Round<'a> {
-    /// `None` if the pipeline has no use for spans.
-    pub(crate) contexts: Option<&'a Contexts>,
+    pub(crate) contexts: &'a Contexts,
     /// `None` if no durations are collected.
     pub(crate) durations: Option<&'a Collected>,
     /// Counts the records whose span is not known.
@@ -59,9 +58,7 @@ impl Traces {
         let Self { spans, timed } = self;
         spans.end_round(|span| timed.ended(span, round.durations, &mut pass_on));
         round.spanless.add(spans.take_spanless());
-        if let Some(contexts) = round.contexts {
-            spans.end_lost(contexts);
-        }
+        spans.end_lost(round.contexts);
     }
 
     /// Passes on all sampled spans that have ended. Call after every record was taken.
@@ -192,7 +189,7 @@ mod tests {
         fn with(slow: Option<Slow>) -> Self {
             Self {
                 traces: Traces::new(&[], 128, true),
-                contexts: Contexts::new(0),
+                contexts: Contexts::new(0, true),
                 durations: Collected::new(Durations::new(), UnixTime::EPOCH),
                 spanless: Count::default(),
                 slow,
@@ -206,7 +203,7 @@ mod tests {
             f: impl FnOnce(&mut Traces, &Round<'_>, &mut dyn FnMut(&Span<'_>)),
         ) {
             let Self { traces, contexts, durations, spanless, slow, passed } = self;
-            let round = Round { contexts: Some(contexts), durations: Some(durations), spanless };
+            let round = Round { contexts, durations: Some(durations), spanless };
             f(traces, &round, &mut |span| {
                 if slow.as_ref().is_none_or(|slow| slow.has(span)) {
                     passed.push(span.context.span);

@@ -65,9 +65,26 @@ impl<V: Clone> BySpan<V> {
         self.change(self.part(span), |values| values.insert(span, value))
     }
 
+    /// Changes the value of a span, which may be a new one, if `is_wanted` returns `true` while the
+    /// lock is held. Returns whether it did.
+    pub(super) fn update(
+        &self,
+        span: u64,
+        is_wanted: impl FnOnce() -> bool,
+        change: impl FnOnce(&mut V),
+    ) -> bool
+    where
+        V: Default,
+    {
+        let changed = self.change(self.part(span), |values| {
+            is_wanted().then(|| change(values.entry(span).or_default()))
+        });
+        changed.is_some()
+    }
+
     /// Removes the value of a span that is closed, and returns it.
     #[inline]
-    pub(super) fn remove(&self, span: u64) -> Option<V> {
+    pub(crate) fn remove(&self, span: u64) -> Option<V> {
         self.with_any(span, |values| values.remove(&span))
     }
 

@@ -7,18 +7,20 @@
 mod slot;
 mod table;
 
+use core::mem;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use self::slot::{ABANDONED, ACTIVE, CHILD, Ids, LOST, of_pipeline};
+use self::slot::{ABANDONED, ACTIVE, CHILD, FOLLOWS, Ids, KEPT, LOST, of_pipeline};
 pub(crate) use self::slot::{Flags, Slot};
 use self::table::{FIRST_BITS, Table};
 use super::by_span::BySpan;
 use super::key::Key;
 use super::otel::Kept;
 use super::random::child as id_of_child;
-use super::slots;
+use super::slots::{self, Open};
+use super::w3c::TraceContext;
 use crate::ids::SpanContext;
 
 /// The numbers of slots of the further tables, as powers of two. With the first table, 22 million
@@ -34,8 +36,13 @@ pub(crate) struct Contexts {
     further: [OnceLock<Table>; FURTHER_BITS.len()],
     /// Whether a span was removed whose end was dropped.
     has_lost_end: AtomicBool,
-    /// The `tracestate` of spans. Most traces have none.
-    pub(crate) states: BySpan<Arc<str>>,
+    /// The spans of other processes from which spans have more than their trace: a `tracestate`, or
+    /// all that they pass on if nobody takes spans. Most traces have none.
+    pub(crate) origins: BySpan<TraceContext>,
+    /// The records of a layer's spans that [wait](Slot::waits). Others have them in their slots.
+    kept: BySpan<Vec<u8>>,
+    /// Whether all spans have ids. Otherwise only spans with an origin have.
+    gives_ids: bool,
     pub(crate) otel: Kept,
 }
 
@@ -46,6 +53,9 @@ pub(crate) struct Started {
     pub(crate) is_active: bool,
     /// Whether the span may have a parent in the registry.
     pub(crate) is_child: bool,
+    /// Whether the span follows the decision of its parent. Otherwise the span [waits](Slot::waits) if
+    /// it is not sampled.
+    pub(crate) follows: bool,
 }
 
 /// A span that closes. Its slot has its ids until it is [removed](Contexts::remove).
@@ -54,23 +64,38 @@ pub(crate) struct Closing<'a> {
     pub(crate) context: SpanContext,
     /// The [number](crate::frame::Time::number) of the time when a thread last left the span.
     pub(crate) left: Option<u64>,
-    is_active: bool,
+    flags: Flags,
     pub(crate) is_child: bool,
     /// Whether the record of the start was dropped.
     pub(crate) is_lost: bool,
 }
 
 impl Contexts {
-    /// Creates the tables of the pipeline with that number.
-    pub(crate) fn new(pipeline: u64) -> Self {
+    /// Creates the tables of the pipeline with that number. `gives_ids` says whether all spans have
+    /// ids.
+    pub(crate) fn new(pipeline: u64, gives_ids: bool) -> Self {
         Self {
             pipeline: of_pipeline(pipeline),
             first: Table::new(FIRST_BITS),
             further: Default::default(),
             has_lost_end: AtomicBool::new(false),
-            states: BySpan::new(),
+            origins: BySpan::new(),
+            kept: BySpan::new(),
+            gives_ids,
             otel: Kept::new(),
         }
+    }
+
+    /// Returns whether no span has ids.
+    #[inline]
+    pub(crate) fn are_unused(&self) -> bool {
+        !self.gives_ids && self.origins.is_empty()
+    }
+
+    /// Returns whether all spans have ids.
+    #[inline]
+    pub(crate) const fn give_ids(&self) -> bool {
+        self.gives_ids
     }
 
     /// Adds an open span, and returns its slot: `own` if the span is one of the pipeline's own
@@ -83,15 +108,36 @@ impl Contexts {
         context: &SpanContext,
         started: Started,
     ) -> Option<&'a Slot> {
-        let Started { is_active, is_child } = started;
-        let flags = if is_active { ACTIVE } else { 0 } | if is_child { CHILD } else { 0 };
-        let flags = self.pipeline | flags;
-        if own.is_some() {
-            return own.filter(|slot| slot.take_own(key.number, context.for_slot(), flags));
+        if let Some(own) = own {
+            let flags = self.flags(started);
+            return own.take_own(key.number, context.for_slot(), flags).then_some(own);
         }
+        self.insert_shared(key, None, context, started)
+    }
+
+    /// Like [`insert`](Self::insert), for a span that other threads may know.
+    pub(crate) fn insert_shared<'a>(
+        &'a self,
+        key: Key,
+        own: Option<&'a Slot>,
+        context: &SpanContext,
+        started: Started,
+    ) -> Option<&'a Slot> {
+        let flags = self.flags(started);
         let take = |slot: &Slot| slot.take(key.number, context.for_slot(), flags);
+        if own.is_some() {
+            return own.filter(|slot| take(slot));
+        }
         let first = self.first.allocated(key).filter(|slot| take(slot));
         first.or_else(|| self.insert_further(key, take))
+    }
+
+    #[inline]
+    fn flags(&self, started: Started) -> u64 {
+        let Started { is_active, is_child, follows } = started;
+        let all = [(is_active, ACTIVE), (is_child, CHILD), (follows, FOLLOWS)];
+        let [active, child, follows] = all.map(|(is_set, flag)| u64::from(is_set) * flag);
+        self.pipeline | active | child | follows
     }
 
     #[inline(never)]
@@ -111,6 +157,9 @@ impl Contexts {
     /// Returns the slot of an open span, unless the span is unknown.
     #[inline]
     pub(crate) fn find(&self, key: Key) -> Option<&Slot> {
+        if self.are_unused() {
+            return None;
+        }
         if !key.is_of_layer() {
             return slots::ids(key).and_then(|slot| self.own(slot, key.number));
         }
@@ -165,7 +214,8 @@ impl Contexts {
         number: u64,
         (trace, parent): (u128, u64),
     ) -> bool {
-        slot.take_own(number, (trace, id_of_child(parent, number), false), self.pipeline | CHILD)
+        let ids = (trace, id_of_child(parent, number), false);
+        slot.take_own(number, ids, self.pipeline | CHILD | FOLLOWS)
     }
 
     /// Returns the ids of an open span, unless it is unknown.
@@ -175,15 +225,17 @@ impl Contexts {
     }
 
     /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.
-    pub(crate) fn get_unheld(&self, key: Key) -> Option<SpanContext> {
-        self.find(key)?.get_unheld(key.number).map(SpanContext::of_slot)
+    pub(crate) fn get_unheld(&self, key: Key) -> Option<(&Slot, SpanContext)> {
+        let slot = self.find(key)?;
+        slot.get_unheld(key.number).map(|ids| (slot, SpanContext::of_slot(ids)))
     }
 
     /// Removes a span that closes.
     #[inline]
-    pub(crate) fn remove(&self, Closing { slot, context, is_active, .. }: Closing<'_>) {
+    pub(crate) fn remove(&self, Closing { slot, context, flags, .. }: Closing<'_>) {
+        let is_active = flags.have(ACTIVE);
         slot.remove();
-        if !self.keep_ids_alone() || is_active && self.otel.keeps_active() {
+        if flags.have(KEPT) || !self.keep_ids_alone() || is_active && self.otel.keeps_active() {
             self.remove_kept(context.span, is_active);
         }
     }
@@ -191,14 +243,53 @@ impl Contexts {
     /// Removes what is kept of a span by its id.
     #[inline(never)]
     fn remove_kept(&self, span: u64, is_active: bool) {
-        self.states.remove(span);
+        self.origins.remove(span);
+        self.kept.remove(span);
         self.otel.remove(span, is_active);
     }
 
-    /// Returns whether nothing is kept of any span but its ids, and the contexts of active spans.
+    /// Returns whether nothing is kept of any span but its ids, the contexts of active spans, and
+    /// the records of those that wait.
     #[inline]
     pub(crate) fn keep_ids_alone(&self) -> bool {
-        self.states.is_empty() && self.otel.is_empty()
+        self.origins.is_empty() && self.otel.is_empty()
+    }
+
+    /// Changes the records that are kept of a span, if it still waits. Returns whether it does.
+    pub(crate) fn keep(&self, key: Key, slot: &Slot, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if let Some(own) = Open::of(key) {
+            let kept = own.change_kept(|kept| slot.waits().then(|| change(kept)));
+            return kept.flatten().is_some();
+        }
+        slot.set_flag(KEPT);
+        self.kept.update(slot.context().span, || slot.waits(), change)
+    }
+
+    /// Takes the records that are kept of a span, which no longer waits.
+    pub(crate) fn take_kept(&self, key: Key, span: u64) -> Option<Vec<u8>> {
+        match Open::of(key) {
+            Some(own) => own.change_kept(mem::take),
+            None => self.kept.remove(span),
+        }
+    }
+
+    /// Notes that a thread leaves the span with that number, which has the slot with these flags.
+    /// Returns whether it is sampled.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    pub(crate) fn leave(&self, slot: &Slot, mut flags: Flags) -> bool {
+        if flags.are_undecided() {
+            flags = slot.decide();
+            if flags.have_kept() {
+                self.drop_kept(slot);
+            }
+        }
+        flags.may_be_sampled()
+    }
+
+    #[cold]
+    fn drop_kept(&self, slot: &Slot) {
+        self.kept.remove(slot.context().span);
     }
 
     /// Remembers that a span was removed whose end was dropped.
@@ -246,6 +337,11 @@ impl Slot {
         self.leave(time.saturating_add(1));
     }
 
+    /// Makes the span one that becomes the current one of `opentelemetry` when it is entered.
+    pub(crate) fn activate(&self) {
+        self.set_flag(ACTIVE);
+    }
+
     /// Notes that the registry will never close the span. Returns `false` if that was noted before.
     #[cold]
     pub(crate) fn abandon(&self) -> bool {
@@ -267,19 +363,12 @@ impl Slot {
     #[inline]
     pub(crate) fn closing(&self) -> Closing<'_> {
         let ((ids, flags), left) = (self.get_all(), self.left().map(|left| left - 1));
-        let has = |flag| flags.have(flag);
-        let (is_active, is_child, is_lost) = (has(ACTIVE), has(CHILD), has(LOST));
-        Closing {
-            slot: self,
-            context: SpanContext::of_slot(ids),
-            left,
-            is_active,
-            is_child,
-            is_lost,
-        }
+        let (is_child, is_lost) = (flags.have(CHILD), flags.have(LOST));
+        Closing { slot: self, context: SpanContext::of_slot(ids), left, flags, is_child, is_lost }
     }
 
-    /// Moves the span to the trace of a remote parent. Returns `false` if it was moved before.
+    /// Moves the span to the trace of a remote parent. Returns `false` if it was moved before, or
+    /// would be sampled although a thread has left it unsampled.
     pub(crate) fn move_into(&self, context: SpanContext) -> bool {
         self.move_to(context.trace, context.is_sampled)
     }
@@ -319,8 +408,14 @@ mod tests {
         }
     }
 
+    fn origin() -> TraceContext {
+        let header = "00-0000000000000000000000000000000a-000000000000000b-01";
+        TraceContext::from_headers(header, "a=1").unwrap()
+    }
+
     fn insert(contexts: &Contexts, key: Key, number: u64) -> bool {
-        let started = Started { is_active: number % 3 == 0, is_child: number % 5 == 0 };
+        let started =
+            Started { is_active: number % 3 == 0, is_child: number % 5 == 0, ..Started::default() };
         contexts.insert(key, None, &context(number), started).is_some()
     }
 
@@ -346,7 +441,7 @@ mod tests {
         fn it_knows_what_a_map_knows(
             steps in prop::collection::vec((0..7_u64, 1..3_u64, 0..4), 0..200),
         ) {
-            let contexts = Contexts::new(PIPELINE);
+            let contexts = Contexts::new(PIPELINE, true);
             let mut map = HashMap::new();
             let mut moved = HashSet::new();
             let mut left = HashMap::new();
@@ -404,7 +499,7 @@ mod tests {
     /// A process with 100,000 connections has a span for each. Other spans cost the same meanwhile.
     #[test]
     fn no_look_up_takes_a_lock_however_many_spans_are_open() {
-        let contexts = Contexts::new(PIPELINE);
+        let contexts = Contexts::new(PIPELINE, true);
         let mut open = 0;
         for count in [10, 1 << FIRST_BITS, 100_000] {
             for place in open..count {
@@ -416,7 +511,7 @@ mod tests {
                 let key = Key::of_layer(THREAD | number);
                 assert!(insert(&contexts, key, 3 * number + 1));
                 assert_eq!(contexts.get(key), Some(context(3 * number + 1)));
-                assert_eq!(contexts.get(key), contexts.get_unheld(key));
+                assert_eq!(contexts.get(key), contexts.get_unheld(key).map(|(_, ids)| ids));
                 contexts.find(key).unwrap().leave_at(number);
                 assert!(close(&contexts, key).is_some());
             }
@@ -424,24 +519,24 @@ mod tests {
         }
         // A span with a tracestate takes a lock, which is counted.
         let before = lock::tries();
-        contexts.states.set(1, Some("a=1".into()));
+        contexts.origins.set(1, Some(origin()));
         assert_ne!(lock::tries(), before);
     }
 
     #[test]
     fn a_closed_span_has_no_tracestate() {
-        let contexts = Contexts::new(PIPELINE);
+        let contexts = Contexts::new(PIPELINE, true);
         insert(&contexts, Key::of_layer(1), 5);
-        contexts.states.set(5, Some("a=1".into()));
+        contexts.origins.set(5, Some(origin()));
         assert_eq!(close(&contexts, Key::of_layer(1)), Some(context(5)));
-        assert_eq!(contexts.states.get(5), None);
+        assert_eq!(contexts.origins.get(5), None);
     }
 
     /// Many more than the first table has slots.
     #[test]
     fn hundreds_of_thousands_of_open_spans_are_known() {
         const EACH: u64 = 100_000;
-        let contexts = Contexts::new(PIPELINE);
+        let contexts = Contexts::new(PIPELINE, true);
         let spans = |number: u64| {
             (1..=EACH)
                 .map(move |place| (Key::of_layer((number * THREAD) | place), number * EACH + place))

@@ -181,6 +181,8 @@ pub(crate) fn update(pipeline: u64, key: Key, context: SpanContext) {
         if let Ok(mut entered) = entered.try_borrow_mut() {
             let its = entered.iter_mut().filter(|one| one.is(pipeline, key));
             its.for_each(|one| {
+                // It may have got its ids just now.
+                one.pipeline = pipeline;
                 if let Of::Another(its) = &mut one.span {
                     *its = context;
                 }

@@ -20,7 +20,7 @@ use super::slots::Open;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
 use crate::host::process::Process;
-use crate::ids::SpanContext;
+use crate::ids::{RANDOM, SpanContext};
 
 /// The contexts of open spans. A span of the pipeline's own subscriber has its context in its slot.
 /// Entering an active span of a layer takes one of the locks of a [`BySpan`].
@@ -144,10 +144,10 @@ pub(crate) fn with_own(
     values.with_value(own).with_span(span)
 }
 
-/// Returns a copy of `values` in which a span that is not sampled is current. Nothing changes such
-/// a span, so the context needs no more than the ids.
-pub(crate) fn with_unsampled(values: &Context, ids: SpanContext, state: Option<&str>) -> Context {
-    values.with_remote_span_context(span_context(ids, state))
+/// Returns a copy of `values` in which a span is current that nothing changes, since it is not
+/// sampled or is another process's. So the context needs no more than the ids.
+pub(crate) fn with_ids(values: &Context, span: &TraceContext, is_remote: bool) -> Context {
+    values.with_remote_span_context(span_context(span, is_remote))
 }
 
 /// Returns the key and the id of the current span of a context, if it is one of this pipeline.
@@ -177,8 +177,9 @@ impl Foreign {
         let ids = ids(span)?;
         let state = span.trace_state().header();
         let state = (!state.is_empty()).then(|| Arc::from(w3c::shortened(state)));
+        let is_random = span.trace_flags().to_u8() & RANDOM != 0;
         let origin = if span.is_remote() { Origin::Remote } else { Origin::Local };
-        Some(Self { span: TraceContext::of(ids, state), origin })
+        Some(Self { span: TraceContext::of(ids, is_random, state), origin })
     }
 }
 
@@ -203,12 +204,13 @@ fn number(span: &trace::SpanContext) -> u64 {
     u64::from_be_bytes(span.span_id().to_bytes())
 }
 
-/// Returns a span of this process as `opentelemetry` has it.
-pub(crate) fn span_context(context: SpanContext, state: Option<&str>) -> trace::SpanContext {
-    let flags = if context.is_sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
+/// Returns a span as `opentelemetry` has it.
+pub(crate) fn span_context(span: &TraceContext, is_remote: bool) -> trace::SpanContext {
+    let context = span.context();
     // If the text can't be parsed, it is dropped as a whole, as W3C recommends.
-    let state = state.and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
+    let state = span.tracestate().parse::<TraceState>().unwrap_or_default();
     let trace = TraceId::from_bytes(context.trace.to_be_bytes());
-    let span = SpanId::from_bytes(context.span.to_be_bytes());
-    trace::SpanContext::new(trace, span, flags, false, state)
+    let id = SpanId::from_bytes(context.span.to_be_bytes());
+    let flags = TraceFlags::new(span.flags());
+    trace::SpanContext::new(trace, id, flags, is_remote, state)
 }

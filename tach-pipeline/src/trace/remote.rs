@@ -14,8 +14,8 @@ impl TraceContext {
     /// Calls `f`, which starts a span of `tracing`. If the span has no parent in this process, this
     /// is its parent.
     ///
-    /// Unlike [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent), the span follows
-    /// the parent's sampled flag from its start.
+    /// It does the same as [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent), and
+    /// costs less.
     ///
     /// # Examples
     ///

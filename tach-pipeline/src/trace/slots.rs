@@ -71,6 +71,8 @@ struct Span {
     metadata: Option<&'static Metadata<'static>>,
     /// The fields as bytes of a record, if a sink takes events.
     fields: Vec<u8>,
+    /// The records of a span that waits for the decision whether it is sampled.
+    kept: Vec<u8>,
 }
 
 /// The number of an open span.
@@ -229,7 +231,7 @@ pub(crate) fn open_child(owner: u32, code: Code, parent: Open) -> Option<Open> {
 
 /// Returns the slot for the ids of the span with that key, if the span belongs to the subscriber.
 #[inline]
-pub(super) fn ids(key: Key) -> Option<&'static contexts::Slot> {
+pub(crate) fn ids(key: Key) -> Option<&'static contexts::Slot> {
     let slot = Number(NonZeroU64::new(key.number)?).slot(key.subscriber)?;
     Some(&slot.ids)
 }
@@ -240,6 +242,15 @@ pub(super) fn all_ids() -> impl Iterator<Item = &'static contexts::Slot> {
 }
 
 impl Open {
+    /// Returns the span with that key, if it is an open one of the pipeline's own subscriber.
+    #[inline]
+    pub(crate) fn of(key: Key) -> Option<Self> {
+        if key.is_of_layer() {
+            return None;
+        }
+        Number(NonZeroU64::new(key.number)?).open(key.subscriber)
+    }
+
     /// Returns the number of the span.
     #[inline]
     pub(crate) fn number(self) -> Number {
@@ -308,16 +319,30 @@ impl Open {
     /// Calls `change` with the fields, unless the span is closed.
     #[inline]
     pub(crate) fn change_fields(self, change: impl FnOnce(&mut Vec<u8>)) {
+        self.change(|span| change(&mut span.fields));
+    }
+
+    /// Calls `change` with the records that are kept of the span while it waits, unless it is closed.
+    #[inline]
+    pub(super) fn change_kept<R>(self, change: impl FnOnce(&mut Vec<u8>) -> R) -> Option<R> {
+        self.change(|span| change(&mut span.kept))
+    }
+
+    #[inline]
+    fn change<R>(self, change: impl FnOnce(&mut Span) -> R) -> Option<R> {
         let Self { slot, turn } = self;
-        slot.span.write(|span| {
-            if slot.references.are_any(turn) {
-                let fields = &mut span.get_or_insert_default().fields;
-                change(fields);
+        let changed = slot.span.write(|span| {
+            slot.references.are_any(turn).then(|| {
+                let span = span.get_or_insert_default();
+                let result = change(span);
+                let is_long = span.fields.capacity().max(span.kept.capacity()) > KEPT_BYTES;
                 // ORDERING: Relaxed: the removal of the last reference comes later.
                 slot.is_filled.store(true, Ordering::Relaxed);
-                slot.is_long.store(fields.capacity() > KEPT_BYTES, Ordering::Relaxed);
-            }
+                slot.is_long.store(is_long, Ordering::Relaxed);
+                result
+            })
         });
+        changed.flatten()
     }
 
     /// Calls `f` with the span, unless it is closed.
@@ -370,6 +395,7 @@ impl Slot {
             let span = span.get_or_insert_default();
             span.metadata = Some(metadata);
             span.fields.clear();
+            span.kept.clear();
         });
         if renewed.is_some() {
             // ORDERING: Relaxed: the slot is the caller's.

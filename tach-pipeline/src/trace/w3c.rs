@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::frame::{Linked, Origin, Writer};
-use crate::ids::{SAMPLED, SpanContext};
+use crate::ids::{RANDOM, SAMPLED, SpanContext};
 
 /// The length of a `traceparent` of version 0: version, trace id, span id and flags.
 const LENGTH: usize = "00-00000000000000000000000000000000-0000000000000000-00".len();
@@ -43,12 +43,18 @@ const LONGEST_SYSTEM: usize = 14;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     context: SpanContext,
+    /// Whether the flag of random trace ids is set. Only who has made the id knows that.
+    is_random: bool,
     state: Option<Arc<str>>,
 }
 
 impl TraceContext {
     /// Reads the headers `traceparent` and `tracestate`. The latter is empty if the request has
     /// none. If it has several, join them with commas.
+    ///
+    /// The flag of random trace ids is passed on with the trace. A threshold of OpenTelemetry's
+    /// samplers (`ot=th:..`) is passed on unless this process decides anew, by
+    /// [`Sampling::ignore_parents`](crate::Sampling::ignore_parents).
     ///
     /// Returns `None` if `traceparent` is not valid: then the request begins a trace. A
     /// `tracestate` that is not valid is dropped. Of one beyond 513 bytes, members are dropped as
@@ -59,14 +65,37 @@ impl TraceContext {
     /// See [`TraceContext`].
     #[must_use]
     pub fn from_headers(traceparent: &str, tracestate: &str) -> Option<Self> {
-        let context = parent(trim(traceparent).as_bytes())?;
+        let (context, is_random) = parent(trim(traceparent).as_bytes())?;
         let state = state(tracestate).filter(|state| !state.is_empty()).map(Arc::from);
-        Some(Self { context, state })
+        Some(Self { context, is_random, state })
     }
 
-    /// Creates the context of a span of this process.
-    pub(crate) fn of(context: SpanContext, state: Option<Arc<str>>) -> Self {
-        Self { context, state }
+    /// Creates the context of a span.
+    pub(crate) fn of(context: SpanContext, is_random: bool, state: Option<Arc<str>>) -> Self {
+        Self { context, is_random, state }
+    }
+
+    /// Creates the context of a span of this process, in the trace of `origin` if there is one.
+    pub(crate) fn within(context: SpanContext, origin: Option<Self>) -> Self {
+        match origin {
+            Some(origin) => Self { context, ..origin },
+            None => Self::of(context, false, None),
+        }
+    }
+
+    /// Returns the context, if there is more to pass on than the trace and whether it is sampled.
+    pub(crate) fn as_origin(&self) -> Option<Self> {
+        (self.is_random || self.state.is_some()).then(|| self.clone())
+    }
+
+    /// Returns the context for a trace about which this process decides anew: without the threshold
+    /// by which another process has decided (`ot=th:..`).
+    pub(crate) fn decided_anew(&self) -> Self {
+        let state = self.state.as_ref().map(|state| match without_threshold(state) {
+            Some(without) => Some(without.into()).filter(|it: &Arc<str>| !it.is_empty()),
+            None => Some(Arc::clone(state)),
+        });
+        Self { state: state.flatten(), ..self.clone() }
     }
 
     /// Returns the id of the trace.
@@ -120,8 +149,10 @@ impl TraceContext {
         self.context
     }
 
-    pub(crate) fn state(&self) -> Option<&Arc<str>> {
-        self.state.as_ref()
+    /// Returns the flags, as the header has them.
+    pub(crate) fn flags(&self) -> u8 {
+        let random = if self.is_random { RANDOM } else { 0 };
+        random | if self.is_sampled() { SAMPLED } else { 0 }
     }
 
     /// Writes the span as a link or a parent.
@@ -135,8 +166,8 @@ impl TraceContext {
 
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SpanContext { trace, span, is_sampled } = self.context;
-        write!(f, "00-{trace:032x}-{span:016x}-{:02x}", u8::from(is_sampled))
+        let SpanContext { trace, span, .. } = self.context;
+        write!(f, "00-{trace:032x}-{span:016x}-{:02x}", self.flags())
     }
 }
 
@@ -145,8 +176,8 @@ fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// Reads a `traceparent`.
-fn parent(text: &[u8]) -> Option<SpanContext> {
+/// Reads a `traceparent`, and returns whether the id of its trace is random.
+fn parent(text: &[u8]) -> Option<(SpanContext, bool)> {
     let (fields, more) = text.split_first_chunk::<LENGTH>()?;
     let [version, trace, span, flags] =
         [&fields[..2], &fields[3..35], &fields[36..52], &fields[53..]].map(hex);
@@ -159,8 +190,9 @@ fn parent(text: &[u8]) -> Option<SpanContext> {
     let are_separated = [2, 35, 52].iter().all(|&at| fields[at] == b'-');
     let (trace, span) = (trace?, u64::try_from(span?).ok()?);
     let is_valid = is_length_valid && are_separated && trace != 0 && span != 0;
-    let is_sampled = flags? & u128::from(SAMPLED) != 0;
-    is_valid.then_some(SpanContext { trace, span, is_sampled })
+    let has = |flag| flags.map(|flags| flags & u128::from(flag) != 0);
+    let (is_sampled, is_random) = (has(SAMPLED)?, has(RANDOM)?);
+    is_valid.then_some((SpanContext { trace, span, is_sampled }, is_random))
 }
 
 /// Reads a number in hexadecimal digits, which are lowercase in valid headers.
@@ -204,6 +236,19 @@ pub(super) fn shortened(state: String) -> String {
         members.remove(long.unwrap_or(members.len() - 1));
     }
     members.join(",")
+}
+
+/// Returns a valid `tracestate` without the threshold of OpenTelemetry's samplers, if it has one.
+/// The rest of a member that is changed comes first.
+fn without_threshold(state: &str) -> Option<String> {
+    let (changed, others): (Vec<_>, Vec<_>) =
+        state.split(',').partition(|member| member.starts_with("ot="));
+    let parts = || changed.iter().flat_map(|member| member["ot=".len()..].split(';'));
+    let is_threshold = |part: &&str| part.starts_with("th:");
+    parts().find(is_threshold)?;
+    let rest: Vec<_> = parts().filter(|part| !is_threshold(part)).collect();
+    let rest = (!rest.is_empty()).then(|| format!("ot={}", rest.join(";")));
+    Some(rest.iter().map(|rest| &**rest).chain(others).collect::<Vec<_>>().join(","))
 }
 
 fn is_key(key: &str) -> bool {
@@ -268,7 +313,7 @@ mod tests {
             (VALID.to_owned(), true),
             (format!(" \t{VALID} "), true),
             (VALID.replace("-01", "-00"), false),
-            // Other flags are none of version 0's, and do not hide its own.
+            // Other flags do not hide it.
             (VALID.replace("-01", "-ff"), true),
             (VALID.replace("-01", "-fe"), false),
             // A later version has at least these fields.
@@ -297,6 +342,36 @@ mod tests {
             VALID.replace("0af7", "é7"),
         ] {
             assert_eq!(read(&text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_flags_of_level_2_are_kept() {
+        for (read, written) in
+            [("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"), ("ff", "03")]
+        {
+            let header = VALID.replace("-01", &format!("-{read}"));
+            let context = TraceContext::from_headers(&header, "").unwrap();
+            assert!(context.to_string().ends_with(&format!("-{written}")), "{read}: {context}");
+            assert_eq!(context.is_sampled(), matches!(read, "01" | "03" | "ff"));
+        }
+    }
+
+    #[test]
+    fn who_decides_anew_drops_the_threshold_alone() {
+        for (state, expected) in [
+            ("", ""),
+            ("a=1,b=th:8", "a=1,b=th:8"),
+            ("a=1,ot=rv:6e6d1a75832a2f", "a=1,ot=rv:6e6d1a75832a2f"),
+            ("ot=th:8", ""),
+            ("a=1,ot=th:8,b=2", "a=1,b=2"),
+            ("a=1,ot=rv:6e6d1a75832a2f;th:c,b=2", "ot=rv:6e6d1a75832a2f,a=1,b=2"),
+            ("ot=th:0;x:1;rv:1", "ot=x:1;rv:1"),
+            ("other=1,tot=th:8", "other=1,tot=th:8"),
+        ] {
+            let context = TraceContext::from_headers(VALID, state).unwrap();
+            let (anew, before) = (context.decided_anew(), context.to_string());
+            assert_eq!((anew.tracestate(), anew.to_string()), (expected, before), "{state}");
         }
     }
 
@@ -363,9 +438,10 @@ mod tests {
         }
 
         #[test]
-        fn ids_come_back(trace in 1_u128.., span in 1_u64.., is_sampled: bool) {
-            let context = SpanContext { trace, span, is_sampled };
-            let written = TraceContext { context, state: None };
+        fn ids_come_back(
+            trace in 1_u128.., span in 1_u64.., is_sampled: bool, is_random: bool,
+        ) {
+            let written = TraceContext::of(SpanContext { trace, span, is_sampled }, is_random, None);
             prop_assert_eq!(TraceContext::from_headers(&written.to_string(), ""), Some(written));
         }
     }

@@ -56,9 +56,9 @@ fn spans_of_all_threads_are_counted_and_read() {
     assert!(!long.is_overflow() && long.relative_error() < 0.003);
 }
 
-/// No span of this process is sent, so no other process may refer to one.
+/// No span of this process is sent, so no other process may refer to one. The caller's is passed on.
 #[test]
-fn without_a_sink_of_spans_there_are_no_headers() {
+fn without_a_sink_of_spans_the_header_is_the_caller_s() {
     let builder = Pipeline::builder().sink(of_nothing()).filter("info,quiet=off");
     let pipeline = builder.durations(Durations::new()).build().unwrap();
     let subscriber = subscriber(&pipeline);
@@ -66,7 +66,8 @@ fn without_a_sink_of_spans_there_are_no_headers() {
         let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let parent = TraceContext::from_headers(header, "").unwrap();
         let span = tracing::info_span!("span");
-        assert_eq!((span.trace_context(), span.set_remote_parent(&parent)), (None, false));
+        assert_eq!((span.trace_context(), span.set_remote_parent(&parent)), (None, true));
+        assert_eq!(span.trace_context(), Some(parent));
         span.set_attribute("key", 1);
         drop(tracing::info_span!(target: "quiet", "refused"));
     });

@@ -35,6 +35,7 @@ mod tail;
 mod texts;
 mod unclosed;
 mod unfinished;
+mod waiting;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};

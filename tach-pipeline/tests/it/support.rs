@@ -35,7 +35,7 @@ pub(crate) fn subscriber(pipeline: &Pipeline) -> Dispatch {
 }
 
 /// Returns whether that subscriber is the pipeline's own.
-#[cfg(all(feature = "tracing", unix))]
+#[cfg(feature = "tracing")]
 pub(crate) fn is_own_road() -> bool {
     env::var_os("TACH_ROAD").is_none()
 }

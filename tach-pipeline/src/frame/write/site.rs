@@ -25,6 +25,8 @@ pub(crate) struct Wanted {
     pub(crate) durations: bool,
     /// Whether a flight recorder takes spans, and events even if no sink takes them.
     pub(crate) recorder: bool,
+    /// Whether the environment has switched off the sinks that take spans. Spans still have ids.
+    pub(crate) ids: bool,
 }
 
 impl Wanted {
@@ -42,7 +44,14 @@ impl Wanted {
 
     /// Returns whether the ids of open spans are needed.
     pub(crate) const fn are_spans(self) -> bool {
-        self.spans || self.durations || self.recorder
+        self.has_own_ids() || self.durations
+    }
+
+    /// Returns whether records have the ids of the pipeline's spans. Ids that only find a duration
+    /// lead nowhere.
+    #[inline]
+    pub(crate) const fn has_own_ids(self) -> bool {
+        self.spans || self.recorder || self.ids
     }
 }
 
@@ -94,8 +103,7 @@ impl Writer<'_> {
     pub(crate) fn span_around(&mut self, wanted: &Wanted, around: Option<&Around>) {
         let Some(around) = around else { return self.mark(SITE) };
         self.mark(if around.is_own { SITE } else { SITE | FOREIGN });
-        // Ids that only find a duration lead nowhere.
-        if wanted.spans || wanted.recorder || !around.is_own {
+        if wanted.has_own_ids() || !around.is_own {
             self.context(&around.context);
         }
     }

@@ -74,9 +74,10 @@ impl Pipeline {
             if wanted.events {
                 write_spans(to);
             }
-            if wanted.is_any() && !to.is_whole() {
+            let has_site = shared.has_site();
+            if has_site && !to.is_whole() {
                 to.span_around(wanted, around.as_ref());
-            } else if wanted.is_any() {
+            } else if has_site {
                 to.site(*wanted, place_of(metadata, MaybeStatic::Static), around);
                 if let Some(name) = given_name(metadata) {
                     to.event_name(name);
@@ -104,7 +105,7 @@ impl Pipeline {
             if wanted.events {
                 write_spans(to);
             }
-            if wanted.is_any() {
+            if shared.has_site() {
                 to.site(wanted, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
             }
         });

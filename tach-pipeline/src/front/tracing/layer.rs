@@ -114,7 +114,7 @@ where
 
     fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
         let (shared, key) = (self.shared(), self.key(id));
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let contexts = &shared.spans.contexts;
         if let Some(slot) = contexts.find(key) {
             let active = self.activate(contexts, key, None, slot);
             current::enter(shared.spans.id, key, slot.context(), active);
@@ -123,21 +123,19 @@ where
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
         let (shared, key) = (self.shared(), self.key(id));
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        if shared.spans.contexts.are_unused() {
+            return;
+        }
         current::exit(shared.spans.id, key);
-        // The end of a span that is not sampled is needed for durations alone.
-        let slot = contexts.find(key);
-        if let Some(slot) = slot.filter(|slot| slot.may_be_sampled() || shared.wanted.durations) {
-            self.mark_panic(slot);
-            slot.leave_at(shared.clock_time().number());
+        if let Some(slot) = shared.spans.contexts.find(key) {
+            self.leave(shared, key, slot);
         }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
-        let slot = contexts.find(self.key(&id));
-        let is_child = slot.is_some_and(|slot| Self::end_span(shared, contexts, slot));
+        let slot = shared.spans.contexts.find(self.key(&id));
+        let is_child = slot.is_some_and(|slot| Self::end_span(shared, slot));
         // The registry releases the parent through the current subscriber.
         if is_child && !self.is_subscriber_current() {
             self.abandon_parents(&id, &context);

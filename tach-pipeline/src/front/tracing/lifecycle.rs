@@ -9,50 +9,53 @@ use std::thread;
 use tach_log::Value;
 use tracing_core::span::Record;
 
+use super::target::Target;
 use super::visit::{Chosen, Visitor, is_chosen};
 use crate::channel::current_thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Linked, Origin, RecordKind, Writer};
+use crate::frame::{self, Linked, Origin, RecordKind, Remains, Scratch, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::shared::span_state::Spans;
+use crate::trace::Slot;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Contexts, Slot};
+
+/// The most bytes of records that are kept of a span that waits. Its start may be longer. Further
+/// records are counted.
+const MOST_KEPT: usize = 64 * 1024;
 
 impl Pipeline {
     pub(super) fn record_values(&self, key: Key, values: &Record<'_>) {
-        let Some(span) = self.context(key) else { return };
+        let Some(span) = self.target(key) else { return };
         self.log_values(span, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
             Some(chosen) => values.record(&mut Chosen::new(Visitor::of_span(to), chosen)),
         });
     }
 
-    /// Logs values of an open span. If the span is not sampled, passes the keys by which durations
-    /// are collected, or logs nothing if there are no such keys.
+    /// Logs values of an open span. If the span is not sampled, also passes the keys by which
+    /// durations are collected, if there are any.
     #[inline]
     pub(super) fn log_values(
         &self,
-        context: SpanContext,
-        write: impl FnOnce(&mut Writer<'_>, Option<&[String]>),
+        span: Target<'_>,
+        write: impl Fn(&mut Writer<'_>, Option<&[String]>),
     ) {
-        if context.is_sampled {
-            self.log_record(context, RecordKind::Values, |to| write(to, None));
+        self.log_part_of(span, RecordKind::Values, |to| write(to, None));
+        if span.context.is_sampled {
             return;
         }
         let chosen = self.shared().spans.durations.as_ref().map_or(&[][..], Collected::attributes);
         if !chosen.is_empty() {
-            self.log_record(context, RecordKind::Values, |to| write(to, Some(chosen)));
+            self.log_record(span.context, RecordKind::Values, |to| write(to, Some(chosen)));
         }
     }
 
     pub(super) fn link_spans(&self, key: Key, follows: Key) {
-        let contexts = self.shared().spans.contexts.as_ref();
-        let linked = contexts.and_then(|contexts| contexts.get_unheld(follows));
-        if let Some(linked) = linked {
+        if let Some((_, linked)) = self.shared().spans.contexts.get_unheld(follows) {
             let linked = Linked { context: linked, origin: Origin::Own };
             self.log_part(key, RecordKind::Link, |to| to.link(linked));
         }
@@ -62,7 +65,7 @@ impl Pipeline {
         self.log_part(key, RecordKind::Link, |to| linked.write(to, Origin::Remote));
     }
 
-    pub(super) fn set_status(&self, span: SpanContext, status: Result<(), &str>) {
+    pub(super) fn set_status(&self, span: Target<'_>, status: Result<(), &str>) {
         let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
         let fields = [
             ("otel.status_code", code),
@@ -74,34 +77,48 @@ impl Pipeline {
 
     /// If a thread leaves a span because it panics, sets the span's status to an error.
     #[inline]
-    pub(super) fn mark_panic(&self, slot: &Slot) {
+    fn mark_panic(&self, key: Key, slot: &Slot) {
         if thread::panicking() {
-            self.set_status(slot.context(), Err("panicked"));
+            self.set_status(Target::new(key, slot), Err("panicked"));
         }
     }
 
-    pub(super) fn set_fields(&self, span: SpanContext, fields: &[(&str, Value<'_>)]) {
+    pub(super) fn set_fields(&self, span: Target<'_>, fields: &[(&str, Value<'_>)]) {
         self.log_values(span, |to, chosen| {
             let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
             fields.for_each(|field| set_field(to, *field));
         });
     }
 
-    pub(super) fn context(&self, key: Key) -> Option<SpanContext> {
-        self.shared().spans.contexts.as_ref().and_then(|contexts| contexts.get(key))
-    }
-
     /// Returns the slot of an open span that the pipeline records.
     #[inline]
     pub(super) fn slot(&self, key: Key) -> Option<&Slot> {
-        self.shared().spans.contexts.as_ref()?.find(key)
+        self.shared().spans.contexts.find(key)
+    }
+
+    /// Returns an open span that the pipeline records.
+    #[inline]
+    pub(super) fn target(&self, key: Key) -> Option<Target<'_>> {
+        self.slot(key).map(|slot| Target::new(key, slot))
+    }
+
+    /// Notes that a thread leaves the span with that key now, if it has the slot.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    pub(super) fn leave(&self, shared: &Shared, key: Key, slot: &Slot) {
+        let Some(flags) = slot.flags_of(key.number) else { return };
+        // The end of a span that is not sampled is needed for durations alone.
+        if shared.spans.contexts.leave(slot, flags) || shared.wanted.durations {
+            self.mark_panic(key, slot);
+            slot.leave_at(shared.clock_time().number());
+        }
     }
 
     /// Ends a span that closes, at the time when a thread last left it. A span that no thread has
     /// entered ends now. Returns whether the span may have a parent in the registry.
     #[inline]
-    pub(super) fn end_span(shared: &Shared, contexts: &Contexts, slot: &Slot) -> bool {
-        let closing = slot.closing();
+    pub(super) fn end_span(shared: &Shared, slot: &Slot) -> bool {
+        let (contexts, closing) = (&shared.spans.contexts, slot.closing());
         let (context, is_child) = (closing.context, closing.is_child);
         let mut is_lost = false;
         if (context.is_sampled || shared.wanted.durations) && !closing.is_lost {
@@ -119,27 +136,51 @@ impl Pipeline {
 
     /// Logs a part of an open span.
     #[inline]
-    pub(super) fn log_part(&self, key: Key, kind: RecordKind, write: impl FnOnce(&mut Writer<'_>)) {
-        if let Some(context) = self.context(key) {
-            self.log_part_of(context, kind, write);
+    pub(super) fn log_part(&self, key: Key, kind: RecordKind, write: impl Fn(&mut Writer<'_>)) {
+        if let Some(span) = self.target(key) {
+            self.log_part_of(span, kind, write);
         }
     }
 
-    /// Logs a part of a span with these ids, if the span is sampled.
+    /// Logs a part of a span, if the span is sampled, or keeps the part if the span waits.
     #[inline]
     pub(super) fn log_part_of(
         &self,
-        context: SpanContext,
+        span: Target<'_>,
         kind: RecordKind,
-        write: impl FnOnce(&mut Writer<'_>),
+        write: impl Fn(&mut Writer<'_>),
     ) {
-        if context.is_sampled {
-            self.log_record(context, kind, write);
+        if span.context.is_sampled {
+            self.log_record(span.context, kind, write);
+        } else if span.waits() {
+            let time = self.shared().clock_time();
+            self.keep_or_log(span, |scratch| {
+                let mut to = Writer::begin_part(scratch, time, kind, span.context);
+                write(&mut to);
+                to.end();
+            });
         }
     }
 
+    /// Keeps a record of a span that waits. If the span is sampled meanwhile, logs the record.
+    #[cold]
+    pub(super) fn keep_or_log(&self, span: Target<'_>, write: impl FnOnce(&mut Scratch)) {
+        let shared = self.shared();
+        if !shared.wanted.spans {
+            return;
+        }
+        let mut scratch = current_thread::take_scratch();
+        write(&mut scratch);
+        let record = scratch.written();
+        let is_kept = shared.spans.contexts.keep(span.key, span.slot, |kept| keep(kept, record));
+        if !is_kept && span.slot.context().is_sampled {
+            log_kept(shared, record);
+        }
+        current_thread::give_back(scratch);
+    }
+
     #[inline]
-    fn log_record(
+    pub(super) fn log_record(
         &self,
         context: SpanContext,
         kind: RecordKind,
@@ -152,6 +193,27 @@ impl Pipeline {
             write(&mut to);
             to.end();
         });
+    }
+}
+
+/// Logs a record that was kept. Returns whether it is in the thread's queue.
+pub(super) fn log_kept(shared: &Shared, record: &[u8]) -> bool {
+    current_thread::log(&shared.channel, |scratch| scratch.copy_bytes(record))
+}
+
+/// Adds a record to those that are kept. If they are too long, adds what remains of a record that is
+/// dropped.
+fn keep(kept: &mut Vec<u8>, record: &[u8]) {
+    if kept.len() + record.len() <= MOST_KEPT {
+        kept.extend_from_slice(record);
+    } else if let Remains::Part(counts) = frame::remains(record) {
+        let last = frame::split_all(kept).last();
+        let last =
+            last.filter(|last| frame::is_part(last, RecordKind::Lost)).map_or(0, <[u8]>::len);
+        let at = kept.len() - last;
+        if !frame::add_lost(&mut kept[at..], &counts) {
+            kept.extend_from_slice(&counts);
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
 use super::subscriber::{PipelineSubscriber, number};
+use super::target::Target;
 use crate::frame::Origin;
-use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
@@ -48,10 +48,14 @@ pub trait SpanExt: sealed::Sealed {
     /// passed on: what was started before stays in the trace that the span started with. So may
     /// what another thread starts in the span, if that thread entered it before.
     ///
-    /// With `Sampling`, the parent decides whether the span is sampled. A span that was not sampled
-    /// without the parent, and is with it, starts now, and lacks the fields that it started with:
-    /// to avoid that, start it by [`TraceContext::in_scope`]. If no thread enters it afterwards, it
-    /// ends when it closes.
+    /// With [`Sampling`](crate::Sampling), the parent decides whether the span is sampled. The span
+    /// is sent as it started, with its fields, links and status, if it had no parent in this process
+    /// or declares `otel.kind`. (Without fields, only its start may be later: it is now.) Any other
+    /// span starts now, and lacks what it had before. A parent that is sampled is refused after a
+    /// thread has left the span without being sampled: by then the decision is taken.
+    ///
+    /// If no sink takes spans, or the environment has switched them off, the span passes the parent
+    /// on: see [`trace_context`](Self::trace_context).
     ///
     /// # Examples
     ///
@@ -59,7 +63,11 @@ pub trait SpanExt: sealed::Sealed {
     fn set_remote_parent(&self, parent: &TraceContext) -> bool;
 
     /// Returns the headers that make the span the parent of a span in another process. Returns
-    /// `None` if no pipeline sends the span, as in a process that was forked from the pipeline's.
+    /// `None` in a process that was forked from the pipeline's.
+    ///
+    /// If no sink takes spans, or the environment has switched them off (`OTEL_SDK_DISABLED`,
+    /// `OTEL_TRACES_EXPORTER`), returns the caller's headers unchanged, or `None` if there is no
+    /// caller. Records within the span have the ids of the caller's trace.
     ///
     /// # Examples
     ///
@@ -126,11 +134,11 @@ impl SpanExt for Span {
     }
 
     fn set_attribute<'a>(&self, key: &str, value: impl Into<Value<'a>>) {
-        with_ids(self, |pipeline, span| pipeline.set_fields(span, &[(key, value.into())]));
+        with_target(self, |pipeline, span| pipeline.set_fields(span, &[(key, value.into())]));
     }
 
     fn set_status(&self, status: Result<(), &str>) {
-        with_ids(self, |pipeline, span| pipeline.set_status(span, status));
+        with_target(self, |pipeline, span| pipeline.set_status(span, status));
     }
 }
 
@@ -152,9 +160,9 @@ pub(super) fn with_id<R>(
     Some(f(pipeline, pipeline.key(id)))
 }
 
-/// Calls `f` with the span's pipeline and the span's ids, if a pipeline has the span.
-pub(super) fn with_ids(span: &Span, f: impl FnOnce(&Pipeline, SpanContext)) {
-    with(span, |pipeline, key| pipeline.context(key).map(|span| f(pipeline, span)));
+/// Calls `f` with the span's pipeline and the span, if a pipeline has it.
+pub(super) fn with_target(span: &Span, f: impl FnOnce(&Pipeline, Target<'_>)) {
+    with(span, |pipeline, key| pipeline.target(key).map(|span| f(pipeline, span)));
 }
 
 pub(super) mod sealed {

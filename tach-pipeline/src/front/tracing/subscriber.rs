@@ -17,7 +17,6 @@ use crate::frame::{self, Callsite, Code, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::Slot;
 use crate::trace::current::{self, Innermost};
 use crate::trace::key::Key;
 use crate::trace::otel::active::Active;
@@ -125,12 +124,12 @@ impl PipelineSubscriber {
     #[inline(always)]
     fn end(&self, span: Number, closing: &Closing) {
         let (shared, ids, number) = (self.pipeline.shared(), closing.ids(), span.id().get());
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let contexts = &shared.spans.contexts;
         let Some(flags) = ids.flags_of(number) else { return };
         if contexts.has_ids_alone(flags) && !shared.wanted.durations {
             ids.remove();
         } else if contexts.is_own(flags) {
-            Pipeline::end_span(shared, contexts, ids);
+            Pipeline::end_span(shared, ids);
         }
     }
 
@@ -141,20 +140,9 @@ impl PipelineSubscriber {
         // A thread may leave a span that another thread has entered.
         let left = current::exit(shared.spans.id, self.key(number));
         let left = left.or_else(|| number.open(self.number));
-        let Some(slot) = left.map(Open::ids).filter(|slot| slot.has(number.id().get())) else {
-            return;
-        };
-        // The end of a span that is not sampled is needed for durations alone.
-        if slot.may_be_sampled() || shared.wanted.durations {
-            self.leave(shared, slot);
+        if let Some(span) = left {
+            self.pipeline.leave(shared, self.key(number), span.ids());
         }
-    }
-
-    /// Notes that a thread leaves a span now.
-    #[inline]
-    fn leave(&self, shared: &Shared, slot: &Slot) {
-        self.pipeline.mark_panic(slot);
-        slot.leave_at(shared.clock_time().number());
     }
 
     /// Starts a span within one that has its ids and is not sampled, if there is nothing to log or
@@ -167,8 +155,9 @@ impl PipelineSubscriber {
         code: Code,
         parent: Open,
     ) -> Option<Number> {
-        let contexts = shared.spans.contexts.as_ref()?;
-        let is_plain = shared.filters.kept.is_none()
+        let contexts = &shared.spans.contexts;
+        let is_plain = !code.is_at_boundary()
+            && shared.filters.kept.is_none()
             && !shared.wanted.events
             && !shared.wanted.durations
             && shared.spans.sampling.follows_parents();
@@ -177,7 +166,7 @@ impl PipelineSubscriber {
         }
         let within = contexts.unsampled_parent(parent.ids())?;
         let found = shared.found(attributes, Some(code));
-        if found.is_around() || found.is_active() {
+        if found.is_around() {
             return None;
         }
         let span = slots::open_child(self.number, code, parent)?;
@@ -219,7 +208,7 @@ impl PipelineSubscriber {
             self.close(parent.number());
         }
         let shared = self.pipeline.shared();
-        if shared.spans.contexts.is_some() {
+        if shared.spans.contexts.give_ids() {
             shared.channel.progress.counts.dropped_spans.add(1);
         }
         Id::from_u64(NO_SLOT)
@@ -325,13 +314,10 @@ impl Subscriber for PipelineSubscriber {
         let (shared, number) = (self.pipeline.shared(), number(id));
         let Some(span) = number.may_be_open(self.number) else { return };
         let (key, spans) = (self.key(number), &shared.spans);
-        let contexts = spans.contexts.as_ref();
-        let recorded =
-            contexts.and_then(|contexts| Some((contexts, contexts.own(span.ids(), key.number)?)));
         // A span that has ids is open. One call for both, so that it is inlined.
-        let (pipeline, active) = match recorded {
-            Some((contexts, slot)) => {
-                (Some(spans.id), self.pipeline.activate(contexts, key, Some(span), slot))
+        let (pipeline, active) = match spans.contexts.own(span.ids(), key.number) {
+            Some(slot) => {
+                (Some(spans.id), self.pipeline.activate(&spans.contexts, key, Some(span), slot))
             }
             None if span.is_open() => (None, Active::unrecorded()),
             None => return,
@@ -343,13 +329,8 @@ impl Subscriber for PipelineSubscriber {
         let (shared, number) = (self.pipeline.shared(), number(id));
         match current::exit_last(shared.spans.id, self.key(number)) {
             Some(span) => {
-                // If the span is closed, another one may have the slot. The end of a span that is
-                // not sampled is needed for durations alone.
-                let slot = span.ids();
-                let has_end = slot.may_be_sampled() || shared.wanted.durations;
-                if has_end && slot.has(number.id().get()) {
-                    self.leave(shared, slot);
-                }
+                // If the span is closed, another one may have the slot.
+                self.pipeline.leave(shared, self.key(number), span.ids());
             }
             None => self.exit_any(number),
         }

@@ -60,7 +60,7 @@ pub(crate) struct Open {
     /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the start and the
     /// parent.
     uncounted: usize,
-    has_values: bool,
+    pub(super) has_values: bool,
     pub(super) events: u32,
     pub(crate) dropped: Dropped,
     /// When the span ended, if it did, and the queue of the thread that ended it, if the record of

@@ -63,7 +63,7 @@ impl Machine {
         let empty = MaybeStatic::Static("");
         let place = crate::frame::Place { file: empty, line: 0, module: empty };
         let wanted = crate::frame::Wanted { spans: true, ..crate::frame::Wanted::default() };
-        to.site(wanted, place, Some(Around::own(context(span))));
+        to.site(wanted, place, Some(Around { context: context(span), is_own: true }));
     }
 
     fn part(&mut self, kind: RecordKind, span: u64, write: impl FnOnce(&mut Writer<'_>)) {
@@ -350,7 +350,7 @@ fn a_span_that_is_not_sampled_after_all_is_forgotten() {
 /// The interruption lasts longer than any search.
 #[test]
 fn a_span_is_removed_long_after_its_end_was_dropped() {
-    let (mut machine, contexts) = (Machine::new(), Contexts::new(0));
+    let (mut machine, contexts) = (Machine::new(), Contexts::new(0, true));
     contexts.insert(Key::of_layer(1), None, &context(1), Started::default());
     machine.start(1, 0, unix(10), 10);
     machine.spans.suspect_loss();
@@ -451,7 +451,7 @@ fn a_span_whose_end_was_dropped_is_dumped_without_its_end() {
     machine.spans.suspect_loss();
     while machine.spans.ending.is_empty() {
         machine.end_round();
-        machine.spans.end_lost(&Contexts::new(0));
+        machine.spans.end_lost(&Contexts::new(0, true));
     }
     let mut dumped = Vec::new();
     machine.spans.waiting(UnixTime::from_nanos(30), &mut |span| {

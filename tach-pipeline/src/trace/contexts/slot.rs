@@ -47,21 +47,39 @@ const MOVED_SAMPLED: u64 = 32;
 pub(super) const ABANDONED: u64 = 64;
 /// The record of the span's start was dropped.
 pub(super) const LOST: u64 = 128;
+/// The decision whether the span is sampled does not wait: the span has a parent, whose decision it
+/// follows, and is not at the boundary of the service.
+pub(super) const FOLLOWS: u64 = 256;
+/// Records of the span that waits are kept by its id, since it is a layer's.
+pub(super) const KEPT: u64 = 512;
+/// What is added when a thread leaves a span that waits: an addition is one instruction. Threads that
+/// do so at once add it several times. From then on the span stays unsampled.
+const LEFT: u64 = 1024;
+/// The bits of the sum.
+const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
+/// Any of these means that the decision is taken.
+const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
+
+/// The number that a slot has while [`take`](Slot::take) writes it. No span has it.
+const TAKEN: u64 = u64::MAX;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`CHILD`], and the
-    /// [number](of_pipeline) of the pipeline.
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`], [`CHILD`] and [`FOLLOWS`],
+    /// and the [number](of_pipeline) of the pipeline. The span may have been open before: other
+    /// threads may know its number.
     #[inline]
-    pub(super) fn take(&self, id: u64, (trace, span, is_sampled): Ids, flags: u64) -> bool {
+    pub(super) fn take(&self, id: u64, ids: Ids, flags: u64) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
-        let taken = self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed);
+        let taken = self.id.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
-            self.write((trace, span, is_sampled), flags);
+            self.write(ids, flags);
+            // ORDERING: Release, with the Acquire of `has`: publishes the words.
+            self.id.store(id, Ordering::Release);
         }
         taken.is_ok()
     }
 
-    /// Like [`take`](Self::take), for a slot that no other thread takes.
+    /// Like [`take`](Self::take), for the slot of a span that no other thread knows.
     #[inline]
     pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64) -> bool {
         let is_free = self.is_free();
@@ -88,15 +106,18 @@ impl Slot {
             (&self.flags, sampled | flags),
             (&self.left, 0),
         ] {
-            // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+            // ORDERING: Relaxed: whoever has the span's number has it from this thread, or finds it
+            // in `id`, which publishes the words.
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Moves the span to another trace. Returns `false` if it was moved before.
+    /// Moves the span to another trace. Returns `false` if it was moved before, or would be sampled
+    /// although it was [decided](Self::decide) that it is not.
     pub(super) fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
-        if self.flags.fetch_or(MOVING, Ordering::Relaxed) & MOVING != 0 {
+        let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
+        if before & MOVING != 0 || is_sampled && before & ANY_LEFT != 0 {
             return false;
         }
         // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
@@ -116,8 +137,8 @@ impl Slot {
     /// caller holds the span.
     #[inline]
     pub(crate) fn has(&self, id: u64) -> bool {
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote it.
-        self.id.load(Ordering::Relaxed) == id
+        // ORDERING: Acquire, with the Release of `take`: the words are the span's.
+        self.id.load(Ordering::Acquire) == id
     }
 
     /// Returns the ids of the span that has the slot.
@@ -141,6 +162,23 @@ impl Slot {
         // `flags` publishes the trace that the span was moved to.
         let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
         ((u128::from(high) << u64::BITS | u128::from(low), span, is_sampled), Flags(flags))
+    }
+
+    /// Returns whether a parent that is set may still decide that the span is sampled, so that what
+    /// is added to the span is to be kept.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        // A thread that is moving the span takes what is kept after it has moved the span.
+        // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread takes
+        // after it has set a flag.
+        self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
+    }
+
+    /// Takes the decision about a span that waits, since a thread leaves it. Returns the flags before.
+    #[inline]
+    pub(super) fn decide(&self) -> Flags {
+        // ORDERING: Relaxed, as in `waits`.
+        Flags(self.flags.fetch_add(LEFT, Ordering::Relaxed))
     }
 
     /// Returns whether the span is sampled, or was before it was moved.
@@ -255,6 +293,24 @@ impl Flags {
     pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
         const MASK: u64 = u64::MAX << PIPELINE_SHIFT | SAMPLED | MOVED_SAMPLED | ACTIVE;
         self.0 & MASK & !but == pipeline
+    }
+
+    /// Returns whether records are kept that no other thread is about to take.
+    #[inline]
+    pub(super) const fn have_kept(self) -> bool {
+        self.0 & (KEPT | MOVING) == KEPT
+    }
+
+    /// Returns whether the span waited until now, when a thread leaves it.
+    #[inline]
+    pub(super) const fn are_undecided(self) -> bool {
+        self.0 & DECIDED == 0
+    }
+
+    /// Returns whether the span is sampled, or was before it was moved.
+    #[inline]
+    pub(super) const fn may_be_sampled(self) -> bool {
+        self.0 & (SAMPLED | MOVED_SAMPLED) != 0
     }
 }
 
@@ -372,6 +428,35 @@ mod loom_models {
             slot.remove();
             assert!(slot.take(8, (trace(1), 11, true), ACTIVE));
             assert_eq!(slot.get(), (trace(1), 11, true), "another span is not moved");
+        });
+    }
+
+    #[test]
+    fn a_span_that_gets_its_ids_late_has_all_of_them() {
+        loom::model(|| {
+            let slot = Arc::new(Slot::default());
+            let reader = Arc::clone(&slot);
+            let reader = thread::spawn(move || {
+                if reader.has(7) {
+                    assert_eq!(reader.get(), (trace(1), 10, true));
+                }
+            });
+            assert!(slot.take(7, (trace(1), 10, true), 0));
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_decision_is_taken_once() {
+        loom::model(|| {
+            let slot = taken(7);
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || other.decide().may_be_sampled());
+            let is_moved = slot.move_to(trace(2), true);
+            let was_sampled = other.join().unwrap();
+            assert_eq!(slot.get(), (trace(if is_moved { 2 } else { 1 }), 10, is_moved));
+            assert!(is_moved || !was_sampled);
+            assert!(!slot.waits());
         });
     }
 

@@ -1,24 +1,13 @@
 //! The context of `opentelemetry` of an open span.
 
-use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 
 use opentelemetry::Context;
 
-use super::{Number, Open};
-use crate::trace::key::Key;
+use super::Open;
 use crate::trace::otel::Busy;
 
 impl Open {
-    /// Returns the span with that key, if it is an open one of the pipeline's own subscriber.
-    #[inline]
-    pub(crate) fn of(key: Key) -> Option<Self> {
-        if key.is_of_layer() {
-            return None;
-        }
-        Number(NonZeroU64::new(key.number)?).open(key.subscriber)
-    }
-
     /// Returns the context of the span, unless the span is closed or has none.
     ///
     /// # Errors

@@ -200,7 +200,8 @@ fn chosen_attributes_tell_series_apart() {
             of("/d", "200", "[redacted]", 1),
         ];
         assert_eq!(series, expected, "{ratio}");
-        assert_eq!(printed.load(Ordering::Relaxed) > 0, ratio > 0.0, "a field is read for nothing");
+        // A parent that is set before the span is left may decide that it is sampled.
+        assert!(printed.load(Ordering::Relaxed) > 0, "{ratio}");
         let all = pipeline.durations();
         let attributes = |at: usize| all[at].attributes().collect::<Vec<_>>();
         assert_eq!(attributes(0), [("route", "/a"), ("status", "200")]);

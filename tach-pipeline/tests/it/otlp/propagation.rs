@@ -204,7 +204,8 @@ fn the_pipeline_is_found_as_any_layer() {
     let silent = Pipeline::builder().build().unwrap();
     in_subscriber(&silent, || {
         let span = tracing::info_span!("span");
-        assert!(!span.set_remote_parent(&parent()) && span.trace_context().is_none());
+        assert!(span.trace_context().is_none() && span.set_remote_parent(&parent()));
+        assert_eq!(span.trace_context(), Some(parent()));
         span.set_attribute("key", 1);
         span.add_link(&parent());
     });

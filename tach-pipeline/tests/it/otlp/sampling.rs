@@ -1,8 +1,6 @@
 //! Which spans are sent by the decision at the head.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use core::time::Duration;
-use std::thread;
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_pipeline::{Builder, Pipeline, Sampling, Signal, SpanExt as _, TraceContext};
@@ -67,7 +65,8 @@ fn rules_decide_about_the_root_and_descendants_follow() {
         request.in_scope(|| drop(tracing::info_span!("ping")));
     });
     assert_eq!(names(&spans), ["ping", "request"]);
-    assert_eq!(printed.load(Ordering::Relaxed), 0, "fields of spans that are not sampled are read");
+    // Those of the two roots: a parent that is set later may decide that they are sampled.
+    assert_eq!(printed.load(Ordering::Relaxed), 2, "fields of spans that are not sampled are read");
     let request = spans.iter().find(|span| span.name == "request").unwrap();
     let flags: Vec<_> = request.links.iter().map(|link| link.flags & 1).collect();
     assert_eq!(flags, [0, 1]);
@@ -128,13 +127,13 @@ fn the_remote_parent_decides_about_sampling() {
     let mut names: Vec<_> = spans.keys().map(|name| &**name).collect();
     names.sort_unstable();
     assert_eq!(names, ["child of it", "is sampled", "stays"]);
-    for (name, attributes) in [("stays", vec!["early", "late"]), ("is sampled", vec!["late"])] {
+    for name in ["stays", "is sampled"] {
         let span = &spans[name];
         let ids = (trace_id(span), span_id(&span.parent_span_id));
         assert_eq!((ids, span.flags), ((TRACE, PARENT), REMOTE));
         let keys = span.attributes.iter().map(|attribute| &*attribute.key);
         let own: Vec<_> = keys.filter(|key| !key.contains('.')).collect();
-        assert_eq!((own, span.events.len()), (attributes, 1));
+        assert_eq!((own, span.events.len()), (vec!["early", "late"], 1));
     }
 }
 
@@ -173,22 +172,4 @@ fn a_child_of_a_span_that_is_not_sampled_can_do_what_others_can() {
     names.sort_unstable();
     assert_eq!(names, ["moved", "sent"]);
     assert!(spans.values().all(|span| trace_id(span) == TRACE));
-}
-
-/// It starts when it is sampled, so what was before counts as little as in its duration.
-#[test]
-fn a_span_that_is_sampled_after_it_was_left_ends_when_it_closes() {
-    const OPEN: Duration = Duration::from_millis(20);
-    let spans = spans_of(
-        |builder| builder.sampling(Sampling::ratio(0.0)),
-        || {
-            let span = tracing::info_span!("left");
-            span.in_scope(|| {});
-            assert!(span.set_remote_parent(&parent()));
-            thread::sleep(OPEN);
-        },
-    );
-    let span = &spans["left"];
-    let duration = span.end_time_unix_nano - span.start_time_unix_nano;
-    assert!(u128::from(duration) >= OPEN.as_nanos() * 9 / 10, "{duration}");
 }

@@ -2,14 +2,17 @@
 
 use tracing_core::Metadata;
 
+use super::log_kept;
 use super::start::Begun;
 use crate::channel::current_thread;
-use crate::frame::{Callsite, Origin, RecordKind};
+use crate::frame::{self, Callsite, Origin, RecordKind, is_at_boundary};
+use crate::front::tracing::enabled::is_enabled;
+use crate::front::tracing::target::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, current};
+use crate::trace::{Slot, Started, current, new_context, slots};
 
 impl Pipeline {
     /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
@@ -20,20 +23,22 @@ impl Pipeline {
         parent: &TraceContext,
         origin: Origin,
     ) -> bool {
-        let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans) else {
-            return false;
+        let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
+        let is_stranger = origin == Origin::Remote && !shared.spans.callers.are_trusted();
+        let Some(slot) = contexts.find(key) else {
+            return !is_stranger && self.pass_on(key, metadata, parent);
         };
-        let Some(slot) = contexts.find(key) else { return false };
         let before = slot.context();
-        if origin == Origin::Remote && !shared.spans.callers.are_trusted() {
+        if is_stranger {
             // The span stays in its trace. This marks it as moved, so that no second parent is set.
             let is_first = slot.move_into(before);
             if is_first {
-                self.link_to_stranger(before, parent);
+                contexts.take_kept(key, before.span);
+                self.link_to_stranger(Target::new(key, slot), parent);
             }
             return is_first;
         }
+        let parent = &shared.adopted(parent);
         let (trace, target, name) = (parent.trace_id(), metadata.target(), metadata.name());
         let is_sampled =
             shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
@@ -41,50 +46,101 @@ impl Pipeline {
         if !slot.move_into(after) {
             return false;
         }
-        contexts.states.set(after.span, parent.state().cloned());
+        // From now on nothing is kept.
+        let kept = contexts.take_kept(key, after.span);
+        contexts.origins.set(after.span, shared.as_origin(parent));
+        if !shared.wanted.spans && is_at_boundary(metadata, None) {
+            slot.activate();
+        }
         current::update(shared.spans.id, key, after);
         self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
-            self.log_part_of(before, RecordKind::Discard, |_| {});
-        } else if is_sampled && (before.is_sampled || self.start_sampled(slot, metadata, after)) {
-            self.log_part_of(after, RecordKind::Parent, |to| parent.write(to, origin));
+            self.log_record(before, RecordKind::Discard, |_| {});
+        } else if is_sampled
+            && (before.is_sampled || self.start_sampled(slot, metadata, after, kept.as_deref()))
+        {
+            self.log_record(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
     }
 
-    /// Logs the start of a span that is sampled after all, without the fields with which it
-    /// started. Returns whether the back end knows the span then.
+    /// Logs the start of a span that is sampled after all, and what was kept of it. If its start was
+    /// not kept, the span starts now: it has no fields, or did not wait. Returns whether the back end
+    /// knows the span then.
     fn start_sampled(
         &self,
         slot: &Slot,
         metadata: &'static Metadata<'static>,
         context: SpanContext,
+        kept: Option<&[u8]>,
     ) -> bool {
         let shared = self.shared();
         if slot.has_lost_start() {
             return false;
         }
         let is_again = shared.wanted.durations;
-        let code = current_thread::code(Callsite(metadata));
-        let is_logged =
+        let kept = kept.unwrap_or_default();
+        let mut records = frame::split_all(kept);
+        let log = |record: &[u8]| log_kept(shared, record);
+        let is_logged = if frame::is_part(kept, RecordKind::Start) {
+            records.next().is_some_and(log)
+        } else {
+            let code = current_thread::code(Callsite(metadata));
             shared.log_start(Begun { metadata, code, context: &context, parent: 0 }, |to| {
                 if is_again {
                     to.again();
                 }
-            });
+            })
+        };
         if !is_logged && !is_again {
             slot.lose_start();
+        }
+        if is_logged {
+            // Each that the queue has no room for is counted.
+            records.for_each(|record| _ = log(record));
         }
         is_logged
     }
 
-    /// Returns the ids and the tracestate of an open span, for a header.
+    /// Makes an open span without ids one that passes the parent on, since nobody takes spans.
+    fn pass_on(
+        &self,
+        key: Key,
+        metadata: &'static Metadata<'static>,
+        parent: &TraceContext,
+    ) -> bool {
+        let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
+        let own = slots::ids(key);
+        let is_known = key.is_of_layer() || own.is_some();
+        // A layer is not told of the end of a span that its filter has refused.
+        if contexts.give_ids() || !is_known || !is_enabled(self, metadata) {
+            return false;
+        }
+        let context = new_context(Some(&parent.context()), shared.spans.id, None, |_| false);
+        let started = Started { is_active: is_at_boundary(metadata, None), ..Started::default() };
+        // Before the span has ids, with which the origin is removed.
+        contexts.origins.set(context.span, Some(parent.clone()));
+        let slot = contexts.insert_shared(key, own, &context, started);
+        // This marks it as moved, so that no second parent is set.
+        let is_set = slot.is_some_and(|slot| slot.move_into(context));
+        if is_set {
+            current::update(shared.spans.id, key, context);
+            self.renew_context(key, context, None);
+        } else {
+            contexts.origins.remove(context.span);
+        }
+        is_set
+    }
+
+    /// Returns the ids and the tracestate of an open span, for a header. If nobody takes spans, those
+    /// of the span of another process are passed on: the next service would look for a parent that
+    /// was never sent.
     pub(in crate::front::tracing) fn trace_context(&self, key: Key) -> Option<TraceContext> {
-        let shared = self.shared();
-        // Without a sink of spans, the next service would look for a parent that was never sent.
-        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
+        let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
         // In a forked process, the ids may be those of another span of the parent process.
-        let context = contexts.get(key).filter(|_| shared.channel.is_in_its_process())?;
-        Some(TraceContext::of(context, contexts.states.get(context.span)))
+        let slot = contexts.find(key).filter(|_| shared.channel.is_in_its_process())?;
+        let context = slot.context();
+        let origin = contexts.origins.get(context.span);
+        if shared.wanted.spans { Some(TraceContext::within(context, origin)) } else { origin }
     }
 }

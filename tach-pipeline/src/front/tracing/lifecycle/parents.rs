@@ -73,7 +73,7 @@ impl Shared {
         is_contextual: bool,
     ) -> Option<SpanContext> {
         match named {
-            Some(key) => self.spans.contexts.as_ref()?.get(key),
+            Some(key) => self.spans.contexts.get(key),
             None if is_contextual => self.spans.current_span(),
             None => None,
         }
@@ -88,7 +88,7 @@ impl Shared {
         event: &Event<'_>,
         own: Option<SpanContext>,
     ) -> Option<Around> {
-        let own = own.map(Around::own);
+        let own = own.map(|own| self.spans.as_around(own));
         own.or_else(|| if event.is_contextual() { self.spans.foreign() } else { None })
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn elsewhere(span: u64) -> TraceContext {
-        TraceContext::of(SpanContext { trace: 9, span, is_sampled: true }, None)
+        TraceContext::of(SpanContext { trace: 9, span, is_sampled: true }, false, None)
     }
 
     fn decide(
@@ -125,7 +125,7 @@ mod tests {
         let by_scope = Some((elsewhere(5), Origin::Remote));
         let unsampled = |trace| {
             let context = SpanContext { trace, span: 4, is_sampled: false };
-            Some((TraceContext::of(context, None), Origin::Local))
+            Some((TraceContext::of(context, false, None), Origin::Local))
         };
         for (name, parents, expected, origin) in [
             ("none", decide(None, None, None, None), (None, None), None),

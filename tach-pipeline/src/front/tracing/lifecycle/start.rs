@@ -6,9 +6,12 @@ use tracing_core::span::Attributes;
 use super::parents::Parents;
 use crate::channel::current_thread;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Code, Linked, Origin, RecordKind, Scratch, Time, Writer, place_of};
-use crate::front::tracing::metadata::{key, level};
+use crate::frame::{
+    self, Code, Linked, Origin, RecordKind, Scratch, Time, Writer, is_at_boundary, place_of,
+};
+use crate::front::tracing::metadata::{key as field_key, level};
 use crate::front::tracing::otel::{Found, Surroundings};
+use crate::front::tracing::target::Target;
 use crate::front::tracing::visit::{Chosen, Visitor, is_chosen};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -41,16 +44,21 @@ impl Pipeline {
         code: Option<Code>,
         within: impl Fn() -> Option<SpanContext>,
     ) {
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let contexts = &shared.spans.contexts;
         let found = shared.found(attributes, code);
         if found.is_around() || remote::is_any() || !contexts.keep_ids_alone() {
             return self.start_among(attributes, key, own, code, within(), found);
+        }
+        if !contexts.give_ids() {
+            return;
         }
         let within = within();
         let number = own.map(|_| key.number);
         let context = shared.new_context(attributes.metadata(), within.as_ref(), number);
         let is_active = found.is_active();
-        let started = Started { is_active, is_child: within.is_some() };
+        let is_child = within.is_some();
+        let follows = is_child && !is_at_boundary(attributes.metadata(), code);
+        let started = Started { is_active, is_child, follows };
         let slot = contexts.insert(key, own, &context, started);
         let Some(slot) = slot else {
             return shared.channel.progress.counts.dropped_spans.add(1);
@@ -66,8 +74,8 @@ impl Pipeline {
             if !shared.log_new(attributes, start, None) {
                 slot.lose_start();
             }
-        } else if shared.wanted.durations && !shared.start_unsampled(attributes, &context, code) {
-            slot.lose_start();
+        } else if shared.has_unsampled_start(attributes.metadata(), slot) {
+            shared.start_unsampled(attributes, &context, code, key, slot);
         }
     }
 
@@ -84,7 +92,7 @@ impl Pipeline {
         found: Found,
     ) {
         let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let contexts = &shared.spans.contexts;
         let Some(surroundings) = shared.surroundings(attributes, code, found) else { return };
         let metadata = attributes.metadata();
         let mut parents = Parents {
@@ -94,47 +102,59 @@ impl Pipeline {
         };
         parents.decide(surroundings.attached, remote::get);
         let origin = parents.origin();
+        if origin.is_none() && !contexts.give_ids() {
+            return;
+        }
+        if let Some((span, _)) = &mut parents.elsewhere {
+            *span = shared.adopted(span);
+        }
         let context = shared.new_context(metadata, origin.as_ref(), None);
         let Parents { own: parent, elsewhere, is_trusted } = &parents;
+        let trusted = elsewhere.as_ref().filter(|_| *is_trusted);
         let Surroundings { is_active, values, .. } = surroundings;
-        let started = Started { is_active, is_child: parent.is_some() };
+        // The context of a span of another process, which is passed on, is current at the boundary.
+        let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
+        // A parent may be set in place of the parent of a span at the boundary.
+        let follows = origin.is_some() && !is_at_boundary(metadata, code);
+        let started = Started { is_active, is_child: parent.is_some(), follows };
         let slot = contexts.insert(key, own, &context, started);
         let Some(slot) = slot else {
             return shared.channel.progress.counts.dropped_spans.add(1);
         };
-        // Only a span with a slot loses its tracestate when it closes.
-        let state = parent.and_then(|own| contexts.states.inherit(context.span, own.span));
-        if let Some((span, _)) = elsewhere.as_ref().filter(|_| *is_trusted) {
-            contexts.states.set(context.span, span.state().cloned());
+        // Only a span with a slot loses its origin when it closes.
+        let inherited = parent.and_then(|own| contexts.origins.inherit(context.span, own.span));
+        if let Some((span, _)) = trusted {
+            contexts.origins.set(context.span, shared.as_origin(span));
         }
         self.keep_context(key, metadata, context, origin, is_active, values);
-        if !context.is_sampled {
-            if shared.wanted.durations && !shared.start_unsampled(attributes, &context, code) {
-                slot.lose_start();
+        if context.is_sampled {
+            // The record of a start names a parent of the same trace alone.
+            let parent = parent.filter(|parent| parent.trace == context.trace);
+            let parent = parent.map_or(0, |parent| parent.span);
+            let start = Begun { metadata, code, context: &context, parent };
+            let state = inherited.as_ref().map(TraceContext::tracestate);
+            if !shared.log_new(attributes, start, state.filter(|state| !state.is_empty())) {
+                return slot.lose_start();
             }
-            return;
-        }
-        // The record of a start names a parent of the same trace alone.
-        let parent = parent.filter(|parent| parent.trace == context.trace);
-        let parent = parent.map_or(0, |parent| parent.span);
-        let start = Begun { metadata, code, context: &context, parent };
-        if !shared.log_new(attributes, start, state.as_deref()) {
-            return slot.lose_start();
+        } else if shared.has_unsampled_start(attributes.metadata(), slot) {
+            shared.start_unsampled(attributes, &context, code, key, slot);
         }
         match elsewhere {
-            Some((span, origin)) if *is_trusted => {
-                self.log_part_of(context, RecordKind::Parent, |to| span.write(to, *origin));
+            Some((stranger, _)) if !*is_trusted => {
+                self.link_to_stranger(Target::new(key, slot), stranger);
             }
-            Some((stranger, _)) => self.link_to_stranger(context, stranger),
-            None => {}
+            Some((span, origin)) if context.is_sampled => {
+                self.log_record(context, RecordKind::Parent, |to| span.write(to, *origin));
+            }
+            _ => {}
         }
     }
 
     /// Links a span that begins a trace to the span of a caller that is not trusted.
-    pub(super) fn link_to_stranger(&self, context: SpanContext, stranger: &TraceContext) {
+    pub(super) fn link_to_stranger(&self, span: Target<'_>, stranger: &TraceContext) {
         // Without the tracestate, which the caller chose too.
         let linked = Linked { context: stranger.context(), origin: Origin::Remote };
-        self.log_part_of(context, RecordKind::Link, |to| to.link(linked));
+        self.log_part_of(span, RecordKind::Link, |to| to.link(linked));
     }
 }
 
@@ -151,6 +171,24 @@ impl Shared {
         new_context(parent, self.spans.id, number, |trace| {
             self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
         })
+    }
+
+    /// Returns whether anything is logged or kept of the start of a span that is not sampled.
+    #[inline]
+    fn has_unsampled_start(&self, metadata: &Metadata<'_>, slot: &Slot) -> bool {
+        self.wanted.durations || !metadata.fields().is_empty() && slot.waits()
+    }
+
+    /// Returns the span of another process as the parent of a span about which this process decides.
+    pub(super) fn adopted(&self, parent: &TraceContext) -> TraceContext {
+        let is_anew = self.wanted.spans && !self.spans.sampling.follows_parents();
+        if is_anew { parent.decided_anew() } else { parent.clone() }
+    }
+
+    /// Returns what a span with that parent passes on, besides its ids: all of the parent, if nobody
+    /// takes spans.
+    pub(super) fn as_origin(&self, parent: &TraceContext) -> Option<TraceContext> {
+        if self.wanted.spans { parent.as_origin() } else { Some(parent.clone()) }
     }
 
     /// Logs the start of a sampled span. Returns whether the record is in the thread's queue.
@@ -202,39 +240,66 @@ impl Shared {
     #[inline]
     pub(super) fn log_start(&self, start: Begun<'_>, write: impl FnOnce(&mut Writer<'_>)) -> bool {
         let time = self.clock_time();
-        current_thread::log(&self.channel, |to| {
-            let mut to = start.begin(to, time);
-            write(&mut to);
-            if to.is_whole() {
-                to.site(self.wanted, place_of(start.metadata, MaybeStatic::Static), None);
-            }
-            to.end();
-        })
+        current_thread::log(&self.channel, |to| self.write_start(to, start, time, write))
     }
 
-    /// Logs the start of a span that is not sampled, for its duration. Returns whether the record
-    /// is in the thread's queue.
+    #[inline]
+    fn write_start(
+        &self,
+        to: &mut Scratch,
+        start: Begun<'_>,
+        time: Time,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        let mut to = start.begin(to, time);
+        write(&mut to);
+        if to.is_whole() {
+            to.site(self.wanted, place_of(start.metadata, MaybeStatic::Static), None);
+        }
+        to.end();
+    }
+
+    /// Logs the start of a span that is not sampled for its duration, if durations are collected,
+    /// and keeps the start of a span that waits.
     #[inline(never)]
     fn start_unsampled(
         &self,
         attributes: &Attributes<'_>,
         context: &SpanContext,
         code: Option<Code>,
-    ) -> bool {
-        let Some(durations) = &self.spans.durations else { return false };
-        let (metadata, chosen) = (attributes.metadata(), durations.attributes());
-        let has_chosen = !chosen.is_empty()
-            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
+        key: Key,
+        slot: &Slot,
+    ) {
+        let metadata = attributes.metadata();
         let start = Begun { metadata, code, context, parent: 0 };
         let time = self.clock_time();
-        current_thread::log(&self.channel, |to| {
+        if self.wanted.spans && slot.waits() && !metadata.fields().is_empty() {
+            let mut scratch = current_thread::take_scratch();
+            self.write_start(&mut scratch, start, time, |to| {
+                attributes.record(&mut Visitor::of_span(to));
+                if self.wanted.durations {
+                    to.again();
+                }
+            });
+            let record = scratch.written();
+            self.spans.contexts.keep(key, slot, |kept| kept.extend_from_slice(record));
+            current_thread::give_back(scratch);
+        }
+        let Some(durations) = &self.spans.durations else { return };
+        let chosen = durations.attributes();
+        let has_chosen = !chosen.is_empty()
+            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), field_key(&field)));
+        let is_logged = current_thread::log(&self.channel, |to| {
             let mut to = start.begin(to, time);
             to.unsampled();
             if has_chosen {
                 attributes.record(&mut Chosen::new(Visitor::of_span(&mut to), chosen));
             }
             to.end();
-        })
+        });
+        if !is_logged {
+            slot.lose_start();
+        }
     }
 }
 
@@ -268,14 +333,14 @@ mod tests {
     fn a_span_without_a_slot_has_no_tracestate() {
         let wanted = Wanted { spans: true, ..Wanted::default() };
         let pipeline = alone(wanted, WhenFull::DropNewest);
-        let contexts = pipeline.shared().spans.contexts.as_ref().unwrap();
+        let contexts = &pipeline.shared().spans.contexts;
         tracing::subscriber::with_default(registry().with(pipeline.clone()), || {
             let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
             let remote = TraceContext::from_headers(header, "a=1").unwrap();
             let parent = remote.in_scope(|| tracing::info_span!("parent"));
-            assert_eq!(contexts.states.count(), 1);
+            assert_eq!(contexts.origins.count(), 1);
             let child = tracing::info_span!(parent: &parent, "child");
-            assert_eq!(contexts.states.count(), 2);
+            assert_eq!(contexts.origins.count(), 2);
             // The next span of the registry has the same slots.
             let key = span_ext::with(&child, |_, key| key).unwrap();
             drop(child);
@@ -283,7 +348,7 @@ mod tests {
             drop(tracing::info_span!(parent: &parent, "child"));
             drop(remote.in_scope(|| tracing::info_span!("root")));
             let dropped = &pipeline.shared().channel.progress.counts.dropped_spans;
-            assert_eq!((dropped.get(), contexts.states.count()), (2, 1));
+            assert_eq!((dropped.get(), contexts.origins.count()), (2, 1));
         });
     }
 }

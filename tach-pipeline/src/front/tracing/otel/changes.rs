@@ -10,9 +10,9 @@ use tracing_core::Metadata;
 use super::values::write_fields;
 use crate::channel::current_thread;
 use crate::error::{Class, Error};
-use crate::frame::{Origin, RecordKind, Time, Writer};
+use crate::frame::{Origin, RecordKind, Scratch, Time, Writer};
+use crate::front::tracing::target::Target;
 use crate::front::tracing::visit::is_chosen;
-use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
 use crate::trace::otel::{Foreign, ids};
@@ -31,39 +31,34 @@ impl Pipeline {
         metadata: &'static Metadata<'static>,
         parent: &Context,
     ) -> Result<(), Error> {
-        let shared = self.shared();
-        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans);
-        let find = || contexts.and_then(|contexts| contexts.get(key));
-        if find().is_none() {
-            return Err(Error::parent("no pipeline sends the span"));
-        }
+        let (shared, unsent) = (self.shared(), || Error::parent("no pipeline sends the span"));
+        let find = || shared.spans.contexts.get(key).ok_or_else(unsent);
         if let Some(Foreign { span, origin }) = Foreign::of(parent) {
             let origin = if shared.own(parent).is_some() { Origin::Own } else { origin };
             if !self.set_elsewhere(key, metadata, &span, origin) {
-                return Err(Error::parent("the span has one that was set before"));
+                find()?;
+                return Err(Error::parent(
+                    "the span has one that was set before, or was left and is not sampled",
+                ));
             }
         }
-        if let Some(context) = find() {
-            self.renew_context(key, context, Some(parent));
-        }
+        self.renew_context(key, find()?, Some(parent));
         Ok(())
     }
 
     /// Sets the baggage of an open span to the context's.
     pub(super) fn set_baggage(&self, span: u64, values: &Context) {
-        if let Some(contexts) = self.shared().spans.contexts.as_ref() {
-            contexts.otel.set_baggage(span, values);
-        }
+        self.shared().spans.contexts.otel.set_baggage(span, values);
     }
 
-    pub(crate) fn set_attributes(&self, span: SpanContext, attributes: &[KeyValue]) {
+    pub(crate) fn set_attributes(&self, span: Target<'_>, attributes: &[KeyValue]) {
         self.log_values(span, |to, chosen| {
             let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
             write_fields(to, attributes.iter().filter(is_chosen));
         });
     }
 
-    pub(crate) fn set_otel_status(&self, span: SpanContext, status: &Status) {
+    pub(crate) fn set_otel_status(&self, span: Target<'_>, status: &Status) {
         match status {
             Status::Unset => {}
             Status::Ok => self.set_status(span, Ok(())),
@@ -73,7 +68,7 @@ impl Pipeline {
 
     pub(crate) fn link_to_otel(
         &self,
-        span: SpanContext,
+        span: Target<'_>,
         linked: &trace::SpanContext,
         attributes: &[KeyValue],
     ) {
@@ -86,7 +81,7 @@ impl Pipeline {
 
     /// Returns whether `span` is an open one that the layer of `tracing-opentelemetry` has seen.
     pub(crate) fn is_in_layer(&self, span: &trace::SpanContext) -> bool {
-        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return false };
+        let contexts = &self.shared().spans.contexts;
         !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
     }
 
@@ -94,22 +89,24 @@ impl Pipeline {
     /// take it.
     pub(crate) fn add_event(
         &self,
-        span: SpanContext,
+        span: Target<'_>,
         name: &str,
         time: Option<SystemTime>,
         attributes: &[KeyValue],
     ) {
         let shared = self.shared();
-        if !span.is_sampled {
-            return;
-        }
         let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
         let time = given.unwrap_or_else(|| shared.clock_time());
-        current_thread::log(&shared.channel, |scratch| {
+        let write = |scratch: &mut Scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             write_fields(&mut to, attributes.iter());
-            to.around(span);
+            to.around(span.context);
             to.end();
-        });
+        };
+        if span.context.is_sampled {
+            current_thread::log(&shared.channel, write);
+        } else if span.waits() {
+            self.keep_or_log(span, write);
+        }
     }
 }

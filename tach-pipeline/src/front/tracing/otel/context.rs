@@ -12,6 +12,7 @@ use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{self, Busy, entered, has_baggage};
 use crate::trace::slots::Open;
+use crate::trace::w3c::TraceContext;
 use crate::trace::{Contexts, Slot};
 
 impl Pipeline {
@@ -68,7 +69,7 @@ impl Pipeline {
         is_active: bool,
         values: Option<Context>,
     ) {
-        let Some(contexts) = self.shared().spans.contexts.as_ref() else { return };
+        let contexts = &self.shared().spans.contexts;
         let parent = parent.map_or(0, |parent| parent.span);
         let values = match values {
             Some(values) if has_baggage(&values) => {
@@ -120,7 +121,8 @@ impl Pipeline {
         self.keep_active(contexts, key, attributes.metadata(), context, parent, &values);
     }
 
-    /// Returns `values` with the span as the current one.
+    /// Returns `values` with the span as the current one. If nobody takes spans, that is the span of
+    /// another process whose context is passed on.
     fn with_span(
         &self,
         contexts: &Contexts,
@@ -128,11 +130,15 @@ impl Pipeline {
         context: SpanContext,
         values: &Context,
     ) -> Context {
-        let state = contexts.states.get(context.span);
-        if !context.is_sampled {
-            return otel::with_unsampled(values, context, state.as_deref());
+        let origin = contexts.origins.get(context.span);
+        if !self.shared().wanted.spans {
+            return origin.map_or_else(|| values.clone(), |it| otel::with_ids(values, &it, true));
         }
-        let span = Span::new(self, key, context, state.as_deref());
+        let span = TraceContext::within(context, origin);
+        if !context.is_sampled {
+            return otel::with_ids(values, &span, false);
+        }
+        let span = Span::new(self, key, &span);
         otel::with_own(values, self.shared().spans.id, key, span)
     }
 
@@ -145,7 +151,7 @@ impl Pipeline {
         values: Option<&Context>,
     ) {
         let shared = self.shared();
-        let Some(contexts) = shared.spans.contexts.as_ref() else { return };
+        let contexts = &shared.spans.contexts;
         if let Some(values) = values {
             contexts.otel.set_baggage(context.span, values);
         }
@@ -166,7 +172,7 @@ impl Pipeline {
     /// Returns the context in which an open span is current.
     pub(in crate::front::tracing) fn otel_context(&self, key: Key) -> Option<Context> {
         let shared = self.shared();
-        let contexts = shared.spans.contexts.as_ref().filter(|_| shared.wanted.spans)?;
+        let contexts = &shared.spans.contexts;
         // In a forked process, the ids may be those of another span of the parent process.
         let slot = contexts.find(key).filter(|_| shared.channel.is_in_its_process())?;
         let context = slot.context();
@@ -219,7 +225,7 @@ mod tests {
     }
 
     fn span_context(span: &tracing::Span) -> Option<SpanContext> {
-        span_ext::with(span, Pipeline::context).flatten()
+        span_ext::with(span, |pipeline, key| pipeline.target(key).map(|it| it.context)).flatten()
     }
 
     /// Another thread may be changing the context.
@@ -253,7 +259,7 @@ mod tests {
         assert_eq!(tries(&Dispatch::new(pipeline.subscriber())), 0);
         // The control: a layer keeps the context by the span's id.
         assert!(tries(&Dispatch::new(registry().with(pipeline.clone()))) > 0);
-        let kept = &pipeline.shared().spans.contexts.as_ref().unwrap().otel;
+        let kept = &pipeline.shared().spans.contexts.otel;
         assert!(!kept.keeps_active(), "nothing is left of closed spans");
     }
 }

@@ -10,10 +10,12 @@ use opentelemetry::trace::{self, Status};
 use tracing_core::Metadata;
 
 use super::weak::WeakPipeline;
+use crate::front::tracing::target::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
 use crate::trace::otel::span_context;
+use crate::trace::w3c::TraceContext;
 
 /// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
 ///
@@ -53,13 +55,8 @@ pub(crate) fn is_added(metadata: &Metadata<'_>, attribute: &KeyValue) -> bool {
 }
 
 impl Span {
-    pub(crate) fn new(
-        pipeline: &Pipeline,
-        key: Key,
-        ids: SpanContext,
-        state: Option<&str>,
-    ) -> Self {
-        let context = span_context(ids, state);
+    pub(crate) fn new(pipeline: &Pipeline, key: Key, span: &TraceContext) -> Self {
+        let (ids, context) = (span.context(), span_context(span, false));
         Self { pipeline: pipeline.downgrade(), key, ids, context, fields: None }
     }
 
@@ -79,15 +76,16 @@ impl Span {
         }
     }
 
-    /// Calls `f` with the span's pipeline and its ids, if the span is open and recorded.
-    fn with<R>(&self, f: impl FnOnce(&Pipeline, SpanContext) -> R) -> Option<R> {
+    /// Calls `f` with the span's pipeline and the span, if it is open and recorded.
+    fn with<R>(&self, f: impl FnOnce(&Pipeline, Target<'_>) -> R) -> Option<R> {
         if !self.ids.is_sampled {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
         // A context may outlive its span, and another span may have the key by now.
-        let open = pipeline.shared().spans.contexts.as_ref()?.get_unheld(self.key)?;
-        (open.span == self.ids.span && open.is_sampled).then(|| f(&pipeline, open))
+        let (slot, open) = pipeline.shared().spans.contexts.get_unheld(self.key)?;
+        let is_it = open.span == self.ids.span && open.is_sampled;
+        is_it.then(|| f(&pipeline, Target { key: self.key, slot, context: open }))
     }
 }
 

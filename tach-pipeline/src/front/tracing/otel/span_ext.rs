@@ -10,7 +10,7 @@ use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
 use crate::error::Error;
-use crate::front::tracing::span_ext::{sealed, with, with_id, with_ids};
+use crate::front::tracing::span_ext::{sealed, with, with_id, with_target};
 use crate::pipeline::Pipeline;
 
 /// The methods of the trait of this name in `tracing-opentelemetry`, for a pipeline that sends
@@ -50,7 +50,8 @@ pub trait OpenTelemetrySpanExt: sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// If the span is disabled, if no pipeline sends it, or if a parent was set before.
+    /// If the span is disabled, if no pipeline records it, if a parent was set before, or if the
+    /// parent is sampled and a thread has left the span without being sampled.
     ///
     /// # Examples
     ///
@@ -88,8 +89,9 @@ pub trait OpenTelemetrySpanExt: sealed::Sealed {
 
     /// Returns the context in which the span is current, with the span's baggage: that of its
     /// parent or of [`Context::current`] at its start, or that of
-    /// [`set_parent`](Self::set_parent). Returns an empty context if no pipeline sends the span, as
-    /// in a process that was forked from the pipeline's.
+    /// [`set_parent`](Self::set_parent). If no sink takes spans, the caller's span is current there.
+    /// Returns an empty context if no pipeline records the span, as in a process that was forked
+    /// from the pipeline's.
     ///
     /// # Examples
     ///
@@ -211,7 +213,7 @@ impl OpenTelemetrySpanExt for Span {
     }
 
     fn add_link_with_attributes(&self, linked: SpanContext, attributes: Vec<KeyValue>) {
-        with_ids(self, |pipeline, span| pipeline.link_to_otel(span, &linked, &attributes));
+        with_target(self, |pipeline, span| pipeline.link_to_otel(span, &linked, &attributes));
     }
 
     fn context(&self) -> Context {
@@ -220,15 +222,17 @@ impl OpenTelemetrySpanExt for Span {
 
     fn set_attribute(&self, key: impl Into<Key>, value: impl Into<Value>) {
         let attribute = KeyValue::new(key, value);
-        with_ids(self, |pipeline, span| pipeline.set_attributes(span, &[attribute]));
+        with_target(self, |pipeline, span| pipeline.set_attributes(span, &[attribute]));
     }
 
     fn set_status(&self, status: Status) {
-        with_ids(self, |pipeline, span| pipeline.set_otel_status(span, &status));
+        with_target(self, |pipeline, span| pipeline.set_otel_status(span, &status));
     }
 
     fn add_event(&self, name: impl Into<Cow<'static, str>>, attributes: Vec<KeyValue>) {
-        with_ids(self, |pipeline, span| pipeline.add_event(span, &name.into(), None, &attributes));
+        with_target(self, |pipeline, span| {
+            pipeline.add_event(span, &name.into(), None, &attributes);
+        });
     }
 
     fn add_event_with_timestamp(
@@ -238,6 +242,8 @@ impl OpenTelemetrySpanExt for Span {
         attributes: Vec<KeyValue>,
     ) {
         let time = Some(time);
-        with_ids(self, |pipeline, span| pipeline.add_event(span, &name.into(), time, &attributes));
+        with_target(self, |pipeline, span| {
+            pipeline.add_event(span, &name.into(), time, &attributes);
+        });
     }
 }

@@ -59,7 +59,7 @@ impl Shared {
     #[inline]
     fn activates(&self, metadata: &Metadata<'_>, code: Option<Code>) -> bool {
         // A span that is not sent is no parent for the SDK's.
-        self.wanted.spans && code.map_or_else(|| is_at_boundary(metadata), Code::is_at_boundary)
+        self.wanted.spans && is_at_boundary(metadata, code)
     }
 
     /// Returns what the thread's context has for a span that starts. `code` is the code of its
@@ -156,7 +156,7 @@ impl Shared {
     /// Returns the ids of the current span of a context, if it is an open one of this pipeline.
     pub(super) fn own(&self, context: &Context) -> Option<SpanContext> {
         let (key, span) = otel::own(context, self.spans.id)?;
-        let open = self.spans.contexts.as_ref()?.get_unheld(key)?;
+        let (_, open) = self.spans.contexts.get_unheld(key)?;
         (open.span == span).then_some(open)
     }
 }

@@ -11,6 +11,7 @@ use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{Foreign, has_baggage};
+use crate::trace::w3c::TraceContext;
 
 /// The attribute by which [`Tracer::build_with_context`](trace::Tracer::build_with_context) knows
 /// the span of a builder.
@@ -73,16 +74,12 @@ impl trace::Tracer for Tracer {
     {
         let builder = SpanBuilder::from_name(name);
         let shared = self.pipeline.shared();
-        let (Some(contexts), Some(started)) =
-            (shared.spans.contexts.as_ref(), started::take(shared.spans.id))
-        else {
-            return builder;
-        };
+        let Some(started) = started::take(shared.spans.id) else { return builder };
         if started.metadata.name() != builder.name {
             return builder;
         }
         let mark = i64::from_ne_bytes(started.ids.span.to_ne_bytes());
-        contexts.otel.set_started(started);
+        shared.spans.contexts.otel.set_started(started);
         builder.with_attributes([KeyValue::new(MARK, mark)])
     }
 
@@ -94,30 +91,30 @@ impl trace::Tracer for Tracer {
 impl Tracer {
     /// Returns `None` if the builder is for no open span of the pipeline.
     fn build(&self, builder: SpanBuilder, parent: &Context) -> Option<Span> {
-        let contexts = self.pipeline.shared().spans.contexts.as_ref()?;
+        let contexts = &self.pipeline.shared().spans.contexts;
         let attributes = builder.attributes.unwrap_or_default();
         let mark = attributes.first().filter(|first| first.key.as_str() == MARK)?;
         let Value::I64(mark) = mark.value else { return None };
         let started = contexts.otel.started(u64::from_ne_bytes(mark.to_ne_bytes()))?;
         let key = started.key;
         self.set_parent(&started, parent);
-        let ids = contexts.get(key).filter(|ids| ids.span == started.ids.span)?;
+        let span = self.pipeline.target(key).filter(|it| it.context.span == started.ids.span)?;
         let own = |attribute: &KeyValue| is_added(started.metadata, attribute);
         let added: Vec<_> = attributes.into_iter().skip(1).filter(own).collect();
         if !added.is_empty() {
-            self.pipeline.set_attributes(ids, &added);
+            self.pipeline.set_attributes(span, &added);
         }
         for Link { span_context, attributes, .. } in builder.links.unwrap_or_default() {
             // The pipeline has recorded `follows_from` itself.
             if !self.pipeline.is_in_layer(&span_context) {
-                self.pipeline.link_to_otel(ids, &span_context, &attributes);
+                self.pipeline.link_to_otel(span, &span_context, &attributes);
             }
         }
         for event in builder.events.unwrap_or_default() {
-            self.pipeline.add_event(ids, &event.name, Some(event.timestamp), &event.attributes);
+            self.pipeline.add_event(span, &event.name, Some(event.timestamp), &event.attributes);
         }
-        let state = contexts.states.get(ids.span);
-        let span = Span::new(&self.pipeline, key, ids, state.as_deref());
+        let origin = contexts.origins.get(span.context.span);
+        let span = Span::new(&self.pipeline, key, &TraceContext::within(span.context, origin));
         Some(span.with_fields(started.metadata))
     }
 
