@@ -163,8 +163,8 @@ impl Builder {
         barrier::set_up();
         let Added { rings, spools, survival } =
             self.survival.open(&mut opened, self.when_full, &mut reporter)?;
-        let filters =
-            Filters::new(levels, kept, opened.levels().chain(self.spans.recorded()).collect());
+        let beside = self.spans.recorded(opened.wanted().spans);
+        let filters = Filters::new(levels, kept, opened.levels().chain(beside).collect());
         let shared = self.shared(filters, &opened, files, rings.as_ref());
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;

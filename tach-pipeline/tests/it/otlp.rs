@@ -31,6 +31,7 @@ mod sampling;
 mod slow;
 mod spans;
 mod status;
+mod switches;
 mod tail;
 mod texts;
 mod unclosed;

@@ -17,6 +17,7 @@ impl Builder {
         // One environment configures several collectors, and the format of dumps.
         let ignored: BTreeMap<_, _> = ignored.map(|error| (error.to_string(), error)).collect();
         self.environment.faults.extend(ignored.into_values());
+        self.spans.look_at(&self.sinks);
         let had_sinks = !self.sinks.is_empty();
         self.sinks.retain(|sink| !sink.is_disabled());
         if had_sinks && self.sinks.is_empty() {

@@ -29,6 +29,8 @@ pub(super) struct SpanOptions {
     sent: SentOptions,
     durations: Option<Durations>,
     flight: Option<FlightRecorder>,
+    /// Whether a sink of the program's takes spans. The environment may have switched it off.
+    have_sink: bool,
 }
 
 impl SpanOptions {
@@ -62,13 +64,21 @@ impl SpanOptions {
         self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
     }
 
-    /// Returns the levels of the flight recorder, which takes records that no sink takes.
-    pub(super) fn recorded(&self) -> Option<Levels> {
-        self.flight.is_some().then(|| Levels::all(LevelFilter::Trace))
+    /// Notes whether a sink of the program's takes spans. Call before the environment removes sinks.
+    pub(super) fn look_at(&mut self, sinks: &[Sink]) {
+        self.have_sink = sinks.iter().any(Sink::takes_spans);
+    }
+
+    /// Returns the levels of the flight recorder, which takes records that no sink takes, and of
+    /// spans that are not sent because the environment has switched their sink off.
+    pub(super) fn recorded(&self, are_sent: bool) -> Option<Levels> {
+        let is_any = self.flight.is_some() || self.have_sink && !are_sent;
+        is_any.then(|| Levels::all(LevelFilter::Trace))
     }
 
     /// Adds what the options ask for, and collects the durations that a sink asks for.
     pub(super) fn add_to(&mut self, wanted: &mut Wanted) {
+        wanted.ids = self.have_sink && !wanted.spans;
         if wanted.durations {
             self.durations.get_or_insert_with(Durations::new);
         }
