@@ -12,9 +12,9 @@ use serde_json::json;
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 
-#[cfg(feature = "tracing")]
-use crate::support::subscriber;
 use crate::support::{LONG, Memory, Talks, info, talkative};
+#[cfg(feature = "tracing")]
+use crate::support::{is_own_road, subscriber};
 
 #[test]
 fn a_value_may_log_when_it_is_printed() {
@@ -222,8 +222,9 @@ fn destructors_of_a_thread_s_memory_may_log() {
 /// Guards that are held over awaits nest spans like this. A thread has 2 MiB of stack.
 #[cfg(feature = "tracing")]
 #[test]
-fn spans_may_be_nested_40_000_deep() {
-    const DEPTH: u64 = 40_000;
+fn spans_may_be_nested_without_end() {
+    // To enter a span, a registry searches all spans that the thread is in.
+    let depth = if is_own_road() { 40_000 } else { 10_000 };
     let memory = Memory::default();
     let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
     let subscriber = subscriber(&pipeline);
@@ -231,7 +232,7 @@ fn spans_may_be_nested_40_000_deep() {
     let nest = move || {
         tracing::dispatcher::with_default(&subscriber, || {
             let mut guards = vec![tracing::info_span!("request", user = 7).entered()];
-            for number in 1..DEPTH {
+            for number in 1..depth {
                 if [3, 64].contains(&number) {
                     tracing::info!("shallow");
                 }
@@ -246,12 +247,12 @@ fn spans_may_be_nested_40_000_deep() {
     pipeline.flush(LONG).unwrap();
     let records = memory.records();
     let all =
-        [(3, json!(null)), (64, json!(null)), (64, json!(DEPTH - 64)), (64, json!(DEPTH - 64))];
+        [(3, json!(null)), (64, json!(null)), (64, json!(depth - 64)), (64, json!(depth - 64))];
     for (record, (spans, omitted)) in records.iter().zip(all) {
         assert_eq!(record["omitted_spans"], omitted, "{record}");
         let names: Vec<_> = record["span"].as_str().unwrap().split(':').collect();
         assert_eq!((names.len(), names[0]), (spans, "request"), "{record}");
         assert_eq!(record["user"], json!(7), "{record}");
     }
-    assert_eq!(records[3]["number"], json!(DEPTH - 1), "the innermost span has the last word");
+    assert_eq!(records[3]["number"], json!(depth - 1), "the innermost span has the last word");
 }
