@@ -23,83 +23,41 @@ pub(crate) use self::start::Start;
 ///
 /// # Guarantees
 ///
-/// All spans of a clock count on one line: Unix time that goes on as time elapses, whatever happens
-/// to the wall clock. (A time in which the machine is suspended does not elapse on Linux.) So, for
-/// the times that tach reads,
+/// For the times that tach reads, whatever happens to the wall clock:
 ///
-/// - The duration of a span is correct.
+/// - The duration of a span is correct. (A time in which the machine is suspended does not elapse
+///   on Linux.)
 /// - A span's end and events are not before its start.
 /// - If a child starts and ends while its parent is open, its times lie within the parent's, on all
 ///   threads.
 ///
 /// ## Steps
 ///
-/// If the wall clock is stepped, by a millisecond or more, another line begins. Roots and children
-/// of remote parents use it at once. All spans that start ten seconds after the step or later use
-/// it. Until then children follow their local parents, so that requests are whole. A span keeps its
-/// line as long as it lasts. If that is no longer the current line when it ends, it has the
-/// attribute `tach.clock.step_ns`: the nanoseconds that later spans are ahead of it. (Tach notices
-/// a step at most a tenth of a second late, or at its next use. The ten seconds count from there.)
-///
-/// A span from before the step needs no memory to be found by its children, however many there are:
-/// a million open spans take 48 bytes each more than the SDK's own. The spans of these ten seconds
-/// whose context is asked for are listed by their ids, in 90 bytes each. Those that have ended are
-/// removed when the list has 8,192 spans, or twice as many as were open at the last removal: 740 KB
-/// stay after a busy step. Children of a local parent that is not clocked take the line from before
-/// the step.
-///
-/// Linux slews its wall clock and its monotonic clock alike. macOS and Windows slew the wall clock
-/// alone. There a line also ends when the slews since it began add up to a millisecond, and all of
-/// this applies as after a step. At the usual 500 parts in a million this is every two seconds
-/// while the clock is slewed. With
-/// [`Config::hold_backward_steps`](tach_core::Config::hold_backward_steps), tach's Unix time runs at
-/// half its rate until a clock that was set back has caught up. Meanwhile a line ends every two
-/// milliseconds, so roots that follow each other may overlap.
+/// If the wall clock is stepped by a millisecond or more, or slews add up to that apart from the
+/// monotonic clock, roots and children of remote parents use the new time at once. Children of local
+/// parents keep the old one for ten seconds more, so that requests are whole. A span keeps its time
+/// as long as it lasts. If that is no longer the current one when it ends, the attribute
+/// `tach.clock.step_ns` says how far later spans are ahead of it.
 ///
 /// ## Given times
 ///
-/// A time that you give is kept to the nanosecond. So an event that you give may lie outside the
-/// span, and an end before the start, as in the SDK. The exceptions are:
+/// A time that you give is kept to the nanosecond, as in the SDK: an event may lie outside the span.
+/// Only around a step, and within the error of the two clocks, a given time is moved to the span's
+/// line or its start. A child of a span with a given start in the future starts when tach reads its
+/// start.
 ///
-/// - *After a step:* the wall clock was stepped by more than 50 microseconds since the span's line
-///   began. Then a time is moved onto the line if the wall clock showed it at most 10 ms before it
-///   is given, or while the span was open and after the step. The moved time keeps its age, to a
-///   microsecond, and is not before the start. (By a clock other than the system's, a time of the
-///   wall clock's last 10 s becomes the present.)
-/// - *Just before the start:* an end at most a minute before a start that tach read becomes that
-///   start. The error of the two clocks, or two steps at once, may have made it.
-/// - *Within an event:* see [event time](#event-time).
-///
-/// A given start may be ahead of tach's clock by the error of the two clocks, 50 microseconds at
-/// most. Then a child whose start tach reads does not start before it. Such a child may come out
-/// shorter by that. No other span is changed. If you give a start that is further in the future,
-/// its children start when tach reads their starts, which is before their parent.
-///
-/// `global::tracer` and `SpanRef` (the span in a `Context`) read the wall clock and give its time,
-/// so a step does not bend their spans. Nor those of tracing-opentelemetry, with [an
-/// exception](crate#what-can-go-wrong).
-///
-/// *Not* promised: the treatment of a time that is read and then given more than 10 ms later, if
-/// the wall clock is stepped in between. Of 10<sup>6</sup> spans of two busy threads with a step
-/// every 0.12 s, about one is off by a step.
-///
-/// ## Event time
+/// *Not* promised: the treatment of a time that is given more than 10 ms after it was read, if the
+/// wall clock is stepped in between.
 ///
 /// While an [event time](tach_core::event_time) is current that began at most 10 ms ago, an event
-/// that is added without a time has the event time, as the log lines have. So has an event with a
-/// time that was read from the wall clock since the event time began, to the error of the two
-/// clocks. (Not an event that tracing-opentelemetry keeps until its span is entered. Nor an event
-/// of a span from before a step: it has the line's time.)
+/// without a time has the event time, as log lines have.
 ///
 /// # Cost
 ///
-/// One read of tach's clock for the start, each event and the end. A given start costs a read of
-/// the wall clock as well. So does another given time, unless it is within a microsecond of the
-/// first read. After a step, both cost a second read of tach's clock. A span that is not
-/// recording, because it was sampled out or has ended, ignores events and ends without a clock
-/// read. No lock, except in the ten seconds after a step, and while a given start is ahead of the
-/// clock. No allocation, except for the lists of both, and for the attribute of a span that was
-/// open during a step.
+/// One read of tach's clock for the start, each event and the end, and for a given time a read of the
+/// wall clock too. A span that does not record ignores events and ends without a read. There is no
+/// lock and no allocation, except in the ten seconds after a step, and while a given start is ahead
+/// of the clock.
 ///
 /// # Examples
 ///
