@@ -31,9 +31,9 @@ fn requests(caller: &TraceContext) -> Vec<Span> {
     let start = || tracing::info_span!("request", otel.kind = "server", user = 7);
     let set = start();
     assert!(set.set_remote_parent(caller) && !set.set_remote_parent(caller));
-    let mut spans = vec![set, caller.in_scope(start)];
+    let spans = vec![set, caller.in_scope(start)];
     #[cfg(feature = "opentelemetry")]
-    {
+    let spans = {
         use opentelemetry::propagation::TextMapPropagator as _;
         use opentelemetry_sdk::propagation::TraceContextPropagator;
 
@@ -44,9 +44,8 @@ fn requests(caller: &TraceContext) -> Vec<Span> {
         let context = TraceContextPropagator::new().extract(&headers);
         let set = start();
         tach_pipeline::OpenTelemetrySpanExt::set_parent(&set, context.clone()).unwrap();
-        spans.push(set);
         let _attached = context.attach();
-        spans.push(start());
+        let spans = [spans, vec![set, start()]].concat();
         for span in &spans {
             let mut headers = std::collections::HashMap::new();
             let context = tach_pipeline::OpenTelemetrySpanExt::context(span);
@@ -54,7 +53,8 @@ fn requests(caller: &TraceContext) -> Vec<Span> {
             assert_eq!(headers.get("traceparent"), Some(&caller.to_string()));
             assert_eq!(headers["tracestate"], caller.tracestate());
         }
-    }
+        spans
+    };
     spans
 }
 

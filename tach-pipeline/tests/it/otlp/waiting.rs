@@ -31,7 +31,7 @@ fn ratio(ratio: f64) -> impl FnOnce(Builder) -> Builder {
 type Road = (&'static str, fn(&TraceContext, &dyn Fn() -> Span) -> Span);
 
 fn roads() -> Vec<Road> {
-    let mut roads: Vec<Road> = vec![
+    let roads: Vec<Road> = vec![
         ("set_remote_parent", |parent, start| {
             let span = start();
             assert!(span.set_remote_parent(parent));
@@ -52,20 +52,20 @@ fn roads() -> Vec<Road> {
         }),
     ];
     #[cfg(feature = "opentelemetry")]
-    roads.extend([
-        (
-            "OpenTelemetrySpanExt::set_parent",
-            (|parent, start| {
+    let roads = {
+        let by_opentelemetry: [Road; 2] = [
+            ("OpenTelemetrySpanExt::set_parent", |parent, start| {
                 let span = start();
                 tach_pipeline::OpenTelemetrySpanExt::set_parent(&span, extracted(parent)).unwrap();
                 span
-            }) as fn(&TraceContext, &dyn Fn() -> Span) -> Span,
-        ),
-        ("a context that is attached", |parent, start| {
-            let _attached = extracted(parent).attach();
-            start()
-        }),
-    ]);
+            }),
+            ("a context that is attached", |parent, start| {
+                let _attached = extracted(parent).attach();
+                start()
+            }),
+        ];
+        [roads, by_opentelemetry.to_vec()].concat()
+    };
     roads
 }
 
