@@ -7,6 +7,9 @@
 //! A pool has a thousand instants with random ages up to the named one, in random order: no branch
 //! on the age can be predicted.
 #![expect(clippy::print_stdout, reason = "hands its figures to its parent")]
+#![expect(clippy::cast_precision_loss, reason = "ages and counts that an f64 holds")]
+#![expect(clippy::large_stack_arrays, reason = "nothing is allocated while it measures")]
+#![expect(clippy::unchecked_time_subtraction, reason = "the machine is older than its instants")]
 
 use core::hint::black_box;
 use core::time::Duration;

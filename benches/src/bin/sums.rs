@@ -21,7 +21,7 @@ const DURATIONS: [(&str, Duration); 5] = [
     ("5 ms", Duration::from_millis(5)),
     ("1 s", Duration::from_secs(1)),
     ("30 s", Duration::from_secs(30)),
-    ("1 h", Duration::from_secs(3600)),
+    ("1 h", Duration::from_hours(1)),
 ];
 
 /// An instant with the operations that all clocks share.
@@ -107,9 +107,12 @@ fn jobs<C: Clock + 'static>(first: C) -> Jobs {
     jobs
 }
 
+/// A method's name and a call of it.
+type Job = (&'static str, Box<dyn Fn()>);
+
 /// Returns what only tach has, beside a read of std's clock.
-fn jobs_of_tach() -> [(&'static str, Box<dyn Fn()>); 5] {
-    let minute = Duration::from_secs(60);
+fn jobs_of_tach() -> [Job; 5] {
+    let minute = Duration::from_mins(1);
     let budget = Budget::new(minute);
     let old = budget;
     let run = |call: Box<dyn Fn(Instant, StdInstant)>| -> Box<dyn Fn()> {
