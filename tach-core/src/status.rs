@@ -154,7 +154,7 @@ fn last_disruption() -> Option<UnixTime> {
     (tick != 0).then(|| UnixTime::from_nanos(system::REALTIME.ns_at(tick)))
 }
 
-fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineStatus {
+fn timeline_status(timeline: &Timeline, (_, bound_ns): (u64, u64)) -> TimelineStatus {
     let newest = timeline.newest();
     let Counts { syncs, forward_steps, backward_steps, rate_changes } =
         newest.map_or_else(Counts::default, |record| record.counts);
@@ -164,7 +164,7 @@ fn timeline_status(timeline: &Timeline, bound: Option<(u64, u64)>) -> TimelineSt
         backward_steps,
         rate_changes,
         offset_ns: 0,
-        uncertainty: bound.map(|(_, ns)| Duration::from_nanos(ns)),
+        uncertainty: Some(Duration::from_nanos(bound_ns)),
         outages: timeline.outages.count(),
         unreadable: timeline.outages.lasts(),
     }

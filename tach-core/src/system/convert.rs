@@ -225,7 +225,7 @@ pub(crate) fn unix_ns_with_uncertainty() -> (u64, u64) {
     if let Some(ns) = clock_ns_in_place() {
         return (ns, os::realtime_resolution_ns());
     }
-    let (tick, bound_ns) = REALTIME.bound().unwrap_or_else(|| (ticks::<Bare>(), u64::MAX));
+    let (tick, bound_ns) = REALTIME.bound();
     (REALTIME.ns_at(tick), bound_ns)
 }
 

@@ -121,9 +121,8 @@ impl Disciplined {
         self.settle(|round| self.try_sync(round));
     }
 
-    /// Returns the present tick, and how far the timeline may be from the OS clock there, in ns;
-    /// `None` before the first conversion.
-    pub(crate) fn bound(&self) -> Option<(u64, u64)> {
+    /// Returns the present tick, and how far the timeline may be from the OS clock there, in ns.
+    pub(crate) fn bound(&self) -> (u64, u64) {
         self.settle(|round| self.try_bound(round))
     }
 

@@ -26,17 +26,17 @@ impl Timeline {
     }
 
     /// Returns the present tick, and the timeline's greatest possible distance there from the OS
-    /// clock plus the offset, in ns; `None` before the first conversion.
+    /// clock plus the offset, in ns.
     ///
     /// The bound rests only on a reading of both clocks. If the OS clock can't be read, the bound
-    /// grows as if the clock was slewed since the last look, unless the ticks come from a clock that
-    /// may stand too: then there is no bound, and it is `u64::MAX`.
-    pub(crate) fn try_bound(&self, round: &Round<'_>) -> Result<Option<(u64, u64)>, Question> {
+    /// grows as if the clock was slewed since the last look. It is `u64::MAX` if the clock has shown no
+    /// rate yet, or if the ticks come from a clock that may stand too.
+    pub(crate) fn try_bound(&self, round: &Round<'_>) -> Result<(u64, u64), Question> {
         // Only the newest record holds the offset, and a timeline that waits may run at half its
         // rate.
         let is_plain = self.policy(round.clocks) == Policy::Step(BackwardStep::Follow);
         let first = if is_plain { self.bound_at_first(round.clocks) } else { None };
-        first.map_or_else(|| self.bound_elsewhere(round), |bound| Ok(Some(bound)))
+        first.map_or_else(|| self.bound_elsewhere(round), Ok)
     }
 
     /// Returns the bound by one bracket around the OS clock, if the bracket was not interrupted and
@@ -51,31 +51,32 @@ impl Timeline {
 
     #[cold]
     #[inline(never)]
-    fn bound_elsewhere(&self, round: &Round<'_>) -> Result<Option<(u64, u64)>, Question> {
+    fn bound_elsewhere(&self, round: &Round<'_>) -> Result<(u64, u64), Question> {
         self.find(round.clocks.ticks(), round)?;
+        // Without a rate, the OS clock could not be read, or stands.
         let Some(record) = self.newest().filter(Record::has_rate) else {
-            return Ok(self.outages.lasts().then(|| (round.clocks.ticks(), u64::MAX)));
+            return Ok((round.clocks.ticks(), u64::MAX));
         };
         if record.is_identity() {
             let is_read = round.clocks.os_ns().is_some();
             self.outages.note(is_read, || round.clocks.ticks());
-            return Ok(Some((round.clocks.ticks(), if is_read { 0 } else { u64::MAX })));
+            return Ok((round.clocks.ticks(), if is_read { 0 } else { u64::MAX }));
         }
         let Some(sample) = self.sample(&record, round)? else {
             let sample = record.unread_sample(round.clocks);
             if !round.clocks.reads_counter() {
-                return Ok(Some((sample.tick, u64::MAX)));
+                return Ok((sample.tick, u64::MAX));
             }
             let line = self.find(sample.tick, round)?;
             let error_ns = record.estimate.unread_error_ns(&sample, self.current().floor());
             let bound_ns = distance_ns(&line, line.rate, &sample).saturating_add(error_ns);
-            return Ok(Some((sample.tick, bound_ns)));
+            return Ok((sample.tick, bound_ns));
         };
         let line = self.find(sample.tick, round)?;
         // `find` may have found a jump of the OS clock, which changes the timeline's offset.
         let jumped_ns = self.offset_ns().wrapping_sub(record.offset_ns);
         let sample = Sample { ns: sample.ns.wrapping_add(jumped_ns), ..sample };
-        Ok(Some((sample.tick, distance_ns(&line, record.estimate.rate.max(line.rate), &sample))))
+        Ok((sample.tick, distance_ns(&line, record.estimate.rate.max(line.rate), &sample)))
     }
 }
 

@@ -244,14 +244,16 @@ impl Scenario {
         let timelines = [&self.process.monotonic, &self.process.realtime];
         for (i, timeline) in timelines.into_iter().enumerate() {
             let before_ns = self.process.os_ns();
-            let (tick, bound_ns) = self.process.bound(i).expect("a timeline that has begun");
+            let (tick, bound_ns) = self.process.bound(i);
             let offset_ns = if i == 0 { timeline.offset_ns() } else { offset_ns };
             let converted: [u64; 2] = (self.convert)(&self.process, tick).into();
             let after_ns = self.process.os_ns();
             let (before_ns, after_ns) =
                 (before_ns.wrapping_add(offset_ns), after_ns.wrapping_add(offset_ns));
-            let bound_ns = bound_ns + skew_ns;
-            if converted[i] + bound_ns < before_ns || converted[i] > after_ns + bound_ns {
+            let bound_ns = bound_ns.saturating_add(skew_ns);
+            if converted[i].saturating_add(bound_ns) < before_ns
+                || converted[i] > after_ns.saturating_add(bound_ns)
+            {
                 return Err(format!(
                     "timeline {i} has {}, where the clock went from {before_ns} to {after_ns}, and \
                      claims {bound_ns}: {:?}",

@@ -222,7 +222,7 @@ pub(super) trait Driven {
 
     fn look(&self, tick: u64, clocks: &impl Driver);
     fn sync(&self, clocks: &impl Driver);
-    fn bound(&self, clocks: &impl Driver) -> Option<(u64, u64)>;
+    fn bound(&self, clocks: &impl Driver) -> (u64, u64);
 }
 
 impl Driven for Timeline {
@@ -256,7 +256,7 @@ impl Driven for Timeline {
         clocks.settle(|round| self.try_sync(round));
     }
 
-    fn bound(&self, clocks: &impl Driver) -> Option<(u64, u64)> {
+    fn bound(&self, clocks: &impl Driver) -> (u64, u64) {
         clocks.settle(|round| self.try_bound(round))
     }
 }
@@ -366,7 +366,7 @@ impl Process {
 
     /// Returns the present tick, and how far one of the timelines (0: the monotonic one) may be
     /// from its clock there.
-    pub(super) fn bound(&self, index: usize) -> Option<(u64, u64)> {
+    pub(super) fn bound(&self, index: usize) -> (u64, u64) {
         match index {
             0 => self.monotonic.bound(&MonotonicClock(self)),
             _ => self.realtime.bound(&RealtimeClock(self)),

@@ -38,7 +38,7 @@ fn a_step_is_seen_and_then_errors_are_near_it_and_within_the_bound() {
         for _ in 0..500 {
             process.machine.pass_ns(process.machine.random.below(20 * MS));
             for index in [0, 1] {
-                let (tick, bound_ns) = process.bound(index).unwrap();
+                let (tick, bound_ns) = process.bound(index);
                 let (found, truth) = (process.ns_at(tick), process.truth_ns());
                 let off_ns = [found.0.abs_diff(truth.0), found.1.abs_diff(truth.1)][index];
                 let allowed_ns = bound_ns.min(step_ns * 3 / 2);
