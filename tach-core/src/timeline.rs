@@ -281,12 +281,15 @@ impl Timeline {
     }
 
     /// Returns the line from `start` of a timeline whose OS clock has not been read twice, so that
-    /// it shows no rate. If no rate is known from elsewhere and the machine declares none, a tick
-    /// counts as a nanosecond, so that whoever waits for a time does not wait forever.
+    /// it shows no rate. If no rate is known from elsewhere and the machine declares none, the
+    /// counter has the fastest of all: whoever waits for a time waits too long, but not forever, and
+    /// no time goes back when the rate is known.
     fn unread_line(start: Point, round: &Round<'_>) -> Result<Line, Question> {
-        let declared = || round.clocks.declared_hz().map(|hz| Rate::from_slope(NS_PER_S, hz));
-        let known = round.answers.rate()?.map(|(rate, _)| rate);
-        let rate = known.or_else(declared).unwrap_or(Rate::ONE);
+        const FASTEST_HZ: u64 = 10_000_000_000;
+        let rate = match round.answers.rate()? {
+            Some((rate, _)) => rate,
+            None => Rate::from_slope(NS_PER_S, round.clocks.declared_hz().unwrap_or(FASTEST_HZ)),
+        };
         Ok(Line { start_tick: start.tick, start_ns: start.ns, rate })
     }
 

@@ -1,8 +1,8 @@
 //! Looks: samples of the OS clock, and their consequences for the newest record.
 
-use super::piece::Point;
 use super::question::{Question, Round};
 use super::record::{End, SPIN_NS};
+use super::steps;
 use super::{Record, Timeline};
 use crate::line::{Line, shifted_tick};
 use crate::sample::{ClockPair, CounterFailure, Sample};
@@ -15,6 +15,8 @@ use crate::sync::{Id, Ordering};
 /// without a vDSO, they take 0.8 ms. At 12 ns, one series still lasts longer than the step of a
 /// counter of 1 MHz.
 const STANDING_READS: u64 = 128;
+/// The same for a clock that has shown no rate yet. One call may make five such series.
+const FIRST_READS: u64 = 48;
 /// The shortest time between two reads to expect of a clock that rises in long steps.
 const STEPPING_READ_NS: u64 = 16;
 /// If a counter has not moved while the OS clock advanced by this much, it has stopped. A counter
@@ -189,17 +191,18 @@ impl Timeline {
         // Read before the spin, since reading it takes time too.
         let declared_hz = round.clocks.declared_hz();
         let spin_ns = spin_ns(round.clocks).max(2 * self.steps.longest_ns());
-        let Point { tick: start_tick, ns: start_ns } = record.piece.knee();
-        let mut motion = Motion::since(start_ns, round.clocks);
-        // Earlier conversions may have watched the clock for long enough.
-        let read_ticks = u64::from(record.best_width_ticks).max(1);
-        let is_watched = round.clocks.ticks().saturating_sub(start_tick) / read_ticks > motion.most;
+        let start_ns = record.piece.knee().ns;
+        let mut motion = Motion::since(start_ns, FIRST_READS, round.clocks);
         while let Some(ns) = round.clocks.os_ns() {
             if ns.saturating_sub(start_ns) >= spin_ns {
                 break;
             }
-            if is_watched && ns == start_ns || motion.stands(ns) {
-                return Ok(None);
+            if motion.stands(ns) {
+                if round.clocks.resolution_ns() < steps::SHORTEST_NS {
+                    return Ok(None);
+                }
+                // The clock was watched for longer than its steps: it has stopped.
+                break;
             }
         }
         let sample = self.sample(record, round)?;
@@ -240,7 +243,7 @@ pub(super) fn counter_stands(clocks: &dyn ClockPair) -> bool {
     }
     let tick = clocks.ticks();
     let Some(first_ns) = clocks.os_ns() else { return false };
-    let mut motion = Motion::since(first_ns, clocks);
+    let mut motion = Motion::since(first_ns, STANDING_READS, clocks);
     // Reads the counter last: an interruption before only gives the counter time to move.
     while let Some(ns) = clocks.os_ns() {
         if clocks.ticks() != tick {
@@ -266,9 +269,9 @@ struct Motion {
 }
 
 impl Motion {
-    /// Watches a clock that read `ns`.
-    fn since(ns: u64, clocks: &dyn ClockPair) -> Self {
-        let most = STANDING_READS + clocks.resolution_ns() / STEPPING_READ_NS;
+    /// Watches a clock that read `ns`, for so many reads and as long as its steps.
+    fn since(ns: u64, reads: u64, clocks: &dyn ClockPair) -> Self {
+        let most = reads + clocks.resolution_ns() / STEPPING_READ_NS;
         Self { greatest_ns: ns, reads: 0, most }
     }
 

@@ -9,9 +9,12 @@ use crate::sample::{ClockPair, Sample};
 use crate::sync::{Maximum, Versioned};
 
 /// A clock that returns one time in so many reads stands for 200 ns or more.
-const STANDING_READS: u32 = 16;
-/// A smaller distance may be the difference between two cores' counters.
-const SHORTEST_NS: u64 = 2_000;
+const STANDING_READS: u64 = 16;
+/// The shortest time between two reads to expect.
+const READ_NS: u64 = 16;
+/// A smaller distance may be the difference between two cores' counters. If the system states longer
+/// steps, it is believed.
+pub(super) const SHORTEST_NS: u64 = 2_000;
 /// A clock that is further off was set or stopped.
 const LONGEST_NS: u64 = 250_000_000;
 
@@ -54,14 +57,15 @@ impl Steps {
     ) -> Sample {
         let last = self.last.read();
         self.last.try_write(sample.tick, &[sample.ns]);
-        let limit_ns = sample.resolution_ns.max(self.second_ns.get()).max(SHORTEST_NS);
+        let stated_ns = sample.resolution_ns;
+        let limit_ns = self.second_ns.get().max(SHORTEST_NS);
         let sample = self.resolved(sample);
         let Some((tick, [ns])) = last else { return sample };
         let advance_ns = sample.ns.saturating_sub(ns);
         let passed_ns = estimate.rate.ns(sample.tick.saturating_sub(tick));
         let off_ns = advance_ns.abs_diff(passed_ns).min(LONGEST_NS + 1);
-        let is_off = limit_ns < off_ns && off_ns <= LONGEST_NS;
-        if sample.ns < ns || !is_off || !stands(sample.ns, clocks) {
+        let is_off = limit_ns < off_ns && off_ns <= LONGEST_NS && stated_ns < SHORTEST_NS;
+        if sample.ns < ns || !is_off || !stands(sample.ns, stated_ns, clocks) {
             return sample;
         }
         // A clock that never rises may have stopped.
@@ -78,7 +82,8 @@ impl Steps {
     }
 }
 
-/// Returns whether an OS clock that read `ns` stands.
-fn stands(ns: u64, clocks: &dyn ClockPair) -> bool {
-    (0..STANDING_READS).all(|_| clocks.os_ns() == Some(ns))
+/// Returns whether an OS clock that read `ns` stands for longer than the steps that its system
+/// states.
+fn stands(ns: u64, stated_ns: u64, clocks: &dyn ClockPair) -> bool {
+    (0..STANDING_READS + stated_ns / READ_NS).all(|_| clocks.os_ns() == Some(ns))
 }

@@ -102,9 +102,9 @@ fn from_start(refused: &[clockid_t], clocks: &[clockid_t], report: &mut Report) 
     if clocks.contains(&CLOCK_MONOTONIC) {
         let bound = status().monotonic.uncertainty;
         report.holds(bound > Some(500 * 8_766 * HOUR), format!("monotonic within {bound:?}"));
-        // The CPU under the simulated machine declares its own frequency, if any. Without one, ticks
-        // count as ns.
-        let hz = u128::from(cpu_counter().declared_hz.unwrap_or(1_000_000_000));
+        // The CPU under the simulated machine declares its own frequency, if any. Without one, the
+        // counter counts as one of 10 GHz.
+        let hz = u128::from(cpu_counter().declared_hz.unwrap_or(10_000_000_000));
         let ns = u128::from(ticks) * 1_000_000_000 / hz;
         let by_counter = status().source == Source::Counter;
         let expected_ns = if by_counter { u64::try_from(ns).expect("a second") } else { 0 };
