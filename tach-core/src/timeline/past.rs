@@ -19,7 +19,7 @@ const NOTE_SHIFT: u32 = 32 - NOTE_BITS;
 
 /// The records in the order of time, for a search: the start ticks, then the start times, and then,
 /// for each record, the index of its slot in the low bits of a word and the rate of the chord after
-/// it in the others. By the bits that it lacks, a chord loses 0.3 us in a day. No chord follows the
+/// it in the others. The bits that it lacks make 0.3 us in a day of a chord. No chord follows the
 /// first record; its word has the rate before it. The newest record fills the rest of the table.
 ///
 /// The version is the newest record's id. So a table serves until the next record, and the first
@@ -159,7 +159,7 @@ impl Timeline {
         newest: Id,
         at: u64,
     ) -> Result<Option<Stretch>, Stale> {
-        let (_, (word, next_tick)) = table
+        let (_, (word, next)) = table
             .read_with(|table| {
                 // Few rounds, whose comparisons don't wait for each other, and no branch: nobody can
                 // predict the ages in a pool.
@@ -168,7 +168,9 @@ impl Timeline {
                     let is_by = |steps: &usize| table.get(STARTS + last + steps * stride) <= at;
                     last += stride * (1..ways).filter(is_by).count();
                 }
-                (table.get(2 * ENTRIES + last), table.get((last + 1).min(ENTRIES - 1)))
+                let next = (last + 1).min(ENTRIES - 1);
+                let next = Point { tick: table.get(TICKS + next), ns: table.get(TIMES + next) };
+                (table.get(2 * ENTRIES + last), next)
             })
             .filter(|(version, _)| *version == newest)
             .ok_or(Stale)?;
@@ -184,9 +186,11 @@ impl Timeline {
         } else if id == newest {
             None
         } else if wanted(piece.end_at(until)) {
-            let end = piece.end_at(until);
-            let line = Line { start_tick: end.tick, start_ns: end.ns, rate };
-            Some(Stretch::new(line, next_tick))
+            // A chord of months lacks bits that make microseconds, which its younger end, a minute
+            // old, may not be off. So the chord is exact there.
+            let line = Line { start_tick: next.tick, start_ns: next.ns, rate };
+            let ticks = [piece.end_at(until).tick, next.tick].map(shifted_tick);
+            Some(Stretch { line, ticks })
         } else {
             Some(Stretch::new(piece.main, until))
         })

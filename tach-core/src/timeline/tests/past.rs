@@ -117,6 +117,26 @@ fn the_beginning_and_what_was_before_it_stay() {
     assert_eq!(beginning(), before);
 }
 
+/// A tick that was converted a minute ago may lie at the end of a chord of months.
+#[test]
+fn a_chord_of_months_meets_the_record_after_it() {
+    let (timeline, machine) = new();
+    for _ in 0..300 {
+        machine.set_drift(machine.random.within(1_000));
+        machine.pass_ns(30 * 86_400 * NS_PER_S);
+        timeline.ns_at(machine.ticks(), &machine);
+    }
+    let mut longest = 0;
+    for pair in kept(&timeline).windows(2) {
+        let next = Piece::from_words(timeline.history.read(pair[1]).unwrap()).start();
+        let last = timeline.past_stretch(next.tick - 1).unwrap();
+        let off_ns = next.ns - last.line.ns_at(next.tick);
+        assert!(off_ns <= 1, "{off_ns} ns at {next:?}");
+        longest = longest.max(pair[1] - pair[0]);
+    }
+    assert!(longest >> 8 > 1, "there is no chord");
+}
+
 /// A thread may sleep between the read of the head and the making of the table.
 #[test]
 fn a_record_whose_slot_was_reused_has_no_table() {
@@ -160,7 +180,7 @@ fn last_line(timeline: &Timeline, wanted: impl Fn(Point) -> bool) -> Option<Line
     }
     let next = record(ids[found + 1]).unwrap().0.start();
     let rate = Rate::from_slope(next.ns - end.ns, next.tick - end.tick);
-    Some(Line { start_tick: end.tick, start_ns: end.ns, rate })
+    Some(Line { start_tick: next.tick, start_ns: next.ns, rate })
 }
 
 #[test]
