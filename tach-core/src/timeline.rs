@@ -330,13 +330,12 @@ impl Timeline {
     #[inline(never)]
     fn publish(&self, after: Id, record: &Record) -> bool {
         let (piece, knowledge) = record.to_words();
-        let publish = || self.history.publish(after, &piece, &knowledge);
-        match publish() {
-            Ok(()) => true,
-            Err(Full::Knowledge) => false,
-            Err(Full::Pieces) => {
-                self.make_room();
-                publish().is_ok()
+        loop {
+            match self.history.publish(after, &piece, &knowledge) {
+                Ok(()) => return true,
+                // The slots of all records that were given up may share `after`'s knowledge.
+                Err(Full::Pieces) if self.make_room() => {}
+                Err(_) => return false,
             }
         }
     }

@@ -249,9 +249,9 @@ impl Timeline {
         self.history.read(*ids.first()?).map(Piece::from_words)
     }
 
-    /// Gives up the records whose removal costs least.
+    /// Gives up the records whose removal costs least. Returns `false` if none may be given up.
     #[cold]
-    pub(super) fn make_room(&self) {
+    pub(super) fn make_room(&self) -> bool {
         let newest_id = self.history.head();
         let mut ids = [0; SLOTS];
         let mut room = [Kept::NONE; SLOTS];
@@ -262,15 +262,17 @@ impl Timeline {
             room[count] = Kept { id, piece, end, error_ns };
             count += 1;
         }
-        let Some(newest) = self.newest() else { return };
+        let Some(newest) = self.newest() else { return false };
         let recent_ticks = newest.estimate.rate.ticks(RECENT_NS).unwrap_or(u64::MAX);
         let recent = Point {
             tick: newest.estimate.tick.saturating_sub(recent_ticks),
             ns: newest.estimate.ns.saturating_sub(RECENT_NS),
         };
+        let before = count;
         for _ in 0..GIVEN_UP {
             count -= usize::from(self.give_one_up(&mut room[..count], recent));
         }
+        count < before
     }
 
     /// Returns the error of the chord before a record, rounded up.

@@ -112,6 +112,23 @@ fn an_appender_that_was_stopped_costs_one_slot() {
     assert!(generation(&timeline) > 3 * SLOTS as u64, "appending has stopped");
 }
 
+/// The slots of the records that are given up may all share the newest record's knowledge.
+#[test]
+fn an_appender_that_is_alone_publishes_every_record() {
+    for seed in 0..40 {
+        let machine = Machine::new(seed);
+        let timeline = timeline(BackwardStep::Hold);
+        for _ in 0..1_000 {
+            machine.set_drift(machine.random.within(500_000));
+            machine.pass_ns(machine.random.magnitude(4 * NS_PER_S));
+            timeline.ns_at(machine.ticks(), &machine);
+            let (id, record) = timeline.newest_with_id().unwrap();
+            let reach = timeline.history.reach(id, record.piece.knee().tick).unwrap();
+            assert!(!reach.is_closed(), "seed {seed}: {id:#x} has no successor");
+        }
+    }
+}
+
 /// A machine for several threads: every read moves the counter on.
 struct Shared(AtomicU64);
 
