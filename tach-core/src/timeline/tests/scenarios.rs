@@ -40,8 +40,8 @@ struct Seen {
     tick: u64,
     /// The times by the monotonic and the real-time timeline.
     ns: [u64; 2],
-    /// The monotonic clock at that moment.
-    at_ns: u64,
+    /// The ages of the two timelines' clocks at that moment.
+    at_ns: [u64; 2],
     /// The number of both timelines' records at that moment.
     records: [u64; 2],
 }
@@ -221,8 +221,8 @@ impl Scenario {
         let process = &self.process;
         let (tick, truth) = (process.read(), process.truth_ns());
         let (monotonic_ns, realtime_ns) = (self.convert)(process, tick);
-        let seen =
-            Seen { tick, ns: [monotonic_ns, realtime_ns], at_ns: truth.0, records: self.records() };
+        let at_ns = [truth.0, self.process.machine.passed_ns()];
+        let seen = Seen { tick, ns: [monotonic_ns, realtime_ns], at_ns, records: self.records() };
         self.check_joins()?;
         self.check_truth()?;
         self.check_purity()?;
@@ -289,14 +289,14 @@ impl Scenario {
     /// Checks that earlier conversions have the same result again, or nearly the same if they are
     /// old.
     fn check_purity(&self) -> Result<(), String> {
-        let now_ns = self.process.truth_ns().0;
+        let now_ns = [self.process.truth_ns().0, self.process.machine.passed_ns()];
         for _ in 0..2.min(self.seen.len()) {
             let seen = self.process.machine.random.pick(&self.seen);
             let again = (self.convert)(&self.process, seen.tick);
-            let age_ns = now_ns.saturating_sub(seen.at_ns);
             let records = self.records();
             for (i, again_ns) in [again.0, again.1].into_iter().enumerate() {
                 let change_ns = again_ns.abs_diff(seen.ns[i]);
+                let age_ns = now_ns[i].saturating_sub(seen.at_ns[i]);
                 let recent = age_ns < 60 * NS_PER_S;
                 // While the clock stood at the start, no rate was known.
                 if seen.records[i] == 0 {
