@@ -109,19 +109,20 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
 /// Returns the tick that should be read now, by Unix time. In a program that never asked for Unix
 /// time, only the monotonic timeline shows a rate.
 fn by_unix_time() -> Option<Expected> {
-    let rate = MONOTONIC.newest().map(|record| record.estimate.rate).filter(|rate| rate.is_known());
-    REALTIME.expected(os::realtime_ns()?, rate.unwrap_or(Rate::ONE))
+    REALTIME.expected(os::realtime_ns()?, rate())
 }
 
-/// Returns whether the ticks were the OS clock's own nanoseconds at first.
-fn is_os_clock() -> bool {
-    MONOTONIC.newest().is_some_and(|record| record.is_identity())
+/// Returns the monotonic timeline's rate.
+fn rate() -> Rate {
+    let rate = MONOTONIC.newest().map(|record| record.estimate.rate).filter(|rate| rate.is_known());
+    rate.unwrap_or(Rate::ONE)
 }
 
 /// Returns the timeline minus the OS's monotonic clock, in ns.
 pub(crate) fn offset_ns() -> i64 {
     let chosen = choice().get();
-    let offset_ns = if chosen.mode() == Mode::Replaced && is_os_clock() {
+    let began_as_os_clock = MONOTONIC.newest().is_some_and(|record| record.is_identity());
+    let offset_ns = if chosen.mode() == Mode::Replaced && began_as_os_clock {
         // The line from the clock to the ticks has the rate 1, so any time shows the offset.
         const ANY_NS: u64 = 1 << 62;
         chosen.tick_at(ANY_NS).wrapping_sub(ANY_NS)
@@ -145,19 +146,21 @@ fn standing() -> u64 {
 const HIDDEN_NS: u64 = 1_000_000;
 
 /// Continues the ticks after the OS's monotonic clock went back, as it does in another time
-/// namespace. Unix time shows where they should be.
+/// namespace. Unix time shows where they should be. If nothing shows Unix time either, ticks
+/// continue from the last one: ticks that waited for the clock could stand for as long as the
+/// machine was up.
 ///
 /// Up to [`HIDDEN_NS`], ticks only wait for the clock: each read returns the highest tick so far.
 fn move_os_clock(seen: Chosen) {
     // Read before the clock: another thread may raise it meanwhile.
     let highest = MONOTONIC.current().floor().max(read::last());
-    let (Some(start_tick), Some(expected)) = (os::monotonic_ns(), by_unix_time()) else { return };
-    let hidden_ticks = expected.rate.ticks(HIDDEN_NS).unwrap_or(0);
+    let (Some(start_tick), rate) = (os::monotonic_ns(), rate()) else { return };
+    let hidden_ticks = rate.ticks(HIDDEN_NS).unwrap_or(0);
     if seen.tick_at(start_tick).saturating_add(hidden_ticks) >= highest {
         return;
     }
-    let start_ns = expected.tick.max(highest);
-    let rate = if is_os_clock() { Rate::ONE } else { expected.rate.inverse() };
+    let start_ns = by_unix_time().map_or(highest, |expected| expected.tick.max(highest));
+    let rate = rate.inverse();
     let verdict = Verdict { mode: Mode::Replaced, cause: Cause::OsClockRegressed };
     choice().replace(seen, verdict, Line { start_tick, start_ns, rate });
     HOST.event_at(start_ns);

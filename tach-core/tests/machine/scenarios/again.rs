@@ -5,6 +5,7 @@ use core::time::Duration;
 use tach_core::{Instant, MonotonicInstant, UnixTime};
 
 use super::Scenario;
+use crate::linux::interpose::refuse;
 use crate::linux::machine::{self, COUNTER, MONOTONIC, REALTIME, SECOND};
 use crate::linux::report::Report;
 
@@ -23,6 +24,8 @@ enum Event {
     Restore,
     /// `CLOCK_MONOTONIC` starts lower.
     OsClock,
+    /// The same, while `CLOCK_REALTIME` can't be read.
+    OnlyClock,
     /// The counter starts again.
     Regression,
     Suspend,
@@ -36,6 +39,10 @@ impl Event {
                 machine::jump_monotonic(-2);
             }
             Self::OsClock => machine::jump_monotonic(-2),
+            Self::OnlyClock => {
+                refuse(&[libc::CLOCK_REALTIME]);
+                machine::jump_monotonic(-2);
+            }
             Self::Regression => COUNTER.set(1_000),
             Self::Suspend => machine::suspend(10 * SECOND),
         }
@@ -87,7 +94,8 @@ const OS: Clock = Clock {
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
     let scenario = |(name, clock, event): (&str, Clock, Event)| {
-        let control = if event == Event::OsClock { OS } else { BARE };
+        let is_os_clocks = matches!(event, Event::OsClock | Event::OnlyClock);
+        let control = if is_os_clocks { OS } else { BARE };
         Scenario::new(
             format!("again/{name}"),
             move |report| again(clock, event, report),
@@ -98,6 +106,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ("restore", TACH, Event::Restore),
         ("restore/without-unix-time", WITHOUT_UNIX_TIME, Event::Restore),
         ("os-clock", TACH, Event::OsClock),
+        ("os-clock/alone", WITHOUT_UNIX_TIME, Event::OnlyClock),
         ("regression", TACH, Event::Regression),
         ("suspend", TACH, Event::Suspend),
     ]
