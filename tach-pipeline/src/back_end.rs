@@ -279,7 +279,7 @@ impl BackEnd {
             return;
         }
         let from = mem::replace(from, now);
-        limits.take_refused(|callsite, count| {
+        limits.take_refused(&mut |callsite, count| {
             reported.now();
             if let Some(survival) = &mut self.survival {
                 survival.refused(count);

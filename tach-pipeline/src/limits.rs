@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 use crate::queue::file::RingFile;
 use crate::sync::Switch;
 
-/// How many callsites have counts. Others have no limit.
+/// How many callsites have counts in one table.
 const CALLSITES: usize = 4096;
-/// How many places a callsite may have in the table.
+/// How many places a callsite may have in a table. If others have all of them, the callsite counts
+/// in the next table.
 const PLACES: usize = 16;
 /// The lowest bit of the second in a window. The count of records is below.
 const SECOND_SHIFT: u32 = 32;
@@ -36,6 +37,8 @@ pub(crate) struct Limits {
     slots: Box<[Slot]>,
     /// Whether records were refused since the last report.
     are_exceeded: Switch,
+    /// The limits of the callsites that found no place.
+    next: OnceLock<Box<Self>>,
 }
 
 #[derive(Default)]
@@ -51,7 +54,7 @@ impl Limits {
     /// Accepts `most` records of each callsite each second.
     pub(crate) fn new(most: u32) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
-        Self { most, file: None, slots, are_exceeded: Switch::default() }
+        Self { most, file: None, slots, are_exceeded: Switch::default(), next: OnceLock::new() }
     }
 
     /// Counts the records over the limit in a file too.
@@ -61,7 +64,7 @@ impl Limits {
 
     /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
     pub(crate) fn accept(&self, callsite: Callsite, second: u64) -> bool {
-        let Some(slot) = self.slot(callsite) else { return true };
+        let Some(slot) = self.slot(callsite) else { return self.next().accept(callsite, second) };
         let is_accepted = slot.count(second) <= u64::from(self.most);
         if !is_accepted {
             // ORDERING: Relaxed: publishes only itself. A report that sees the flag without the
@@ -73,6 +76,15 @@ impl Limits {
             }
         }
         is_accepted
+    }
+
+    /// Allocates before the lock is taken: the allocator may log.
+    #[cold]
+    fn next(&self) -> &Self {
+        self.next.get().unwrap_or_else(|| {
+            let new = Box::new(Self { file: self.file.clone(), ..Self::new(self.most) });
+            self.next.get_or_init(|| new)
+        })
     }
 
     fn slot(&self, callsite: Callsite) -> Option<&Slot> {
@@ -87,7 +99,10 @@ impl Limits {
     }
 
     /// Calls `each` with the callsites that had records refused since the last call, and how many.
-    pub(crate) fn take_refused(&self, mut each: impl FnMut(Callsite, u64)) {
+    pub(crate) fn take_refused(&self, each: &mut dyn FnMut(Callsite, u64)) {
+        if let Some(next) = self.next.get() {
+            next.take_refused(each);
+        }
         if !self.are_exceeded.off() {
             return;
         }
@@ -102,7 +117,7 @@ impl Limits {
 
     /// Returns whether records were refused since the last report.
     pub(crate) fn are_exceeded(&self) -> bool {
-        self.are_exceeded.is_on()
+        self.are_exceeded.is_on() || self.next.get().is_some_and(|next| next.are_exceeded())
     }
 }
 
@@ -137,7 +152,7 @@ mod tests {
 
     fn refused(limits: &Limits) -> Vec<(Callsite, u64)> {
         let mut all = Vec::new();
-        limits.take_refused(|callsite, count| all.push((callsite, count)));
+        limits.take_refused(&mut |callsite, count| all.push((callsite, count)));
         all
     }
 
@@ -169,13 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn callsites_beyond_the_table_have_no_limit() {
+    fn callsites_beyond_a_table_are_limited_too() {
         let limits = Limits::new(1);
-        let all = (0..2 * u32::try_from(CALLSITES).unwrap()).map(|line| Callsite { line, ..HERE });
-        let accepted: usize = all.map(|callsite| accepted(&limits, callsite, 1, 2)).sum();
-        let limited = 4 * CALLSITES - accepted;
-        // Most of the table is used.
-        assert!((CALLSITES * 3 / 4..=CALLSITES).contains(&limited), "{limited}");
-        assert_eq!(refused(&limits).len(), limited);
+        let count = 3 * CALLSITES;
+        let all = (0..u32::try_from(count).unwrap()).map(|line| Callsite { line, ..HERE });
+        for callsite in all {
+            assert_eq!(accepted(&limits, callsite, 1, 3), 1, "{callsite:?}");
+        }
+        let refused = refused(&limits);
+        assert_eq!((refused.len(), refused.iter().all(|(_, count)| *count == 2)), (count, true));
     }
 }

@@ -185,7 +185,7 @@ impl Builder {
     /// The call refuses the others before it copies anything. How many it refused comes in a record
     /// of the target `tach_pipeline`, each second. Records without a static file name, as from
     /// another logger or from `tracing-log`, have no limit, nor have lines of
-    /// `tracing_subscriber::fmt`, and callsites beyond about 4,000.
+    /// `tracing_subscriber::fmt`.
     ///
     /// # Examples
     ///
