@@ -108,8 +108,7 @@ impl LogFile {
     /// write.
     pub(crate) fn open(path: &Path, options: Options) -> io::Result<Self> {
         if let Some(file) = tach_files::open_special(path)? {
-            let entry = Entry::of(&file)?;
-            return Ok(Self::new(None, file, options, entry));
+            return Self::new(None, file, options);
         }
         let place = Place::of(path)?;
         if options.rotation.is_some() {
@@ -121,31 +120,30 @@ impl LogFile {
     fn at(place: Place, options: Options, access: &Access) -> io::Result<Self> {
         let folder = place.make_folder()?;
         let file = append(&folder, place.name(), access)?;
-        let entry = Entry::of(&file)?;
-        Ok(Self::new(Some(place), file, options, entry))
+        Self::new(Some(place), file, options)
     }
 
-    fn new(place: Option<Place>, file: File, options: Options, entry: Entry) -> Self {
-        let metadata = file.metadata().ok();
-        let written = metadata.as_ref().and_then(|it| UnixTime::try_from(it.modified().ok()?).ok());
+    fn new(place: Option<Place>, file: File, options: Options) -> io::Result<Self> {
+        let entry = Entry::of(&file)?;
         // The file is at the path, so it has at least one link. If the count is zero, the file
         // system does not count links.
         let is_at_path = |place: &Place| {
             Entry::at(&place.path()).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)))
         };
         let has_links = entry.links() > 0 || !place.as_ref().is_some_and(is_at_path);
-        Self {
+        Ok(Self {
             place,
             file,
             options,
-            length: metadata.map_or(0, |it| it.len()),
-            written: written.unwrap_or_else(UnixTime::now),
+            length: entry.length(),
+            // Where files have no such time, the first day begins now.
+            written: entry.modified().map_or_else(UnixTime::now, UnixTime::from_system_time),
             tidying: Tidying::default(),
             entry,
             has_links,
             looked: Instant::now(),
             is_unsynced: false,
-        }
+        })
     }
 
     /// Opens the path again. If the file is missing, creates one with the mode and the owner of the

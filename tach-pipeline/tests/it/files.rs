@@ -239,6 +239,21 @@ fn a_file_is_rotated_by_size_without_a_loss() {
     assert_eq!(numbers, (0..20_000).collect::<Vec<_>>());
 }
 
+/// A restored file, or one that was written before the clock was set.
+#[test]
+fn a_file_from_before_1970_is_rotated() {
+    let folder = Folder::new("before-1970");
+    let path = folder.path("app.log");
+    fs::write(&path, "old\n").unwrap();
+    let written = std::time::UNIX_EPOCH - Duration::from_secs(1);
+    fs::File::options().append(true).open(&path).unwrap().set_modified(written).unwrap();
+    let sink = Sink::file(&path).rotate(Rotation::new().daily().keep(3));
+    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    info(&pipeline, "new");
+    pipeline.flush(LONG).unwrap();
+    assert_eq!((old_files(&folder).len(), folder.messages("app.log")), (1, vec!["new".to_owned()]));
+}
+
 #[test]
 fn a_file_of_yesterday_is_rotated_and_the_oldest_files_are_deleted() {
     let folder = Folder::new("yesterday");
