@@ -162,63 +162,61 @@ fn delete_old(
     state: &Lock<State>,
     tried: &[OsString],
 ) -> io::Result<Option<OsString>> {
-    let mut names = old_names(folder, job, state)?;
+    let mut files = old_files(folder, job, state)?;
     let is_due =
         |name: &OsString| job.rotation.compresses && !is_compressed(name) && !tried.contains(name);
-    let beyond = beyond(&names, is_due, folder, job);
-    for name in names.drain(..beyond) {
+    let beyond = beyond(&files, is_due, job);
+    for (name, _) in files.drain(..beyond) {
         folder.remove_own(&name, &job.log)?;
         // An incomplete file, left by a process that ended while it compressed this one.
         folder.remove_own(&part(&compressed(&name)), &job.log)?;
     }
-    names.retain(is_due);
-    Ok(names.pop())
+    Ok(files.into_iter().map(|(name, _)| name).rfind(is_due))
 }
 
 /// Returns how many of the oldest files are beyond one of the limits. A file that is still to be
 /// compressed counts as empty, since its length afterwards is not known. The limit of bytes keeps
 /// the youngest file.
-fn beyond(
-    names: &[OsString],
-    is_due: impl Fn(&OsString) -> bool,
-    folder: &Folder,
-    job: &Job,
-) -> usize {
+fn beyond(files: &[(OsString, u64)], is_due: impl Fn(&OsString) -> bool, job: &Job) -> usize {
     let Rotation { keep, keep_bytes, keep_for, .. } = job.rotation;
-    let by_count = names.len().saturating_sub(keep);
+    let by_count = files.len().saturating_sub(keep);
     let by_bytes = keep_bytes.map_or(0, |most| {
-        let length =
-            |name: &OsStr| folder.entry(name).ok().flatten().map_or(0, |entry| entry.length());
         let mut sum = 0_u64;
-        let fits = |name: &&OsString| {
-            sum = sum.saturating_add(if is_due(name) { 0 } else { length(name) });
+        let fits = |(name, length): &&(OsString, u64)| {
+            sum = sum.saturating_add(if is_due(name) { 0 } else { *length });
             sum <= most
         };
-        let kept = names.iter().rev().take_while(fits).count();
-        names.len().saturating_sub(kept.max(1))
+        let kept = files.iter().rev().take_while(fits).count();
+        files.len().saturating_sub(kept.max(1))
     });
     let by_age = keep_for.and_then(|age| UnixTime::now().checked_sub(age)).map_or(0, |since| {
-        names.partition_point(|name| time_of(name, job.place.name()) < Some(since))
+        files.partition_point(|(name, _)| time_of(name, job.place.name()) < Some(since))
     });
     by_count.max(by_bytes).max(by_age)
 }
 
-/// Returns the names of the log's old files, the oldest first. Leaves out files of other users,
-/// links, files with other names, and the file that is being written.
-fn old_names(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<OsString>> {
-    let mut names = folder.names()?;
-    let is_old = |entry: Entry| {
-        let is_open = state.lock().open.is_some_and(|open| !open.is_other(&entry));
-        folder.is_own(&entry, &job.log) && (cfg!(not(unix)) || !is_open)
+/// Returns the names of the log's old files with their lengths, the oldest first. Leaves out files
+/// of other users, links, files with other names, and the file that is being written.
+fn old_files(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<(OsString, u64)>> {
+    let is_old = |entry: &Entry| {
+        let is_open = state.lock().open.is_some_and(|open| !open.is_other(entry));
+        folder.is_own(entry, &job.log) && (cfg!(not(unix)) || !is_open)
     };
     let log = job.place.name();
-    names.retain(|name| {
-        time_of(name, log).is_some()
-            && folder.entry(name).is_ok_and(|found| found.is_some_and(is_old))
-    });
+    let mut files = Vec::new();
+    for name in folder.names()? {
+        if time_of(&name, log).is_none() {
+            continue;
+        }
+        match folder.entry(&name) {
+            Ok(found) => files.extend(found.filter(is_old).map(|entry| (name, entry.length()))),
+            // The other files must not wait for this one.
+            Err(error) => state.lock().failed(error),
+        }
+    }
     // By time, since names with different offsets do not sort by their texts.
-    names.sort_by_cached_key(|name| (time_of(name, log), name.clone()));
-    Ok(names)
+    files.sort_by_cached_key(|(name, _)| (time_of(name, log), name.clone()));
+    Ok(files)
 }
 
 /// Never called: without the feature no method turns compression on.
