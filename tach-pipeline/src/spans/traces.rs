@@ -121,9 +121,10 @@ impl Stats {
         self.spanless
     }
 
-    /// Returns how many spans were lost at their start. Such a span is not sent, and has no
-    /// duration. That happens if a full queue drops the record of the start, which also counts as a
-    /// [dropped](Self::dropped) record, or if more spans are open than the pipeline has room for.
+    /// Returns how many spans were lost at their start. Such a span is not sent, has no duration,
+    /// and is missing in the lines of its events. That happens if a full queue drops the record of
+    /// the start, which also counts as a [dropped](Self::dropped) record, or if more spans are open
+    /// than the pipeline has room for.
     ///
     /// Spans that a sink dropped are in the counts of the [sink](Self::sinks).
     ///
