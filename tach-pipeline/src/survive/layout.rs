@@ -62,8 +62,6 @@ pub(super) mod head {
     pub(crate) const RECORDED_AGE: usize = 264;
     /// Whether a later process has written what the spool holds.
     pub(crate) const SETTLED: usize = 96;
-    /// The boot of the machine.
-    pub(crate) const BOOT: usize = 104;
     /// The length of the program's name, and the name.
     pub(crate) const NAME_LENGTH: usize = 120;
     pub(crate) const NAME: usize = 128;

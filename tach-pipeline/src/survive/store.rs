@@ -127,7 +127,6 @@ impl Store {
             fixed.set(at, value);
         }
         fixed.copy(head::NAME, program);
-        fixed.copy(head::BOOT, &boot());
         for (number, Named { name, is_file }) in lanes.iter().enumerate().take(LANES) {
             let (at, short) = (lane::of(number), beginning(name, lane::MOST_NAME));
             fixed.set(at + lane::IS_FILE, u64::from(*is_file));
@@ -205,11 +204,4 @@ fn create(folder: &PrivateFolder) -> io::Result<Created> {
         }
     }
     Err(io::Error::other("other processes remove each file at once"))
-}
-
-/// Returns the kernel's number of this boot, or zeros where it has none.
-fn boot() -> [u8; 16] {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes()
 }
