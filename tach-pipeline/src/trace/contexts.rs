@@ -112,24 +112,24 @@ impl Contexts {
             let flags = self.flags(started);
             return own.take_own(key.number, context.for_slot(), flags).then_some(own);
         }
-        self.insert_shared(key, None, context, started)
+        self.insert_in_table(key, context, started)
     }
 
-    /// Like [`insert`](Self::insert), for a span that other threads may know.
-    pub(crate) fn insert_shared<'a>(
-        &'a self,
-        key: Key,
-        own: Option<&'a Slot>,
-        context: &SpanContext,
-        started: Started,
-    ) -> Option<&'a Slot> {
-        let flags = self.flags(started);
-        let take = |slot: &Slot| slot.take(key.number, context.for_slot(), flags);
-        if own.is_some() {
-            return own.filter(|slot| take(slot));
-        }
+    fn insert_in_table(&self, key: Key, context: &SpanContext, started: Started) -> Option<&Slot> {
+        let take = |slot: &Slot| self.insert_at(slot, key, context, started);
         let first = self.first.allocated(key).filter(|slot| take(slot));
         first.or_else(|| self.insert_further(key, take))
+    }
+
+    /// Fills the slot of a span that other threads may know. Returns `false` if it has ids.
+    pub(crate) fn insert_at(
+        &self,
+        slot: &Slot,
+        key: Key,
+        context: &SpanContext,
+        started: Started,
+    ) -> bool {
+        slot.take(key.number, context.for_slot(), self.flags(started))
     }
 
     #[inline]

@@ -120,7 +120,10 @@ impl Pipeline {
         let started = Started { is_active: is_at_boundary(metadata, None), ..Started::default() };
         // Before the span has ids, with which the origin is removed.
         contexts.origins.set(context.span, Some(parent.clone()));
-        let slot = contexts.insert_shared(key, own, &context, started);
+        let slot = match own {
+            Some(own) => contexts.insert_at(own, key, &context, started).then_some(own),
+            None => contexts.insert(key, None, &context, started),
+        };
         // This marks it as moved, so that no second parent is set.
         let is_set = slot.is_some_and(|slot| slot.move_into(context));
         if is_set {
