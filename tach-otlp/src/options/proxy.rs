@@ -22,7 +22,8 @@ impl Proxies {
     pub(super) fn of_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let first = |names: &[&str]| {
             names.iter().find_map(|&name| {
-                let value = variable(name)?.into_string().ok()?;
+                // A value that is not Unicode is no URL, which is reported.
+                let value = variable(name)?.to_string_lossy().into_owned();
                 (!value.is_empty()).then(|| (name.to_owned(), Secret::new(value)))
             })
         };
@@ -151,6 +152,16 @@ mod tests {
         let secure = |name: &str| (name == "ALL_PROXY").then(|| "https://one:1".into());
         let proxy = Proxies::of_variables(secure).proxy_for(&"http://collector".parse().unwrap());
         assert_eq!(proxy.is_ok(), cfg!(feature = "tls"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_proxy_that_is_not_unicode_is_refused() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let value = || OsString::from_vec(b"http://pr\xffoxy:3128".to_vec());
+        let proxies = Proxies::of_variables(|name| (name == "ALL_PROXY").then(value));
+        let error = proxies.proxy_for(&"http://collector".parse().unwrap()).err().unwrap();
+        assert!(error.to_string().contains("ALL_PROXY"), "{error}");
     }
 
     #[test]
