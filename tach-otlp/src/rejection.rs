@@ -49,8 +49,9 @@ pub enum Rejection {
     },
     /// The collector refused items for good, or warns. To send them again is useless.
     Never {
-        /// The number of refused items. `None` if all of them were refused. With `Some(0)` the
-        /// collector accepted all, and `reason` is its warning.
+        /// The number of refused items. `None` if all of them were refused, or if the collector's
+        /// number can't be read. With `Some(0)` the collector accepted all, and `reason` is its
+        /// warning.
         count: Option<u64>,
         /// The collector's own words: printable, on one line, 200 characters at most.
         reason: String,
@@ -82,18 +83,17 @@ impl Rejection {
 pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
     let Some(Field::Bytes(partial_success)) = find(message, 1) else { return Ok(()) };
     let count = match find(partial_success, 1) {
-        Some(Field::Number(count)) => count,
-        _ => 0,
+        Some(Field::Number(count)) => Some(count),
+        Some(_) => None,
+        None => Some(0),
     };
     let reason = match find(partial_success, 2) {
-        Some(Field::Bytes(reason)) => {
-            // A character has up to four bytes.
-            let beginning = &reason[..reason.len().min(4 * LONGEST_REASON)];
-            String::from_utf8_lossy(beginning).into_owned()
-        }
-        _ => String::new(),
+        Some(Field::Bytes(reason)) => reason,
+        _ => &[],
     };
-    partial(count, &reason)
+    // A character has up to four bytes.
+    let beginning = &reason[..reason.len().min(4 * LONGEST_REASON)];
+    partial(count, &String::from_utf8_lossy(beginning))
 }
 
 /// Like [`accepted`], for an answer in JSON.
@@ -101,24 +101,27 @@ pub(crate) fn accepted_json(answer: &str) -> Result<(), Rejection> {
     // An escaped quotation mark ends no text.
     let answer = answer.replace("\\\"", "'");
     let counts = ["rejectedLogRecords", "rejectedSpans", "rejectedDataPoints"];
-    let count = counts.iter().find_map(|key| member(&answer, key)?.parse().ok());
-    partial(count.unwrap_or(0), member(&answer, "errorMessage").unwrap_or_default())
+    let count = counts.iter().find_map(|key| member(&answer, key));
+    let count = count.map_or(Some(0), |count| count.parse().ok());
+    partial(count, member(&answer, "errorMessage").unwrap_or_default())
 }
 
-fn partial(count: u64, reason: &str) -> Result<(), Rejection> {
-    if count == 0 && reason.is_empty() {
+/// `count` is `None` if the collector states a number that can't be read.
+fn partial(count: Option<u64>, reason: &str) -> Result<(), Rejection> {
+    if count == Some(0) && reason.is_empty() {
         return Ok(());
     }
-    Err(Rejection::Never { count: Some(count), reason: printable(reason) })
+    Err(Rejection::Never { count, reason: printable(reason) })
 }
 
 /// Returns the member of a JSON object with that name: a text, or a number, which may be in a text.
+/// `null` stands for the default of a member, as in the JSON of protobuf.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = object.split_once(&format!("\"{name}\""))?;
     let value = rest.trim_start().strip_prefix(':')?.trim_start();
     match value.strip_prefix('"') {
         Some(text) => text.split('"').next(),
-        None => value.split([',', '}']).next().map(str::trim),
+        None => value.split([',', '}']).next().map(str::trim).filter(|value| *value != "null"),
     }
 }
 

@@ -274,6 +274,10 @@ fn an_answer_is_read_as_its_type_says() {
         (json, "{}", "accepted"),
         (json, r#"{"partialSuccess":{"rejectedSpans":"0"}}"#, "accepted"),
         (json, "{\"partialSuccess\": {\"rejectedSpans\" : 3}}", "some 3: "),
+        (json, r#"{"partialSuccess":{"rejectedSpans":"3 of 7"}}"#, "never: "),
+        (json, r#"{"partialSuccess":{"rejectedSpans":null,"errorMessage":null}}"#, "accepted"),
+        // A field of another type than the number's.
+        ("application/x-protobuf", "\n\u{3}\n\u{1}7", "never: "),
         (
             json,
             r#"{"partialSuccess":{"errorMessage":"no \"rejectedSpans\": 7","rejectedLogRecords":"12"}}"#,
@@ -306,7 +310,7 @@ fn an_answer_is_read_as_its_type_says() {
             Err(Rejection::Never { reason, .. }) => never(&reason),
             other => other.map_or_else(|other| format!("{other:?}"), |()| "accepted".to_owned()),
         };
-        assert_eq!(answer, expected);
+        assert_eq!(answer, expected, "{kind}: {body}");
         drop(client);
         server.join().unwrap();
     }
