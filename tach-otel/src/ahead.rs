@@ -61,7 +61,8 @@ impl Ahead {
         }
         let (parent, starts) = (key(parent), self.lock());
         let start_ns = starts.iter().find(|(span, _)| *span == parent).map(|(_, ns)| *ns);
-        start_ns.filter(|ns| ns.saturating_sub(now_ns) <= ERROR_NS).unwrap_or(0).max(now_ns)
+        let start_ns = start_ns.filter(|ns| ns.saturating_sub(now_ns) <= ERROR_NS);
+        start_ns.map_or(now_ns, |ns| ns.max(now_ns))
     }
 }
 

@@ -201,7 +201,7 @@ impl State {
     }
 
     /// Returns the elapsed time at which the last step was seen, by a span that started after it or
-    /// by a look at the wall clock; or 0.
+    /// by a look at the wall clock; or 0, which is before all times, if none was seen.
     pub(crate) fn stepped_ns(&self) -> u64 {
         // ORDERING: Relaxed, because an older one is as good.
         let by_span_ns = self.until_ns.load(Ordering::Relaxed).saturating_sub(FOLLOWED_NS);
