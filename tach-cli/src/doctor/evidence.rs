@@ -91,8 +91,7 @@ impl Evidence {
             reason_text: reason.to_string(),
             order: match order {
                 Order::OrderedRead => "ordered-read",
-                Order::Enforced => "enforced",
-                _ => "os-clock",
+                _ => "enforced",
             },
             ignored_variables: ignored
                 .into_iter()
