@@ -19,6 +19,7 @@ use crate::fuzz;
 use crate::journal;
 use crate::limits;
 use crate::loom;
+use crate::miri;
 use crate::moved;
 use crate::otel;
 use crate::peers;
@@ -132,6 +133,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step("order", "compare instants of two threads, in real time", Tier::Full, |_| order()),
     Step("fuzz", "build each fuzz target, and run it for a minute", Tier::Full, |_| fuzz::check()),
     Step("sanitize", "run the tests with the address sanitizer", Tier::Full, |_| sanitize::check()),
+    Step("miri", "run the tests of tach-core and tach-log by Miri", Tier::Full, |_| miri::check()),
     Step("endurance", "a pipeline with a collector that dies, for two minutes", Tier::Full, |_| {
         otel::endurance("2")
     }),

@@ -11,6 +11,7 @@ mod fuzz;
 mod journal;
 mod limits;
 mod loom;
+mod miri;
 mod moved;
 mod mutants;
 mod otel;
