@@ -145,7 +145,7 @@
 //! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
 //! | `wasm32-wasip2` | the standard library's clock | run[^p2] |
 //! | `wasm32-unknown-emscripten` | emscripten's OS clock | run[^em] |
-//! | Miri | the standard library's clock; Unix time needs `-Zmiri-disable-isolation` | natively |
+//! | Miri | the standard library's clock; Unix time needs `-Zmiri-disable-isolation` | `cargo xtask miri`, where Miri is |
 //! | no OS (`no_std`, 64-bit atomics) | a clock that [`supply_clock!`] names | linked |
 //!
 //! "Checked" means by `cargo check`, which generates no code. Elsewhere, as on UEFI, ticks

@@ -132,7 +132,8 @@ pub(crate) fn offset_ns() -> i64 {
     i64::from_ne_bytes(offset_ns.to_ne_bytes())
 }
 
-/// Returns the last tick, where the ticks of an OS clock stand that can't be read.
+/// Returns the last tick again. If the OS clock is the source and can't be read, ticks stand: nothing
+/// else shows the time.
 #[cold]
 #[inline(never)]
 fn standing() -> u64 {

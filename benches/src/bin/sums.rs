@@ -107,7 +107,7 @@ fn jobs<C: Clock + 'static>(first: C) -> Jobs {
     jobs
 }
 
-/// A method's name and a call of it.
+/// The name of a row, and the calls that it times.
 type Job = (&'static str, Box<dyn Fn()>);
 
 /// Returns what only tach has, beside a read of std's clock.

@@ -186,14 +186,13 @@ impl ManualClock {
     /// and tasks that `f` spawns, read the system's clock. So do `coarse`, `BootInstant` and
     /// `ThreadCpuInstant`.
     ///
-    /// An instant that was read in `f` belongs to this clock, also after `f` has returned and on
-    /// other threads, and instants of the system's clock are no instants of this one: see
-    /// [the guarantees](Self#guarantees). A thread that converts them, such as that of a logger, needs
-    /// this clock too.
+    /// An instant that was read in `f` stays an instant of this clock after `f` has returned, and the
+    /// system's clock can't convert it: see [the guarantees](Self#guarantees). A thread that converts
+    /// such instants, for example a logger's, must read this clock too.
     ///
     /// # Cost
     ///
-    /// From the first call on, all threads of the process read the time by a slower road.
+    /// The first call makes later reads of the time slower, on all threads of the process.
     ///
     /// # Examples
     ///
@@ -261,7 +260,7 @@ static IN_PLACE: InPlace = InPlace {
     },
 };
 
-/// Puts the clock before in place again when it is dropped.
+/// The clock that the thread read before. Dropping it restores that clock, also after a panic.
 struct Outer(Option<&'static ManualClock>);
 
 impl Drop for Outer {

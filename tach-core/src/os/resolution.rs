@@ -37,7 +37,9 @@ impl Known {
 
 fn resolution(clock: clockid_t) -> u64 {
     let mut step = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid for one timespec. A failed call leaves `step` unchanged.
+    // If the call fails, `step` stays 0. The least step is right then too: looks raise the step of
+    // a clock that turns out to be coarser.
+    // SAFETY: the pointer is valid for one timespec.
     let _ = unsafe { libc::clock_getres(clock, &raw mut step) };
     ns(step.tv_sec, step.tv_nsec).unwrap_or(0).max(1)
 }

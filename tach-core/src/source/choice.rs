@@ -64,7 +64,8 @@ fn source_at(word: u64, shift: u32) -> Option<Source> {
     }
 }
 
-/// Returns the word's content with this verdict.
+/// Replaces the verdict in a word. Once a manual clock may stand in place of this one, no mode's
+/// read is one instruction.
 fn with_verdict(word: u64, Verdict { mode, cause }: Verdict) -> u64 {
     let reads = match mode {
         _ if word & IN_PLACE != 0 => 0,

@@ -23,8 +23,8 @@ pub(crate) fn between(earlier: u64, later: u64) -> Duration {
     }
 }
 
-/// Returns a time that is not on the line in use. Makes no call before that to the future, and
-/// saves no registers for one.
+/// Returns a time that is not on the line in use. The future, which comes first, needs no call, so
+/// this function saves registers only on the way to the past.
 #[cold]
 #[inline(never)]
 fn between_elsewhere(earlier: u64, later: u64) -> Duration {
@@ -107,8 +107,8 @@ pub(crate) fn saturating_sum(tick: u64, duration: Duration, direction: Direction
     sum(tick, duration, direction).unwrap_or_else(|| manual::farthest(tick, direction))
 }
 
-/// Returns a sum that is not on the line in use. Makes no call before the sum by the line that is
-/// expected to follow, and saves no registers for one.
+/// Returns a sum that is not on the line in use. The line that is expected to follow comes first and
+/// needs no call, so this function saves registers only for the others.
 #[cold]
 #[inline(never)]
 fn later_sum(tick: u64, duration: Duration) -> Option<u64> {

@@ -99,8 +99,8 @@ pub(super) fn sum(tick: u64, ns: u64, direction: Direction) -> Option<u64> {
     direction.moved(tick, ns).filter(|&sum| contains(sum))
 }
 
-/// Returns the farthest tick in this direction that belongs to the clock of `tick`. The range is the
-/// counter's own past, until a manual clock is read.
+/// Returns the farthest tick in this direction that belongs to the clock of `tick`. Until a manual
+/// clock is read, the range belongs to the counter's past.
 #[cold]
 #[inline(never)]
 pub(super) fn farthest(tick: u64, direction: Direction) -> u64 {

@@ -12,10 +12,10 @@ use crate::shared::FLUSH_TIMEOUT;
 /// It dereferences to its pipeline, so `guard.clone()` is a [`Pipeline`], such as for a subscriber.
 ///
 /// The guard [flushes](Pipeline::flush) within five seconds, or as long as
-/// [`with_timeout`](Self::with_timeout) sets. If something can't be written, the guard prints the reason and the number of records to
-/// stderr. The pipeline works on while it has handles. When the last one is dropped, it is flushed
-/// once more, within the same time. A pipeline that is installed keeps a handle, and the exit of
-/// the process flushes it.
+/// [`with_timeout`](Self::with_timeout) sets. If something can't be written, the guard prints the
+/// reason and the number of records to stderr. The pipeline works on while it has handles. When the
+/// last one is dropped, it is flushed once more, within the same time. A pipeline that is installed
+/// keeps a handle, and the exit of the process flushes it.
 ///
 /// Where [`Builder::flush_at_exit`](crate::Builder::flush_at_exit) flushes, the exit of the process
 /// does the same without a guard.
