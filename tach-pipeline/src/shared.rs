@@ -17,8 +17,9 @@ use crate::channel::flush::Why;
 use crate::channel::{Channel, Progress, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::{Scratch, Time, Wanted, Writer};
+use crate::frame::{Place, Scratch, Time, Wanted, Writer};
 use crate::host::unlocked::to_stderr;
+use crate::ids::Around;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
 
@@ -112,11 +113,19 @@ impl Shared {
         }
     }
 
-    /// Returns whether records have a part beside their fields: the place, the thread or the ids of the
-    /// span around them.
+    /// Returns whether a record has a part beside its fields: the place, the thread or the ids of
+    /// the span around it.
     #[inline]
-    pub(crate) fn has_site(&self) -> bool {
-        self.wanted.is_any() || self.spans.have_ids()
+    pub(crate) const fn has_site(&self, around: Option<&Around>) -> bool {
+        self.wanted.is_any() || around.is_some()
+    }
+
+    /// Writes the part of a record beside its fields, if it has one.
+    #[inline]
+    pub(crate) fn site(&self, to: &mut Writer<'_>, place: Place<'_>, around: Option<Around>) {
+        if self.has_site(around.as_ref()) {
+            to.site(self.wanted, place, around);
+        }
     }
 
     /// Returns whether a record of `callsite` is within the limit. A record without a callsite has

@@ -81,7 +81,6 @@ impl Log for Pipeline {
         if !self.enabled(record.metadata()) || !self.shared().is_within_limit(|| callsite(record)) {
             return;
         }
-        let wanted = self.shared().wanted;
         self.log_with(record.level().into(), target(record), |to| {
             to.message(*record.args());
             let start = to.end_so_far();
@@ -93,9 +92,7 @@ impl Log for Pipeline {
             }
             #[cfg(feature = "tracing")]
             super::tracing::write_current_spans(to);
-            if self.shared().has_site() {
-                to.site(wanted, place(record), self.shared().spans.around());
-            }
+            self.shared().site(to, place(record), self.shared().spans.around());
         });
     }
 

@@ -51,16 +51,13 @@ impl Drain for Pipeline {
         if !self.shared().is_within_limit(callsite) {
             return Ok(());
         }
-        let wanted = self.shared().wanted;
         self.log_with(level, target, |to| {
             to.message(*record.msg());
             // slog visits the last value of a list first, and the outermost logger's list last.
             to.mark(FIRST_COUNTS);
             list(to, |fields| serialize(record.kv(), record, fields));
             list(to, |fields| values.serialize(record, fields));
-            if self.shared().has_site() {
-                to.site(wanted, place(record), self.shared().spans.around());
-            }
+            self.shared().site(to, place(record), self.shared().spans.around());
         });
         Ok(())
     }

@@ -107,12 +107,6 @@ impl Spans {
         trace::foreign(self.callers)
     }
 
-    /// Returns whether any open span has ids, which records within it have too.
-    #[inline]
-    pub(crate) fn have_ids(&self) -> bool {
-        !self.contexts.are_unused()
-    }
-
     /// Returns the span around a record that the thread logs.
     #[inline]
     pub(crate) fn around(&self) -> Option<Around> {

@@ -74,7 +74,7 @@ impl Pipeline {
             if wanted.events {
                 write_spans(to);
             }
-            let has_site = shared.has_site();
+            let has_site = shared.has_site(around.as_ref());
             if has_site && !to.is_whole() {
                 to.span_around(wanted, around.as_ref());
             } else if has_site {
@@ -99,15 +99,12 @@ impl Pipeline {
             return;
         }
         let shared = self.shared();
-        let wanted = shared.wanted;
         self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
             event.record(&mut Forwarded(Visitor::of_event(to)));
-            if wanted.events {
+            if shared.wanted.events {
                 write_spans(to);
             }
-            if shared.has_site() {
-                to.site(wanted, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
-            }
+            shared.site(to, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
         });
     }
 }

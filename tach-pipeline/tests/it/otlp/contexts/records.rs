@@ -14,7 +14,7 @@ use super::super::propagation::{PARENT, TRACE, TRACEPARENT};
 use super::super::received::{self, span_id};
 use super::super::{pipeline, run, sink};
 use super::{Sdk, extracted, ids_of};
-use crate::support::{LONG, info};
+use crate::support::{LONG, Memory, info};
 
 /// `add_event` adds an event to the span and logs nothing.
 #[test]
@@ -101,4 +101,22 @@ fn records_have_the_ids_of_tracing_opentelemetry_s_spans() {
     let [record] = &received::records(&requests)[..] else { panic!("one record is sent") };
     let (_, span) = ids_of(&sdk.spans()["span"].span_context);
     assert_eq!((span_id(&record.span_id), record.flags), (span, 1));
+}
+
+/// Nothing but the ids follows the fields of these records, and no other span is open.
+#[test]
+fn lines_beside_the_sdk_have_its_ids() {
+    let (sdk, memory) = (Sdk::new(), Memory::default());
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    run(&pipeline, || {
+        sdk.tracer.in_span("sdk", |_| {
+            tracing::info!("tracing");
+            info(&pipeline, "log");
+        });
+    });
+    let (trace, span) = ids_of(&sdk.spans()["sdk"].span_context);
+    for record in memory.records() {
+        assert_eq!(record["trace_id"], format!("{trace:032x}"), "{record}");
+        assert_eq!(record["span_id"], format!("{span:016x}"), "{record}");
+    }
 }
