@@ -12,6 +12,8 @@ pub(crate) use super::write::tracing::span::{end, start};
 
 /// The key of a span's `tracestate`.
 pub(crate) const TRACE_STATE: &str = "otel.trace_state";
+/// The key of W3C's flag of random trace ids.
+pub(crate) const TRACE_IS_RANDOM: &str = "otel.trace_is_random";
 
 /// The span is not sampled. Only its duration is collected.
 pub(super) const UNSAMPLED: u32 = 64;

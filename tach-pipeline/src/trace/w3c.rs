@@ -3,7 +3,10 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::frame::{Linked, Origin, Writer};
+use tach_log::Value;
+
+use crate::frame::texts::MaybeStatic;
+use crate::frame::{Linked, Origin, TRACE_IS_RANDOM, Writer};
 use crate::ids::{RANDOM, SAMPLED, SpanContext};
 
 /// The length of a `traceparent` of version 0: version, trace id, span id and flags.
@@ -158,8 +161,16 @@ impl TraceContext {
     /// Writes the span as a link or a parent.
     pub(crate) fn write(&self, to: &mut Writer<'_>, origin: Origin) {
         to.link(Linked { context: self.context, origin });
+        self.write_origin(to);
+    }
+
+    /// Writes what a span in this trace passes on besides its ids.
+    pub(crate) fn write_origin(&self, to: &mut Writer<'_>) {
         if let Some(state) = &self.state {
             to.trace_state(state);
+        }
+        if self.is_random {
+            to.field(MaybeStatic::Static(TRACE_IS_RANDOM), Value::Bool(true));
         }
     }
 }

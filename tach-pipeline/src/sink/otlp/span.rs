@@ -28,7 +28,7 @@ use self::link::flags;
 use self::metadata::add_metadata;
 use self::texts::NAME;
 use crate::filter::Levels;
-use crate::frame::{Lost, Origin, SpanPart, Start, TRACE_STATE, What};
+use crate::frame::{Lost, Origin, SpanPart, Start, TRACE_IS_RANDOM, TRACE_STATE, What};
 use crate::ids::SpanContext;
 use crate::spans::span::{Dropped, First, Item, Span};
 use crate::spans::status::{Code, Status};
@@ -89,6 +89,7 @@ struct Own<'a> {
     parent: u64,
     is_parent_remote: bool,
     trace_state: String,
+    is_random: bool,
     kind: u64,
     status: Status,
     attributes: Attributes,
@@ -117,6 +118,7 @@ impl<'a> Own<'a> {
             parent: start.parent,
             is_parent_remote: false,
             trace_state: String::new(),
+            is_random: false,
             kind: INTERNAL,
             status: Status::default(),
             attributes: Attributes::new(field::ATTRIBUTES, limits.attributes),
@@ -153,6 +155,7 @@ impl<'a> Own<'a> {
                 self.parent = parent.context.span;
                 self.is_parent_remote = parent.origin == Origin::Remote;
                 self.trace_state.clear();
+                self.is_random = false;
             }
             _ => {}
         }
@@ -209,7 +212,7 @@ impl<'a> Own<'a> {
         if !self.trace_state.is_empty() {
             bytes(to, field::TRACE_STATE, self.trace_state.as_bytes());
         }
-        fixed_32(to, field::FLAGS, flags(true, self.is_parent_remote));
+        fixed_32(to, field::FLAGS, flags(true, self.is_random, self.is_parent_remote));
         number(to, field::KIND, self.kind);
         let Lost { attributes, events, links, .. } = self.dropped.parts;
         self.status.dropped(self.dropped);
@@ -241,6 +244,7 @@ impl<'a> Own<'a> {
             (TRACE_STATE, Value::Str(state)) => {
                 texts::whole(state).clone_into(&mut self.trace_state);
             }
+            (TRACE_IS_RANDOM, _) => self.is_random = true,
             ("otel.kind", Value::Str(name)) => self.kind = kind(name).unwrap_or(self.kind),
             (key, Value::Error(chain)) => {
                 self.exception(to, chain);

@@ -33,6 +33,27 @@ pub(super) fn parent() -> TraceContext {
     TraceContext::from_headers(TRACEPARENT, "vendor=1, b=2").unwrap()
 }
 
+/// W3C's flags are the lowest eight bits of OTLP's: the flag of random ids belongs to the trace.
+#[test]
+fn spans_have_the_flag_of_random_ids_of_their_trace() {
+    let random = TraceContext::from_headers(&TRACEPARENT.replace("-01", "-03"), "").unwrap();
+    let spans = spans(|| {
+        let root = tracing::info_span!("root");
+        assert!(root.set_remote_parent(&random));
+        root.in_scope(|| drop(tracing::info_span!("child")));
+        drop(random.in_scope(|| tracing::info_span!("scoped", value = 1)));
+        let other = tracing::info_span!("other");
+        other.add_link(&random);
+    });
+    for (name, flags) in [("root", 0x303), ("scoped", 0x303), ("child", 0x103), ("other", LOCAL)] {
+        let span = &spans[name];
+        assert_eq!(span.flags, flags, "{name}");
+        assert!(span.attributes.iter().all(|attribute| !attribute.key.starts_with("otel.")));
+    }
+    let [link] = &spans["other"].links[..] else { panic!("one link is added") };
+    assert_eq!((link.flags, &link.attributes[..]), (0x303, &[][..]));
+}
+
 #[test]
 fn a_span_continues_the_trace_of_the_headers() {
     let mut sent = None;

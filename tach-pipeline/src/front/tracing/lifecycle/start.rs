@@ -132,8 +132,7 @@ impl Pipeline {
             let parent = parent.filter(|parent| parent.trace == context.trace);
             let parent = parent.map_or(0, |parent| parent.span);
             let start = Begun { metadata, code, context: &context, parent };
-            let state = inherited.as_ref().map(TraceContext::tracestate);
-            if !shared.log_new(attributes, start, state.filter(|state| !state.is_empty())) {
+            if !shared.log_new(attributes, start, inherited.as_ref()) {
                 return slot.lose_start();
             }
         } else if shared.has_unsampled_start(attributes.metadata(), slot) {
@@ -193,25 +192,16 @@ impl Shared {
 
     /// Logs the start of a sampled span. Returns whether the record is in the thread's queue.
     #[inline]
-    fn log_new(&self, attributes: &Attributes<'_>, start: Begun<'_>, state: Option<&str>) -> bool {
-        match start.code {
-            Some(code) if state.is_none() && start.metadata.fields().is_empty() => {
-                self.log_bare(start.metadata, code, start.context, start.parent)
-            }
-            _ => self.log_fields(attributes, start.code, start.context, start.parent, state),
-        }
-    }
-
-    /// Logs the start of a sampled span that has no fields.
-    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-    #[inline(always)]
-    fn log_bare(
+    fn log_new(
         &self,
-        metadata: &Metadata<'_>,
-        code: Code,
-        context: &SpanContext,
-        parent: u64,
+        attributes: &Attributes<'_>,
+        start: Begun<'_>,
+        inherited: Option<&TraceContext>,
     ) -> bool {
+        let Begun { metadata, code, context, parent } = start;
+        let (None, Some(code), true) = (inherited, code, metadata.fields().is_empty()) else {
+            return self.log_fields(attributes, start, inherited);
+        };
         let record = frame::start(self.clock_time(), level(metadata), code, context, parent);
         current_thread::log_words(&self.channel, &record)
     }
@@ -221,16 +211,13 @@ impl Shared {
     fn log_fields(
         &self,
         attributes: &Attributes<'_>,
-        code: Option<Code>,
-        context: &SpanContext,
-        parent: u64,
-        state: Option<&str>,
+        start: Begun<'_>,
+        inherited: Option<&TraceContext>,
     ) -> bool {
-        let start = Begun { metadata: attributes.metadata(), code, context, parent };
         self.log_start(start, |to| {
             attributes.record(&mut Visitor::of_span(to));
-            if let Some(state) = state {
-                to.trace_state(state);
+            if let Some(inherited) = inherited {
+                inherited.write_origin(to);
             }
         })
     }
