@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -11,31 +11,41 @@ use axum::routing::get;
 use tach_core::Instant;
 use tach_tower::{BudgetLayer, RequestBudget, Server};
 use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use crate::relay::Upstream;
+use crate::telemetry::Road;
 
 /// The time of a request that asks for no less.
 pub(crate) const BUDGET: Duration = Duration::from_millis(100);
 /// The time that the answer of a search needs.
 pub(crate) const RESERVE: Duration = Duration::from_millis(20);
 
-/// With an upstream, `/relay/...` asks it for the rest of the path.
-pub(crate) fn router(budgets: BudgetLayer<Server>, upstream: Option<Upstream>) -> Router {
+/// An instance of the service.
+#[derive(Debug, Clone)]
+pub(crate) struct Instance {
+    pub(crate) port: u16,
+    pub(crate) road: Road,
+    /// The instance that `/relay/...` asks for the rest of the path.
+    pub(crate) upstream: Option<Upstream>,
+}
+
+pub(crate) fn router(budgets: BudgetLayer<Server>, instance: Instance) -> Router {
     Router::new()
         .route("/", get(|| async { "tach\n" }))
-        .route("/work/{milliseconds}", get(work))
+        .route("/work/{ms}", get(work))
         .route("/search", get(search))
         .route("/left", get(left))
         .route("/relay/{*path}", get(relay))
-        .with_state(upstream)
+        .with_state(instance.clone())
         .layer(budgets)
-        .layer(middleware::from_fn(observe))
+        .layer(middleware::from_fn_with_state(instance, observe))
 }
 
 /// Works for the given time, even beyond its budget.
-async fn work(Path(milliseconds): Path<u64>) -> String {
-    step("work", Duration::from_millis(milliseconds)).await;
-    format!("worked for {milliseconds} ms\n")
+async fn work(Path(ms): Path<u64>) -> String {
+    step("work", Duration::from_millis(ms)).await;
+    format!("worked for {ms} ms\n")
 }
 
 /// Answers with the time that the request has.
@@ -43,13 +53,13 @@ async fn left(RequestBudget(budget): RequestBudget) -> String {
     format!("{} us\n", budget.total().as_micros())
 }
 
-/// Asks the second instance, which gets the time that is left.
+/// Asks the second instance, which gets the time that is left and continues the trace.
 async fn relay(
-    State(upstream): State<Option<Upstream>>,
+    State(instance): State<Instance>,
     Path(path): Path<String>,
 ) -> Result<String, (StatusCode, String)> {
-    let upstream = upstream.ok_or((StatusCode::NOT_FOUND, "no --upstream\n".to_owned()))?;
-    upstream.get(&path).await
+    let missing = (StatusCode::NOT_FOUND, "no --upstream\n".to_owned());
+    instance.upstream.ok_or(missing)?.get(&path, instance.road).await
 }
 
 /// Searches while the budget lasts, and answers with the pages found.
@@ -68,16 +78,35 @@ async fn step(name: &'static str, duration: Duration) {
     tokio::time::sleep(duration).instrument(span).await;
 }
 
-/// Opens the span of a request, and logs the answered request.
-async fn observe(request: Request, next: Next) -> Response {
+/// Opens the span of a request in the caller's trace, and logs the answered request.
+async fn observe(State(instance): State<Instance>, request: Request, next: Next) -> Response {
     let start = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let span = tracing::info_span!("request", otel.name = %format_args!("{method} {path}"));
+    // Spans of one route have one name, whatever the path.
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let span = tracing::info_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = route.map_or_else(|| method.to_string(), |route| format!("{method} {route}")),
+        otel.status_code = Empty,
+        http.request.method = %method,
+        http.response.status_code = Empty,
+        http.route = route,
+        server.port = instance.port,
+        url.path = path,
+    );
+    instance.road.adopt(&span, request.headers());
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status();
-    if status == StatusCode::GATEWAY_TIMEOUT {
-        span.in_scope(|| tracing::warn!(%path, "the budget was exhausted"));
+    span.record("http.response.status_code", status.as_u16());
+    if status.is_server_error() {
+        span.record("otel.status_code", "error");
     }
-    log::info!("{method} {path} {} {:.3?}", status.as_u16(), start.elapsed());
+    span.in_scope(|| {
+        if status == StatusCode::GATEWAY_TIMEOUT {
+            tracing::warn!("the budget was exhausted");
+        }
+        log::info!("{method} {path} {} {:.3?}", status.as_u16(), start.elapsed());
+    });
     response
 }

@@ -4,12 +4,16 @@
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, Method, Request, StatusCode};
 use tach_core::MonotonicInstant;
 use tach_tower::Stats;
+use test_support::otlp::{self, Span};
+use test_support::receiver::Requests;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
-use crate::Failure;
+use crate::telemetry::Road;
+use crate::{Failure, relay};
 
 /// The requests of one client: path and budget.
 const REQUESTS: [(&str, Option<&str>); 8] = [
@@ -30,10 +34,12 @@ pub(crate) struct Summary {
     answered_504: usize,
     exhausted: u64,
     unparsable: u64,
+    /// The trace of a request to both instances.
+    trace: u128,
 }
 
-/// Sends all requests and measures each with tach.
-pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
+/// Sends all requests and measures each with tach. Then sends one through both instances.
+pub(crate) async fn drive(address: SocketAddr, road: Road) -> Result<Summary, Failure> {
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
         clients.spawn(async move {
@@ -61,7 +67,23 @@ pub(crate) async fn drive(address: SocketAddr) -> Result<Summary, Failure> {
         }
     }
     summary.latencies.sort_unstable();
+    summary.trace = through_both(address, road).await?;
     Ok(summary)
+}
+
+/// Asks the first instance, which asks the second one. Returns the id of the trace, which begins
+/// here.
+async fn through_both(address: SocketAddr, road: Road) -> Result<u128, Failure> {
+    let url = format!("http://{address}/relay/work/20").parse()?;
+    let (span, mut request) = (relay::span(&url), Request::new(Method::GET, url));
+    road.announce(&span, request.headers_mut());
+    let header = request.headers().get("traceparent").ok_or("the span has no trace")?;
+    let trace = header.to_str()?.split('-').nth(1).ok_or("a trace has an id")?;
+    let trace = u128::from_str_radix(trace, 16)?;
+    let client = Client::builder().no_proxy().build()?;
+    let answer = client.execute(request).instrument(span.clone()).await?;
+    span.record("http.response.status_code", answer.status().as_u16());
+    Ok(trace)
 }
 
 impl Summary {
@@ -76,7 +98,8 @@ impl Summary {
     }
 }
 
-pub(crate) fn print(summary: &Summary) {
+/// Prints the summary, with the trace if the demo has received the spans.
+pub(crate) fn print(summary: &Summary, received: Option<Requests>) {
     println!("\n{} requests, {} answered 504", summary.latencies.len(), summary.answered_504);
     println!(
         "latency:   p50 {:.1?}, p90 {:.1?}, p99 {:.1?}, max {:.1?}",
@@ -90,4 +113,23 @@ pub(crate) fn print(summary: &Summary) {
         summary.exhausted, summary.unparsable
     );
     println!("{}", tach_core::status());
+    print!("\none trace through both instances: {:032x}", summary.trace);
+    let Some(received) = received else { return println!(", at the collector") };
+    println!();
+    let spans = received.try_iter().flat_map(|(_, body)| otlp::spans(&body));
+    let mut spans: Vec<_> = spans.filter(|span| span.trace == summary.trace).collect();
+    spans.sort_unstable_by_key(|span| span.start);
+    print_within(&spans, 0, 0);
+}
+
+/// Prints the children of a span, and theirs.
+fn print_within(spans: &[Span], parent: u64, depth: usize) {
+    for span in spans.iter().filter(|span| span.parent == parent) {
+        let name = format!("{:depth$}{}", "", span.name);
+        let kind = ["", "internal", "server", "client"][usize::try_from(span.kind).unwrap_or(0)];
+        let port = span.attributes.get("server.port").map_or("", String::as_str);
+        let took = Duration::from_nanos(span.end - span.start);
+        println!("  {name:<26} {kind:<8} {port:>5} {took:>8.1?}");
+        print_within(spans, span.id, depth + 2);
+    }
 }

@@ -8,13 +8,14 @@
 //! ```
 //!
 //! The last one is a second instance: its `/relay/work/50` asks the first one for `/work/50`, and
-//! announces the time that is left. `curl -H "request-timeout: 0.06" 127.0.0.1:3001/relay/left`
-//! shows it.
+//! announces the time that is left and the trace. `curl -H "request-timeout: 0.06"
+//! 127.0.0.1:3001/relay/left` shows the time. `--demo` starts a second instance too, and prints a
+//! trace through both.
 //!
 //! It prints logs on standard error. If `OTEL_EXPORTER_OTLP_ENDPOINT` is set, spans and logs go
 //! there by OTLP, configured by the standard `OTEL_*` variables: from tach's pipeline or, with
 //! `--sdk`, from tracing-opentelemetry and the SDK, with tach's clock. At its end it prints how
-//! long the spans took; with `--sdk` and without a collector, each span.
+//! long the spans of each route took; with `--sdk` and without a collector, each span.
 
 mod app;
 mod demo;
@@ -24,17 +25,21 @@ mod telemetry;
 
 use core::error::Error;
 use core::future::{IntoFuture as _, pending};
+use core::net::SocketAddr;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use tach_tower::{BudgetLayer, Settings};
+use tach_tower::{BudgetLayer, Settings, Stats};
+use test_support::receiver;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
+use crate::app::Instance;
 use crate::options::{Options, USAGE};
 use crate::relay::Upstream;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Road, Telemetry, is_exported};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -60,36 +65,34 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Failure> {
+    // Without a collector, the demo receives the spans itself.
+    let receiver = (options.demo && !is_exported("TRACES")).then(receiver::serve);
+    let address = receiver.as_ref().map(|(address, _)| &**address);
     // The HTTP client of the SDK's exporter must be created and dropped outside the runtime.
-    let telemetry = Telemetry::start(options.sdk)?;
+    let telemetry = Telemetry::start(options.road, address)?;
     let summary = Runtime::new()?.block_on(serve(options));
     // Sends what is left: no span of an answered request is lost.
     telemetry.shutdown()?;
     if let Some(summary) = summary? {
-        demo::print(&summary);
+        demo::print(&summary, receiver.map(|(_, requests)| requests));
     }
     Ok(())
 }
 
 /// Serves until Ctrl-C or the end of the demo, and answers every request that has begun.
 async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
-    let listener = TcpListener::bind(&options.listen)
-        .await
-        .map_err(|error| format!("can't listen on {}: {error}", options.listen))?;
-    let address = listener.local_addr()?;
-    log::info!("listening on http://{address}");
-
-    let budgets = BudgetLayer::server(Settings::new().cap(app::BUDGET));
-    let stats = budgets.stats();
-    let upstream = options.upstream.as_deref().map(Upstream::new).transpose()?;
-    let (stop, stopped) = oneshot::channel::<()>();
-    let server =
-        axum::serve(listener, app::router(budgets, upstream)).with_graceful_shutdown(async {
-            let _ = stopped.await;
-        });
-    let server = tokio::spawn(server.into_future());
-
-    let driven = async { if options.demo { demo::drive(address).await } else { pending().await } };
+    let Options { listen, road, .. } = options;
+    let mut upstream = options.upstream.clone();
+    let mut second = None;
+    if options.demo && upstream.is_none() {
+        let instance = Server::start("127.0.0.1:0", *road, None).await?;
+        upstream = Some(instance.address.to_string());
+        second = Some(instance);
+    }
+    let first = Server::start(listen, *road, upstream.as_deref()).await?;
+    let address = first.address;
+    let driven =
+        async { if options.demo { demo::drive(address, *road).await } else { pending().await } };
     let summary = tokio::select! {
         summary = driven => Some(summary),
         () = interrupted() => {
@@ -97,9 +100,48 @@ async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
             None
         }
     };
-    let _ = stop.send(());
-    server.await??;
+    let stats = first.stop().await?;
+    if let Some(second) = second {
+        second.stop().await?;
+    }
     Ok(summary.transpose()?.map(|summary| summary.with_budgets(&stats)))
+}
+
+/// An instance that serves.
+struct Server {
+    address: SocketAddr,
+    stats: Stats,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<io::Result<()>>,
+}
+
+impl Server {
+    async fn start(listen: &str, road: Road, upstream: Option<&str>) -> Result<Self, Failure> {
+        let listener = TcpListener::bind(listen)
+            .await
+            .map_err(|error| format!("can't listen on {listen}: {error}"))?;
+        let address = listener.local_addr()?;
+        log::info!("listening on http://{address}");
+
+        let budgets = BudgetLayer::server(Settings::new().cap(app::BUDGET));
+        let stats = budgets.stats();
+        let upstream = upstream.map(Upstream::new).transpose()?;
+        let instance = Instance { port: address.port(), road, upstream };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server =
+            axum::serve(listener, app::router(budgets, instance)).with_graceful_shutdown(async {
+                let _ = stopped.await;
+            });
+        let serving = tokio::spawn(server.into_future());
+        Ok(Self { address, stats, stop, serving })
+    }
+
+    /// Answers every request that has begun.
+    async fn stop(self) -> Result<Stats, Failure> {
+        let _ = self.stop.send(());
+        self.serving.await??;
+        Ok(self.stats)
+    }
 }
 
 /// Waits for Ctrl-C, or for the signal with which a service manager stops a service.

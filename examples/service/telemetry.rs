@@ -6,11 +6,38 @@ mod span_lines;
 
 use std::env;
 
+use axum::http::HeaderMap;
 use tach_pipeline::Guard;
+use tracing::Span;
 
 use crate::Failure;
 
 const SERVICE_NAME: &str = "tach-example";
+
+/// Which way spans go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Road {
+    Direct,
+    Sdk,
+}
+
+impl Road {
+    /// Makes the caller's span the parent of `span`, if the headers of the request name one.
+    pub(crate) fn adopt(self, span: &Span, headers: &HeaderMap) {
+        match self {
+            Self::Direct => direct::adopt(span, headers),
+            Self::Sdk => sdk::adopt(span, headers),
+        }
+    }
+
+    /// Adds the headers that make `span` the parent of the next service's span.
+    pub(crate) fn announce(self, span: &Span, headers: &mut HeaderMap) {
+        match self {
+            Self::Direct => direct::announce(span, headers),
+            Self::Sdk => sdk::announce(span, headers),
+        }
+    }
+}
 
 /// Where spans and the events of tracing go. It is to be shut down before the process ends.
 #[derive(Debug)]
@@ -20,8 +47,12 @@ pub(crate) enum Telemetry {
 }
 
 impl Telemetry {
-    pub(crate) fn start(uses_sdk: bool) -> Result<Self, Failure> {
-        if uses_sdk { sdk::start().map(Self::Sdk) } else { direct::start().map(Self::Direct) }
+    /// Sends spans to `receiver`, if there is one, or else where the variables say.
+    pub(crate) fn start(road: Road, receiver: Option<&str>) -> Result<Self, Failure> {
+        match road {
+            Road::Direct => direct::start(receiver).map(Self::Direct),
+            Road::Sdk => sdk::start(receiver).map(Self::Sdk),
+        }
     }
 
     pub(crate) fn shutdown(self) -> Result<(), Failure> {
@@ -34,7 +65,7 @@ impl Telemetry {
 
 /// Returns whether a variable names the endpoint for spans, or logs. An empty variable counts as
 /// unset, as in the exporters, which read the other `OTEL_*` variables.
-fn is_exported(signal: &str) -> bool {
+pub(crate) fn is_exported(signal: &str) -> bool {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT");
     ["OTEL_EXPORTER_OTLP_ENDPOINT", own.as_str()].into_iter().any(is_set)
 }

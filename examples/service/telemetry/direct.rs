@@ -3,7 +3,11 @@
 
 use core::time::Duration;
 
-use tach_pipeline::{Durations, Guard, Otlp, Pipeline, Signal, Sink};
+use axum::http::HeaderMap;
+use tach_pipeline::{
+    Durations, Guard, Otlp, Pipeline, Signal, Sink, SpanDurations, SpanExt as _, TraceContext,
+};
+use tracing::Span;
 
 use super::{SERVICE_NAME, is_exported, is_set};
 use crate::Failure;
@@ -11,11 +15,15 @@ use crate::Failure;
 /// The time in which a collector must have accepted the last spans.
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
-pub(super) fn start() -> Result<Guard, Failure> {
-    let builder = Pipeline::builder()
+pub(super) fn start(receiver: Option<&str>) -> Result<Guard, Failure> {
+    let mut builder = Pipeline::builder()
         .filter_from_env("RUST_LOG")
         .sink(Sink::stderr())
-        .durations(Durations::new());
+        .durations(Durations::new().attribute("http.route"));
+    if let Some(receiver) = receiver {
+        let otlp = Otlp::new().endpoint(receiver).signals([Signal::Traces]);
+        builder = builder.sink(Sink::otlp(otlp));
+    }
     let signals = [("LOGS", Signal::Logs), ("TRACES", Signal::Traces)];
     let exported: Vec<_> = signals
         .into_iter()
@@ -36,15 +44,36 @@ pub(super) fn start() -> Result<Guard, Failure> {
 /// Sends what is left, and prints how long the spans took.
 pub(super) fn shutdown(pipeline: &Guard) -> Result<(), Failure> {
     let flushed = pipeline.flush(LAST_EXPORT);
-    for spans in pipeline.durations() {
-        println!(
-            "{:<10} {:>4} spans, p50 {:.1?}, p99 {:.1?}, max {:.1?}",
+    let line = |spans: SpanDurations| {
+        let route: String = spans.attributes().map(|(_, route)| route).collect();
+        format!(
+            "{:<8} {route:<14} {:>3} spans, p50 {:.1?}, p99 {:.1?}, max {:.1?}",
             spans.name(),
             spans.count(),
             spans.quantile(0.5),
             spans.quantile(0.99),
             spans.max(),
-        );
-    }
+        )
+    };
+    let mut lines: Vec<_> = pipeline.durations().into_iter().map(line).collect();
+    lines.sort_unstable();
+    println!("{}", lines.join("\n"));
     Ok(flushed?)
+}
+
+pub(super) fn adopt(span: &Span, headers: &HeaderMap) {
+    let texts = |name| headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
+    let parent = texts("traceparent").next().unwrap_or_default();
+    let state: Vec<_> = texts("tracestate").collect(); // A request may have several.
+    if let Some(caller) = TraceContext::from_headers(parent, &state.join(",")) {
+        span.set_remote_parent(&caller);
+    }
+}
+
+pub(super) fn announce(span: &Span, headers: &mut HeaderMap) {
+    let Some(context) = span.trace_context() else { return };
+    let all = [("traceparent", context.to_string()), ("tracestate", context.tracestate().into())];
+    for (name, text) in all.into_iter().filter(|(_, text): &(_, String)| !text.is_empty()) {
+        headers.insert(name, text.parse().expect("the headers of a trace are ASCII"));
+    }
 }

@@ -1,14 +1,20 @@
 //! Spans by tracing-opentelemetry and records by its bridge, through OpenTelemetry's SDK, with
 //! tach's clock.
 
+use axum::http::HeaderMap;
+use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
-use opentelemetry_otlp::{LogExporter, SpanExporter};
+use opentelemetry_http::{HeaderExtractor, HeaderInjector};
+use opentelemetry_otlp::{LogExporter, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tach_otel::Clocked;
 use tach_pipeline::{Guard, Pipeline, Sink};
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::span_lines::SpanLines;
@@ -38,9 +44,13 @@ fn resource() -> Resource {
         .build()
 }
 
-pub(super) fn start() -> Result<Providers, Failure> {
+pub(super) fn start(receiver: Option<&str>) -> Result<Providers, Failure> {
     let builder = SdkTracerProvider::builder().with_resource(resource());
-    let spans = if is_exported("TRACES") {
+    let spans = if let Some(receiver) = receiver {
+        let exporter = SpanExporter::builder().with_http();
+        let exporter = exporter.with_endpoint(format!("{receiver}/v1/traces")).build()?;
+        builder.with_batch_exporter(exporter)
+    } else if is_exported("TRACES") {
         builder.with_batch_exporter(SpanExporter::builder().with_http().build()?)
     } else {
         builder.with_batch_exporter(SpanLines)
@@ -71,4 +81,13 @@ pub(super) fn start() -> Result<Providers, Failure> {
 
     pipeline.set_logger()?;
     Ok(Providers { spans, logs, pipeline })
+}
+
+pub(super) fn adopt(span: &Span, headers: &HeaderMap) {
+    let caller = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
+    let _there_is_no_caller = span.set_parent(caller);
+}
+
+pub(super) fn announce(span: &Span, headers: &mut HeaderMap) {
+    TraceContextPropagator::new().inject_context(&span.context(), &mut HeaderInjector(headers));
 }
