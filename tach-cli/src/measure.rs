@@ -66,7 +66,7 @@ impl OsMonotonic {
     }
 }
 
-/// Reads the OS's real-time clock, in ns since 1970.
+/// Reads the OS's real-time clock, in ns since 1970. The clock must show no time before that.
 pub(crate) fn os_realtime_ns() -> u64 {
     UnixTime::from_system_time(SystemTime::now()).as_nanos()
 }

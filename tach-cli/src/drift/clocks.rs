@@ -1,7 +1,7 @@
 //! The clocks, each compared with the OS clock that it follows.
 
 use core::time::Duration;
-use std::time::Instant as StdInstant;
+use std::time::{Instant as StdInstant, SystemTime, UNIX_EPOCH};
 
 use tach_core::{Instant, MonotonicInstant};
 
@@ -30,16 +30,18 @@ pub(super) struct Comparison {
 
 /// Returns tach's clocks: of elapsed time and of Unix time.
 pub(crate) fn ours() -> Vec<Clock> {
-    let unix_time = || {
+    let elapsed = elapsing("tach", OsMonotonic::new(), MonotonicInstant::now, |a, b| nanos(b - a));
+    [Some(elapsed), unix_time(SystemTime::now())].into_iter().flatten().collect()
+}
+
+/// Returns tach's Unix time, unless the OS's clock shows a time before 1970, which is none.
+fn unix_time(os: SystemTime) -> Option<Clock> {
+    let compare = || {
         let now = Bracket::narrowest(ATTEMPTS, os_realtime_ns, MonotonicInstant::now);
         let error_ns = signed_difference(now.reading.unix_time().as_nanos(), now.os_ns);
         Comparison { error_ns, width_ns: now.width_ns }
     };
-    let os = OsMonotonic::new();
-    vec![
-        elapsing("tach", os, MonotonicInstant::now, |a, b| nanos(b - a)),
-        Clock { name: "tach Unix time", compare: Box::new(unix_time) },
-    ]
+    (os >= UNIX_EPOCH).then(|| Clock { name: "tach Unix time", compare: Box::new(compare) })
 }
 
 /// Returns all clocks, and the frequency in Hz that the last one, the plain one, has measured.
@@ -104,6 +106,13 @@ mod tests {
         let error_ns = (clock.compare)().error_ns;
         // Half of two milliseconds and more.
         assert!(if is_ahead { error_ns > 9e5 } else { error_ns < -9e5 }, "{error_ns}");
+    }
+
+    #[test]
+    fn a_time_before_1970_is_not_compared() {
+        let names = |time| unix_time(time).map(|clock| clock.name);
+        assert_eq!(names(SystemTime::now()), Some("tach Unix time"));
+        assert_eq!(names(UNIX_EPOCH - Duration::from_nanos(1)), None);
     }
 
     #[test]
