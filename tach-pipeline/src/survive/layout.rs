@@ -25,7 +25,8 @@ pub(super) const RINGS: usize = 1024;
 /// How many static texts and places may be in the file: as many as have numbers.
 pub(super) const TEXTS: usize = crate::frame::texts::MOST;
 pub(super) const PLACES: usize = crate::frame::places::MOST;
-/// The bytes of these texts.
+/// The bytes of these texts. Further texts get no number and stand in the records, at more bytes a
+/// record.
 pub(super) const HEAP: usize = 192 * 1024;
 /// How many callsites may be in the file: as many as have numbers.
 pub(super) const CALLSITES: usize = 4096;

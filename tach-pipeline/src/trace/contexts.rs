@@ -24,7 +24,7 @@ use super::w3c::TraceContext;
 use crate::ids::SpanContext;
 
 /// The numbers of slots of the further tables, as powers of two. With the first table, 22 million
-/// spans may be open.
+/// spans may be open. `Stats::dropped_spans` counts a span whose place in each table is taken.
 const FURTHER_BITS: [u32; 4] = [18, 20, 22, 24];
 
 pub(crate) struct Contexts {

@@ -54,7 +54,8 @@ impl Pipeline {
 /// See [`Pipeline::subscriber`].
 pub(super) struct PipelineSubscriber {
     pub(super) pipeline: Pipeline,
-    /// A number that no other subscriber has, unless the program makes four billion of them.
+    /// A number that no other subscriber has. (A program that makes a subscriber each millisecond has
+    /// numbers for 50 days. Two subscribers of one number would share their spans.)
     number: u32,
 }
 

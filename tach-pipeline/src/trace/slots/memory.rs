@@ -12,7 +12,7 @@ use super::free::Stack;
 const PAGE: usize = 256;
 /// How many pages a group has.
 const GROUP: usize = 256;
-/// With so many groups, four million spans may be open.
+/// With so many groups, four million spans may be open. `Stats::dropped_spans` counts the others.
 const GROUPS: usize = 64;
 const MOST: u32 = 1 << 22;
 const _: () = assert!(MOST as usize == PAGE * GROUP * GROUPS, "each slot has an index");
