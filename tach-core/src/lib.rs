@@ -142,7 +142,7 @@
 //! | Windows and FreeBSD, `i686` | as on `x86_64` | not |
 //! | `wasm32-unknown-unknown` | `performance.now()` | run in Node, Chromium (page, worker) |
 //! | `wasm32v1-none` | `performance.now()` | run in Node |
-//! | `wasm32-wasip1` | `clock_time_get` | run in Node's WASI |
+//! | `wasm32-wasip1` | the standard library's clock | run in Node's WASI |
 //! | `wasm32-wasip2` | the standard library's clock | run[^p2] |
 //! | `wasm32-unknown-emscripten` | emscripten's OS clock | run[^em] |
 //! | Miri | the standard library's clock; Unix time needs `-Zmiri-disable-isolation` | `cargo xtask miri`, where Miri is |

@@ -75,9 +75,6 @@ cfg_if! {
         pub(crate) use web::{
             has_monotonic_clock, monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns,
         };
-    } else if #[cfg(all(target_os = "wasi", target_env = "p1"))] {
-        mod wasi;
-        pub(crate) use wasi::{monotonic_ns, realtime_ns, realtime_resolution_ns, resolution_ns};
     } else if #[cfg(feature = "std")] {
         mod std_clock;
         pub(crate) use std_clock::{monotonic_ns, realtime_ns, reads_realtime_at_start};
