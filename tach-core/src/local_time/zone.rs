@@ -10,7 +10,7 @@ use crate::os;
 use crate::unix_time::UnixTime;
 
 /// How long a thread keeps the zone.
-pub(super) const KEPT_S: u64 = 60;
+const KEPT_S: u64 = 60;
 
 /// The machine's zone (localtime(5)).
 const LOCALTIME: &str = "/etc/localtime";
@@ -71,7 +71,7 @@ impl Drop for Search {
 ///
 /// jiff may log the search, and the timestamp of that line must not start another search.
 #[inline]
-pub(super) fn is_sought() -> bool {
+fn is_sought() -> bool {
     IS_SOUGHT.try_with(Cell::get).unwrap_or(true)
 }
 

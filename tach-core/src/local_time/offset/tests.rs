@@ -1,4 +1,4 @@
-//! Kept offsets, against jiff's.
+//! Offsets, against jiff's.
 
 use proptest::prelude::*;
 
@@ -15,10 +15,8 @@ fn at(text: &str) -> UnixTime {
 }
 
 fn printed<const N: usize>(zone: &TimeZone, times: [&str; N]) -> [String; N] {
-    let known = Cell::new(Known::NOTHING);
     times.map(|time| {
-        let offset = offset_with(&known, at(time), || zone.clone());
-        adapter::rfc3339::with_offset_text(at(time), 9, offset, str::to_owned)
+        adapter::rfc3339::with_offset_text(at(time), 9, offset_in(zone, at(time)), str::to_owned)
     })
 }
 
@@ -71,25 +69,6 @@ fn an_offset_of_a_day_is_printed_as_utc() {
 fn an_unknown_zone_is_utc() {
     let zone = TimeZone::unknown();
     assert_eq!(printed(&zone, ["1970-01-02T00:00:00Z"]), ["1970-01-02T00:00:00.000000000+00:00"]);
-}
-
-#[test]
-fn the_zone_is_asked_for_once_a_minute_and_a_new_one_is_honoured() {
-    let known = Cell::new(Known::NOTHING);
-    let offset = |time: &str, zone: &str| {
-        let mut asked = false;
-        let offset = offset_with(&known, at(time), || {
-            asked = true;
-            TimeZone::get(zone).unwrap()
-        });
-        (asked, offset.as_minutes())
-    };
-    assert_eq!(offset("2026-11-21T09:30:30Z", "Europe/Berlin"), (true, 60));
-    assert_eq!(offset("2026-11-21T09:30:00Z", "Asia/Kolkata"), (false, 60));
-    assert_eq!(offset("2026-11-21T09:30:59.999999999Z", "Asia/Kolkata"), (false, 60));
-    assert_eq!(offset("2026-11-21T09:31:00Z", "Asia/Kolkata"), (true, 330));
-    // Also after a step back of the wall clock.
-    assert_eq!(offset("2026-11-21T09:30:59Z", "Europe/Berlin"), (true, 60));
 }
 
 /// jiff may log its search for the zone, and this thread's timers print the time of that line.
@@ -153,10 +132,9 @@ proptest! {
         times in prop::collection::vec((any::<u64>(), -70_000_000_000..70_000_000_000_i64), 1..20),
     ) {
         let zone = TimeZone::get(name).unwrap();
-        let known = Cell::new(Known::NOTHING);
         for (ns, apart_ns) in times {
             for time in [UnixTime::from_nanos(ns), near(&zone, ns, apart_ns), near(&zone, ns, 0)] {
-                let offset = offset_with(&known, time, || zone.clone());
+                let offset = offset_in(&zone, time);
                 let timestamp = Timestamp::from(time);
                 let theirs = timestamp.display_with_offset(zone.to_offset(timestamp));
                 let ours = adapter::rfc3339::with_offset_text(time, 9, offset, str::to_owned);
