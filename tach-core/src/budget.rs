@@ -167,6 +167,7 @@ impl Budget {
     /// assert_eq!(Budget::new(Duration::MAX).end(), None);
     /// ```
     #[must_use]
+    #[inline]
     pub fn end(&self) -> Option<Instant> {
         if self.total == Duration::MAX { None } else { self.start.checked_add(self.total) }
     }

@@ -11,6 +11,7 @@ pub(crate) struct Rate {
 }
 
 const FRACTION_BITS: u32 = 48;
+const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
 impl Rate {
     /// One tick is one nanosecond.
@@ -69,13 +70,13 @@ impl Rate {
 
     /// Returns the number of ticks that lasts `ns`, less than 2^46, plus a fraction of a ns with 48
     /// bits: rounded up if that lasts less than `ns` + 1, or else rounded down if that lasts `ns`.
-    /// `None` if neither does, if `ns` is zero, and for rates far from a ns.
+    /// `None` if neither does, if `ns` is zero, for rates far from a ns, and seldom otherwise.
     ///
     /// Multiplies by the inverse rate, which the CPU divides while it waits for the counter. The
-    /// quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so it is off by one at most,
-    /// which the remainder corrects.
+    /// quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so it is seldom off by one, which
+    /// the remainder shows.
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "an estimate, which the remainder corrects")]
+    #[expect(clippy::cast_precision_loss, reason = "an estimate, which the remainder checks")]
     #[expect(clippy::cast_possible_truncation, reason = "less than 2^63")]
     #[expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "wraps to a difference")]
     pub(crate) fn ticks_near(self, ns: u64, fraction: u64) -> Option<u64> {
@@ -87,15 +88,14 @@ impl Rate {
         let rate = self.q48 as i64;
         let inverse = (1_u128 << (64 + FRACTION_BITS - MORE_BITS)) as f64 / rate as f64;
         let ns_and_more = (ns << MORE_BITS) | (fraction >> (FRACTION_BITS - MORE_BITS));
-        let estimate = (u128::from(ns_and_more) * u128::from(inverse as i64 as u64)) >> 64;
-        let mut ticks = estimate as i64 + 1;
+        // Less one, so that a quotient without a remainder is rounded up to itself.
+        let estimate = u128::from(ns_and_more) * u128::from(inverse as i64 as u64 - 1);
+        let ticks = (estimate >> 64) as i64 + 1;
         // The duration of the ticks minus the wanted one.
         let wanted = (ns << FRACTION_BITS) | fraction;
-        let mut excess = ticks.wrapping_mul(rate).wrapping_sub(wanted as i64);
-        if excess < 0 {
-            (ticks, excess) = (ticks + 1, excess + rate);
-        } else if excess >= rate {
-            (ticks, excess) = (ticks - 1, excess - rate);
+        let excess = ticks.wrapping_mul(rate).wrapping_sub(wanted as i64);
+        if !(0..rate).contains(&excess) {
+            return None;
         }
         // Without a branch, which no CPU could predict.
         let down = i64::from(fraction as i64 + excess >= ONE);
@@ -220,50 +220,74 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// One tick is one nanosecond, and both begin at zero.
+    pub(crate) const IDENTITY: Self = Self { start_tick: 0, start_ns: 0, rate: Rate::ONE };
+
     /// Returns this line for shifted ticks and times, which may be before zero.
     pub(crate) const fn shifted(self) -> Self {
         let Self { start_tick, start_ns, rate } = self;
         Self { start_tick: shifted_tick(start_tick), start_ns: shifted_ns(start_ns), rate }
     }
 
-    /// Returns the time at `tick`; saturates at both ends of `u64`.
+    /// Returns the time at `tick`, rounded down; saturates at both ends of `u64`.
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
-        if tick >= self.start_tick {
-            self.start_ns.saturating_add(self.rate.ns(tick - self.start_tick))
+        self.exact_ns_at(tick).0
+    }
+
+    /// Returns the time at `tick`: its ns, and the fraction with [`FRACTION_BITS`]. Saturates at both
+    /// ends of `u64`.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is in the low bits")]
+    pub(crate) fn exact_ns_at(&self, tick: u64) -> (u64, u64) {
+        let start = u128::from(self.start_ns) << FRACTION_BITS;
+        let exact = if tick >= self.start_tick {
+            start.saturating_add(self.rate.product(tick - self.start_tick))
         } else {
-            self.start_ns.saturating_sub(self.rate.ns(self.start_tick - tick))
-        }
+            start.saturating_sub(self.rate.product(self.start_tick - tick))
+        };
+        let ns = u64::try_from(exact >> FRACTION_BITS).unwrap_or(u64::MAX);
+        (ns, exact as u64 & FRACTION)
     }
 
     /// Returns the first tick at which the time is `ns` or later; `None` outside `u64`.
     pub(crate) fn tick_at(&self, ns: u64) -> Option<u64> {
-        self.ticks_beside(ExactNs::from_ns(ns)).map(|[_, first]| first)
+        self.tick_near((ns, 0), Direction::After)
     }
 
-    /// Returns the time at `tick`, not rounded; saturates at both ends.
-    pub(crate) fn exact_ns_at(&self, tick: u64) -> ExactNs {
-        let start = ExactNs::from_ns(self.start_ns);
-        if tick >= self.start_tick {
-            ExactNs(start.0.saturating_add(self.rate.product(tick - self.start_tick)))
-        } else {
-            ExactNs(start.0.saturating_sub(self.rate.product(self.start_tick - tick)))
-        }
-    }
-
-    /// Returns the last tick at which the time is `exact` or earlier, and the first one at which it
-    /// is `exact` or later; `None` outside `u64`.
+    /// Returns the tick to which a sum leads whose time is `ns` and a fraction: the first tick then or
+    /// later, or the last one then or earlier if the sum leads back. If only the other one of the two
+    /// is in the same ns, returns that. `None` outside `u64`.
     #[inline]
-    pub(crate) fn ticks_beside(&self, exact: ExactNs) -> Option<[u64; 2]> {
-        let (start, rate) = (ExactNs::from_ns(self.start_ns), u128::from(self.rate.q48.max(1)));
-        let distance = exact.0.abs_diff(start.0);
-        let near = u64::try_from(distance / rate).ok()?;
-        let far = near.checked_add(u64::from(u128::from(near) * rate != distance))?;
-        if exact >= start {
-            Some([self.start_tick.checked_add(near)?, self.start_tick.checked_add(far)?])
+    #[expect(clippy::cast_possible_truncation, reason = "a remainder is less than the rate")]
+    pub(crate) fn tick_near(
+        &self,
+        (ns, fraction): (u64, u64),
+        direction: Direction,
+    ) -> Option<u64> {
+        let rate = self.rate.q48.max(1);
+        let (exact, start) = (
+            u128::from(ns) << FRACTION_BITS | u128::from(fraction),
+            u128::from(self.start_ns) << FRACTION_BITS,
+        );
+        let distance = exact.abs_diff(start);
+        let ticks = u64::try_from(distance / u128::from(rate)).ok()?;
+        let rest = (distance as u64).wrapping_sub(ticks.wrapping_mul(rate));
+        // The last tick then or earlier, and the time since then.
+        let (last, since) = if exact >= start {
+            (self.start_tick.checked_add(ticks)?, rest)
+        } else if rest == 0 {
+            (self.start_tick.checked_sub(ticks)?, 0)
         } else {
-            Some([self.start_tick.checked_sub(far)?, self.start_tick.checked_sub(near)?])
-        }
+            (self.start_tick.checked_sub(ticks)?.checked_sub(1)?, rate - rest)
+        };
+        let is_last_exact = since <= fraction;
+        let is_next_exact = rate - since <= FRACTION - fraction;
+        let takes_next = match direction {
+            Direction::After => is_next_exact || !is_last_exact,
+            Direction::Before => is_next_exact && !is_last_exact,
+        };
+        last.checked_add(u64::from(takes_next && since != 0))
     }
 }
 
@@ -277,21 +301,6 @@ pub(crate) fn ns_between(first: Line, earlier: u64, last: Line, later: u64) -> u
     }
     let ns_at = |line: Line, tick| line.shifted().ns_at(shifted_tick(tick));
     ns_at(last, later).saturating_sub(ns_at(first, earlier))
-}
-
-/// A time in ns that is not rounded, with the fractional bits of a [`Rate`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ExactNs(u128);
-
-impl ExactNs {
-    pub(crate) const fn from_ns(ns: u64) -> Self {
-        Self((ns as u128) << FRACTION_BITS)
-    }
-
-    /// Returns the time that is as far from this one as `to` is from `from`; `None` before zero.
-    pub(crate) fn moved(self, from: u64, to: u64) -> Option<Self> {
-        self.0.checked_add(Self::from_ns(to).0)?.checked_sub(Self::from_ns(from).0).map(Self)
-    }
 }
 
 /// The direction of a sum: a duration is added or subtracted.
@@ -371,17 +380,6 @@ mod tests {
     }
 
     #[test]
-    fn exact_times_move_with_their_fractions() {
-        let [five, last] = [5, u64::MAX].map(ExactNs::from_ns);
-        assert_eq!(five.moved(5, u64::MAX), Some(last));
-        assert_eq!(last.moved(u64::MAX, 5), Some(five));
-        assert_eq!(ExactNs(five.0 + 7).moved(5, 9), Some(ExactNs(ExactNs::from_ns(9).0 + 7)));
-        // A time before a line's start is rounded up.
-        assert_eq!(ExactNs(five.0 - 7).moved(5, 9), Some(ExactNs(ExactNs::from_ns(9).0 - 7)));
-        assert_eq!([five.moved(6, 0), ExactNs(u128::MAX).moved(0, 1)], [None, None]);
-    }
-
-    #[test]
     fn a_fast_rate_serves_four_seconds() {
         assert_eq!(FAST_NS / 1_000_000_000, 4);
         assert_eq!(FastRate::from_q32(77).q32(), 77);
@@ -391,6 +389,15 @@ mod tests {
     fn the_slowest_rate_is_a_thousandth_of_a_nanosecond_and_known() {
         assert!(Rate::SLOWEST.is_known());
         assert_eq!([1_000, 1_024, 2_048].map(|ticks| Rate::SLOWEST.ns(ticks)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn the_ticks_near_a_duration_are_seldom_unknown() {
+        for rate in [RATE, Rate::ONE, Rate::from_slope(1, 5), Rate::from_slope(999, 1_000)] {
+            let ns = |n: u64| (n + 1) * 30_000_000_007;
+            let known = (0..1_000).filter_map(|n| rate.ticks_near(ns(n), n << 38));
+            assert!(known.count() > 980, "{rate:?}");
+        }
     }
 
     proptest! {
@@ -431,7 +438,9 @@ mod tests {
             let lasts_ns = |ticks: &u128| (ticks * rate) >> 48 == u128::from(ns);
             let ticks = [wanted.div_ceil(rate), wanted / rate].into_iter().find(lasts_ns);
             let ticks = ticks.filter(|_| ns != 0).map(|ticks| u64::try_from(ticks).unwrap());
-            prop_assert_eq!(Rate::from_q48(q48).ticks_near(ns, fraction), ticks);
+            if let Some(near) = Rate::from_q48(q48).ticks_near(ns, fraction) {
+                prop_assert_eq!(Some(near), ticks);
+            }
         }
 
         #[test]
@@ -455,30 +464,35 @@ mod tests {
         fn the_inverse_is_the_first_tick_of_its_time(ns in 0..1_u64 << 62, start_ns in 0..1_u64 << 62) {
             let line = Line { start_tick: 1 << 63, start_ns, rate: RATE };
             if let Some(tick) = line.tick_at(ns) {
-                let exact = ExactNs::from_ns(ns);
-                prop_assert!(line.exact_ns_at(tick) >= exact);
-                prop_assert!(line.exact_ns_at(tick - 1) < exact);
+                prop_assert!(line.ns_at(tick) >= ns && line.ns_at(tick - 1) < ns);
             }
         }
 
+        /// Compares with a search among the ticks around.
         #[test]
-        fn the_ticks_beside_a_time_enclose_it(
-            tick: u64,
-            start_tick: u64,
-            start_ns in 0..1_u64 << 62,
-            q48 in 1_u64 << 40..1 << 56,
-            past in 0..1_u64 << 56,
+        fn a_sum_leads_to_the_nearest_tick_in_the_same_ns(
+            tick in (1 << 62) - (1 << 50)..(1 << 62) + (1_u64 << 50),
+            start_ns in 1 << 62..1_u64 << 63,
+            q48 in 1_u64 << 44..1 << 52,
+            off in -(1_i64 << 53)..1 << 53,
         ) {
-            let line = Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
-            let exact = line.exact_ns_at(tick);
-            if exact > ExactNs(0) && exact < ExactNs(u128::MAX) {
-                prop_assert_eq!(line.ticks_beside(exact), Some([tick, tick]));
-            }
-            let between = ExactNs(exact.0.saturating_add(u128::from(past)));
-            if let Some([last, first]) = line.ticks_beside(between) {
-                prop_assert!(line.exact_ns_at(last) <= between);
-                prop_assert!(line.exact_ns_at(first) >= between);
-                prop_assert!(first - last <= 1);
+            let line = Line { start_tick: 1 << 62, start_ns, rate: Rate::from_q48(q48) };
+            let exact = |tick| {
+                let (ns, fraction) = line.exact_ns_at(tick);
+                u128::from(ns) << 48 | u128::from(fraction)
+            };
+            let wanted = exact(tick).saturating_add_signed(off.into());
+            let ns = u64::try_from(wanted >> 48).unwrap();
+            let fraction = u64::try_from(wanted & u128::from(FRACTION)).unwrap();
+            let around = || tick - 1_025..tick + 1_026;
+            let first = around().find(|&tick| exact(tick) >= wanted).unwrap();
+            let last = around().rfind(|&tick| exact(tick) <= wanted).unwrap();
+            for (direction, near, far) in
+                [(Direction::After, first, last), (Direction::Before, last, first)]
+            {
+                let takes_far = line.ns_at(near) != ns && line.ns_at(far) == ns;
+                let expected = if takes_far { far } else { near };
+                prop_assert_eq!(line.tick_near((ns, fraction), direction), Some(expected));
             }
         }
 

@@ -168,8 +168,9 @@ impl Timeline {
 
     /// Returns the time at `tick`, by any line. Both may be before zero, and the time is shifted.
     pub(crate) fn try_shifted_ns_at(&self, tick: u64, round: &Round<'_>) -> Result<u64, Question> {
-        let line = match self.known_line(self.current().forecast(), tick) {
-            Some(line) => line,
+        let known = self.current().forecast().and_then(|lines| self.known_stretch(lines, tick));
+        let line = match known {
+            Some(stretch) => stretch.line,
             None => self.find(tick, round)?,
         };
         Ok(line.shifted().ns_at(shifted_tick(tick)))
@@ -204,6 +205,18 @@ impl Timeline {
     fn newest_with_id(&self) -> Option<(Id, Record)> {
         let (id, piece, knowledge) = self.history.newest()?;
         Some((id, Record::from_words(piece, knowledge)))
+    }
+
+    /// Returns the newest record's line as if it were in use; `None` as long as there is no rate.
+    /// The line in use itself may be unreadable: its writer was stopped in the middle.
+    fn recorded(&self) -> Option<Current> {
+        let Record { piece, end_tick, estimate, .. } = self.newest().filter(Record::has_rate)?;
+        let is_identity = piece.is_identity();
+        let (line, end_tick) =
+            if is_identity { (Line::IDENTITY, 0) } else { (piece.main, end_tick) };
+        let own = Current::new();
+        own.install(line, u64::MAX, end_tick, estimate.rate);
+        Some(own)
     }
 
     /// Returns the time at which the timeline began; `None` before [`begin`](Self::begin).

@@ -59,8 +59,8 @@ impl Disciplined {
             let since_start = || tick - manual::START + self.origin_ns().unwrap_or(0);
             return if self.clocks.keeps_offset() { since_start() } else { unix_ns };
         }
-        if let Some(line) = self.past_line(tick) {
-            return line.ns_at(tick);
+        if let Some(past) = self.past_stretch(tick) {
+            return past.line.ns_at(tick);
         }
         self.settle(|round| self.try_ns_at(tick, round))
     }
@@ -82,11 +82,13 @@ impl Disciplined {
     }
 
     /// Returns the tick that is `ns` from `tick`, by any lines; `None` outside the range of ticks.
+    #[inline]
     pub(super) fn sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
         if manual::is_reserved(tick) {
             return manual::sum(tick, ns, direction);
         }
-        let sum = self.settle(|round| self.try_sum(tick, ns, direction, round));
+        let known = self.known_sum(tick, ns, direction);
+        let sum = known.or_else(|| self.settle(|round| self.try_sum(tick, ns, direction, round)));
         sum.filter(|&sum| !manual::is_reserved(sum))
     }
 

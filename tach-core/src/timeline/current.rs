@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::piece::Point;
+use super::piece::Stretch;
 use crate::line::{Direction, FAST_NS, FastRate, Line, Rate, shifted_tick, unshifted_tick};
 use crate::sync::{Maximum, Versioned};
 
@@ -64,12 +64,19 @@ impl Current {
     ) -> Option<u64> {
         let ns = short_ns(duration, FAST_NS)?;
         let (_, [start_tick, q32, _, end_tick]) = self.line.read()?;
-        let sum = direction.moved(tick, FastRate::from_q32(q32).ticks(ns)?)?;
-        let (first, last) = match direction {
-            Direction::After => (tick, sum),
-            Direction::Before => (sum, tick),
+        if !(start_tick <= tick && tick < end_tick) {
+            return None;
+        }
+        let most_ticks = match direction {
+            Direction::After => end_tick - 1 - tick,
+            Direction::Before => tick - start_tick,
         };
-        (start_tick <= first && last < end_tick).then_some(sum)
+        let rate = FastRate::from_q32(q32);
+        // Divides only if the sum is on the line.
+        if ns > rate.ns(most_ticks) {
+            return None;
+        }
+        direction.moved(tick, rate.ticks(ns)?)
     }
 
     /// Returns the time from `earlier`, on the line, to `later`, after the end of its record. The
@@ -190,18 +197,33 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// Returns the line with the last point that satisfies `wanted`; `None` if that point is
-    /// before the line in use.
+    /// Returns the line with the last point whose time is `wanted`; that of the `past` if the point
+    /// is before the line in use.
     #[inline]
-    pub(super) fn line(&self, wanted: impl Fn(Point) -> bool) -> Option<Line> {
-        let starts_early = |line: &Line| wanted(Point { tick: line.start_tick, ns: line.start_ns });
-        [self.after, self.main].into_iter().find(starts_early)
+    pub(super) fn line(
+        &self,
+        wanted: impl Fn(u64) -> bool,
+        past: impl FnOnce() -> Option<Line>,
+    ) -> Line {
+        let lines = [self.after, self.main].into_iter();
+        let line = lines.into_iter().find(|line| wanted(line.start_ns));
+        line.or_else(past).unwrap_or(self.main)
     }
 
     /// Returns the line of `tick`.
     #[inline]
-    pub(super) fn line_at(&self, tick: u64) -> Option<Line> {
-        self.line(|point| shifted_tick(point.tick) <= shifted_tick(tick))
+    pub(super) fn stretch_at(self, tick: u64) -> Option<Stretch> {
+        let starts_early = |line: Line| shifted_tick(line.start_tick) <= shifted_tick(tick);
+        let Self { main, after } = self;
+        if !starts_early(main) {
+            return None;
+        }
+        let (line, until) = if starts_early(after) {
+            (after, unshifted_tick(u64::MAX))
+        } else {
+            (main, after.start_tick)
+        };
+        Some(Stretch::new(line, until))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Times before the newest record: from the records that are kept, and from chords between them.
 
 use super::current::Forecast;
-use super::piece::{Piece, Point};
+use super::piece::{Piece, Point, Stretch};
 use super::thinning::{self, Kept};
 use super::{SLOTS, Timeline};
-use crate::line::{self, Direction, Line, Rate, shifted_ns, shifted_tick, unshifted_tick};
+use crate::line::{self, Line, Rate, shifted_tick};
 use crate::sync::{Id, NOTE_BITS, Versioned, slot_index};
 
 /// The number of records to give up at a time, when there is no room.
@@ -36,26 +36,6 @@ const _: () = assert!(SLOTS <= ENTRIES);
 /// The table is not that of the newest record.
 struct Stale;
 
-/// A line of the past, with the range of shifted ticks that it converts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Stretch {
-    pub(super) line: Line,
-    ticks: [u64; 2],
-}
-
-impl Stretch {
-    fn new(line: Line, until: u64) -> Self {
-        Self { line, ticks: [line.start_tick, until].map(shifted_tick) }
-    }
-
-    /// Returns the tick that is `ns` from `tick`, if both are on this line.
-    pub(super) fn sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
-        let sum = direction.moved(shifted_tick(tick), self.line.rate.ticks(ns)?)?;
-        let [from, until] = self.ticks;
-        (from <= sum && sum < until).then(|| unshifted_tick(sum))
-    }
-}
-
 /// The place of the start ticks in the table, for a search by the tick.
 const TICKS: usize = 0;
 /// The place of the start times in the table, for a search by the time.
@@ -76,39 +56,25 @@ impl Timeline {
         if from >= shifted_tick(later) {
             return None;
         }
-        if let Some(first) = self.past_line(earlier) {
-            // The line in use does not cover `earlier` too, so the lines differ.
-            if let Some(ns) = self.current().ns_at(later) {
-                return Some(shifted_ns(ns).saturating_sub(first.shifted().ns_at(from)));
-            }
-            if let Some(last) = self.past_line(later) {
-                return Some(line::ns_between(first, earlier, last, later));
-            }
-        }
         let forecast = self.current().forecast()?;
-        let first = self.known_line(Some(forecast), earlier)?;
-        Some(line::ns_between(first, earlier, forecast.line_at(later)?, later))
+        let first = self.known_stretch(forecast, earlier)?;
+        if first.contains(shifted_tick(later)) {
+            return Some(first.line.rate.ns(later.wrapping_sub(earlier)));
+        }
+        let last = self.known_stretch(forecast, later)?;
+        Some(line::ns_between(first.line, earlier, last.line, later))
     }
 
-    /// Returns the line of `tick` by `forecast`, or a line of the past: almost every line, without
-    /// questions.
+    /// Returns the line of `tick` by `forecast`, or a line of the past; `None` before zero.
     #[inline]
-    pub(super) fn known_line(&self, forecast: Option<Forecast>, tick: u64) -> Option<Line> {
-        let known = forecast.and_then(|lines| lines.line_at(tick));
-        known.or_else(|| self.past_stretch(tick).map(|stretch| stretch.line))
+    pub(super) fn known_stretch(&self, forecast: Forecast, tick: u64) -> Option<Stretch> {
+        forecast.stretch_at(tick).or_else(|| self.past_stretch(tick))
     }
 
     /// Returns the line of `tick`, if that is neither on the newest record's main line nor before
     /// zero. `None` before the first conversion.
-    #[inline]
-    pub(crate) fn past_line(&self, tick: u64) -> Option<Line> {
-        self.search::<TICKS>(tick).map(|stretch| stretch.line)
-    }
-
-    /// Returns the [`past_line`](Self::past_line) with its range, for callers that other work takes
-    /// longer.
     #[inline(never)]
-    pub(super) fn past_stretch(&self, tick: u64) -> Option<Stretch> {
+    pub(crate) fn past_stretch(&self, tick: u64) -> Option<Stretch> {
         self.search::<TICKS>(tick)
     }
 
@@ -116,8 +82,8 @@ impl Timeline {
     /// newest record's main line.
     #[cold]
     #[inline(never)]
-    pub(super) fn past_line_of_ns(&self, ns: u64) -> Option<Line> {
-        self.search::<TIMES>(ns).map(|stretch| stretch.line)
+    pub(super) fn past_stretch_of_ns(&self, ns: u64) -> Option<Stretch> {
+        self.search::<TIMES>(ns)
     }
 
     /// Returns the line with the last point whose coordinate is at most `at`, unless that is the
@@ -184,7 +150,7 @@ impl Timeline {
         } else if !wanted(piece.knee()) {
             Some(Stretch::new(piece.gap, piece.knee().tick))
         } else if id == newest {
-            None
+            piece.is_identity().then_some(Stretch::endless(piece.main))
         } else if wanted(piece.end_at(until)) {
             // A chord of months lacks bits that make microseconds, which its younger end, a minute
             // old, may not be off. So the chord is exact there.

@@ -11,7 +11,7 @@
 //!                       horizon       knee_tick   end_tick
 //! ```
 
-use crate::line::{Line, Rate};
+use crate::line::{Direction, Line, Rate, shifted_tick};
 
 /// A point of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,12 @@ impl Piece {
         let nowhere = Line { start_tick: 0, start_ns: 0, rate: Rate::UNKNOWN };
         Self { gap: nowhere, main: nowhere }
     };
+
+    /// Returns whether ticks are the OS clock's own nanoseconds.
+    #[inline]
+    pub(super) fn is_identity(&self) -> bool {
+        self.gap == Line::IDENTITY
+    }
 
     pub(super) fn start(&self) -> Point {
         Point { tick: self.gap.start_tick, ns: self.gap.start_ns }
@@ -73,5 +79,46 @@ impl Piece {
             |start_tick, start_ns, q48| Line { start_tick, start_ns, rate: Rate::from_q48(q48) };
         let [start_tick, start_ns, gap_q48, knee_tick, knee_ns, q48] = words;
         Self { gap: line(start_tick, start_ns, gap_q48), main: line(knee_tick, knee_ns, q48) }
+    }
+}
+
+/// A line with the range of shifted ticks that it converts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    pub(crate) line: Line,
+    pub(super) ticks: [u64; 2],
+}
+
+impl Stretch {
+    #[inline]
+    pub(super) fn new(line: Line, until: u64) -> Self {
+        Self { line, ticks: [line.start_tick, until].map(shifted_tick) }
+    }
+
+    /// Creates the stretch of a line without ends.
+    pub(super) fn endless(line: Line) -> Self {
+        Self { line, ticks: [0, u64::MAX] }
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, shifted: u64) -> bool {
+        let [from, until] = self.ticks;
+        from <= shifted && shifted < until
+    }
+
+    /// Returns the shifted tick that is `ns` from `tick`, if both are on this line.
+    #[inline]
+    pub(super) fn sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
+        let [from, until] = self.ticks;
+        let room = match direction {
+            Direction::After => until.wrapping_sub(shifted_tick(tick)),
+            Direction::Before => shifted_tick(tick).wrapping_sub(from),
+        };
+        // Divides only if the sum may be on the line.
+        if ns > self.line.rate.ns(room) {
+            return None;
+        }
+        let sum = direction.moved(shifted_tick(tick), self.line.rate.ticks(ns)?)?;
+        self.contains(sum).then_some(sum)
     }
 }

@@ -69,9 +69,9 @@ pub(super) const SPIN_NS: u64 = 30_000;
 impl Record {
     /// Creates the identity, for a source whose ticks are the OS clock's own nanoseconds.
     pub(super) fn identity(origin_ns: u64) -> Self {
-        let line = |start| Line { start_tick: start, start_ns: start, rate: Rate::ONE };
+        let main = Line { start_tick: origin_ns, start_ns: origin_ns, rate: Rate::ONE };
         Self {
-            piece: Piece { gap: line(0), main: line(origin_ns) },
+            piece: Piece { gap: Line::IDENTITY, main },
             end_tick: u64::MAX,
             estimate: Estimate::IDENTITY,
             offset_ns: 0,
@@ -249,7 +249,7 @@ impl Record {
 
     /// Returns whether ticks are the OS clock's own nanoseconds.
     pub(crate) fn is_identity(&self) -> bool {
-        self.piece.gap.start_tick == 0 && self.end_tick == u64::MAX
+        self.piece.is_identity()
     }
 
     /// Returns whether the record has lines: the first record is a point without a rate.

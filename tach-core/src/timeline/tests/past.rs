@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use std::collections::BTreeMap;
 
 use super::simulation::{Driven, Machine, NS_PER_S, Process, timeline};
-use crate::line::Direction;
+use crate::line::{Direction, unshifted_tick};
 use crate::timeline::piece::{Piece, Point};
 use crate::timeline::*;
 
@@ -36,6 +36,10 @@ fn kept(timeline: &Timeline) -> Vec<Id> {
     timeline.history.in_order(timeline.history.head(), &mut [0; SLOTS]).to_vec()
 }
 
+fn line_of(timeline: &Timeline, tick: u64) -> Option<Line> {
+    timeline.past_stretch(tick).map(|stretch| stretch.line)
+}
+
 #[test]
 fn the_past_has_its_times_by_the_short_way() {
     let (timeline, machine) = new();
@@ -45,7 +49,7 @@ fn the_past_has_its_times_by_the_short_way() {
     let mut checked = 0;
     for &(tick, ns) in records.values().rev().flatten().take(240) {
         // The newest ticks are on the main line.
-        let Some(found) = timeline.past_line(tick) else { continue };
+        let Some(found) = line_of(&timeline, tick) else { continue };
         assert_eq!(found.ns_at(tick), ns, "{tick}");
         let between = timeline.ns_between(tick, now, &machine);
         assert_eq!(timeline.known_ns_between(tick, now), Some(between), "{tick}");
@@ -59,9 +63,9 @@ fn the_past_has_its_times_by_the_short_way() {
     }
     let (begun, machine) = new();
     begun.begin(None, &machine);
-    assert_eq!(begun.past_line(machine.ticks() - 5), None, "there is no rate");
+    assert_eq!(line_of(&begun, machine.ticks() - 5), None, "there is no rate");
     for elsewhere in [now, now + (1 << 40), u64::MAX] {
-        assert_eq!(timeline.past_line(elsewhere), None, "{elsewhere}");
+        assert_eq!(line_of(&timeline, elsewhere), None, "{elsewhere}");
     }
 }
 
@@ -79,7 +83,7 @@ fn a_record_that_is_kept_still_has_its_times() {
             continue;
         }
         for &(tick, ns) in seen {
-            let line = timeline.past_line(tick).unwrap();
+            let line = line_of(&timeline, tick).unwrap();
             assert_eq!(line.ns_at(tick), ns, "{tick} of {id}");
             checked += 1;
         }
@@ -95,7 +99,7 @@ fn the_errors_of_chords_are_known() {
     for pair in kept(&timeline).windows(2) {
         let given_up = records.range(pair[0] + 1..pair[1]);
         for (tick, ns) in given_up.flat_map(|(_, seen)| seen) {
-            let line = timeline.past_line(*tick).unwrap();
+            let line = line_of(&timeline, *tick).unwrap();
             let error_ns = line.ns_at(*tick).abs_diff(*ns);
             let known_ns = f64::from(timeline.error_ns(pair[1]));
             let is_known = f64::from(u32::try_from(error_ns).unwrap()) <= known_ns + 2.0;
@@ -200,8 +204,9 @@ fn the_table_leads_to_the_line_of_each_tick_and_of_each_time() {
     };
     for (tick, ns) in records.into_values().flatten() {
         let (by_tick, by_ns) = (|point: Point| point.tick <= tick, |point: Point| point.ns <= ns);
-        same(timeline.past_line(tick), last_line(&timeline, by_tick), &tick);
-        same(timeline.past_line_of_ns(ns), last_line(&timeline, by_ns), &ns);
+        same(line_of(&timeline, tick), last_line(&timeline, by_tick), &tick);
+        let found = timeline.past_stretch_of_ns(ns).map(|stretch| stretch.line);
+        same(found, last_line(&timeline, by_ns), &ns);
     }
 }
 
@@ -212,12 +217,12 @@ fn a_sum_stays_on_a_line_of_the_past_exactly_as_long_as_the_line_lasts() {
     let mut ends = 0;
     for tick in records.into_values().flatten().map(|(tick, _)| tick) {
         let Some(stretch) = timeline.past_stretch(tick) else { continue };
-        let on_line = |tick| timeline.past_line(tick) == Some(stretch.line);
+        let on_line = |tick| line_of(&timeline, tick) == Some(stretch.line);
         let rate = stretch.line.rate;
         for (direction, sign) in [(Direction::After, 1), (Direction::Before, -1)] {
             // The first sum that leaves the line, by halving.
             let (mut stays, mut leaves) = (0, 3_600 * NS_PER_S);
-            let sum = |ns| stretch.sum(tick, ns, direction);
+            let sum = |ns| stretch.sum(tick, ns, direction).map(unshifted_tick);
             assert_eq!(sum(leaves), None, "{stretch:?}");
             while leaves - stays > 1 {
                 let middle = stays.midpoint(leaves);
@@ -238,8 +243,8 @@ fn a_table_whose_writer_was_stopped_is_missed_by_nobody() {
     let (timeline, machine) = new();
     let records = an_hour(&timeline, &machine);
     let tick = records.values().flatten().nth(1_000).unwrap().0;
-    let before = timeline.past_line(tick);
+    let before = line_of(&timeline, tick);
     assert!(before.is_some());
     timeline.table.stall();
-    assert_eq!(timeline.past_line(tick), before);
+    assert_eq!(line_of(&timeline, tick), before);
 }

@@ -250,7 +250,8 @@ impl Driven for Timeline {
         let is_after = direction == Direction::After;
         let future = || is_after.then(|| self.current().future_sum(tick, duration)).flatten();
         let elsewhere = || clocks.settle(|round| self.try_sum(tick, ns, direction, round));
-        near.or_else(future).or_else(elsewhere)
+        let known = || self.known_sum(tick, ns, direction);
+        near.or_else(future).or_else(known).or_else(elsewhere)
     }
 
     fn look(&self, tick: u64, clocks: &impl Driver) {
