@@ -188,6 +188,13 @@ pub(crate) fn suspend(duration: Duration) {
     }
 }
 
+/// Suspends the machine, whose counter stands meanwhile.
+pub(crate) fn suspend_with_counter(duration: Duration) {
+    let counter = COUNTER.value();
+    suspend(duration);
+    COUNTER.set(counter);
+}
+
 /// Moves `CLOCK_MONOTONIC` and `CLOCK_BOOTTIME`, as a time namespace does.
 pub(crate) fn jump_monotonic(seconds: i64) {
     let change = seconds * 1_000_000_000;

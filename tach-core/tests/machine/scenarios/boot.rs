@@ -59,11 +59,7 @@ impl Event {
     fn happen(self) {
         match self {
             Self::Suspend => machine::suspend(HOUR),
-            Self::SuspendWithCounter => {
-                let counter = COUNTER.value();
-                machine::suspend(HOUR);
-                COUNTER.set(counter);
-            }
+            Self::SuspendWithCounter => machine::suspend_with_counter(HOUR),
             Self::SuspendWithReset => {
                 machine::suspend(HOUR);
                 COUNTER.set(0);

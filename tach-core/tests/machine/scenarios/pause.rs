@@ -6,7 +6,7 @@ use tach_core::{Instant, disruptions, status};
 
 use super::{BY_OS_CLOCK, Scenario};
 use crate::linux::child::settle;
-use crate::linux::machine::{self, COUNTER, HOUR, SECOND};
+use crate::linux::machine::{self, HOUR, SECOND};
 use crate::linux::report::Report;
 use crate::linux::subject::{Anchored, Os, Subject, Tach};
 use crate::linux::watch::{Reads, Watch};
@@ -39,11 +39,7 @@ impl Event {
     fn happen(self) {
         match self {
             Self::Suspend => machine::suspend(HOUR),
-            Self::SuspendWithCounter => {
-                let counter = COUNTER.value();
-                machine::suspend(HOUR);
-                COUNTER.set(counter);
-            }
+            Self::SuspendWithCounter => machine::suspend_with_counter(HOUR),
             Self::Jump(seconds) => machine::jump_monotonic(seconds),
         }
     }
