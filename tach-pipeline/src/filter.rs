@@ -1,5 +1,7 @@
 //! Levels by target, which may change at run time.
 
+mod words;
+
 use core::fmt;
 use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -12,7 +14,8 @@ use log::{LevelFilter, Metadata};
 
 use crate::channel::current_thread::silently;
 use crate::error::Error;
-use crate::level::Level;
+use crate::incident::Incident;
+use crate::level::{self, Level};
 use crate::sync::{Lock, Switch};
 
 /// The target of the pipeline's own [records](crate::report), which no filter by target refuses.
@@ -31,6 +34,21 @@ pub(crate) struct Levels {
     /// Whether more than the most verbose level decides.
     is_by_target: bool,
     only: Option<Only>,
+    /// The directives that can be used, and hardly do what they were written for.
+    doubts: Vec<Doubt>,
+}
+
+/// A directive that applies, and hardly does what it was written for.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubt {
+    directive: String,
+    reason: String,
+}
+
+impl Doubt {
+    pub(crate) fn incident(&self) -> Incident<'_> {
+        Incident::Filter { directive: &self.directive, reason: &self.reason }
+    }
 }
 
 /// A function of the program's that decides about records too. After a panic the function is not
@@ -112,13 +130,24 @@ impl Levels {
         if directives.split(',').all(|directive| directive.trim().is_empty()) {
             return Err(Error::filter(directives, "it is empty"));
         }
+        for word in directives.split(',').map(str::trim) {
+            if let Some(level) = words::meant_as(word) {
+                let level = level.as_str().to_lowercase();
+                let fault = format!(
+                    "{word:?} alone is a target; write {level:?} for the level, or \"{word}=trace\" \
+                     for the target"
+                );
+                return Err(Error::filter(directives, &fault));
+            }
+        }
         let named = named(directives);
+        let doubts = named.split(',').filter_map(|it| doubt(it, level::compiled())).collect();
         let filter = Builder::new()
             .try_parse(&named)
             .map_err(|error| Error::filter(directives, &error.to_string()))?
             .build();
         let is_by_target = named.trim().parse::<LevelFilter>().is_err();
-        Ok(Self { most: filter.filter(), filter, is_by_target, only: None })
+        Ok(Self { most: filter.filter(), filter, is_by_target, only: None, doubts })
     }
 
     /// Returns the directives of an environment's variable that can be used, if there are any, and
@@ -138,7 +167,7 @@ impl Levels {
     /// Returns `level` for all targets.
     pub(crate) fn all(level: LevelFilter) -> Self {
         let filter = Builder::new().filter_level(level).build();
-        Self { filter, most: level, is_by_target: false, only: None }
+        Self { filter, most: level, is_by_target: false, only: None, doubts: Vec::new() }
     }
 
     /// Returns the same levels, with a function that decides too.
@@ -153,6 +182,11 @@ impl Levels {
 
     pub(crate) const fn most(&self) -> LevelFilter {
         self.most
+    }
+
+    /// Returns the directives that hardly do what they were written for.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = Incident<'_>> {
+        self.doubts.iter().map(Doubt::incident)
     }
 
     /// Returns whether both surely accept the same records. A wrong `false` only costs time.
@@ -174,6 +208,25 @@ impl Levels {
         self.filter.enabled(&metadata)
             && self.only.as_ref().is_none_or(|only| only.accepts(&metadata))
     }
+}
+
+/// Returns why a directive, with the [name](named) of its level, hardly does what it was written
+/// for, with front ends that are `compiled` with records up to these levels.
+fn doubt(
+    directive: &str,
+    compiled: impl IntoIterator<Item = (&'static str, LevelFilter)>,
+) -> Option<Doubt> {
+    let (target, level) = directive.split_once('=').unwrap_or((directive, directive));
+    let level = level.trim().parse().unwrap_or(LevelFilter::Off);
+    let reason = if target.contains('-') {
+        let module = target.trim().replace('-', "_");
+        format!("the name of a module has no hyphen: the crate's records have the target {module}")
+    } else if let Some((front, most)) = compiled.into_iter().find(|(_, most)| *most < level) {
+        format!("{front} is compiled with records up to {most}, so it has none of {level}")
+    } else {
+        return None;
+    };
+    Some(Doubt { directive: directive.trim().to_owned(), reason })
 }
 
 /// Returns the directives with the names of levels in place of tracing's numbers for them: 0 for
@@ -407,6 +460,10 @@ mod tests {
             ("*=info", "star"),
             ("app=6", "'6'"),
             ("a=b=c", "'a=b=c'"),
+            ("warning", "\"warn\""),
+            ("app=info, inof", "\"info\""),
+            ("ALL", "\"trace\""),
+            ("none", "\"none=trace\""),
             (" , ", "empty"),
         ];
         for (directives, fault) in cases {
@@ -417,9 +474,30 @@ mod tests {
             assert!(error.contains(fault), "{error}");
         }
     }
+
+    #[test]
+    fn a_directive_that_selects_nothing_is_doubted() {
+        let doubts = |directives| -> Vec<_> {
+            levels(directives).doubts().map(|doubt| doubt.to_string()).collect()
+        };
+        assert!(doubts("info,my_app=debug,app::db=trace").is_empty());
+        let [hyphen] = &*doubts("info, my-app=debug") else { panic!() };
+        assert!(hyphen.contains("my-app=debug") && hyphen.contains("my_app"), "{hyphen}");
+        assert_eq!(doubts("my-app").len(), 1);
+        let compiled = [("log", LevelFilter::Trace), ("tracing", LevelFilter::Info)];
+        for (directive, is_doubted) in [("app=debug", true), ("TRACE", true), ("app", false)] {
+            let doubt = doubt(directive, compiled);
+            let named =
+                |it: &Doubt| it.reason.contains("tracing is compiled with records up to INFO");
+            assert_eq!(doubt.is_some_and(|it| named(&it)), is_doubted, "{directive}");
+        }
+        // The directive applies: a target of that name can be given to each record.
+        assert!(levels("my-app=debug").enabled(L::Debug.into(), "my-app"));
+    }
+
     #[test]
     fn a_variable_s_directives_are_used_except_those_that_can_t_be() {
-        let cases: [(&str, Option<&str>, &[&str]); 12] = [
+        let cases: [(&str, Option<&str>, &[&str]); 13] = [
             ("warn, app::db=debug", Some("warn,app::db=debug"), &[]),
             ("info,app=loud", Some("info"), &["\"app=loud\""]),
             ("a=b=c,app=debug,", Some("app=debug"), &["\"a=b=c\""]),
@@ -430,6 +508,7 @@ mod tests {
             ("info/secret,app=debug", Some("info"), &["\"/secret,app=debug\""]),
             ("app[{path=\"/\"}]=debug,info", Some("info"), &["slash"]),
             ("app=loud,b=9", None, &["\"app=loud\"", "\"b=9\""]),
+            ("app=debug,warning", Some("app=debug"), &["\"warning\""]),
             ("*=debug,b=1", Some("b=1"), &["\"*=debug\""]),
             (" , ", None, &[]),
         ];

@@ -57,6 +57,15 @@ impl From<log::Level> for Level {
     }
 }
 
+/// Returns the front ends, and the most verbose level that each is compiled with.
+pub(crate) fn compiled() -> impl IntoIterator<Item = (&'static str, LevelFilter)> {
+    [
+        ("log", log::STATIC_MAX_LEVEL),
+        #[cfg(feature = "tracing")]
+        ("tracing", tracing_log::AsLog::as_log(&tracing::level_filters::STATIC_MAX_LEVEL)),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

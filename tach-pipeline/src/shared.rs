@@ -20,6 +20,7 @@ use crate::filter::Filters;
 use crate::frame::{Place, Scratch, Time, Wanted, Writer};
 use crate::host::unlocked::to_stderr;
 use crate::ids::Around;
+use crate::incident::Reporter;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
 
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) wanted: Wanted,
     pub(crate) urgent: Urgent,
     pub(crate) spans: Spans,
+    /// Reports what the handles' callers ask for and hardly get.
+    pub(crate) reporter: Reporter,
     /// `None` for the system's clock, whose ticks the back end converts.
     clock: Option<Box<dyn Clock>>,
     /// In a forked child, the pipeline to which handles of this pipeline log.
@@ -71,6 +74,7 @@ impl Shared {
             wanted,
             urgent: Urgent::default(),
             spans: Spans::new(wanted),
+            reporter: Reporter::default(),
             clock,
             successor: OnceLock::new(),
         }

@@ -63,7 +63,9 @@ impl Pipeline {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
-        self.shared().filters.set(Levels::parse(directives)?);
+        let levels = Levels::parse(directives)?;
+        self.report_doubts(&levels);
+        self.shared().filters.set(levels);
         self.filter_changed();
         Ok(())
     }
@@ -112,9 +114,15 @@ impl Pipeline {
             let wanted = format!("the sinks with a filter are {}", names.join(", "));
             return Err(Error::setting(call, &wanted));
         }
+        self.report_doubts(&levels);
         shared.filters.set_sinks(&levels, is_named);
         self.filter_changed();
         Ok(())
+    }
+
+    fn report_doubts(&self, levels: &Levels) {
+        let mut reporter = self.shared().reporter.clone();
+        levels.doubts().for_each(|doubt| _ = reporter.report(&doubt));
     }
 
     /// Passes the most verbose level on to the front ends that have cached it.

@@ -1,6 +1,6 @@
 //! Reports incidents, each kind of trouble as a state.
 
-use core::panic::AssertUnwindSafe;
+use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::panic;
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,6 +29,10 @@ pub(crate) struct Reporter {
     is_stderr: bool,
     states: [State; KINDS],
 }
+
+/// A panic of the owner's function leaves nothing of the pipeline's half done.
+impl UnwindSafe for Reporter {}
+impl RefUnwindSafe for Reporter {}
 
 impl Reporter {
     pub(crate) fn new(on_incident: Option<OnIncident>) -> Self {

@@ -63,7 +63,7 @@ const RECORD_BYTES: usize = 1024 * 1024;
 pub struct Builder {
     sinks: Vec<Sink>,
     /// The filter that the program sets.
-    filter: String,
+    filter: Option<String>,
     /// The filter that a variable of the environment sets instead.
     filter_from_env: Option<String>,
     environment: Environment,
@@ -103,7 +103,7 @@ impl Builder {
     fn new() -> Self {
         Self {
             sinks: Vec::new(),
-            filter: "info".to_owned(),
+            filter: None,
             filter_from_env: None,
             environment: Environment::default(),
             faults: Faults::default(),
@@ -164,8 +164,12 @@ impl Builder {
         let Added { rings, spools, survival } =
             self.survival.open(&mut opened, self.when_full, &mut reporter)?;
         let beside = self.spans.recorded(opened.wanted().spans);
-        let filters = Filters::new(levels, kept, opened.levels().chain(beside).collect());
-        let shared = self.shared(filters, &opened, files, rings.as_ref());
+        let takers: Vec<_> = opened.levels().chain(beside).collect();
+        for doubt in [&levels].into_iter().chain(&kept).chain(&takers).flat_map(Levels::doubts) {
+            reporter.report(&doubt);
+        }
+        let filters = Filters::new(levels, kept, takers);
+        let shared = self.shared(filters, &opened, files, rings.as_ref(), reporter.clone());
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;
         let sinks = Sinks::start(opened, takers, reporter.clone(), progress, spools.as_ref())?;
@@ -193,7 +197,8 @@ impl Builder {
         let mut faults = mem::take(&mut self.faults);
         self.check(&mut faults);
         self.check_environment(&mut faults);
-        let of_program = faults.take(Levels::parse(&self.filter));
+        let of_program =
+            faults.take(self.filter.as_deref().map(Levels::parse).transpose()).flatten();
         // These directives can be parsed: each was tried when the variable was read.
         let of_env = self.filter_from_env.as_deref().and_then(|it| Levels::parse(it).ok());
         let kept = self.backtrace.as_ref().and_then(|(kept, _)| {
@@ -209,7 +214,7 @@ impl Builder {
         let mut opened = opened;
         self.survival.check(&mut opened, &mut faults);
         faults.into_result()?;
-        let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Off));
+        let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Info));
         Ok(Checked { levels, kept, opened, files })
     }
 
@@ -220,12 +225,14 @@ impl Builder {
         opened: &Opened,
         files: Option<Files>,
         rings: Option<&Arc<dyn RingFile>>,
+        reporter: Reporter,
     ) -> Arc<Shared> {
         let limits = self.rate_limit.map(|most| Limits::new(most).in_file(rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
         let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), rings);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
+        shared.reporter = reporter;
         if let Some((level, timeout)) = self.flush_on {
             let least = level.to_level_filter();
             let wakes = least.max(shared.urgent.wakes);

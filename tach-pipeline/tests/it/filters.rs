@@ -1,12 +1,12 @@
 //! The filters of a pipeline, of a sink, and of a layer.
 
 use core::mem;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use log::Log as _;
 use log::{Level, LevelFilter};
 use tach_log::Json;
-use tach_pipeline::{Builder, Pipeline, Sink, SinkStats};
+use tach_pipeline::{Builder, Incident, Pipeline, Sink, SinkStats};
 
 use crate::support::{LONG, Memory};
 
@@ -32,6 +32,45 @@ fn records_up_to_info_are_logged_unless_a_filter_is_set() {
     assert_eq!(logged(Pipeline::builder().filter("error")), ["ERROR app"]);
     let builder = Pipeline::builder().filter("error").filter_from_env("TACH_PIPELINE_NO_VARIABLE");
     assert_eq!(logged(builder), ["ERROR app"]);
+}
+
+/// A word for no level is a target, and would switch the log off.
+#[test]
+fn a_word_that_was_meant_as_a_level_is_an_error() {
+    let fault = |fault: tach_pipeline::Error| {
+        assert!(fault.is_option());
+        fault.to_string()
+    };
+    for word in ["warning", "inof", "ERR", "all", "none", "verbose", "fatal", "critical"] {
+        let sink = Sink::stderr().filter(format!("info,{word}"));
+        let error = fault(Pipeline::builder().filter(word).sink(sink).build().unwrap_err());
+        assert_eq!(error.lines().count(), 3, "{error}");
+        assert_eq!(error.matches(&format!("{word:?} alone is a target")).count(), 2, "{error}");
+    }
+    let pipeline = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
+    assert!(fault(pipeline.set_filter("warning").unwrap_err()).contains("\"warn\""));
+    assert_eq!(pipeline.max_level(), LevelFilter::Info);
+    assert_eq!(logged(Pipeline::builder().filter("app")).len(), 5);
+    assert_eq!(logged(Pipeline::builder().filter("warn=info,app")).len(), 5);
+}
+
+#[test]
+fn a_filter_that_selects_nothing_is_reported() {
+    let doubted = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&doubted);
+    let pipeline = Pipeline::builder()
+        .filter("my-app=debug,info")
+        .sink(Memory::default().json().filter("a-sink"))
+        .on_incident(move |incident| {
+            if let Incident::Filter { directive, .. } = incident {
+                note.lock().unwrap().push((*directive).to_owned());
+            }
+        })
+        .build()
+        .unwrap();
+    pipeline.set_filter("later-on=info").unwrap();
+    assert_eq!(*doubted.lock().unwrap(), ["my-app=debug", "a-sink", "later-on=info"]);
+    assert_eq!(logged(Pipeline::builder().filter("my-app=debug,info")).len(), 3);
 }
 
 /// The levels below one, which no other filter can select.

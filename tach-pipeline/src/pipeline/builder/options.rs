@@ -17,6 +17,10 @@ impl Builder {
     /// `info,app::db=debug`. The syntax is `RUST_LOG`'s of `env_logger`, without patterns, and of
     /// tracing-subscriber's `EnvFilter`, without spans and fields.
     ///
+    /// A word alone is a level or a target. One that is hardly a target, such as `warning` or `inof`,
+    /// fails [`build`](Self::build): `inof=trace` makes it one. A directive that hardly does what it
+    /// was written for is reported as [`Incident::Filter`].
+    ///
     /// It applies to records, events and spans at the call. A [`Sink::filter`](crate::Sink::filter)
     /// narrows it for one sink.
     ///
@@ -31,7 +35,7 @@ impl Builder {
     /// let builder = Pipeline::builder().filter(own);
     /// ```
     pub fn filter(mut self, directives: impl Into<String>) -> Self {
-        self.filter = directives.into();
+        self.filter = Some(directives.into());
         self.filter_from_env = None;
         self
     }
