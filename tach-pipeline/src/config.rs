@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use self::calls::{Calls, call, keys, turn_on};
-use self::parsed::{End, Number, Parsed};
+use self::parsed::{End, Number, Parsed, Size};
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 
@@ -29,14 +29,16 @@ use crate::pipeline::builder::Builder;
 ///   `stderr = true`. A format may also be its name alone: `format = "json"`.
 /// - Of keys that replace each other, such as `daily` and `hourly`, a table has one.
 ///
-/// Sizes are numbers of bytes. A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
+/// A size is a number of bytes, or a text with a unit: `"64 KiB"` are 65,536 and `"10 MB"` are
+/// 10,000,000. In a path, `${NAME}` is a variable of the environment, and `~/` the one named `HOME`.
+/// A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
 /// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are
 /// in `snake_case`. A protocol has its name in the variables of the environment: `http/protobuf` or
 /// `grpc`.
 ///
 /// | key | value |
 /// |---|---|
-/// | `sinks` | a list. Each sink has one of the keys from `stdout` to `otlp`, and may have `filter`, `stall_timeout` and `buffer_bytes` |
+/// | `sinks` | a list. Each sink has one of the keys from `stdout` to `otlp`, and may have `name`, `filter`, `stall_timeout` and `buffer_bytes` |
 /// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment`, and with its feature `survive` | as the method of [`Builder`] |
 /// | `stdout`, `stderr` | `true`, or `colors` |
 /// | `file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
@@ -146,11 +148,12 @@ keys! {
         backtrace = |to: Self, Backtrace(filter, Number(records), End)| to.backtrace(filter, records);
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
         #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-        survive = |to: Self, folder: std::path::PathBuf| to.survive(folder);
+        survive = |to: Self, Parsed(folder): Parsed<std::path::PathBuf>| to.survive(folder);
     }
     texts filter filter_from_env;
     values when_full;
-    numbers queue_bytes rate_limit max_record_bytes;
+    numbers rate_limit;
+    sizes queue_bytes max_record_bytes;
     parsed flush_interval flush_at_exit;
     flags strict_environment collapse_repeats;
 }

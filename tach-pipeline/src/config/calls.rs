@@ -143,8 +143,9 @@ pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
 }
 
 /// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those
-/// with another value that serde reads, with a [number](super::parsed::Number) or with a value that
-/// is [parsed](super::parsed), and of those without an argument, which are called for `true`.
+/// with another value that serde reads, with a [number](super::parsed::Number), with a number of bytes
+/// or with a value that is [parsed](super::parsed), and of those without an argument, which are
+/// called for `true`.
 /// `makes` has constructors without an argument, and `calls` the keys that need more than a call of
 /// the method.
 macro_rules! keys {
@@ -158,6 +159,7 @@ macro_rules! keys {
         $(texts $($text:ident)+;)?
         $(values $($value:ident)+;)?
         $(numbers $($number:ident)+;)?
+        $(sizes $($size:ident)+;)?
         $(parsed $($parsed:ident)+;)?
         $(flags $($(#[$if_flag:meta])? $flag:ident)+;)?
     ) => {
@@ -169,6 +171,7 @@ macro_rules! keys {
                 $($(stringify!($text),)+)?
                 $($(stringify!($value),)+)?
                 $($(stringify!($number),)+)?
+                $($(stringify!($size),)+)?
                 $($(stringify!($parsed),)+)?
                 $($($(#[$if_flag])? stringify!($flag),)+)?
             ];
@@ -189,6 +192,7 @@ macro_rules! keys {
                     $($(stringify!($number) => {
                         call(from, |to: Self, Number(it)| to.$number(it))
                     })+)?
+                    $($(stringify!($size) => call(from, |to: Self, Size(it)| to.$size(it)),)+)?
                     $($(stringify!($parsed) => {
                         call(from, |to: Self, Parsed(it)| to.$parsed(it))
                     })+)?

@@ -22,8 +22,8 @@ keys! {
             all.iter().fold(to, |to, (key, value)| to.attribute(key, value.as_str()))
         };
         signals = |to: Self, all: Vec<Parsed<_>>| to.signals(all.into_iter().map(|it| it.0));
-        certificate = |to: Self, path: PathBuf| to.certificate(path);
-        client_certificate = |to: Self, ClientCertificate(certificate, key, End)| {
+        certificate = |to: Self, Parsed(path): Parsed<PathBuf>| to.certificate(path);
+        client_certificate = |to: Self, ClientCertificate(Parsed(certificate), Parsed(key), End)| {
             to.client_certificate(certificate, key)
         };
     }
@@ -46,7 +46,7 @@ parsed! {
 /// The arguments of [`Otlp::client_certificate`].
 #[derive(Deserialize)]
 #[serde(expecting = "a list of the paths of a certificate and its key")]
-struct ClientCertificate(PathBuf, PathBuf, #[serde(default)] End);
+struct ClientCertificate(Parsed<PathBuf>, Parsed<PathBuf>, #[serde(default)] End);
 
 /// Headers, whose values may be secrets.
 struct Headers(BTreeMap<String, String>);

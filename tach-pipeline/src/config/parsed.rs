@@ -3,10 +3,13 @@
 use core::fmt::{self, Display};
 use core::marker::PhantomData;
 use core::time::Duration;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use serde::de::{Error, IgnoredAny, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use tach_core::Offset;
+use tach_core::{Offset, adapter};
 
 /// A value that was parsed. [`parsed`] implements `Deserialize` for it.
 pub(super) struct Parsed<T>(pub(super) T);
@@ -29,6 +32,23 @@ parsed! {
         r#"a text with a unit, such as "250ms", "5s" or "14days""#;
     Offset = str::parse,
         r#"an offset from UTC as a text, such as "+01:00""#;
+    PathBuf = expanded,
+        r#"a path as a text, such as "${HOME}/app.log""#;
+}
+
+/// Returns a path in which variables of the environment and the home folder stand for their names.
+/// Without them, a folder of such a name would be made.
+fn expanded(path: &str) -> Result<PathBuf, String> {
+    let variable = |name: &str| {
+        let value = adapter::variable(name).and_then(|value| OsString::into_string(value).ok());
+        value.filter(|value| !value.is_empty()).map(Some).ok_or("it is not set, or empty")
+    };
+    let home = || variable("HOME").ok().flatten();
+    let path = shellexpand::full_with_context(path, home, variable).map_err(|e| e.to_string())?;
+    if path.starts_with('~') {
+        return Err("only `~/`, the home folder, can begin with a tilde".to_owned());
+    }
+    Ok(PathBuf::from(&*path))
 }
 
 /// Reads a text by the function that parses it.
@@ -62,17 +82,42 @@ pub(super) struct Number<N>(pub(super) N);
 
 impl<'de, N: TryFrom<u64>> Deserialize<'de> for Number<N> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_u64(Digits(PhantomData)).map(Self)
+        from.deserialize_u64(Digits { is_size: false, of: PhantomData }).map(Self)
     }
 }
 
-struct Digits<N>(PhantomData<N>);
+/// A number of bytes, which may be a text with a unit.
+pub(super) struct Size<N>(pub(super) N);
+
+impl<'de, N: TryFrom<u64>> Deserialize<'de> for Size<N> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Digits { is_size: true, of: PhantomData }).map(Self)
+    }
+}
+
+struct Digits<N> {
+    is_size: bool,
+    of: PhantomData<N>,
+}
 
 impl<N: TryFrom<u64>> Visitor<'_> for Digits<N> {
     type Value = N;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number that is not negative")
+        f.write_str(if self.is_size {
+            "a number of bytes that is not negative, or a text with a unit, such as \"10 MB\""
+        } else {
+            "a whole number that is not negative"
+        })
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<N, E> {
+        if !self.is_size {
+            return Err(E::invalid_type(Unexpected::Str(text), &self));
+        }
+        let size = text.parse::<ByteSize>();
+        let size = size.map_err(|_| E::invalid_value(Unexpected::Str(text), &self))?;
+        self.visit_u64(size.as_u64())
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<N, E> {

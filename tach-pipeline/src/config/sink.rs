@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tach_otlp::Otlp;
 
 use super::calls::{Calls, call, keys, turn_on};
-use super::parsed::{Number, Parsed, parsed};
+use super::parsed::{Number, Parsed, Size, parsed};
 use crate::pipeline::builder::Builder;
 #[cfg(feature = "syslog")]
 use crate::sink::Syslog;
@@ -41,8 +41,8 @@ keys! {
             keys.on(None).into_iter().fold(to, Self::any_format)
         };
     }
-    texts filter;
-    numbers buffer_bytes;
+    texts name filter;
+    sizes buffer_bytes;
     parsed stall_timeout;
 }
 
@@ -57,7 +57,7 @@ keys! {
     Sink<kind::File>;
     needs path;
     calls {
-        path = |_, path: PathBuf| Sink::file(path);
+        path = |_, Parsed(path): Parsed<PathBuf>| Sink::file(path);
         mode = |to: Self, Parsed(Octal(mode))| to.mode(mode);
         rotate = |to: Self, rotation: Calls<Rotation>| to.rotate(rotation.on(Rotation::new()));
     }
@@ -68,7 +68,8 @@ keys! {
 keys! {
     Rotation;
     either daily hourly;
-    numbers max_bytes keep keep_bytes;
+    numbers keep;
+    sizes max_bytes keep_bytes;
     parsed keep_for;
     flags daily hourly local_time at_start
         #[cfg(feature = "gzip")] gzip;
@@ -93,7 +94,7 @@ keys! {
     }
     calls {
         #[cfg(unix)]
-        unix = |_, path: PathBuf| Self::unix(path);
+        unix = |_, Parsed(path): Parsed<PathBuf>| Self::unix(path);
         udp = |_, address: String| Self::udp(&address);
         tcp = |_, address: String| Self::tcp(&address);
     }

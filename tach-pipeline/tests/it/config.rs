@@ -5,7 +5,7 @@ use std::fs;
 
 use log::Level;
 use serde_json::{Value, json};
-use tach_pipeline::{Config, Pipeline, Sink, WhenFull};
+use tach_pipeline::{Config, Pipeline, Rotation, Sink, WhenFull};
 
 use crate::support::{Folder, LONG, Memory};
 
@@ -139,6 +139,45 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
     assert_eq!(format!("{:?}", empty.builder()), format!("{:?}", Pipeline::builder()));
 }
 
+/// The numbers of bytes, as operators write them.
+#[test]
+fn a_size_may_have_a_unit() {
+    let text = r#"
+        queue_bytes = "64 KiB"
+        max_record_bytes = "1.5kB"
+        [[sinks]]
+        file = { path = "app.log", rotate = { max_bytes = "10MB", keep_bytes = 5000 } }
+        buffer_bytes = "2MiB"
+    "#;
+    let config: Config = toml::from_str(text).unwrap();
+    let rotation = Rotation::new().max_bytes(10_000_000).keep_bytes(5000);
+    let sink = Sink::file("app.log").rotate(rotation).buffer_bytes(2 << 20);
+    let by_hand = Pipeline::builder().queue_bytes(65536).max_record_bytes(1500).sink(sink);
+    assert_eq!(format!("{:?}", config.builder()), format!("{by_hand:?}"));
+}
+
+/// Otherwise a folder is made whose name is `~` or `${HOME}`.
+#[test]
+fn a_path_may_name_the_home_folder_and_variables() {
+    let home = std::env::home_dir().unwrap();
+    let path = |path: &str| {
+        let config: Config = toml::from_str(&format!("[[sinks]]\nfile.path = '{path}'")).unwrap();
+        format!("{:?}", config.builder())
+    };
+    let expected =
+        |path: std::path::PathBuf| format!("{:?}", Pipeline::builder().sink(Sink::file(path)));
+    for written in ["~/logs/x.log", "${HOME}/logs/x.log", "$HOME/logs/x.log"] {
+        let found = path(written).replace("place: ", "");
+        assert_eq!(found, expected(home.join("logs/x.log")), "{written}");
+    }
+    for (written, fault) in
+        [("${TACH_NO_SUCH_VARIABLE}/x.log", "TACH_NO_SUCH_VARIABLE"), ("~nobody/x.log", "tilde")]
+    {
+        let error = refused(&format!("[[sinks]]\nfile.path = '{written}'"));
+        assert!(error.contains("sinks[0].file.path") && error.contains(fault), "{error}");
+    }
+}
+
 #[test]
 fn null_is_like_no_key() {
     let text = r#"{
@@ -185,7 +224,7 @@ fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
         ),
         (
             "file = { path = 'a', rotate.weekly = true }",
-            "sinks[1].file.rotate.weekly: unknown field `weekly`, expected one of `max_bytes`, `keep`, ",
+            "sinks[1].file.rotate.weekly: unknown field `weekly`, expected one of `keep`, `max_bytes`, ",
         ),
         ("stdin = true", "sinks[1].stdin: unknown field `stdin`, expected one of "),
         (
@@ -246,10 +285,12 @@ fn a_bad_value_is_an_error_that_names_the_key() {
 #[test]
 fn an_error_names_keys_and_no_type_of_rust() {
     let number = "a whole number that is not negative";
+    let size = r#"a number of bytes that is not negative, or a text with a unit, such as "10 MB""#;
     let duration = r#"a text with a unit, such as "250ms", "5s" or "14days""#;
     let cases = [
-        ("queue_bytes = -1", "queue_bytes: invalid value: integer `-1`", number),
-        ("queue_bytes = '64k'", r#"queue_bytes: invalid type: string "64k""#, number),
+        ("queue_bytes = -1", "queue_bytes: invalid value: integer `-1`", size),
+        ("queue_bytes = '64x'", r#"queue_bytes: invalid value: string "64x""#, size),
+        ("rate_limit = '10MB'", r#"rate_limit: invalid type: string "10MB""#, number),
         ("rate_limit = 1.5", "rate_limit: invalid type: floating point `1.5`", number),
         ("flush_at_exit = 5", "flush_at_exit: invalid type: integer `5`", duration),
         (
