@@ -28,6 +28,7 @@ const NO_TARGETS: [char; 4] = ['[', ']', '{', '}'];
 /// The levels of one list of directives.
 #[derive(Debug, Clone)]
 pub(crate) struct Levels {
+    directives: String,
     filter: Filter,
     /// The most verbose level, for any target.
     most: LevelFilter,
@@ -147,7 +148,8 @@ impl Levels {
             .map_err(|error| Error::filter(directives, &error.to_string()))?
             .build();
         let is_by_target = named.trim().parse::<LevelFilter>().is_err();
-        Ok(Self { most: filter.filter(), filter, is_by_target, only: None, doubts })
+        let (directives, most) = (directives.to_owned(), filter.filter());
+        Ok(Self { directives, filter, most, is_by_target, only: None, doubts })
     }
 
     /// Returns the directives of an environment's variable that can be used, if there are any, and
@@ -167,7 +169,14 @@ impl Levels {
     /// Returns `level` for all targets.
     pub(crate) fn all(level: LevelFilter) -> Self {
         let filter = Builder::new().filter_level(level).build();
-        Self { filter, most: level, is_by_target: false, only: None, doubts: Vec::new() }
+        Self {
+            directives: level.as_str().to_lowercase(),
+            filter,
+            most: level,
+            is_by_target: false,
+            only: None,
+            doubts: Vec::new(),
+        }
     }
 
     /// Returns the same levels, with a function that decides too.
@@ -182,6 +191,10 @@ impl Levels {
 
     pub(crate) const fn most(&self) -> LevelFilter {
         self.most
+    }
+
+    pub(crate) fn directives(&self) -> &str {
+        &self.directives
     }
 
     /// Returns the directives that hardly do what they were written for.
@@ -282,11 +295,19 @@ pub(crate) struct Filters {
     /// The most verbose level that is logged, and [`BY_TARGET`]: most calls load nothing else.
     summary: AtomicU8,
     /// Held while a filter is replaced, so that `summary` matches the last filters.
-    changes: Lock<()>,
+    changes: Lock<Changes>,
     /// Whether the pipeline is the logger of `log`, which has a copy of the most verbose level.
     pub(crate) is_logger: Switch,
     /// Whether the pipeline is a layer of a subscriber, which may forward the records of `log`.
     pub(crate) is_layer: Switch,
+}
+
+/// The changes of the levels that are written.
+#[derive(Default)]
+struct Changes {
+    count: u64,
+    /// What to return to after the time of the present levels.
+    lasting: Option<Arc<Levels>>,
 }
 
 impl Filters {
@@ -306,9 +327,36 @@ impl Filters {
 
     /// Replaces the levels.
     pub(crate) fn set(&self, levels: Levels) {
-        let _one_at_a_time = self.changes.lock();
+        let mut changes = self.changes.lock();
+        changes.count += 1;
+        changes.lasting = None;
         self.levels.store(levels.into());
         self.summarize();
+    }
+
+    /// Replaces the levels until [`restore`](Self::restore) is called with the number returned.
+    pub(crate) fn set_for_now(&self, levels: Levels) -> u64 {
+        let mut changes = self.changes.lock();
+        changes.count += 1;
+        let before = self.levels.swap(levels.into());
+        changes.lasting.get_or_insert(before);
+        self.summarize();
+        changes.count
+    }
+
+    /// Returns to the levels before those that were set for now, unless they changed since.
+    pub(crate) fn restore(&self, change: u64) -> bool {
+        let mut changes = self.changes.lock();
+        let is_last = changes.count == change;
+        let Some(lasting) = changes.lasting.take_if(|_| is_last) else { return false };
+        self.levels.store(lasting);
+        self.summarize();
+        true
+    }
+
+    /// Returns the directives of the levels that are written.
+    pub(crate) fn directives(&self) -> String {
+        self.levels.load().directives().to_owned()
     }
 
     /// Replaces the levels of the sinks whose index `is_changed` accepts. Their functions stay.

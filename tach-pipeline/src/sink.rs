@@ -99,6 +99,8 @@ const MOST_WAITING: usize = 1024 * 1024;
 pub struct Sink<K = kind::Any> {
     /// The file or another receiver of the events.
     to: K,
+    /// The name in place of the receiver's.
+    name: Option<String>,
     format: Box<dyn AnyFormat>,
     filter: Result<Levels, Error>,
     only: Option<Only>,
@@ -193,6 +195,7 @@ impl<K> Sink<K> {
     fn to(to: K) -> Self {
         Self {
             to,
+            name: None,
             format: Box::new(Line::new()),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             only: None,
@@ -209,6 +212,7 @@ impl<K> Sink<K> {
     fn map<T>(self, to: impl FnOnce(K) -> T) -> Sink<T> {
         Sink {
             to: to(self.to),
+            name: self.name,
             format: self.format,
             filter: self.filter,
             only: self.only,
@@ -219,6 +223,29 @@ impl<K> Sink<K> {
             faults: self.faults,
             place: self.place,
         }
+    }
+
+    /// Sets the name of the sink in [`Stats::sinks`](crate::Stats::sinks), in messages, and for
+    /// [`Pipeline::set_sink_filter`](crate::Pipeline::set_sink_filter): by default the path of a
+    /// file, `stdout`, the name of a writer, or the address of a receiver.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::Json;
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder()
+    ///     .sink(Sink::stdout().filter("info").name("lines"))
+    ///     .sink(Sink::stdout().filter("audit=info").format(Json::new()).name("audit"))
+    ///     .build()?;
+    /// pipeline.set_sink_filter("audit", "audit=debug")?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Sets how long the pipeline waits for this sink while its buffer is full and it makes no
@@ -402,11 +429,17 @@ impl Sink {
     /// Adds a fault for each option that can't work.
     fn check(&mut self, faults: &mut Faults) {
         faults.append(&mut self.faults);
-        let call = || format!("Sink::buffer_bytes({}) for {}", self.buffer_bytes, self.to.0.name());
+        let name = self.name.clone().unwrap_or_else(|| self.to.0.name());
+        faults.unless(
+            !name.is_empty(),
+            || format!("Sink::name(\"\") for {}", self.to.0.name()),
+            "messages call the sink by its name",
+        );
+        let call = || format!("Sink::buffer_bytes({}) for {name}", self.buffer_bytes);
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
         faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
         for fault in self.format.faults() {
-            faults.add(Error::setting(format!("the format of {}", self.to.0.name()), &fault));
+            faults.add(Error::setting(format!("the format of {name}"), &fault));
         }
         self.to.0.check(faults);
     }
@@ -440,6 +473,7 @@ impl<K: fmt::Debug> fmt::Debug for Sink<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sink")
             .field("to", &self.to)
+            .field("name", &self.name)
             .field("filter", &self.filter)
             .field("is_colored", &self.is_colored)
             .field("stall_timeout", &self.stall_timeout)

@@ -1,11 +1,17 @@
 //! The pipeline installed for all front ends, and its filter in what they have cached.
 
+use core::time::Duration;
+use std::sync::Arc;
+use std::thread;
+
 use super::logger;
 use crate::error::Error;
 use crate::filter::Levels;
+use crate::host;
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 use crate::pipeline::guard::Guard;
+use crate::shared::Shared;
 
 impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
@@ -66,8 +72,63 @@ impl Pipeline {
         let levels = Levels::parse(directives)?;
         self.report_doubts(&levels);
         self.shared().filters.set(levels);
-        self.filter_changed();
+        filter_changed(self.shared());
         Ok(())
+    }
+
+    /// Replaces the filter for a time, and then returns to the one before, unless the filter was
+    /// changed meanwhile: an operator gets ten minutes of `debug`, and nobody has to think of the
+    /// end. Several such times return to the filter before the first. A thread waits until then.
+    ///
+    /// # Errors
+    ///
+    /// If the filter can't be parsed, or the thread can't be started. The old filter stays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().filter("info").build()?;
+    /// pipeline.set_filter_for("info,app::db=trace", Duration::from_secs(600))?;
+    /// assert_eq!(pipeline.current_filter(), "info,app::db=trace");
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn set_filter_for(&self, directives: &str, time: Duration) -> Result<(), Error> {
+        let levels = Levels::parse(directives)?;
+        self.report_doubts(&levels);
+        let shared = self.shared();
+        let change = shared.filters.set_for_now(levels);
+        filter_changed(shared);
+        // The thread must not keep a pipeline alive that has ended.
+        let weak = Arc::downgrade(shared);
+        let wait = move || {
+            thread::sleep(time);
+            weak.upgrade().inspect(|shared| restore(shared, change));
+        };
+        let spawned = host::spawn("tach-filter", wait);
+        spawned.map(|_| ()).map_err(|error| {
+            restore(shared, change);
+            Error::thread(error)
+        })
+    }
+
+    /// Returns the filter that applies now, as it was written.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.current_filter(), "info");
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn current_filter(&self) -> String {
+        self.shared().filters.directives()
     }
 
     /// Replaces the filter of the sinks with this name, which is the one that
@@ -116,25 +177,51 @@ impl Pipeline {
         }
         self.report_doubts(&levels);
         shared.filters.set_sinks(&levels, is_named);
-        self.filter_changed();
+        filter_changed(shared);
         Ok(())
+    }
+
+    /// Returns the filter that the first sink with this name has now, as it was written, or `None`
+    /// if no sink with a filter has that name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let pipeline = Pipeline::builder().sink(Sink::stdout().filter("warn")).build()?;
+    /// assert_eq!(pipeline.current_sink_filter("stdout").as_deref(), Some("warn"));
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn current_sink_filter(&self, sink: &str) -> Option<String> {
+        let shared = self.shared();
+        let sinks = &shared.channel.progress.counts.sinks;
+        let at = sinks.iter().position(|it| it.name == sink && it.items.are_filtered())?;
+        shared.filters.takers().get(at).map(|levels| levels.directives().to_owned())
     }
 
     fn report_doubts(&self, levels: &Levels) {
         let mut reporter = self.shared().reporter.clone();
         levels.doubts().for_each(|doubt| _ = reporter.report(&doubt));
     }
+}
 
-    /// Passes the most verbose level on to the front ends that have cached it.
-    fn filter_changed(&self) {
-        let filters = &self.shared().filters;
-        #[cfg(feature = "tracing")]
-        super::tracing::filter_changed();
-        if filters.is_logger.is_on() {
-            log::set_max_level(filters.most());
-        } else if filters.is_layer.is_on() {
-            // Other layers may need the level that is set.
-            log::set_max_level(filters.most().max(log::max_level()));
-        }
+/// Returns to the filter before a change, unless there was another one since.
+fn restore(shared: &Shared, change: u64) {
+    if shared.filters.restore(change) {
+        filter_changed(shared);
+    }
+}
+
+/// Passes the most verbose level on to the front ends that have cached it.
+fn filter_changed(Shared { filters, .. }: &Shared) {
+    #[cfg(feature = "tracing")]
+    super::tracing::filter_changed();
+    if filters.is_logger.is_on() {
+        log::set_max_level(filters.most());
+    } else if filters.is_layer.is_on() {
+        // Other layers may need the level that is set.
+        log::set_max_level(filters.most().max(log::max_level()));
     }
 }

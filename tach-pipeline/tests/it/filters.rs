@@ -1,7 +1,9 @@
 //! The filters of a pipeline, of a sink, and of a layer.
 
 use core::mem;
+use core::time::Duration;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 
 use log::Log as _;
 use log::{Level, LevelFilter};
@@ -71,6 +73,47 @@ fn a_filter_that_selects_nothing_is_reported() {
     pipeline.set_filter("later-on=info").unwrap();
     assert_eq!(*doubted.lock().unwrap(), ["my-app=debug", "a-sink", "later-on=info"]);
     assert_eq!(logged(Pipeline::builder().filter("my-app=debug,info")).len(), 3);
+}
+
+#[test]
+fn a_filter_for_a_time_returns_to_the_one_before() {
+    let builder = Pipeline::builder().filter("warn").sink(Memory::default().json().filter("info"));
+    let pipeline = builder.build().unwrap();
+    assert_eq!(pipeline.current_sink_filter("memory").unwrap(), "info");
+    assert_eq!(pipeline.current_sink_filter("none"), None);
+    // A second time, and a change in the middle: each wins over the times that began before it.
+    pipeline.set_filter_for("debug", Duration::from_millis(20)).unwrap();
+    pipeline.set_filter_for("info", Duration::from_secs(9999)).unwrap();
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(pipeline.current_filter(), "info");
+    pipeline.set_filter("off").unwrap();
+    pipeline.set_filter_for("error", Duration::from_millis(20)).unwrap();
+    assert_eq!(pipeline.max_level(), LevelFilter::Error);
+    while pipeline.current_filter() != "off" {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(pipeline.max_level(), LevelFilter::Off);
+    pipeline.set_filter_for("info", Duration::from_millis(20)).unwrap();
+    pipeline.set_filter_for("debug", Duration::from_millis(20)).unwrap();
+    while pipeline.current_filter() != "off" {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(pipeline.set_filter_for("warning", Duration::from_secs(1)).is_err());
+    assert_eq!(pipeline.current_filter(), "off");
+}
+
+#[test]
+fn sinks_of_one_stream_have_names() {
+    let sink = |name| Sink::writer("memory", std::io::sink()).filter("info").name(name);
+    let pipeline = Pipeline::builder().sink(sink("lines")).sink(sink("audit")).build().unwrap();
+    pipeline.set_sink_filter("audit", "warn").unwrap();
+    let filter = |name| pipeline.current_sink_filter(name).unwrap();
+    assert_eq!([filter("lines"), filter("audit")], ["info", "warn"]);
+    let stats = pipeline.stats();
+    let names: Vec<_> = stats.sinks().iter().map(SinkStats::name).collect();
+    assert_eq!(names, ["lines", "audit"]);
+    let error = Pipeline::builder().sink(sink("")).build().unwrap_err().to_string();
+    assert!(error.contains("Sink::name(\"\") for memory"), "{error}");
 }
 
 /// The levels below one, which no other filter can select.

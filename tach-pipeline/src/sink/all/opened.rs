@@ -36,16 +36,21 @@ impl OpenSink {
         let mut faults = Faults::default();
         sink.check(&mut faults);
         let place = sink.place.take();
-        let (name, target) = (sink.to.0.name(), sink.to.0);
+        let (name, target) = (sink.name, sink.to.0);
+        let named = name.clone().unwrap_or_else(|| target.name());
         let levels =
-            faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {name}"))));
+            faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {named}"))));
         let lanes = faults.take(target.open(sink.format));
         if let Some(place) = &place {
             faults.at(place);
         }
         let Some((levels, lanes)) = levels.zip(lanes) else { return (None, faults) };
-        let lanes = lanes.into_iter().map(|Lane { name, content, writer }| OpenLane {
-            counts: Arc::new(SinkCounts::new(name, content.items(), writer.is_remote())),
+        let lanes = lanes.into_iter().map(|Lane { name: own, content, writer }| OpenLane {
+            counts: Arc::new(SinkCounts::new(
+                name.clone().unwrap_or(own),
+                content.items(),
+                writer.is_remote(),
+            )),
             writer,
             formatter: Formatter { content, is_colored: sink.is_colored, most },
         });
