@@ -104,17 +104,24 @@ impl LogFile {
     ///
     /// # Errors
     ///
-    /// If the file can't be opened, or if it is to be rotated in a folder that other users may
-    /// write.
+    /// If the file can't be opened.
     pub(crate) fn open(path: &Path, options: Options) -> io::Result<Self> {
         if let Some(file) = tach_files::open_special(path)? {
             return Self::new(None, file, options);
         }
-        let place = Place::of(path)?;
-        if options.rotation.is_some() {
-            place.make_folder()?.refuse_if_shared()?;
+        Self::at(Place::of(path)?, options, &options.access())
+    }
+
+    /// Checks that the file can be rotated where it is.
+    ///
+    /// # Errors
+    ///
+    /// If other users may write the folder, and this process has more rights than they.
+    pub(super) fn check_rotation(&self) -> io::Result<()> {
+        match (&self.place, self.rotation()) {
+            (Some(place), Some(_)) => place.make_folder()?.refuse_if_shared(),
+            _ => Ok(()),
         }
-        Self::at(place, options, &options.access())
     }
 
     fn at(place: Place, options: Options, access: &Access) -> io::Result<Self> {

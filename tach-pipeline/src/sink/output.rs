@@ -74,8 +74,13 @@ impl Output {
     }
 
     /// Rotates the file if that is due at the start, and begins to compress and delete old files.
+    /// A file that can't be rotated is written all the same.
     pub(super) fn start(&mut self) {
         let Some(file) = self.writer.file() else { return };
+        if let Err(error) = file.check_rotation() {
+            let pause = self.rotation.happened();
+            return self.failed_at(Task::Rotate, &error, pause);
+        }
         if file.is_due_at_start() {
             return self.rotate(&mut Batch::new());
         }

@@ -1,5 +1,6 @@
 //! Rotations, and the names of archives.
 
+use core::mem;
 use std::env;
 use std::fs;
 use std::io::Read as _;
@@ -7,12 +8,13 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 #[cfg(feature = "gzip")]
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
-use tach_pipeline::{Pipeline, Sink};
+use tach_pipeline::{Incident, Pipeline, Sink, Task};
 use test_support::users::{Copy, SERVICE, STRANGER, can_be_others, give, set_mode};
 
 use super::{FOLDER, SECRET, SHARED, entries, fill, rotations, shared, wait_until};
-use crate::support::{Folder, LONG, info};
+use crate::support::{Folder, LONG};
 
 /// Which start of the service it is.
 const START: &str = "TACH_PIPELINE_STRANGERS_START";
@@ -65,19 +67,31 @@ fn root_does_not_rotate_where_others_may_write() {
             lay_traps(&path, &victim);
             let before = entries(&path);
             let log = path.join("app.log");
-            let built = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build();
-            let error = built.expect_err(kind.0);
-            let text = error.to_string();
-            assert!(error.is_open() && text.contains(&path.display().to_string()), "{text}");
+            // A service that moved its log here starts, and its operator learns what to do.
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let note = Arc::clone(&told);
+            let pipeline = Pipeline::builder()
+                .on_incident(move |incident| {
+                    assert!(matches!(incident, Incident::Failed { task: Task::Rotate, .. }));
+                    note.lock().unwrap().push(incident.to_string());
+                })
+                .sink(Sink::file(&log).rotate(rotation))
+                .build()
+                .expect(kind.0);
+            let [text] = &*mem::take(&mut *told.lock().unwrap()) else { panic!() };
+            assert!(text.contains(&path.display().to_string()), "{text}");
             assert!(
                 text.contains("may write the folder") && text.contains("a new one in it"),
                 "{text}"
             );
-            assert!(entries(&path) == before && fs::read_to_string(&victim).unwrap() == SECRET);
-            // Without a rotation, it may append.
-            let pipeline = Pipeline::builder().sink(Sink::file(&log)).build().expect(kind.0);
-            info(&pipeline, "there");
-            pipeline.flush(LONG).unwrap();
+            (0..6).for_each(|number| fill(&pipeline, &number.to_string()));
+            pipeline.rotate();
+            fill(&pipeline, "asked");
+            drop(pipeline);
+            let mut after = entries(&path);
+            after.retain(|(name, ..)| name != "app.log");
+            assert!(after == before && fs::read_to_string(&victim).unwrap() == SECRET);
+            assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 7);
             fs::remove_dir_all(path).unwrap();
         }
     }
