@@ -7,6 +7,12 @@ use crate::value::{Value, write_plain};
 pub(super) const TRACE_ID: &str = "trace_id";
 pub(super) const SPAN_ID: &str = "span_id";
 
+/// Returns whether the default layouts reserve a key for an id, in events that have ids.
+#[inline]
+pub(super) fn is_id_key(key: &str) -> bool {
+    matches!(key, TRACE_ID | SPAN_ID)
+}
+
 /// An id as a part of a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
@@ -30,15 +36,25 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Returns the ids that a default layout writes. If a field has the key of one of them, the
-    /// layout writes none: together, an id of the program's and an id of tach's would name a span
-    /// that does not exist.
     #[inline]
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
-        event.trace_context().and_then(|(trace, span, _)| {
-            (!event.has_key(&|key| matches!(key, TRACE_ID | SPAN_ID)))
-                .then_some(Self { trace, span })
-        })
+        event.trace_context().map(|(trace, span, _)| Self { trace, span })
+    }
+
+    /// Returns whether a field says what an id says, as those of libraries that log the ids
+    /// themselves.
+    #[inline]
+    pub(super) fn has(self, key: &str, value: Value<'_>) -> bool {
+        is_id_key(key) && self.is_value_of(key, value)
+    }
+
+    #[cold]
+    fn is_value_of(self, key: &str, value: Value<'_>) -> bool {
+        let mut is_it = false;
+        self.each(|id, digits| {
+            is_it |= id == key && matches!(value, Value::Str(text) if text.as_bytes() == digits);
+        });
+        is_it
     }
 
     /// Calls `each` with the key and the digits of both ids.

@@ -4,7 +4,7 @@ mod presets;
 
 use std::io;
 
-use super::ids::Ids;
+use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
 use super::keys::Names;
@@ -91,10 +91,14 @@ impl Json {
 /// methods of both formats into one codegen unit, and inlines less there.
 pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     default_head(to, event)?;
+    let ids = Ids::of(event);
     let mut names = Names::default();
     event.fields(|key, value| {
+        if ids.is_some_and(|ids| ids.has(key, value)) {
+            return Ok(());
+        }
         to.extend_from_slice(b",\"");
-        if is_default_key(key) {
+        if is_default_key(key) || ids.is_some() && is_id_key(key) {
             write_free_key(to, key, &mut names, event);
         } else {
             escape::write::<true>(to, key);
@@ -113,7 +117,7 @@ pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn any_default_key(is: &dyn Fn(&str) -> bool) -> bool {
-    DEFAULT_KEYS.iter().any(|key| is(key))
+    DEFAULT_KEYS.iter().chain(&[TRACE_ID, SPAN_ID]).any(|key| is(key))
 }
 
 /// Writes the key of a field under a name that neither the head nor another field uses.

@@ -81,11 +81,12 @@ pub enum Part<'a> {
     /// The number of the thread, as [`ThreadId`](std::thread::ThreadId) prints it.
     ThreadId,
     /// The id of the trace around the event, `trace_id` by default, in 32 hexadecimal digits. It is
-    /// known beside a sink of spans: see [`Event::trace_id`](crate::Event::trace_id). If a field
-    /// has this key, or that of the span's id, the field keeps it, and both ids are left out.
+    /// known beside a sink of spans: see [`Event::trace_id`](crate::Event::trace_id). A field with
+    /// this key, or that of the span's id, gets another name, as `trace_id_`. It is left out if it
+    /// has the id as its text.
     TraceId,
     /// The id of the span around the event, `span_id` by default, in 16 hexadecimal digits. It is
-    /// known and left out as the [trace's id](Self::TraceId).
+    /// known as the [trace's id](Self::TraceId).
     SpanId,
     /// A value that is the same for every event.
     Fixed(Value<'a>),

@@ -13,7 +13,7 @@ pub(super) use self::own::{Kind, Own};
 use self::sieve::Sieve;
 pub use self::syntax::Style;
 pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Syntax};
-use super::ids::{Id, SPAN_ID, TRACE_ID};
+use super::ids::{Id, Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::keys::Names;
 use super::time::Time;
 use super::{json_value, quoted};
@@ -37,8 +37,8 @@ pub(super) const DEFAULT: [(&str, What); 7] = [
     (SPAN_ID, What::Id(Id::Span)),
 ];
 
-/// The keys of the default layouts, except for the ids, whose keys fields may have. They are
-/// reserved also where an event has no such part.
+/// The keys of the default layouts, except for the ids, whose keys fields have where an event has
+/// no ids. These are reserved also where an event has no such part.
 pub(super) const DEFAULT_KEYS: [&str; 5] = ["ts", "level", "target", "msg", "span"];
 
 /// Returns whether the default layouts reserve a key. (A `match` takes fewer instructions than a
@@ -111,7 +111,7 @@ pub(super) enum What {
     Module,
     ThreadName,
     ThreadId,
-    /// An id of the span around the event, which gives way to a field with its key.
+    /// An id of the span around the event.
     Id(Id),
     /// File and line as Google Cloud has them.
     SourceLocation,
@@ -222,6 +222,9 @@ impl Layout {
     ) -> io::Result<()> {
         let (mut names, mut name) = (Names::default(), String::new());
         let each = |key: &str, value: Value<'_>| {
+            if self.repeats_id(event, key, value) {
+                return Ok(());
+            }
             if let Some(Renamed { key: name, kind, .. }) = self.renamed(event, key, value) {
                 return match kind {
                     Some(kind) => kind.pass(value, |value| each(key, name, value)),
@@ -232,12 +235,12 @@ impl Layout {
                 name.clear();
                 name.push_str(self.own.object);
                 name.push_str(key);
-                if !self.is_unchanged(key, &name) {
+                if !self.is_unchanged(event, key, &name) {
                     name = self.other_name(key, event, &mut names);
                 }
                 return Kind::Label.pass(value, |value| each(key, &name, value));
             }
-            if self.is_unchanged(key, key) {
+            if self.is_unchanged(event, key, key) {
                 return each(key, key, value);
             }
             each(key, &self.other_name(key, event, &mut names), value)
@@ -253,7 +256,7 @@ impl Layout {
                 // Of most keys that have another name, the name need not be made.
                 self.own.keeps(self.syntax, key) && {
                     let name = self.own_name(key);
-                    self.is_unchanged(key, &name) && is(&name)
+                    self.is_unchanged(event, key, &name) && is(&name)
                 }
             })
         })
@@ -281,8 +284,8 @@ impl Layout {
     }
 
     /// Returns whether the name of a field needs no change and no other key leads to the name.
-    fn is_unchanged(&self, key: &str, name: &str) -> bool {
-        self.own.keeps(self.syntax, key) && !self.shares_path(key) && !self.denies(name)
+    fn is_unchanged(&self, event: &Event<'_>, key: &str, name: &str) -> bool {
+        self.own.keeps(self.syntax, key) && !self.shares_path(key) && !self.denies(event, name)
     }
 
     /// Returns the other key of a field, unless another field has it or the value is of another
@@ -295,8 +298,8 @@ impl Layout {
         let (before, renamed) = (&self.renamed[..at], &self.renamed[at]);
         let is_before =
             |key: &str| before.iter().any(|other| other.field == key && other.key == renamed.key);
-        let is_taken =
-            self.fixed_parts().any(|part| part.key == renamed.key) || event.has_key(&is_before);
+        let is_taken = self.fixed_parts(event).any(|part| part.key == renamed.key)
+            || event.has_key(&is_before);
         let may_have = renamed.kind.is_none_or(|kind| kind.may_have(value));
         (!is_taken && may_have).then_some(renamed)
     }
@@ -325,39 +328,28 @@ impl Layout {
         Ok(())
     }
 
-    /// Returns the parts that an event has. The ids give way together if a field has one of their
-    /// keys: an id of the program's and an id of tach's would name a span that does not exist.
     pub(super) fn parts_of<'a>(&'a self, event: &Event<'_>) -> impl Iterator<Item = &'a Part> {
-        let are_taken = event.trace_id().is_some() && self.has_any_id() && self.takes_id(event);
-        self.parts
-            .iter()
-            .filter(move |part| part.what.is_in(event) && !(are_taken && part.what.is_id()))
+        self.parts.iter().filter(|part| part.what.is_in(event))
     }
 
-    fn has_any_id(&self) -> bool {
-        self.parts.iter().any(|part| part.what.is_id())
+    /// Returns whether a field says what an id of the layout says.
+    fn repeats_id(&self, event: &Event<'_>, key: &str, value: Value<'_>) -> bool {
+        is_id_key(key)
+            && Ids::of(event).is_some_and(|ids| ids.has(key, value))
+            && self.parts.iter().any(|part| part.what.is_id())
     }
 
-    /// Returns whether a field of the event has the key of an id.
-    fn takes_id(&self, event: &Event<'_>) -> bool {
-        let mut is_taken = false;
-        let visited = self.fields(event, |_, name, _| {
-            is_taken |= self.parts.iter().any(|part| part.what.is_id() && part.key == name);
-            Ok(())
-        });
-        debug_assert!(visited.is_ok(), "nothing fails here");
-        is_taken
-    }
-
-    /// Returns the parts whose keys no field may have.
-    fn fixed_parts(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(|part| !part.what.is_id())
+    /// Returns the parts whose keys no field of the event may have: those of ids are free where
+    /// there are none.
+    fn fixed_parts(&self, event: &Event<'_>) -> impl Iterator<Item = &Part> {
+        let has_ids = event.trace_id().is_some();
+        self.parts.iter().filter(move |part| has_ids || !part.what.is_id())
     }
 
     /// Returns whether a field can't have this name.
-    fn denies(&self, name: &str) -> bool {
+    fn denies(&self, event: &Event<'_>, name: &str) -> bool {
         self.sieves.defined.may_have(name)
-            && (self.fixed_parts().any(|part| part.key == name)
+            && (self.fixed_parts(event).any(|part| part.key == name)
                 || self.reserved().any(|reserved| reserved == name))
     }
 

@@ -7,7 +7,7 @@ use std::io;
 
 use tach_core::Offset;
 
-use super::ids::{Ids, SPAN_ID, TRACE_ID};
+use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::keys::Names;
 use super::time::Time;
 use super::{Format, key_value, made_line, span_names};
@@ -201,7 +201,8 @@ impl Line {
     }
 
     /// Writes `trace_id` and `span_id` at the end of the line, for an event within a span whose
-    /// [ids](Event::trace_id) are known. If a field has one of these keys, both are left out.
+    /// [ids](Event::trace_id) are known. A field with one of these keys is `trace_id_` or
+    /// `span_id_`, or left out if it has the id as its text.
     ///
     /// [`new`](Self::new) writes them by default, the compact lines and those of `tracing` do not.
     ///
@@ -320,9 +321,13 @@ impl Line {
         }
         let mut names = Names::default();
         event.fields(|key, value| {
+            if ids.is_some_and(|ids| ids.has(key, value)) {
+                return Ok(());
+            }
             to.push(b' ');
             faint::<COLORS>(to, |to| {
-                if key_value::is_plain(key) && !(names_spans && key == SPAN) {
+                let is_taken = names_spans && key == SPAN || ids.is_some() && is_id_key(key);
+                if key_value::is_plain(key) && !is_taken {
                     to.extend_from_slice(key.as_bytes());
                 } else {
                     let head = [SPAN, TRACE_ID, SPAN_ID];

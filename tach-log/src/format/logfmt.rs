@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::ids::{Ids, SPAN_ID, TRACE_ID};
+use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::keyed::Keyed;
 use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, LogfmtSyntax, is_default_key};
@@ -64,13 +64,17 @@ pub(super) fn write(event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
     }
     let mut names = Names::default();
     event.fields(|key, value| {
+        if ids.is_some_and(|ids| ids.has(key, value)) {
+            return Ok(());
+        }
         to.push(b' ');
-        if key_value::is_plain(key) && !is_default_key(key) {
+        let is_taken = is_default_key(key) || ids.is_some() && is_id_key(key);
+        if key_value::is_plain(key) && !is_taken {
             to.extend_from_slice(key.as_bytes());
         } else {
             let [ts, level, target, message, span] = DEFAULT_KEYS;
             let head = [ts, level, target, message, span, TRACE_ID, SPAN_ID];
-            // Without ids, a field has these keys, or they are free.
+            // Without ids, these keys are free.
             let head = if ids.is_some() { &head } else { &DEFAULT_KEYS[..] };
             key_value::write_name(to, key, head, &mut names, event);
         }

@@ -23,10 +23,9 @@ impl Layout {
     }
 
     fn fault_of_rename(&self, field: &str, key: &str) -> Option<String> {
-        // A field may have the key of an id, and so be renamed to it or from it.
-        let part = |key: &str| self.fixed_parts().find(|part| part.key == key);
+        let part = |key: &str| self.parts.iter().find(|part| part.key == key);
         let call = format!("rename({field:?}, {key:?})");
-        // A fixed value and a field may have one key, and then `rename` separates them.
+        // A fixed value or an id and a field may have one key, and then `rename` separates them.
         if let Some(right) = part(field).and_then(|part| part.what.right(key)) {
             return Some(format!(
                 "{call}: {field:?} is the key of a part, and rename is for fields; use {right}"

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use super::{Line, PLAIN, Style, color, faint, write_ids};
 use crate::escape;
 use crate::event::{Event, Span};
-use crate::format::ids::{SPAN_ID, TRACE_ID};
+use crate::format::ids::{SPAN_ID, TRACE_ID, is_id_key};
 use crate::format::key_value;
 use crate::format::keys::Names;
 use crate::value::{Value, write_plain};
@@ -61,11 +61,14 @@ pub(super) fn write<const COLORS: bool>(
     let head: &[&str] = if ids.is_some() { &[TRACE_ID, SPAN_ID] } else { &[] };
     let mut names = Names::default();
     event.own_fields(|key, value| {
+        if ids.is_some_and(|ids| ids.has(key, value)) {
+            return Ok(());
+        }
         let is_printed = event.is_printed();
         if to.len() > start {
             to.push(b' ');
         }
-        if key_value::is_plain(key) {
+        if key_value::is_plain(key) && !(ids.is_some() && is_id_key(key)) {
             field::<COLORS>(to, key, value, is_printed)
         } else {
             let mut name = Vec::new();
