@@ -26,7 +26,7 @@ use crate::value::Value;
 /// - A value that prints itself (`Display`, `Debug`) is a string.
 /// - An object or a list of `serde`, `sval` or slog's nested values is one, if the feature `serde`
 ///   is enabled, and otherwise a string.
-/// - An error is its message. If it has sources, `KEY.sources` is the list of their messages.
+/// - An error is its message. If it has sources, `KEY_sources` is the list of their messages.
 /// - An empty target or message is left out.
 /// - Within spans of `tracing`, `span` has their names from the outermost to the innermost, with
 ///   `:` between them, and the spans' fields follow the event's own.

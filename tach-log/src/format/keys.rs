@@ -56,7 +56,7 @@ impl Names {
     #[must_use]
     #[cold]
     pub fn sources(&mut self, key: &str, reserved: AnyKey<'_>, unchanged: AnyKey<'_>) -> String {
-        let name = format!("{key}.sources");
+        let name = format!("{key}_sources");
         self.sources += 1;
         let is_it = |other: &str| other == name;
         // A line rarely has several errors, and comparing the keys once is cheaper than a map.

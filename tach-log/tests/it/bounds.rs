@@ -193,7 +193,7 @@ fn many_errors_are_named_in_linear_time() {
     let failed = Failed(fmt::Error);
     let error: &(dyn core::error::Error + 'static) = &failed;
     let fields = |count: usize| {
-        let keys = (0..count).flat_map(|at| [format!("e{at}"), format!("e{at}.sources")]);
+        let keys = (0..count).flat_map(|at| [format!("e{at}"), format!("e{at}_sources")]);
         keys.enumerate()
             .map(|(at, key)| match at % 2 {
                 0 => (key, Value::from_dyn_error(error)),
@@ -210,7 +210,7 @@ fn many_errors_are_named_in_linear_time() {
             let record = Record::builder().key_values(&fields).build();
             let time = cpu_time(|| tach_log::write(Json::new())(&mut line, &record).unwrap());
             let text = String::from_utf8(line).unwrap();
-            assert_eq!(text.contains("e3.sources_"), cfg!(feature = "serde"));
+            assert_eq!(text.contains("e3_sources_"), cfg!(feature = "serde"));
             time
         };
         (0..3).map(time).min().unwrap()

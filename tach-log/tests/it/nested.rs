@@ -110,20 +110,20 @@ fn an_error_s_sources_are_a_list_in_json_and_follow_it_elsewhere() {
     let values = [
         ("err", Value::from_dyn_error(error)),
         ("alone", Value::from_dyn_error(alone)),
-        ("err.sources_", 1.into()),
+        ("err_sources_", 1.into()),
     ];
     let sources = json!(["write\nfailed", "disk\u{fffd}full"]);
     let expected =
-        json!({ "err": "not saved", "err.sources": sources, "alone": "alone", "err.sources_": 1 });
+        json!({ "err": "not saved", "err_sources": sources, "alone": "alone", "err_sources_": 1 });
     assert_eq!(fields(&Json::new(), &values), expected);
     assert_eq!(fields(&Json::new().with("level", Part::Level), &values), expected);
-    let taken = [values[0].clone(), ("err.sources", 2.into()), values[2].clone()];
-    let expected = json!({ "err": "not saved", "err.sources_2": sources, "err.sources": 2, "err.sources_": 1 });
+    let taken = [values[0].clone(), ("err_sources", 2.into()), values[2].clone()];
+    let expected = json!({ "err": "not saved", "err_sources_2": sources, "err_sources": 2, "err_sources_": 1 });
     assert_eq!(fields(&Json::new(), &taken), expected);
     assert_eq!(fields(&Json::new().with("level", Part::Level), &taken), expected);
 
     let joined = "not saved: write\nfailed: disk\u{fffd}full";
-    let expected = json!({ "err": joined, "alone": "alone", "err.sources_": 1 });
+    let expected = json!({ "err": joined, "alone": "alone", "err_sources_": 1 });
     assert_eq!(fields(&Json::new().join_sources(), &values), expected);
     let quoted = "\"not saved: write\\nfailed: disk\u{fffd}full\"";
     let expected = format!("WARN  t: m err={quoted} alone=alone\n");

@@ -49,7 +49,7 @@ fn slog_s_errors_have_their_sources() {
         slog::error!(log, "failed"; "err" => #&error);
     }
     pipeline.flush(LONG).unwrap();
-    let of_chain = json!({ "err": "no config", "err.sources": ["no file", "no disk"] });
+    let of_chain = json!({ "err": "no config", "err_sources": ["no file", "no disk"] });
     assert_eq!(fields(&memory), [json!({ "err": "alone" }), of_chain]);
 }
 
@@ -69,7 +69,7 @@ fn tracing_s_errors_have_their_sources() {
     pipeline.flush(LONG).unwrap();
     let sources = json!(["no file", "no disk"]);
     let of_chain = json!({
-        "err": "no config", "err.sources": sources, "cause": "no config", "cause.sources": sources,
+        "err": "no config", "err_sources": sources, "cause": "no config", "cause_sources": sources,
         "span": "span",
     });
     assert_eq!(fields(&memory), [json!({ "err": "alone" }), of_chain, json!({})]);
@@ -110,7 +110,7 @@ mod nested {
         log(&pipeline, &values);
         pipeline.flush(LONG).unwrap();
         let sources = ["no file", "no disk"];
-        let expected = json!({ "user": user, "err": "no config", "err.sources": sources, "k": 1 });
+        let expected = json!({ "user": user, "err": "no config", "err_sources": sources, "k": 1 });
         assert_eq!(fields(&memory), [expected.clone(), expected]);
     }
 
