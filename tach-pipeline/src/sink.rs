@@ -122,6 +122,7 @@ impl Sink {
     /// Elsewhere such a thread must not log more than a queue holds.
     ///
     /// A terminal shows colors unless `NO_COLOR` is set, or `TERM` is `dumb` or not set.
+    /// `FORCE_COLOR` or `CLICOLOR_FORCE` adds them elsewhere too, as for a viewer of a CI's log.
     ///
     /// # Examples
     ///

@@ -1,16 +1,22 @@
-//! Whether a stream shows colors.
+//! Whether a stream has colors.
 
 use std::io::IsTerminal;
 
 use tach_core::adapter;
 
-/// Returns whether `stream` is a terminal that shows colors, and the user allows them.
+/// Returns whether `stream` has colors: if it is a terminal that shows them, or the user wants them
+/// elsewhere too, and does not forbid them.
 ///
-/// `NO_COLOR` forbids them unless it is empty (no-color.org). Without colors, `TERM` is `dumb` or
-/// not set.
+/// `NO_COLOR` forbids them (no-color.org), `FORCE_COLOR` (force-color.org) and `CLICOLOR_FORCE`
+/// (bixense.com/clicolors) want them, each unless it is empty. `0` is a word for no in the latter
+/// two. A terminal whose `TERM` is `dumb` or not set shows none.
 pub(crate) fn shows_colors(stream: &impl IsTerminal) -> bool {
     let is_set = |name| adapter::variable(name).filter(|value| !value.is_empty());
-    stream.is_terminal()
-        && is_set("NO_COLOR").is_none()
-        && is_set("TERM").is_some_and(|term| term != "dumb")
+    let is_forced = |name| is_set(name).is_some_and(|value| value != "0" && value != "false");
+    if is_set("NO_COLOR").is_some() {
+        return false;
+    }
+    is_forced("FORCE_COLOR")
+        || is_forced("CLICOLOR_FORCE")
+        || stream.is_terminal() && is_set("TERM").is_some_and(|term| term != "dumb")
 }

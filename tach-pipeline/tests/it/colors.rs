@@ -73,7 +73,10 @@ fn output(stderr: Stdio, variables: &[(&str, &str)], read: impl FnOnce() -> Stri
         format!("tach-pipeline-colors-{}-{:?}.log", process::id(), std::thread::current().id());
     let path = env::temp_dir().join(name);
     let mut command = test_of_this_program("colors::child");
-    command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
+    for name in ["NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm").envs(variables.iter().copied());
     let status = command.env(PATH, &path).stdout(Stdio::null()).stderr(stderr).status();
     // The command holds the terminal open.
     drop(command);
@@ -129,8 +132,18 @@ fn there_are_no_colors_where_they_are_not_wanted() {
 #[test]
 fn a_stream_that_is_no_terminal_has_none() {
     let path = env::temp_dir().join(format!("tach-pipeline-colors-{}.stderr", process::id()));
-    let file = File::create(&path).unwrap();
-    let written = output(file.into(), &[], || fs::read_to_string(&path).unwrap());
+    let written = |variables: &[_]| {
+        let file = File::create(&path).unwrap();
+        output(file.into(), variables, || fs::read_to_string(&path).unwrap())
+    };
+    let plain = [sorted(&format!("{LINE}{LOGFMT}")), LINE.to_owned()];
+    assert_eq!(written(&[]), plain);
+    // Unless the user asks for them.
+    let colored = [sorted(&format!("{COLORED}{LOGFMT}")), LINE.to_owned()];
+    for name in ["FORCE_COLOR", "CLICOLOR_FORCE"] {
+        assert_eq!(written(&[(name, "1")]), colored, "{name}");
+        assert_eq!(written(&[(name, "0")]), plain, "{name}");
+        assert_eq!(written(&[(name, "1"), ("NO_COLOR", "1")]), plain, "{name}");
+    }
     fs::remove_file(&path).unwrap();
-    assert_eq!(written, [sorted(&format!("{LINE}{LOGFMT}")), LINE.to_owned()]);
 }
