@@ -24,8 +24,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build), or if one of the two was set before. If tracing's was, `log` is
-    /// left alone.
+    /// As [`build`](Self::build), or if one of the two was set before. The other one is left alone
+    /// then, unless the program had a scoped subscriber before.
     ///
     /// # Examples
     ///
@@ -38,10 +38,18 @@ impl Builder {
     /// ```
     pub fn init(self) -> Result<Guard, Error> {
         let pipeline = self.build()?;
-        // First, since tracing's feature `log` makes log's records of events until then.
+        // Neither can be taken back, so tracing's is the first only where it may fail.
         #[cfg(feature = "tracing")]
-        super::tracing::install(&pipeline)?;
+        let is_first = super::tracing::may_be_set();
+        #[cfg(feature = "tracing")]
+        if is_first {
+            super::tracing::install(&pipeline)?;
+        }
         logger::install(&pipeline)?;
+        #[cfg(feature = "tracing")]
+        if !is_first {
+            super::tracing::install(&pipeline)?;
+        }
         Ok(pipeline)
     }
 }

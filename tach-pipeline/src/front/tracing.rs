@@ -18,5 +18,5 @@ mod subscriber;
 mod target;
 mod visit;
 
-pub(super) use self::install::{filter_changed, install};
+pub(super) use self::install::{filter_changed, install, may_be_set};
 pub(super) use self::span_fields::write_current_spans;

@@ -64,6 +64,15 @@ fn child() {
             let error = builder().init().unwrap_err();
             assert!(error.is_already_set(), "{error}");
             assert!(error.to_string().contains("log"), "{error}");
+            // Otherwise events would go to a pipeline that the program does not have.
+            assert!(!tracing::dispatcher::has_been_set());
+        }
+        "init after a subscriber" => {
+            tracing_subscriber::registry().init();
+            let error = builder().init().unwrap_err();
+            assert!(error.to_string().contains("tracing"), "{error}");
+            // The subscriber of `init` has made itself the logger of `log`.
+            assert_eq!(log::max_level(), log::LevelFilter::Trace);
         }
         "registry" => {
             let pipeline = builder().build().unwrap();
@@ -175,6 +184,7 @@ fn init_sets_both_front_ends_and_the_filter_changes_both() {
     assert_eq!(run("init", ""), [&info[..], &debug[..]].concat());
     assert_eq!(run("init twice", ""), info);
     assert_eq!(run("init after a logger", ""), [Value::Null; 0]);
+    assert_eq!(run("init after a subscriber", ""), [Value::Null; 0]);
 }
 
 /// The parent writes when it ends: both append to one file.

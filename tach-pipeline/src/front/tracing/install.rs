@@ -20,6 +20,11 @@ pub(in crate::front) fn install(pipeline: &Pipeline) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns whether `tracing` may have a global subscriber. It had one, or one in a scope.
+pub(in crate::front) fn may_be_set() -> bool {
+    dispatcher::has_been_set()
+}
+
 /// Makes `tracing` ask again which callsites are enabled.
 pub(in crate::front) fn filter_changed() {
     callsite::rebuild_interest_cache();
