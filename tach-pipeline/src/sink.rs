@@ -22,6 +22,7 @@ mod printed;
 mod rotation;
 mod severity;
 pub(crate) mod spools;
+mod standard;
 mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;
@@ -46,14 +47,15 @@ pub use self::journal::Journal;
 #[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
+use self::standard::Standard;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};
 pub(crate) use self::worker::Patience;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::{Levels, Only};
-use crate::host::terminal;
 use crate::host::unlocked::Unlocked;
+use crate::host::{platform, terminal};
 
 /// The default for [`Sink::buffer_bytes`]: how many bytes may wait for a sink that fails or is
 /// slower than other sinks.
@@ -121,6 +123,11 @@ impl Sink {
     /// On Unix without the lock of [`io::stdout`], so that a thread that holds it may log.
     /// Elsewhere such a thread must not log more than a queue holds.
     ///
+    /// On a pipe, a write has whole records up to as many bytes as the pipe keeps together: 4,096
+    /// on Linux. So no other writer's line stands within them. A longer record may be mixed with
+    /// such lines, and [`SinkStats::oversize`](crate::SinkStats::oversize) counts it. If the
+    /// pipe's reader leaves, as `head` does, records are dropped and nothing is printed about it.
+    ///
     /// A terminal shows colors unless `NO_COLOR` is set, or `TERM` is `dumb` or not set.
     /// `FORCE_COLOR` or `CLICOLOR_FORCE` adds them elsewhere too, as for a viewer of a CI's log.
     ///
@@ -178,17 +185,19 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn writer(name: &str, writer: impl io::Write + Send + 'static) -> Sink<kind::Stream> {
+        let writer: Box<dyn io::Write + Send> = Box::new(writer);
         Sink::to(kind::Stream { name: name.to_owned(), writer: Box::new(writer) })
     }
 
     /// Writes to a standard stream.
     fn stream<S>(name: &str, stream: S) -> Sink<kind::Stream>
     where
-        S: IsTerminal + Send + 'static,
+        S: IsTerminal + platform::Stream + Send + 'static,
         Unlocked<S>: io::Write,
     {
         let is_colored = terminal::shows_colors(&stream);
-        Sink { is_colored, ..Self::writer(name, Unlocked(stream)) }
+        let writer = Box::new(Standard::new(stream));
+        Sink { is_colored, ..Sink::to(kind::Stream { name: name.to_owned(), writer }) }
     }
 }
 

@@ -135,6 +135,7 @@ pub struct SinkStats {
     written: u64,
     bytes: u64,
     dropped: u64,
+    oversize: u64,
     waiting: u64,
     failures: u64,
     last_error: Option<Arc<String>>,
@@ -196,6 +197,21 @@ impl SinkStats {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Returns how many records were longer than a pipe keeps together, which is 4,096 bytes on
+    /// Linux: another writer's line may stand within them. They are written whole.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].oversize(), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn oversize(&self) -> u64 {
+        self.oversize
     }
 
     /// Returns about how many records, or spans, wait for the writer: they are neither written nor
@@ -314,6 +330,8 @@ pub(crate) struct SinkCounts {
     pub(crate) written: Count,
     pub(crate) bytes: Count,
     pub(crate) dropped: Count,
+    /// Records that a pipe does not keep together.
+    pub(crate) oversize: Count,
     /// Whether the last try to write failed, and nothing was written since.
     pub(crate) is_failing: Flag,
     /// Whether the back end has waited for the sink in vain, and nothing was written since.
@@ -370,6 +388,7 @@ impl SinkCounts {
             written: self.written.get(),
             bytes: self.bytes.get(),
             dropped: self.dropped.get(),
+            oversize: self.oversize.get(),
             waiting: self.waiting(),
             failures: self.failures.get(),
             last_error: self.last_error(),

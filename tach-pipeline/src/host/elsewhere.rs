@@ -15,6 +15,14 @@ impl<S: io::Write> io::Write for Unlocked<S> {
     }
 }
 
+/// What a stream of the system is.
+pub(crate) use io::Write as Stream;
+
+/// Returns the most there is: no write is known to be divided here.
+pub(crate) fn most_together(_: &impl Stream) -> usize {
+    usize::MAX
+}
+
 /// Returns `true`: what a stream has room for is not known here.
 pub(crate) fn has_room<S>(_: &S, _: Duration) -> bool {
     true

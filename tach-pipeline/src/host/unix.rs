@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
+use rustix::pipe::PIPE_BUF;
 
 use crate::host::unlocked::Unlocked;
 
@@ -21,6 +23,16 @@ impl<S: io::Write + AsFd> io::Write for Unlocked<S> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What a stream of the system is.
+pub(crate) use std::os::fd::AsFd as Stream;
+
+/// Returns how many bytes of one write no other writer's can stand within: a pipe keeps few
+/// together, and everything else all.
+pub(crate) fn most_together(stream: &impl Stream) -> usize {
+    let is_pipe = |status: Stat| FileType::from_raw_mode(status.st_mode).is_fifo();
+    if rustix::fs::fstat(stream).is_ok_and(is_pipe) { PIPE_BUF } else { usize::MAX }
 }
 
 /// Returns whether a short line can be written without waiting, now or within `timeout`.

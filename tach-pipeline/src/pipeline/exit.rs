@@ -56,7 +56,11 @@ extern "C" fn flush_all() {
         // All pipelines share the time, so stalled sinks delay the exit once.
         let left = timeout.saturating_sub(start.elapsed());
         if let Some(pipeline) = living(pipeline, *process) {
-            if !pipeline.channel.is_given_up.is_on() && pipeline.flush_at_end(left).is_err() {
+            if pipeline.channel.is_given_up.is_on() {
+                continue;
+            }
+            // The back end may be ending now, and its own end reports what is lost.
+            if pipeline.flush_at_end(left).is_err_and(|error| !error.is_reported()) {
                 pipeline.channel.print_left();
             }
         }

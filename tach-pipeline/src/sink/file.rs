@@ -13,7 +13,7 @@ use tach_files::{Access, Entry, Folder, Place};
 
 use super::rotation::{Rotation, Tidying};
 use crate::faults::Faults;
-use crate::host::FILE_MODE;
+use crate::host::{FILE_MODE, platform};
 
 /// The shortest time between two checks of whether the file was moved.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
@@ -92,6 +92,8 @@ pub(crate) struct LogFile {
     /// Whether the file system counts the links to a file. If it doesn't, a count of zero does not
     /// show that the file was deleted.
     has_links: bool,
+    /// How many bytes of one write no other writer's can stand within: few if this is a FIFO.
+    pub(super) most_together: usize,
     /// When the path was last checked.
     looked: Instant,
     /// Whether the last sync failed, so that the bytes of the last write may not be on the disk.
@@ -132,6 +134,7 @@ impl LogFile {
 
     fn new(place: Option<Place>, file: File, options: Options) -> io::Result<Self> {
         let entry = Entry::of(&file)?;
+        let most_together = platform::most_together(&file);
         // The file is at the path, so it has at least one link. If the count is zero, the file
         // system does not count links.
         let is_at_path = |place: &Place| {
@@ -148,6 +151,7 @@ impl LogFile {
             tidying: Tidying::default(),
             entry,
             has_links,
+            most_together,
             looked: Instant::now(),
             is_unsynced: false,
         })

@@ -41,8 +41,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn journald() -> Sink<kind::OneFormat> {
-        let writer = Box::new(Journald::at(SOCKET));
-        let target = kind::Stream { name: "journald".to_owned(), writer };
+        let target = Sink::writer("journald", Journald::at(SOCKET)).to;
         let sink = Sink::to(kind::OneFormat(Box::new(target)));
         Sink { format: Box::new(Journal::new()), ..sink }
     }

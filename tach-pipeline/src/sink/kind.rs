@@ -82,7 +82,7 @@ pub struct File {
 /// ```
 pub struct Stream {
     pub(super) name: String,
-    pub(super) writer: Box<dyn io::Write + Send>,
+    pub(super) writer: Box<dyn Writer>,
 }
 
 /// A receiver that reads one format alone: systemd's journal, or a collector of OpenTelemetry.
@@ -144,7 +144,7 @@ impl Target for File {
         let name = self.name();
         let file = LogFile::open(&self.path, self.options)
             .map_err(|error| Error::open(&self.path, error))?;
-        Ok(Lane::events(name, format, file))
+        Ok(Lane::events(name, format, Box::new(file)))
     }
 }
 
@@ -160,6 +160,10 @@ impl Writer for LogFile {
 
     fn file(&mut self) -> Option<&mut LogFile> {
         Some(self)
+    }
+
+    fn most_together(&self) -> usize {
+        self.most_together
     }
 }
 

@@ -179,6 +179,9 @@ impl Output {
                 Ok(_) if self.is_deleted() => self.is_lost = true,
                 Ok(count) => {
                     let (length, count) = (next.len(), count.min(next.len()));
+                    if length > self.writer.most_together() {
+                        self.counts.oversize.add(1);
+                    }
                     self.wrote(count, batch);
                     self.keep_written(batch);
                     // A partial write does not end a failure: a full disk may have had room for
@@ -186,6 +189,10 @@ impl Output {
                     if count == length {
                         has_failed |= self.succeeded();
                     }
+                }
+                Err(error) if self.is_left_by_its_reader(&error) => {
+                    self.drop_unread(&error, batch);
+                    return Ok(());
                 }
                 Err(error) => return Err(self.failed(&error, batch.left())),
             }
@@ -196,6 +203,22 @@ impl Output {
             self.recovered(Task::Write);
         }
         Ok(())
+    }
+
+    fn is_left_by_its_reader(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::BrokenPipe && self.writer.ends_with_its_reader()
+    }
+
+    /// Drops the events since nobody is left to read them, as after `tool | head`. The owner's
+    /// function learns of it. On stderr, it would be noise at a user's terminal.
+    #[cold]
+    fn drop_unread(&mut self, error: &io::Error, batch: &mut Batch) {
+        self.counts.dropped.add(batch.events_left() as u64);
+        batch.clear(self.kept());
+        self.wrote_all();
+        if self.reporter.on_incident.is_some() {
+            self.failed_at(Task::Write, error, Duration::ZERO);
+        }
     }
 
     /// Counts the next `count` bytes of the batch as written.

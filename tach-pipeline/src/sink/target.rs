@@ -63,9 +63,9 @@ impl Lane {
     pub(super) fn events(
         name: String,
         format: Box<dyn AnyFormat>,
-        writer: impl Writer + 'static,
+        writer: Box<dyn Writer>,
     ) -> Vec<Self> {
-        vec![Self { name, content: Box::new(format), writer: Box::new(writer) }]
+        vec![Self { name, content: Box::new(format), writer }]
     }
 }
 
@@ -88,7 +88,17 @@ pub(super) trait Writer: Send {
 
     /// Returns how many bytes of events may be passed to one write.
     fn most_bytes(&self) -> usize {
-        BATCH
+        BATCH.min(self.most_together())
+    }
+
+    /// Returns how many bytes of one write no other writer's can stand within.
+    fn most_together(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Returns whether nobody can read what is written after the reader has left.
+    fn ends_with_its_reader(&self) -> bool {
+        false
     }
 
     /// Returns how long events may wait for more events, to make fewer but larger writes.

@@ -34,6 +34,8 @@ mod order;
 mod otlp;
 #[cfg(feature = "tracing")]
 mod own_subscriber;
+#[cfg(unix)]
+mod pipes;
 #[cfg(all(feature = "slog", feature = "tracing"))]
 mod presets;
 #[cfg(unix)]
