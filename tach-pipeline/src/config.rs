@@ -38,7 +38,7 @@ use crate::pipeline::builder::Builder;
 ///
 /// | key | value |
 /// |---|---|
-/// | `sinks` | a list. Each sink has one of the keys from `stdout` to `otlp`, and may have `name`, `filter`, `stall_timeout` and `buffer_bytes` |
+/// | `sinks` | a list. Each sink has one of the keys from `stdout` to `otlp`, and may have `name`, `filter`, `stall_timeout`, `buffer_bytes` and `max_line_bytes` |
 /// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment`, and with its feature `survive` | as the method of [`Builder`] |
 /// | `stdout`, `stderr` | `true`, or `colors` |
 /// | `file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |

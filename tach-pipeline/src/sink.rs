@@ -61,6 +61,9 @@ use crate::host::{platform, terminal};
 /// slower than other sinks.
 const MOST_WAITING: usize = 1024 * 1024;
 
+/// Room for the parts of a line that are not cut, as in [`Sink::max_line_bytes`].
+const LEAST_LINE: usize = 512;
+
 /// An output of a pipeline: a file, a standard stream or any writer, with a format and a filter.
 ///
 /// The parameter is the [kind] of the sink, which decides the methods that it has: only a file can
@@ -111,6 +114,7 @@ pub struct Sink<K = kind::Any> {
     /// The parts of a message that the receiver's protocol puts around each event.
     envelope: Option<Box<dyn Envelope>>,
     buffer_bytes: usize,
+    max_line_bytes: usize,
     /// The faults of the receiver's options.
     faults: Faults,
     /// The key of the sink in a configuration file.
@@ -212,6 +216,7 @@ impl<K> Sink<K> {
             is_colored: false,
             stall_timeout: None,
             buffer_bytes: MOST_WAITING,
+            max_line_bytes: usize::MAX,
             faults: Faults::default(),
             place: None,
             envelope: None,
@@ -230,6 +235,7 @@ impl<K> Sink<K> {
             stall_timeout: self.stall_timeout,
             envelope: self.envelope,
             buffer_bytes: self.buffer_bytes,
+            max_line_bytes: self.max_line_bytes,
             faults: self.faults,
             place: self.place,
         }
@@ -355,6 +361,29 @@ impl<K> Sink<K> {
         self.any_format(Box::new(format))
     }
 
+    /// Sets how long a line may be, as this sink's receiver takes it: 512 bytes or more, by default
+    /// as long as it gets, and 8,192 for [`syslog`](Sink::syslog). Docker divides lines at 16 KiB,
+    /// and systemd's journal those of a standard stream at 48 KiB.
+    ///
+    /// The texts of a longer line are cut until the line fits, and its field `truncated_bytes`
+    /// counts what it lacks. It stays one line, and stays JSON.
+    /// [`Builder::max_record_bytes`](crate::Builder::max_record_bytes) is the bound for all sinks,
+    /// of records before they are formatted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::Json;
+    /// use tach_pipeline::Sink;
+    ///
+    /// let sink = Sink::stdout().format(Json::new()).max_line_bytes(16 * 1024);
+    /// ```
+    #[must_use]
+    pub fn max_line_bytes(mut self, bytes: usize) -> Self {
+        self.max_line_bytes = bytes;
+        self
+    }
+
     /// Like [`format`](Self::format), for a format of any type.
     pub(crate) fn any_format(mut self, format: Box<dyn AnyFormat>) -> Self {
         self.format = match &self.envelope {
@@ -448,6 +477,9 @@ impl Sink {
         let call = || format!("Sink::buffer_bytes({}) for {name}", self.buffer_bytes);
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
         faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
+        let call = || format!("Sink::max_line_bytes({}) for {name}", self.max_line_bytes);
+        let wanted = "a line has 512 bytes or more, so that its time and names have room";
+        faults.unless(self.max_line_bytes >= LEAST_LINE, call, wanted);
         for fault in self.format.faults() {
             faults.add(Error::setting(format!("the format of {name}"), &fault));
         }

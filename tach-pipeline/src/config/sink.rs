@@ -42,7 +42,7 @@ keys! {
         };
     }
     texts name filter;
-    sizes buffer_bytes;
+    sizes buffer_bytes max_line_bytes;
     parsed stall_timeout;
 }
 

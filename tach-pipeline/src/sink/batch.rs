@@ -102,6 +102,18 @@ impl Batch {
         }
     }
 
+    /// Returns the number of bytes of the last event.
+    #[inline]
+    pub(super) fn last_len(&self) -> usize {
+        self.bytes.len() - self.ends.iter().rev().nth(1).copied().unwrap_or(0)
+    }
+
+    /// Removes the last event, of which nothing may have been written.
+    pub(super) fn remove_last(&mut self) {
+        self.bytes.truncate(self.bytes.len() - self.last_len());
+        self.ends.pop();
+    }
+
     /// Adds a copy of the last event of `other`.
     #[inline]
     pub(super) fn add_last_of(&mut self, other: &Self, time: UnixTime) {

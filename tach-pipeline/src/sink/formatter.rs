@@ -3,7 +3,7 @@
 use std::io;
 
 use tach_core::UnixTime;
-use tach_log::adapter::{self, Parts};
+use tach_log::adapter::{self, Parts, Site};
 
 use super::batch::Batch;
 use super::content::Content;
@@ -18,13 +18,20 @@ pub(super) struct Formatter {
     pub(super) is_colored: bool,
     /// The longest record in bytes. Longer records are cut.
     pub(super) most: usize,
+    /// The longest line in bytes, as the receiver takes it.
+    pub(super) most_line: usize,
 }
+
+/// A text of fewer bytes is left out of a line that must be shorter.
+const LEAST: usize = 64;
 
 impl Formatter {
     /// Returns whether both formatters are known to write every event alike. If they do and the
     /// method returns `false`, each event is formatted twice.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_colored == other.is_colored && self.content.is_same(&*other.content)
+        self.is_colored == other.is_colored
+            && self.most_line == other.most_line
+            && self.content.is_same(&*other.content)
     }
 
     #[inline]
@@ -45,12 +52,39 @@ impl Formatter {
         to: &mut Batch,
     ) -> io::Result<()> {
         if record.bytes.len() > self.most {
-            return self.write_cut(record, self.most, time, to);
+            self.write_cut(record, self.most.min(self.most_line), time, to)?;
+        } else if record.exceeds_bounds() {
+            self.write_cut(record, usize::MAX, time, to)?;
+        } else {
+            self.write_parts(self.parts(record, time), to)?;
         }
-        if record.exceeds_bounds() {
-            return self.write_cut(record, usize::MAX, time, to);
+        if to.last_len() > self.most_line {
+            return self.write_shorter(record, time, to);
         }
-        self.write_parts(self.parts(record, time), to)
+        Ok(())
+    }
+
+    /// Adds a record in place of the last event, which has more bytes than the receiver takes. So
+    /// the receiver cuts nothing, and takes no part of a text for the next message. A format may
+    /// make six bytes of one, so what is kept is halved until the line fits.
+    #[cold]
+    fn write_shorter(&self, record: &Frame<'_>, time: UnixTime, to: &mut Batch) -> io::Result<()> {
+        let mut most = self.most_line;
+        while to.last_len() > self.most_line && most > 0 {
+            most = if most > LEAST { most / 2 } else { 0 };
+            to.remove_last();
+            self.write_cut(record, most, time, to)?;
+        }
+        if to.last_len() > self.most_line {
+            // Names of targets, files and spans may be long too.
+            to.remove_last();
+            let cut = Cut::new(record.message, &record.fields, 0);
+            let whole = self.parts(record, time);
+            let site = Site { trace_context: whole.site.trace_context, ..Site::default() };
+            let parts = Parts { message: "", target: "", fields: &cut, site, ..whole };
+            self.write_parts(Parts { has_spans: false, ..parts }, to)?;
+        }
+        Ok(())
     }
 
     /// Adds a record that is too long, cut to `most` bytes and to the largest number of fields.
@@ -129,7 +163,7 @@ mod tests {
 
     fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
         let format: Box<dyn AnyFormat> = Box::new(format);
-        Formatter { content: Box::new(format), is_colored, most: usize::MAX }
+        Formatter { content: Box::new(format), is_colored, most: usize::MAX, most_line: usize::MAX }
     }
 
     #[test]

@@ -24,6 +24,8 @@ const LOCAL: &str = "/dev/log";
 #[cfg(target_vendor = "apple")]
 const LOCAL: &str = "/var/run/syslog";
 
+/// The longest message that rsyslog takes by default.
+const LONGEST: usize = 8192;
 /// The number of decimal places of the seconds: the most that RFC 5424 allows.
 const DIGITS: usize = 6;
 /// The longest names, in characters: of a program in RFC 5424, of a host in RFC 5424, and of a
@@ -61,8 +63,10 @@ impl Sink {
     /// Sends messages to a syslog daemon. Their text is [`Line`] without time and level, or another
     /// [format](Sink::format).
     ///
-    /// If the daemon can't be reached, the sink fails, and tries again. A message that is too long
-    /// for a datagram is cut.
+    /// If the daemon can't be reached, the sink fails, and tries again. A message has at most 8,192
+    /// bytes with its head, unless [`max_line_bytes`](Sink::max_line_bytes) says otherwise: rsyslog
+    /// takes no more by default. It would read the rest as messages of their own, whose program,
+    /// time and text a client could choose.
     ///
     /// # Examples
     ///
@@ -82,7 +86,7 @@ impl Sink {
         let faults = syslog.faults();
         let address = syslog.into_address();
         let sink = Self::writer(&address.to_string(), Socket::new(address));
-        Sink { envelope: Some(Box::new(envelope)), faults, ..sink }
+        Sink { envelope: Some(Box::new(envelope)), faults, max_line_bytes: LONGEST, ..sink }
             .format(Line::new().without_time().without_level())
     }
 }

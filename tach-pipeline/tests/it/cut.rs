@@ -3,9 +3,7 @@
 #[cfg(feature = "tracing")]
 use std::io::Write as _;
 
-use tach_pipeline::Pipeline;
-#[cfg(feature = "tracing")]
-use tach_pipeline::Sink;
+use tach_pipeline::{Pipeline, Sink};
 
 #[cfg(feature = "tracing")]
 use crate::support::subscriber;
@@ -150,4 +148,60 @@ fn the_spans_of_a_long_record_keep_what_has_room() {
     assert_eq!(lost(record) + kept.iter().sum::<u64>(), 3 * MOST as u64);
     assert!(["a", "b", "c", "number"].iter().all(|key| record.get(key).is_none()), "{record}");
     assert!((outer.get("truncated_bytes"), inner.get("truncated_bytes")) == (None, None));
+}
+
+/// A receiver that divides lines would take the rest for a message, which a client could write.
+#[test]
+fn a_line_is_as_long_as_its_receiver_takes_it() {
+    const LINE: usize = 1_000;
+    let (json, text, whole) = (Memory::default(), Memory::default(), Memory::default());
+    let pipeline = Pipeline::builder()
+        .sink(json.json().max_line_bytes(LINE))
+        .sink(Sink::writer("text", text.clone()).max_line_bytes(LINE))
+        .sink(whole.json())
+        .build()
+        .unwrap();
+    // An escape has six bytes for one.
+    let (escapes, plain) = ("\u{1b}".repeat(8_000), "x".repeat(100_000));
+    let long = [&*escapes, &*plain, "short"];
+    let log_it = |target: &str, message: &str, fields: &dyn log::kv::Source| {
+        log::Log::log(
+            &*pipeline,
+            &log::Record::builder()
+                .level(log::Level::Info)
+                .target(target)
+                .key_values(&fields)
+                .args(format_args!("{message}"))
+                .build(),
+        );
+    };
+    let keys: Vec<_> = (0..200).map(|at| format!("key_{at}")).collect();
+    let many: Vec<_> = keys.iter().map(|key| (&**key, 1)).collect();
+    for message in long {
+        for value in long {
+            let target = if value == "short" { "a::b" } else { &plain[..5_000] };
+            log_it(target, message, &[("first", value), ("second", "v")]);
+        }
+        log_it("a", message, &many.as_slice());
+    }
+    pipeline.flush(LONG).unwrap();
+    let (records, wholes) = (json.records(), whole.records());
+    assert_eq!((records.len(), wholes.len()), (12, 12));
+    assert_eq!(text.text().lines().count(), 12);
+    for line in json.text().lines().chain(text.text().lines()) {
+        assert!(line.len() < LINE, "{}", line.len());
+        assert!(line.contains("truncated_bytes") || line.contains("short"), "{line}");
+    }
+    for (record, whole) in records.iter().zip(&wholes) {
+        assert!(whole.get("truncated_bytes").is_none());
+        let is_cut = serde_json::to_string(whole).unwrap().len() >= LINE;
+        assert_eq!(record.get("truncated_bytes").is_some(), is_cut, "{record}");
+        let start = record.get("msg").map_or("", |message| message.as_str().unwrap());
+        assert!(whole["msg"].as_str().unwrap().starts_with(start));
+    }
+    // Enough of a usual line is kept.
+    let kept = records[1]["first"].as_str().unwrap_or_default();
+    assert!(kept.is_empty() || plain.starts_with(kept));
+    let error = Pipeline::builder().sink(Sink::stdout().max_line_bytes(100)).build().unwrap_err();
+    assert!(error.to_string().contains("Sink::max_line_bytes(100) for stdout"), "{error}");
 }

@@ -308,15 +308,15 @@ impl Builder {
     ///
     /// A longer one is cut before it is formatted. Its message keeps half of the bytes, and each
     /// text of its fields half of those that are left. The field `truncated_bytes` counts the bytes
-    /// that it lacks. Keys, quotes and escapes of the format are not counted.
+    /// that it lacks. Keys, quotes and escapes of the format are not counted:
+    /// [`Sink::max_line_bytes`](crate::Sink::max_line_bytes) bounds a whole line.
     ///
     /// # Examples
     ///
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// // Docker cuts lines at 16 KiB.
-    /// let builder = Pipeline::builder().max_record_bytes(8 * 1024);
+    /// let builder = Pipeline::builder().max_record_bytes(64 * 1024);
     /// ```
     pub fn max_record_bytes(mut self, bytes: usize) -> Self {
         self.record_bytes = bytes;

@@ -52,7 +52,12 @@ impl OpenSink {
                 writer.is_remote(),
             )),
             writer,
-            formatter: Formatter { content, is_colored: sink.is_colored, most },
+            formatter: Formatter {
+                content,
+                is_colored: sink.is_colored,
+                most,
+                most_line: sink.max_line_bytes,
+            },
         });
         let open = Self {
             lanes: lanes.collect(),

@@ -51,7 +51,12 @@ fn after_reopening(
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
     let format: Box<dyn AnyFormat> = Box::new(format);
-    let formatter = Formatter { content: Box::new(format), is_colored: false, most: usize::MAX };
+    let formatter = Formatter {
+        content: Box::new(format),
+        is_colored: false,
+        most: usize::MAX,
+        most_line: usize::MAX,
+    };
     let mut batch = Batch::new();
     for _ in 0..3 {
         formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();
