@@ -18,7 +18,7 @@ use crate::pipeline::builder::Builder;
 /// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose
 /// texts describe themselves.
 ///
-/// A key has the name of its method, and the method's documentation says what the key means:
+/// A key has the name and the meaning of its method. The error of an unknown key lists all.
 ///
 /// - A method with one argument is a key with that argument: `queue_bytes = 65536` is
 ///   [`Builder::queue_bytes`].
@@ -26,46 +26,30 @@ use crate::pipeline::builder::Builder;
 ///   `colors` and `ids` have a method for each state, so `colors = false` is `without_colors`.
 /// - A method with several arguments is a list of them: `flush_on = ["error", "1s"]`.
 /// - A constructor is a key too, with a table of its options or `true`: `file.path = "app.log"`,
-///   `stderr = true`. A format may also be its name alone: `format = "json"`.
-/// - Of keys that replace each other, such as `daily` and `hourly`, a table has one.
+///   `stderr = true`. A format may also be its name: `format = "json"`.
 ///
-/// A size is a number of bytes, or a text with a unit: `"64 KiB"` are 65,536 and `"10 MB"` are
-/// 10,000,000. In a path, `${NAME}` is a variable of the environment, and `~/` the one named `HOME`.
-/// A duration is a text with its units: `"250ms"`, `"5s"`, `"1h 30m"`,
-/// `"14days"`. A mode is a text too, since JSON has no octal numbers: `"640"`. Names of enums are
-/// in `snake_case`. A protocol has its name in the variables of the environment: `http/protobuf` or
-/// `grpc`.
+/// A size is a number of bytes, or a text with a unit: `"64 KiB"`, or `"10 MB"` for 10,000,000. A
+/// duration is a text with units: `"250ms"`, `"1h 30m"`. A mode is a text: `"640"`. In a path,
+/// `${NAME}` is a variable of the environment, and `~/` the one named `HOME`. Names of enums are in
+/// `snake_case`.
 ///
-/// | key | value |
-/// |---|---|
-/// | `sinks` | a list. Each sink has one of the keys from `stdout` to `otlp`, and may have `name`, `filter`, `stall_timeout`, `buffer_bytes` and `max_line_bytes` |
-/// | `filter`, `filter_from_env`, `when_full`, `queue_bytes`, `flush_interval`, `flush_at_exit`, `flush_on`, `backtrace`, `collapse_repeats`, `rate_limit`, `redact`, `max_record_bytes`, `strict_environment`, and with its feature `survive` | as the method of [`Builder`] |
-/// | `stdout`, `stderr` | `true`, or `colors` |
-/// | `file` | `path`, and as the methods of [`Sink`](crate::Sink) `mode`, `sync`, `keep_open`, `rotate` |
-/// | `file.rotate` | as the methods of [`Rotation`](crate::Rotation) |
-/// | `journald` | `true`: on Linux |
-/// | `syslog` | with its feature one of `local`, `unix`, `udp` and `tcp`, as the constructors of `Syslog`; `rfc3164` or `rfc5424`, `lf_framing`, `facility`, `app_name`, `host_name` |
-/// | `otlp` | with its feature `from_env`, `endpoint`, `headers`, `protocol`, `compression`, `service_name`, `attributes`, `signals`, `timeout`, `max_delay`, `retry_for`, `metric_interval`, `temporality`; with the feature `tls` of tach-otlp `certificate` and `client_certificate` |
-/// | `format` of other sinks than `journald` and `otlp` | `line`, `compact`, `tracing`, `tracing_compact`, `json`, `ecs`, `google_cloud`, `datadog`, `bunyan`, `logfmt` or `journal` |
-/// | `format.line` and those up to `tracing_compact` | as the methods of [`Line`](tach_log::Line) |
-/// | `format.json` and those up to `datadog`, `format.logfmt` | `digits`, `offset`, `local_time`, `unix`, `levels`, `without`, `rename`, and `with`: keys and their [parts](tach_log::Part), as in `with = { at = "time", service = { fixed = "shop" } }` |
-/// | `format.bunyan` | a list of the name and the host's name |
+/// Each of `sinks` has one of the keys `stdout`, `stderr`, `file`, `journald`, `syslog` and `otlp`,
+/// options of [`Sink`](crate::Sink), and a `format`: a constructor of [`Line`](tach_log::Line),
+/// [`Json`](tach_log::Json), [`Logfmt`](tach_log::Logfmt) or [`Journal`](crate::Journal). `with` has
+/// keys and their [parts](tach_log::Part): `with = { at = "time", service = { fixed = "shop" } }`.
 ///
-/// A file can't name a function, a clock, what happens with spans, or a collector's metadata and
-/// limits. The program adds these to the [`builder`](Self::builder), the last two with a sink.
+/// Functions, clocks and what happens with spans are added to the [`builder`](Self::builder).
 ///
-/// In your own configuration, a `Config` is a field, as `log: Config`. Don't flatten it by
-/// `#[serde(flatten)]`: it would then accept unknown keys.
+/// In your own configuration, make it a field: `#[serde(flatten)]` would accept unknown keys.
 ///
 /// # Errors
 ///
-/// A key that does not exist and a value that can't be read are errors of the deserializer. The
-/// message has the path of the key or of its table, such as `sinks[1].file.rotate`, and the keys or
-/// values that would be right. [`Builder::build`] refuses what can't work, as it does for calls: it
-/// names all faults at once, and those of a sink with the sink's place in the file.
+/// The deserializer refuses a key that does not exist and a value that can't be read, with the path
+/// of the key, such as `sinks[1].file.rotate`, and what would be right. [`Builder::build`] refuses
+/// what can't work, with the sink's place in the file.
 ///
-/// The message has no header's value, but the format's crate may print the line that has it:
-/// `otlp.from_env = true` reads `OTEL_EXPORTER_OTLP_HEADERS` in place of the file.
+/// The format's crate may print the line that has a header's value: `otlp.from_env = true` reads
+/// `OTEL_EXPORTER_OTLP_HEADERS` in place of the file.
 ///
 /// # Examples
 ///
@@ -91,16 +75,6 @@ use crate::pipeline::builder::Builder;
 /// # drop(pipeline);
 /// # std::fs::remove_dir_all("logs")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// A mistake is found at once:
-///
-/// ```
-/// use tach_pipeline::Config;
-///
-/// let text = r#"{"sinks": [{"file": {"path": "app.log", "rotates": "daily"}}]}"#;
-/// let error = serde_json::from_str::<Config>(text).unwrap_err().to_string();
-/// assert!(error.starts_with("sinks[0].file.rotates: unknown field `rotates`, expected "));
 /// ```
 #[derive(Debug)]
 pub struct Config(Builder);
