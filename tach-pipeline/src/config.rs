@@ -18,7 +18,7 @@ use crate::pipeline::builder::Builder;
 /// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose
 /// texts describe themselves.
 ///
-/// A key has the name and the meaning of its method. The error of an unknown key lists all.
+/// A key has its method's name and meaning. The error of an unknown key lists all.
 ///
 /// - A method with one argument is a key with that argument: `queue_bytes = 65536` is
 ///   [`Builder::queue_bytes`].
