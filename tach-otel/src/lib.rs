@@ -31,16 +31,12 @@
 //!
 //! # Which road
 //!
-//! This crate is for OpenTelemetry's API, with its exporters, samplers and processors. Spans of
-//! `tracing` that go to a collector need no SDK: [tach-pipeline](https://docs.rs/tach-pipeline)
-//! sends them. Programs that do both take tach-pipeline's feature `opentelemetry`, a bridge to
-//! OpenTelemetry's contexts. After a step of the wall clock both keep open spans on the line from
-//! before the step. New children follow their parents for ten seconds after the step here, and
-//! until their trace is ten seconds old there. This crate moves given times after a step and adds
-//! `tach.clock.step_ns`; the pipeline reads all times itself and adds no attribute. [A table][roads]
-//! compares both with the SDK alone.
+//! Spans of `tracing` that go to a collector need no SDK: [a table][roads] says what this crate and
+//! [tach-pipeline](https://docs.rs/tach-pipeline) give, and [another][steps] compares both with the
+//! SDK alone after a step of the wall clock.
 //!
-//! [roads]: https://docs.rs/tach-pipeline/latest/tach_pipeline/_guide/index.html#which-road-for-spans
+//! [roads]: https://docs.rs/tach-pipeline/latest/tach_pipeline/_guide/index.html#which-road
+//! [steps]: https://docs.rs/tach-pipeline/latest/tach_pipeline/_guide/index.html#spans-after-a-step-of-the-clock
 //!
 //! # Appenders and layers
 //!

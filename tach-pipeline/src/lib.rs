@@ -215,9 +215,8 @@
 //! for the next service, and gets links, attributes and a status. While traces with a `tracestate`
 //! or baggage are open, the start and the end of each span take one of 16 locks.
 //!
-//! [tach-otel](https://docs.rs/tach-otel) is for programs that keep OpenTelemetry's exporters,
-//! samplers and processors. [A table](_guide#which-road-for-spans) compares the two after a step of
-//! the wall clock.
+//! [Which road](_guide#which-road) compares this with tach-otel, for programs that keep
+//! OpenTelemetry's exporters, samplers and processors.
 //!
 //! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
 //! other's parents, and propagators read and write the headers, baggage included:
