@@ -59,9 +59,8 @@ impl Sink {
     ///
     /// The status is an error, unless a field sets it to `ok`, if an event of the level `ERROR` is
     /// right within the span, or if a thread leaves the span because it panics. An error among the
-    /// fields is `exception.message`, with its sources `exception.stacktrace`. The type of a
-    /// `dyn Error` is not known: a field `exception.type` states it, for example by
-    /// `std::any::type_name_of_val`.
+    /// fields is `exception.message`, with its sources `exception.stacktrace`. A field
+    /// `exception.type` states its type.
     ///
     /// A span ends when a thread leaves it for the last time, or when its last handle is dropped if
     /// no thread has entered it. It is sent when the last handles of the span and of its children
