@@ -1,6 +1,9 @@
 //! Spans by gRPC to a server that answers as a test has it, and within runtimes.
 
+use std::error::Error;
+use std::io;
 use std::net::TcpListener;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -12,15 +15,20 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use otel_tests::{Collector, Protocol};
 use tach_otlp::Compression;
-use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, SinkStats};
+use tach_pipeline::{
+    Guard, Otlp, Pipeline, Sampling, Signal, Sink, SinkStats, SpanExt as _, TraceContext,
+};
 use tokio::runtime::{Builder, Runtime};
 use tonic::codec::CompressionEncoding;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Request, Response, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
+use tracing::Dispatch;
+use tracing::dispatcher::with_default as with_dispatch;
 use tracing::subscriber::with_default;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -123,6 +131,70 @@ fn a_call_has_the_headers_and_the_spans() {
         assert!(sent == ["first", &long], "{}", sent.len());
         assert_eq!((sink(&pipeline).written(), sink(&pipeline).failures()), (2, 0));
     }
+}
+
+/// Of 1,000 requests, the callers have sampled ten. The parent is set after the span has its fields.
+#[test]
+fn spans_that_callers_have_sampled_are_whole() {
+    for is_layer in [false, true] {
+        let served = serve_answers([]);
+        let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(LONG);
+        let otlp = otlp.protocol(tach_otlp::Protocol::Grpc).signals([Signal::Traces]);
+        let builder = Pipeline::builder().sink(Sink::otlp(otlp)).sampling(Sampling::ratio(0.01));
+        let pipeline = builder.build().unwrap();
+        let subscriber = if is_layer {
+            Dispatch::new(tracing_subscriber::registry().with(pipeline.clone()))
+        } else {
+            Dispatch::new(pipeline.subscriber())
+        };
+        with_dispatch(&subscriber, || (1..=1_000).for_each(serve_request));
+        drop(subscriber);
+        pipeline.flush(LONG).unwrap();
+        let requests = served.requests.try_iter().map(Request::into_inner);
+        let of_scope = requests.flat_map(|it| it.resource_spans).flat_map(|it| it.scope_spans);
+        let spans: Vec<_> = of_scope.flat_map(|it| it.spans).collect();
+        assert_eq!(spans.len(), 10);
+        for span in spans {
+            let number = u64::from_be_bytes(span.parent_span_id[..].try_into().unwrap());
+            assert_eq!(span.name, format!("GET /{number}"));
+            assert_eq!((span.kind, span.flags, &*span.trace_state), (2, 0x303, "vendor=1"));
+            let keys = |of: &[KeyValue], prefix| {
+                let keys = of.iter().map(|it| it.key.clone());
+                keys.filter(|key| key.starts_with(prefix)).collect::<Vec<_>>()
+            };
+            assert_eq!(keys(&span.attributes, "number"), ["number"]);
+            // Nothing is said of sources, of which there are none.
+            let [event] = &span.events[..] else { panic!("one event is added: {span:?}") };
+            let exception = ["exception.message", "exception.type"];
+            assert_eq!(keys(&event.attributes, "exception"), exception);
+            assert_eq!(keys(&event.attributes, "error"), ["error"]);
+            let status = span.status.unwrap();
+            assert_eq!((status.code, &*status.message), (2, "panicked"));
+        }
+    }
+}
+
+/// Serves a request whose handler logs an error and panics.
+fn serve_request(number: u64) {
+    let span = tracing::info_span!(
+        "request",
+        otel.kind = "server",
+        otel.name = format!("GET /{number}"),
+        number,
+    );
+    let flags = if number % 100 == 0 { "03" } else { "00" };
+    let header = format!("00-{number:032x}-{number:016x}-{flags}");
+    assert!(span.set_remote_parent(&TraceContext::from_headers(&header, "vendor=1").unwrap()));
+    let handler = || {
+        let error = io::Error::other("disk full");
+        let exception = std::any::type_name_of_val(&error);
+        let error: &(dyn Error + 'static) = &error;
+        tracing::warn!(error, exception.type = exception, "not saved");
+        // Without the hook, which prints.
+        panic::resume_unwind(Box::new("the handler panics"));
+    };
+    let panicked = panic::catch_unwind(AssertUnwindSafe(|| span.in_scope(handler)));
+    assert!(panicked.is_err());
 }
 
 #[test]
