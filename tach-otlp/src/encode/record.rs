@@ -43,8 +43,9 @@ const SPANS: &str = "span";
 /// The target is the scope's name. The fields `trace_id` and `span_id` are the record's ids if they
 /// are hexadecimal. The first error of a record is `exception.message`, and with its sources
 /// `exception.stacktrace`. An error of the key `err` or `error` has no other attribute. In a record
-/// of the level `ERROR`, a text of such a key is `exception.message` if no error is. An attribute
-/// of the record's place, thread, spans or exception is left out if a field has its key.
+/// of the level `ERROR` or without a message, a text of such a key is `exception.message` if no
+/// error is. An attribute of the record's place, thread, spans or exception is left out if a field
+/// has its key.
 ///
 /// # Examples
 ///
@@ -108,7 +109,8 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
     let (mut trace, mut span) = (None, None);
     let (mut taken, mut has_exception) = (Taken::default(), HasException::default());
     let mut has_exception = || has_exception.note(|| takes_exception(event));
-    let is_error = adapter::severity_number(event) >= ERROR;
+    // `#[instrument(err(level = "warn"))]` emits an error's text and nothing else.
+    let is_error = adapter::severity_number(event) >= ERROR || event.message().is_empty();
     event.fields(|key, value| {
         taken.add(key);
         match (key, value) {
@@ -239,7 +241,7 @@ mod tests {
             level,
             level_name: "",
             target: "app",
-            message: "",
+            message: "tried",
             fields: &fields,
             has_spans: true,
             site: Site {

@@ -88,7 +88,8 @@ fn fields_win_over_the_attributes_of_records() {
     }
 }
 
-/// Spans and log records agree on what an exception is: an error, or a text of the level `ERROR`.
+/// Spans and log records agree on what an exception is: an error, or a text of the level `ERROR` or
+/// without a message.
 #[test]
 fn only_an_error_is_an_exception() {
     let error: &(dyn Error + 'static) = &io::Error::other("disk full");
@@ -100,6 +101,8 @@ fn only_an_error_is_an_exception() {
         tracing::error!(err = %"disk full");
         tracing::info!(error, "value");
         tracing::info!(cause = error, "other key");
+        // As `#[instrument(err(level = "info"))]` does.
+        tracing::info!(error = %"disk full");
     };
     let (endpoint, requests) = serve();
     let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
@@ -113,9 +116,9 @@ fn only_an_error_is_an_exception() {
             let found = all[at].iter().find(|attribute| attribute.key == key)?;
             found.value.clone()?.value
         };
-        let exceptions: Vec<_> = (0..7).map(|at| find(at, "exception.message")).collect();
+        let exceptions: Vec<_> = (0..8).map(|at| find(at, "exception.message")).collect();
         let is = Some(text("disk full"));
-        let expected = [&None, &None, &None, &is, &is, &is, &is];
+        let expected = [&None, &None, &None, &is, &is, &is, &is, &is];
         assert!(exceptions.iter().eq(expected), "{exceptions:?}");
         assert_eq!(find(0, "error"), Some(Value::BoolValue(false)));
         assert_eq!(find(1, "error"), Some(Value::IntValue(3)));
@@ -123,5 +126,8 @@ fn only_an_error_is_an_exception() {
         assert_eq!((find(3, "error"), find(4, "err")), (None, None));
         assert_eq!(find(6, "cause"), is);
     }
-    assert_eq!(&*span.events[4].name, "exception");
+    for at in [4, 7] {
+        assert_eq!(&*span.events[at].name, "exception");
+    }
+    assert_eq!(span.events[7].attributes[0].key, "exception.message");
 }

@@ -52,7 +52,8 @@ impl Own<'_> {
     fn event_fields(&mut self, to: &mut Vec<u8>, event: &Frame<'_>) -> bool {
         let mut taken = Taken::default();
         let mut attributes = Attributes::new(field::EVENT_ATTRIBUTES, self.limits.of_event());
-        let is_error = event.level.of_log() == log::Level::Error;
+        // `#[instrument(err(level = "warn"))]` emits an error's text and nothing else.
+        let is_error = event.level.of_log() == log::Level::Error || event.message.is_empty();
         let mut has_exception = HasException::default();
         let mut has_exception =
             || has_exception.note(|| Taken::by(own_keys(event)).has_exception());
