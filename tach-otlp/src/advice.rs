@@ -25,7 +25,7 @@ pub(crate) struct Advice {
     pub(crate) signal: Signal,
     pub(crate) port: u16,
     pub(crate) is_grpc: bool,
-    /// Whether the protocol is no reason of a failure: the collector has answered, or there is TLS,
+    /// Whether the protocol can't be the mistake: the collector has answered, or there is TLS,
     /// which has sentences of its own.
     pub(crate) is_known: Cell<bool>,
 }

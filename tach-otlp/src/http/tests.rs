@@ -210,7 +210,7 @@ fn an_answer_that_is_no_http_is_tried_again() {
     }
 }
 
-/// To send the items again would have them twice.
+/// Sending the items again would duplicate them.
 #[test]
 fn an_accepted_answer_may_be_cut_short() {
     for text in [

@@ -1,4 +1,4 @@
-//! What the host, the process and the container say of themselves, for the resource
+//! Attributes of the host, the process and the container, for the resource
 //! (<https://opentelemetry.io/docs/specs/semconv/resource/>).
 
 use core::hash::BuildHasher as _;
@@ -18,7 +18,7 @@ impl Otlp {
     /// Adds the host, the process and the container to the resource: `host.name`, `host.arch`,
     /// `os.type`, `process.pid`, `process.executable.name`, `process.runtime.name`, and on Linux
     /// `container.id`. An attribute that is set, also by `OTEL_RESOURCE_ATTRIBUTES`, stays. An
-    /// attribute that this system does not tell is left out.
+    /// attribute that this system does not provide is left out.
     ///
     /// # Examples
     ///
@@ -48,7 +48,7 @@ impl Otlp {
     }
 }
 
-/// Returns the name that a file of Linux or, elsewhere, a variable has.
+/// Returns the host's name: from a file on Linux, and elsewhere from a variable.
 fn host_name() -> Option<String> {
     let files = ["/proc/sys/kernel/hostname", "/etc/hostname"];
     let files = files.into_iter().filter_map(|path| fs::read_to_string(path).ok());

@@ -46,7 +46,7 @@ const LONGEST_SYSTEM: usize = 14;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     context: SpanContext,
-    /// Whether the flag of random trace ids is set. Only who has made the id knows that.
+    /// Whether the flag of random trace ids is set. Only the creator of the id knows.
     is_random: bool,
     state: Option<Arc<str>>,
 }

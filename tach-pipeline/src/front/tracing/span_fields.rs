@@ -80,9 +80,8 @@ where
     }
 }
 
-/// Writes a span and its parents by `write`, from the outermost one: `most` spans, which are two or
-/// more. If there are others, their number is a field, and they are those next to the outermost
-/// one, which has the request's fields.
+/// Writes a span and its parents by `write`: the outermost one, which has the request's fields, and
+/// the innermost ones, up to `most` spans (two or more). Adds the number of the others as a field.
 pub(super) fn write_around<S>(
     span: &S,
     most: usize,

@@ -64,9 +64,9 @@ impl Pipeline {
         true
     }
 
-    /// Logs the start of a span that is sampled after all, and what was kept of it. If its start was
-    /// not kept, the span starts now: it has no fields, or did not wait. Returns whether the back end
-    /// knows the span then.
+    /// Logs the start and the kept records of a span that is sampled after all. If its start was not
+    /// kept (the span has no fields, or did not wait), the span starts now. Returns whether the back
+    /// end knows the span then.
     fn start_sampled(
         &self,
         slot: &Slot,
@@ -96,13 +96,14 @@ impl Pipeline {
             slot.lose_start();
         }
         if is_logged {
-            // Each that the queue has no room for is counted.
+            // Counts each record for which the queue has no room.
             records.for_each(|record| _ = log(record));
         }
         is_logged
     }
 
-    /// Makes an open span without ids one that passes the parent on, since nobody takes spans.
+    /// Gives an open span ids of the caller's trace, so that it passes the caller's context on. Call
+    /// it if no sink takes spans.
     fn pass_on(
         &self,
         key: Key,
@@ -112,7 +113,7 @@ impl Pipeline {
         let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
         let own = slots::ids(key);
         let is_known = key.is_of_layer() || own.is_some();
-        // A layer is not told of the end of a span that its filter has refused.
+        // If its filter has refused a span, a layer does not hear of the span's end: ids would stay.
         if contexts.give_ids() || !is_known || !is_enabled(self, metadata) {
             return false;
         }
