@@ -133,7 +133,7 @@ fn a_call_has_the_headers_and_the_spans() {
     }
 }
 
-/// Of 1,000 requests, the callers have sampled ten. The parent is set after the span has its fields.
+/// Of 1,000 requests, the callers have sampled ten. The parent is set after the start.
 #[test]
 fn spans_that_callers_have_sampled_are_whole() {
     for is_layer in [false, true] {

@@ -64,9 +64,9 @@ impl Pipeline {
         true
     }
 
-    /// Logs the start and the kept records of a span that is sampled after all. If its start was not
-    /// kept (the span has no fields, or did not wait), the span starts now. Returns whether the back
-    /// end knows the span then.
+    /// Logs the start and the kept records of a span that is sampled after all. If its start was
+    /// not kept (the span has no fields, or did not wait), the span starts now. Returns whether the
+    /// back end knows the span then.
     fn start_sampled(
         &self,
         slot: &Slot,
@@ -102,8 +102,8 @@ impl Pipeline {
         is_logged
     }
 
-    /// Gives an open span ids of the caller's trace, so that it passes the caller's context on. Call
-    /// it if no sink takes spans.
+    /// Gives an open span ids of the caller's trace, so that it passes the caller's context on.
+    /// Call it if no sink takes spans.
     fn pass_on(
         &self,
         key: Key,
@@ -113,7 +113,7 @@ impl Pipeline {
         let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
         let own = slots::ids(key);
         let is_known = key.is_of_layer() || own.is_some();
-        // If its filter has refused a span, a layer does not hear of the span's end: ids would stay.
+        // If its filter has refused a span, a layer does not hear of its end: ids would stay.
         if contexts.give_ids() || !is_known || !is_enabled(self, metadata) {
             return false;
         }
