@@ -35,28 +35,25 @@ const FIRST: usize = 2;
 /// Returns the index in `kept` of the record to give up, and the error of the chord that replaces
 /// it; `None` if no record may be given up. `kept` must be in the order of time.
 ///
-/// Records after `recent`, by tick or by ns, are given up only if there are no others, and the last
-/// [`RECENT`] of them never.
+/// A record is recent if its successor starts after `recent`, by tick or by ns. The tolerance is added
+/// to its error, so it is given up only if each old record bends the timeline by more: a clock that is
+/// disturbed for some seconds must not cost all times before. Of the last [`RECENT`] records, none
+/// that is recent is given up.
 pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, f32)> {
-    // Compares both. After the OS clock was set, all earlier records look old by ns; while a new
-    // rate is not yet known, they look old by ticks.
-    let is_old = |kept: &Kept| {
-        let start = kept.piece.start();
-        start.tick < recent.tick && start.ns < recent.ns
-    };
-    cheapest(kept, kept.len().checked_sub(1)?, &is_old)
-        .or_else(|| cheapest(kept, kept.len().checked_sub(RECENT)?, &|_| true))
-}
-
-/// Returns the record to give up, among those from [`FIRST`] to `end` whose successors satisfy
-/// `wanted`, and the error of the chord that replaces it.
-fn cheapest(kept: &[Kept], end: usize, wanted: &dyn Fn(&Kept) -> bool) -> Option<(usize, f32)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
-    for i in FIRST..end {
+    for i in FIRST..kept.len() - 1 {
+        // Compares both. After the OS clock was set, all earlier records look old by ns; while a new
+        // rate is not yet known, they look old by ticks.
+        let next = kept[i + 1].piece.start();
+        let is_old = next.tick < recent.tick && next.ns < recent.ns;
+        if !is_old && i + RECENT >= kept.len() {
+            continue;
+        }
         let error = error_without(kept, i);
-        let cost = error / tolerance(now, kept[i].piece.start());
-        if wanted(&kept[i + 1]) && cost < least_cost {
+        let surcharge = f64::from(u8::from(!is_old));
+        let cost = error / tolerance(now, kept[i].piece.start()) + surcharge;
+        if cost < least_cost {
             #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
             let error_ns = error as f32;
             (best, least_cost) = (Some((i, error_ns)), cost);
@@ -205,5 +202,17 @@ mod tests {
         assert!(choose(&all, START).is_none());
         let many: Vec<u64> = (0..RECENT as u64 + 3).map(|i| 100 * i).collect();
         assert_eq!(choose(&kept(&many), START).unwrap().0, FIRST);
+    }
+
+    #[test]
+    fn a_recent_record_goes_before_an_old_bend() {
+        for (error_ns, is_recent) in [(900.0, false), (1_100.0, true)] {
+            let heights: Vec<u64> = (0..RECENT as u64 + 10).map(|i| 100 * i).collect();
+            let mut all = kept(&heights);
+            all[FIRST].error_ns = error_ns;
+            // The next record is recent.
+            let (index, _) = choose(&all, Point { tick: 301, ns: u64::MAX }).unwrap();
+            assert_eq!(index != FIRST, is_recent, "{error_ns} ns: {index}");
+        }
     }
 }

