@@ -298,10 +298,6 @@ impl Scenario {
                 let change_ns = again_ns.abs_diff(seen.ns[i]);
                 let age_ns = now_ns[i].saturating_sub(seen.at_ns[i]);
                 let recent = age_ns < 60 * NS_PER_S;
-                // While the clock stood at the start, no rate was known.
-                if seen.records[i] == 0 {
-                    continue;
-                }
                 // A minute has more records only if the clock is disturbed again and again. Then
                 // there may be more bends than slots.
                 if recent && records[i] - seen.records[i] >= 36 {

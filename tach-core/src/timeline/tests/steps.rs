@@ -51,6 +51,35 @@ fn a_step_is_seen_and_then_errors_are_near_it_and_within_the_bound() {
     }
 }
 
+/// Without a rate a time is a guess: nothing bounds its error, and it converts to a later one when the
+/// rate is known.
+#[test]
+fn while_a_clock_stands_at_the_start_no_bound_is_claimed_and_no_time_goes_back() {
+    for seed in 0..50 {
+        let process = process(15_625_000, seed);
+        let timelines = [&process.monotonic, &process.realtime];
+        let has_rate = |index: usize| timelines[index].newest().is_some_and(|one| one.has_rate());
+        let (mut guesses, mut last_ns) = (Vec::new(), [0; 2]);
+        while !(has_rate(0) && has_rate(1)) {
+            process.machine.pass_ns(process.machine.random.below(MS));
+            let tick = process.read();
+            let ns: [u64; 2] = process.ns_at(tick).into();
+            guesses.push((tick, ns));
+            assert!(last_ns[0] <= ns[0] && last_ns[1] <= ns[1], "{ns:?} after {last_ns:?}");
+            last_ns = ns;
+            for index in [0, 1] {
+                let bound_ns = process.bound(index).1;
+                assert!(has_rate(index) || bound_ns == u64::MAX, "seed {seed}: {bound_ns}");
+            }
+        }
+        assert!(guesses.len() > 5, "seed {seed}: the clock did not stand");
+        for (tick, guess) in guesses {
+            let ns: [u64; 2] = process.ns_at(tick).into();
+            assert!(guess[0] <= ns[0] && guess[1] <= ns[1], "{tick}: {ns:?} after {guess:?}");
+        }
+    }
+}
+
 #[test]
 fn a_clock_that_is_set_is_no_step() {
     for (step_ns, most_ns) in [(1, 0), (4 * MS, 24 * MS)] {
