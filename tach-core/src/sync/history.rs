@@ -413,6 +413,29 @@ mod loom_models {
         (Arc::new(history), first)
     }
 
+    /// A thread that comes late notes and gives up a record whose slot was reused.
+    #[test]
+    fn a_late_note_changes_no_newer_record() {
+        model(|| {
+            let mark = Arc::new(Mark::new());
+            let [old, new] = [1, 2].map(|generation| generation << SLOT_BITS);
+            mark.raise(old, 0);
+            let late = thread::spawn({
+                let mark = Arc::clone(&mark);
+                move || {
+                    mark.raise(old, 5);
+                    mark.raise(old, GIVEN_UP);
+                    assert!(!mark.is_kept(old));
+                }
+            });
+            mark.raise(new, 0);
+            assert!(mark.is_kept(new) && !mark.is_kept(old));
+            mark.raise(new, 7);
+            late.join().expect("the late thread ends");
+            assert_eq!((mark.note(new), mark.note(old)), (7, GIVEN_UP));
+        });
+    }
+
     #[test]
     fn a_thread_that_sees_an_id_finds_its_record() {
         model(|| {
