@@ -83,6 +83,12 @@ impl<const W: usize> Versioned<W> {
     pub(crate) fn stall(&self) {
         self.version.store(WRITING, Ordering::Relaxed);
     }
+
+    /// Ends the write of such a writer, with the words that the cell has.
+    #[cfg(test)]
+    pub(crate) fn resume(&self, version: u64) {
+        self.version.store(version, Ordering::Relaxed);
+    }
 }
 
 /// The words of a cell that is being read.

@@ -11,7 +11,11 @@ use crate::sync::{Maximum, Versioned};
 /// look, which rises with every line. So comparing a tick with it also checks that a line exists.
 ///
 /// No read has returned a tick between the version and the end of the record. Such a tick is the
-/// result of a sum: a prediction, which needs no look.
+/// result of a sum: a prediction, which needs no look. The exception: a writer that was stopped in
+/// the middle puts an older line back. The next read replaces it (`docs/adr/0087`).
+///
+/// In the child of a `fork` that hit another thread in the middle of a write, the line is never
+/// readable again. Each read then searches the records, as does each conversion.
 #[derive(Debug)]
 pub(crate) struct Current {
     line: Versioned<5>,
@@ -232,6 +236,11 @@ impl Current {
     /// Leaves the line as a writer does that was stopped in the middle.
     pub(super) fn stall(&self) {
         self.line.stall();
+    }
+
+    /// Lets such a writer end, with the line that was in use before and this end.
+    pub(super) fn resume(&self, until: u64) {
+        self.line.resume(until);
     }
 }
 

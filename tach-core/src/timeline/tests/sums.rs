@@ -199,6 +199,39 @@ fn the_fast_paths_agree_with_the_records() {
     assert!(compared > 10_000, "{compared}");
 }
 
+/// Others published a record meanwhile, and could not put its line into use.
+#[test]
+fn a_writer_that_goes_on_misleads_until_the_next_read() {
+    let machine = Machine { interrupted_one_in: 0, ..Machine::new(21) };
+    let timeline = timeline(BackwardStep::Hold);
+    let read = || {
+        machine.pass_ns(10_000_000);
+        let tick = machine.ticks();
+        if !timeline.current().expects(tick) {
+            timeline.look(tick, &machine);
+        }
+        tick
+    };
+    timeline.ns_at(machine.ticks(), &machine);
+    for _ in 0..1_000 {
+        read();
+    }
+    let (start, until, head) = (read(), timeline.current().next_look(), timeline.history.head());
+    timeline.current().stall();
+    // A slew begins.
+    machine.set_drift(500_000);
+    while timeline.history.head() == head {
+        read();
+    }
+    let later = read();
+    let right_ns = timeline.ns_between(start, later, &machine);
+    timeline.current().resume(until);
+    let ns = timeline.ns_between(start, later, &machine);
+    assert!(ns != right_ns && ns.abs_diff(right_ns) < 2_000_000, "{ns} for {right_ns}");
+    read();
+    assert_eq!(timeline.ns_between(start, later, &machine), right_ns);
+}
+
 #[test]
 fn a_time_leads_back_to_its_tick() {
     let machine = Machine::new(20);
