@@ -229,8 +229,10 @@ impl Line {
         Self { start_tick: shifted_tick(start_tick), start_ns: shifted_ns(start_ns), rate }
     }
 
-    /// Returns the time at `tick`, rounded down; saturates at both ends of `u64`.
-    #[inline]
+    /// Returns the time at `tick`, rounded down; saturates at both ends of `u64`. Outlined, since
+    /// records need it in many places. Old instants are converted by
+    /// [`exact_ns_at`](Self::exact_ns_at).
+    #[inline(never)]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
         self.exact_ns_at(tick).0
     }
@@ -299,7 +301,7 @@ pub(crate) fn ns_between(first: Line, earlier: u64, last: Line, later: u64) -> u
         // The same arithmetic as on the fast path, so the result does not depend on the way.
         return last.rate.ns(later.wrapping_sub(earlier));
     }
-    let ns_at = |line: Line, tick| line.shifted().ns_at(shifted_tick(tick));
+    let ns_at = |line: Line, tick| line.shifted().exact_ns_at(shifted_tick(tick)).0;
     ns_at(last, later).saturating_sub(ns_at(first, earlier))
 }
 

@@ -1,5 +1,7 @@
 //! A bracketed reading of a counter and an OS clock.
 
+use core::hint::black_box;
+
 /// The time for which a line is used without a look at the OS clock.
 pub(crate) const LOOK_NS: u64 = 50_000_000;
 
@@ -84,7 +86,8 @@ impl Sample {
         let resolution_ns = clocks.resolution_ns();
         let bracket = || Self::bracket(clocks, resolution_ns);
         let mut narrowest = bracket()?;
-        for _ in 1..Self::ATTEMPTS {
+        // Not unrolled, which would take a kilobyte.
+        for _ in 1..black_box(Self::ATTEMPTS) {
             if narrowest.width_ticks <= good_enough {
                 break;
             }

@@ -169,16 +169,6 @@ impl Timeline {
         })
     }
 
-    /// Returns the time at `tick`, by any line. Both may be before zero, and the time is shifted.
-    pub(crate) fn try_shifted_ns_at(&self, tick: u64, round: &Round<'_>) -> Result<u64, Question> {
-        let known = self.current().forecast().and_then(|lines| self.known_stretch(lines, tick));
-        let line = match known {
-            Some(stretch) => stretch.line,
-            None => self.find(tick, round)?,
-        };
-        Ok(line.shifted().ns_at(shifted_tick(tick)))
-    }
-
     /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other
     /// way round.
     pub(crate) fn try_ns_between(
@@ -244,7 +234,7 @@ impl Timeline {
     /// before zero are on the first line.
     #[cold]
     #[inline(never)]
-    fn find(&self, tick: u64, round: &Round<'_>) -> Result<Line, Question> {
+    pub(crate) fn find(&self, tick: u64, round: &Round<'_>) -> Result<Line, Question> {
         let tick = if shifted_tick(tick) < shifted_tick(0) { 0 } else { tick };
         loop {
             let Some((id, record)) = self.newest_with_id() else {
@@ -300,6 +290,7 @@ impl Timeline {
     /// it shows no rate. If no rate is known from elsewhere and the machine declares none, the
     /// counter has the fastest of all: whoever waits for a time waits too long, but not forever, and
     /// no time goes back when the rate is known.
+    #[inline(never)]
     fn unread_line(start: Point, round: &Round<'_>) -> Result<Line, Question> {
         const FASTEST_HZ: u64 = 10_000_000_000;
         let rate = match round.answers.rate()? {

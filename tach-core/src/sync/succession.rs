@@ -91,6 +91,7 @@ impl<const W: usize, const N: usize> Succession<W, N> {
     /// Two threads that replace one word write to two entries, and one of them wins. The entry of
     /// the other, like an entry that comes too late, is free again: every later generation may
     /// overwrite it.
+    #[inline(never)]
     pub(crate) fn replace(&self, seen: u64, content: u64, words: &[u64; W]) -> bool {
         let generation = generation(seen) + 1;
         let others = (1..N).map(|ahead| (index(seen) + ahead) % N);

@@ -8,7 +8,7 @@ use super::hot::CLOCK;
 use super::settle::{Witness, settle};
 use super::{HOST, choice, counter_failed, enforce_order, manual, raw};
 use crate::counter;
-use crate::line::{Direction, Rate};
+use crate::line::{Direction, Rate, shifted_tick};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, LOOK_NS};
 use crate::source::{Chosen, Mode};
@@ -60,7 +60,7 @@ impl Disciplined {
             return if self.clocks.keeps_offset() { since_start() } else { unix_ns };
         }
         if let Some(past) = self.past_stretch(tick) {
-            return past.line.ns_at(tick);
+            return past.line.exact_ns_at(tick).0;
         }
         self.settle(|round| self.try_ns_at(tick, round))
     }
@@ -69,7 +69,9 @@ impl Disciplined {
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(super) fn shifted_ns_at(&self, tick: u64) -> u64 {
         manual::refuse_tick(tick);
-        self.settle(|round| self.try_shifted_ns_at(tick, round))
+        let known = self.known_line(tick);
+        let line = known.unwrap_or_else(|| self.settle(|round| self.find(tick, round)));
+        line.shifted().exact_ns_at(shifted_tick(tick)).0
     }
 
     /// Returns the time from `earlier` to `later` in ns, by any lines; zero if they come the other

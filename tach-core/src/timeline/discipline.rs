@@ -92,6 +92,7 @@ impl Estimate {
     }
 
     /// Returns this estimate with a rate that is known from elsewhere.
+    #[inline(never)]
     pub(crate) fn seeded(&self, rate: Rate, rate_error_ppb: u32) -> Self {
         let offset_error_ns = if self.rate.is_known() {
             self.offset_error_ns

@@ -65,6 +65,12 @@ impl Timeline {
         Some(line::ns_between(first.line, earlier, last.line, later))
     }
 
+    /// Returns the line of `tick`: almost every line, without questions.
+    #[inline]
+    pub(crate) fn known_line(&self, tick: u64) -> Option<Line> {
+        Some(self.known_stretch(self.current().forecast()?, tick)?.line)
+    }
+
     /// Returns the line of `tick` by `forecast`, or a line of the past; `None` before zero.
     #[inline]
     pub(super) fn known_stretch(&self, forecast: Forecast, tick: u64) -> Option<Stretch> {

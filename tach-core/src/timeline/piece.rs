@@ -55,7 +55,7 @@ impl Piece {
     #[inline]
     pub(super) fn end_at(&self, until: u64) -> Point {
         let tick = until.max(self.main.start_tick);
-        Point { tick, ns: self.main.ns_at(tick) }
+        Point { tick, ns: self.main.exact_ns_at(tick).0 }
     }
 
     /// Returns the line with the last point that satisfies `wanted`.
