@@ -264,7 +264,6 @@ impl Record {
     }
 
     /// Returns the tick of the next look after one at `tick`: at the latest, the end of the record.
-    #[inline(never)]
     pub(super) fn next_look(&self, tick: u64, look_ns: u64) -> u64 {
         let interval_ticks = lasting_ticks(look_ns, self.estimate.rate, self.best_width_ticks);
         tick.saturating_add(interval_ticks).min(self.end_tick)
@@ -339,7 +338,6 @@ impl Record {
     }
 
     /// Returns twice this record's length, from [`MIN_LENGTH_NS`] to `longest`.
-    #[inline(never)]
     fn doubled_length_ns(&self, longest: u64) -> u64 {
         let ticks = self.end_tick - self.piece.main.start_tick;
         self.estimate.rate.ns(ticks).saturating_mul(2).clamp(MIN_LENGTH_NS, longest)
