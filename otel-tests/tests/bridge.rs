@@ -60,7 +60,8 @@ impl Bridge {
             metadata.is_span() && metadata.fields().field("otel.kind").is_some()
         });
         // With the attributes that the layer adds by default.
-        let layer = tracing_opentelemetry::layer().with_tracer(pipeline.tracer());
+        let layer = tracing_opentelemetry::layer()
+            .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"));
         let subscriber = tracing_subscriber::registry()
             .with(pipeline.clone())
             .with(layer.with_filter(at_boundaries));
@@ -328,7 +329,8 @@ fn a_layer_in_front_of_the_pipeline_sees_no_spans_of_it() {
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
     let pipeline =
         Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces]))).build().unwrap();
-    let layer = tracing_opentelemetry::layer().with_tracer(pipeline.tracer());
+    let layer = tracing_opentelemetry::layer()
+        .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"));
     let subscriber = tracing_subscriber::registry().with(layer).with(pipeline.clone());
     let dispatch = Dispatch::new(subscriber);
     with_default(&dispatch, || {

@@ -218,15 +218,17 @@
 //! [Which road](_guide#which-road) compares this with tach-otel, for programs that keep
 //! OpenTelemetry's exporters, samplers and processors.
 //!
-//! With the feature `opentelemetry`, spans of the pipeline and of the SDK's tracers are each
-//! other's parents, and propagators read and write the headers, baggage included:
+//! With the feature `opentelemetry`, spans of the pipeline and of an SDK are each other's parents,
+//! and propagators read and write headers and baggage:
 //! [`OpenTelemetrySpanExt`] has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`.
 //! Such a span allocates its context when it starts: once if the span is not sampled, five times
 //! otherwise. Through a layer, it also takes one of 16 locks. Other spans allocate nothing. Records
-//! outside the pipeline's spans have the ids of the current context. For libraries that need the
-//! trait of tracing-opentelemetry itself, [`Pipeline::tracer`] is a tracer for that crate's layer.
-//! The feature stands for version 0.33 of `opentelemetry`.
+//! outside the pipeline's spans have the ids of the current context.
+//!
+//! With [`Pipeline::tracer_provider`], spans that libraries start by `opentelemetry::global::tracer`
+//! are the pipeline's. Libraries that need tracing-opentelemetry's trait get its layer on it. The
+//! feature stands for version 0.33 of `opentelemetry`.
 //!
 //! # The flight recorder
 //!
@@ -406,7 +408,7 @@ mod with_tracing {
     pub use crate::durations::snapshot::SpanDurations;
     pub use crate::flight::{FlightFormat, FlightRecorder};
     #[cfg(feature = "opentelemetry")]
-    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, get_otel_context};
+    pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, TracerProvider};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
     pub use crate::{spans::tail::Tail, trace::sampling::Sampling};

@@ -17,16 +17,7 @@ pub(crate) mod w3c;
 
 pub(crate) use self::contexts::{Contexts, Slot, Started};
 use self::random::Ids;
-use self::sampling::Callers;
-use crate::ids::Around;
 use crate::ids::SpanContext;
-
-/// Returns the current span of `opentelemetry`, if there is one. Ignores a span of another process
-/// unless callers are trusted.
-#[inline]
-pub(crate) fn foreign(callers: Callers) -> Option<Around> {
-    otel::active::span(callers.are_trusted()).map(|context| Around { context, is_own: false })
-}
 
 /// Creates the ids of a span: with the trace of its parent, or else with a new one. `number` is the
 /// number of a span of the own subscriber whose parent is one of the pipeline.

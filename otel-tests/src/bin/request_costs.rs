@@ -126,7 +126,7 @@ fn install(way: &str) -> (Methods, Option<Guard>) {
         return (OWN, Some(pipeline));
     }
     let layer = tracing_opentelemetry::layer()
-        .with_tracer(pipeline.tracer())
+        .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"))
         .with_location(false)
         .with_threads(false)
         .with_target(false)

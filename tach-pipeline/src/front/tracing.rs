@@ -12,6 +12,7 @@ pub(crate) mod otel;
 #[cfg(not(feature = "opentelemetry"))]
 #[path = "tracing/no_otel.rs"]
 mod otel;
+mod parents;
 pub(crate) mod span_ext;
 mod span_fields;
 mod subscriber;

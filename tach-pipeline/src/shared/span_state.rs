@@ -16,7 +16,7 @@ use crate::ids::{Around, SpanContext};
 use crate::sync::Switch;
 pub(crate) use crate::trace::key::Keys;
 use crate::trace::sampling::{Callers, Sampling};
-use crate::trace::{self, Contexts, current};
+use crate::trace::{Contexts, current};
 
 /// Numbers pipelines, so that a thread tells their spans apart.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -100,17 +100,19 @@ impl Spans {
         })
     }
 
-    /// Returns the current span of `opentelemetry`, unless it is the span of a caller that is not
-    /// trusted.
+    /// Returns the span around a record in the pipeline's span `own`: the current one of
+    /// `opentelemetry` if it is within `own`, unless it is the span of a caller that is not trusted.
     #[inline]
-    pub(crate) fn foreign(&self) -> Option<Around> {
-        trace::foreign(self.callers)
+    pub(crate) fn nearest(&self, own: Option<SpanContext>) -> Option<Around> {
+        let span = own.map(|own| own.span);
+        let attached = self.contexts.otel.around(span, self.callers.are_trusted());
+        attached.or_else(|| own.map(|own| self.as_around(own)))
     }
 
     /// Returns the span around a record that the thread logs.
     #[inline]
     pub(crate) fn around(&self) -> Option<Around> {
-        self.current_span().map(|own| self.as_around(own)).or_else(|| self.foreign())
+        self.nearest(self.current_span())
     }
 
     /// Requests a search for spans whose end record was dropped. Call after their ids are removed.

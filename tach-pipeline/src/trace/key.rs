@@ -12,6 +12,7 @@ use super::random::{self, Ids};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The number of the pipeline's own subscriber. Zero if the pipeline is a layer of another one.
+    /// `otel::TRACERS` for a span of a tracer.
     pub(crate) subscriber: u32,
     /// The number that the subscriber gives its span. A layer's is masked.
     pub(crate) number: u64,

@@ -1,6 +1,8 @@
 //! In place of the contexts of `opentelemetry`, without its feature.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
+use crate::ids::Around;
+
 /// The contexts of open spans: none.
 pub(crate) struct Kept;
 
@@ -21,6 +23,11 @@ impl Kept {
 
     #[inline]
     pub(super) fn remove(&self, _: u64, _: bool) {}
+
+    #[inline]
+    pub(crate) fn around(&self, _: Option<u64>, _: bool) -> Option<Around> {
+        None
+    }
 }
 
 /// The context in a slot: none.
@@ -38,8 +45,6 @@ impl Stored {
 pub(super) const HAS_CONTEXTS: bool = false;
 
 pub(crate) mod active {
-    use crate::ids::SpanContext;
-
     /// How a thread entered a span: nothing else changes then.
     pub(crate) struct Active;
 
@@ -53,10 +58,5 @@ pub(crate) mod active {
         pub(crate) fn leave() -> Self {
             Self
         }
-    }
-
-    #[inline]
-    pub(crate) fn span(_: bool) -> Option<SpanContext> {
-        None
     }
 }

@@ -20,7 +20,7 @@ use super::slots::Open;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
 use crate::host::process::Process;
-use crate::ids::{RANDOM, SpanContext};
+use crate::ids::{Around, RANDOM, SpanContext};
 
 /// The contexts of open spans. A span of the pipeline's own subscriber has its context in its slot.
 /// Entering an active span of a layer takes one of the locks of a [`BySpan`].
@@ -32,8 +32,23 @@ pub(crate) struct Kept {
     with_baggage: BySpan<Context>,
     /// The active spans that the layer of `tracing-opentelemetry` has seen.
     started: BySpan<Started>,
+    /// The spans of tracers. A context that the program has made of such a span has no more than its
+    /// ids.
+    of_tracers: BySpan<OfTracer>,
     /// The process in which spans become current.
     process: Process,
+}
+
+/// The subscriber of the spans of tracers, in place of a real subscriber's number. No subscriber has
+/// as high a number.
+pub(crate) const TRACERS: u32 = u32::MAX;
+
+/// An open span of a tracer.
+#[derive(Clone, Copy)]
+pub(crate) struct OfTracer {
+    pub(crate) key: Key,
+    /// The id of the nearest span of `tracing` that contains the span, or zero.
+    pub(crate) nearest: u64,
 }
 
 /// Whether slots have contexts.
@@ -45,6 +60,7 @@ impl Kept {
             active: BySpan::new(),
             with_baggage: BySpan::new(),
             started: BySpan::new(),
+            of_tracers: BySpan::new(),
             process: Process::current(),
         }
     }
@@ -58,7 +74,7 @@ impl Kept {
     /// Returns whether anything is kept of an active span by its id.
     #[inline]
     pub(crate) fn keeps_active(&self) -> bool {
-        !self.active.is_empty() || !self.started.is_empty()
+        !self.active.is_empty() || !self.started.is_empty() || !self.of_tracers.is_empty()
     }
 
     /// Returns the context in which an active span is current, if it is kept. `own` is the span if
@@ -109,6 +125,31 @@ impl Kept {
         self.started.get(span)
     }
 
+    /// Adds a span of a tracer.
+    pub(crate) fn set_of_tracer(&self, span: u64, of_tracer: OfTracer) {
+        self.of_tracers.set(span, Some(of_tracer));
+    }
+
+    /// Returns an open span of a tracer.
+    #[inline]
+    pub(crate) fn of_tracer(&self, span: u64) -> Option<OfTracer> {
+        self.of_tracers.get(span)
+    }
+
+    /// Returns the current span of `opentelemetry` as the one around a record of the span `own`, if
+    /// the record is in both and `own` contains the other. Ignores a span of another process unless
+    /// `remote` is set. A span of a tracer of this pipeline gets the record as an event.
+    #[inline]
+    pub(crate) fn around(&self, own: Option<u64>, remote: bool) -> Option<Around> {
+        if own.is_some() && self.of_tracers.is_empty() {
+            return None;
+        }
+        let context = active::span(remote)?;
+        let of_tracer = self.of_tracer(context.span);
+        let is_within = own.is_none_or(|own| of_tracer.is_some_and(|it| it.nearest == own));
+        is_within.then_some(Around { context, is_own: of_tracer.is_some() })
+    }
+
     /// Sets the baggage of a span to its parent's.
     #[inline]
     pub(crate) fn inherit_baggage(&self, span: u64, parent: u64) -> Option<Context> {
@@ -121,6 +162,7 @@ impl Kept {
         if is_active {
             self.active.remove(span);
             self.started.remove(span);
+            self.of_tracers.remove(span);
         }
         self.with_baggage.remove(span);
     }
@@ -150,11 +192,11 @@ pub(crate) fn with_ids(values: &Context, span: &TraceContext, is_remote: bool) -
     values.with_remote_span_context(span_context(span, is_remote))
 }
 
-/// Returns the key and the id of the current span of a context, if it is one of this pipeline.
-pub(crate) fn own(context: &Context, pipeline: u64) -> Option<(Key, u64)> {
+/// Returns the key of the current span of a context, if it is a span of `tracing` of this pipeline.
+pub(crate) fn own(context: &Context, pipeline: u64) -> Option<Key> {
     // A context that was derived with another current span still holds the value.
     let own = context.get::<Own>().filter(|own| own.span == current_id(context))?;
-    (own.pipeline == pipeline).then_some((own.key, own.span))
+    (own.pipeline == pipeline).then_some(own.key)
 }
 
 pub(crate) fn has_baggage(context: &Context) -> bool {

@@ -195,13 +195,13 @@ impl Closing {
     }
 }
 
-/// Opens a span of the subscriber `owner`. `code` is that of the callsite, if it has one. Returns
-/// `None` if there is no slot for the span.
+/// Opens a span of the subscriber `owner`. `code` is that of the callsite, if it has one. A span of
+/// a tracer has no metadata. Returns `None` if there is no slot for the span.
 #[expect(clippy::inline_always, reason = "it is called once")]
 #[inline(always)]
 pub(crate) fn open(
     owner: u32,
-    metadata: &'static Metadata<'static>,
+    metadata: Option<&'static Metadata<'static>>,
     code: Option<Code>,
     parent: Option<Open>,
 ) -> Option<Open> {
@@ -390,10 +390,10 @@ impl Slot {
     /// Removes what the span before has left, and keeps the metadata of a callsite without a
     /// number. Returns `false` if the thread would have to wait for itself.
     #[inline(never)]
-    fn renew(&self, metadata: &'static Metadata<'static>, code: Option<Code>) -> bool {
+    fn renew(&self, metadata: Option<&'static Metadata<'static>>, code: Option<Code>) -> bool {
         let renewed = self.span.write(|span| {
             let span = span.get_or_insert_default();
-            span.metadata = Some(metadata);
+            span.metadata = metadata;
             span.fields.clear();
             span.kept.clear();
         });

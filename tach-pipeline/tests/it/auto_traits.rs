@@ -43,6 +43,7 @@ assert_implements!(
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
     tach_pipeline::Tracer,
+    tach_pipeline::TracerProvider,
 );
 
 // Writers and formats need not be `Sync`.

@@ -135,7 +135,7 @@ where
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let shared = self.shared();
         let slot = shared.spans.contexts.find(self.key(&id));
-        let is_child = slot.is_some_and(|slot| Self::end_span(shared, slot));
+        let is_child = slot.is_some_and(|slot| Self::end_span(shared, slot, None));
         // The registry releases the parent through the current subscriber.
         if is_child && !self.is_subscriber_current() {
             self.abandon_parents(&id, &context);

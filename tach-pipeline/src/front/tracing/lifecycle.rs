@@ -1,7 +1,6 @@
 //! Open spans at the call: their values, their links, and their ends.
 
 mod elsewhere;
-mod parents;
 pub(super) mod start;
 
 use std::thread;
@@ -14,7 +13,7 @@ use super::visit::{Chosen, Visitor, is_chosen};
 use crate::channel::current_thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{self, Linked, Origin, RecordKind, Remains, Scratch, Writer};
+use crate::frame::{self, Linked, Origin, RecordKind, Remains, Scratch, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
@@ -114,15 +113,16 @@ impl Pipeline {
         }
     }
 
-    /// Ends a span that closes, at the time when a thread last left it. A span that no thread has
-    /// entered ends now. Returns whether the span may have a parent in the registry.
+    /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that no
+    /// thread has entered ends now. Returns whether the span may have a parent in the registry.
     #[inline]
-    pub(super) fn end_span(shared: &Shared, slot: &Slot) -> bool {
+    pub(super) fn end_span(shared: &Shared, slot: &Slot, given: Option<Time>) -> bool {
         let (contexts, closing) = (&shared.spans.contexts, slot.closing());
         let (context, is_child) = (closing.context, closing.is_child);
         let mut is_lost = false;
         if (context.is_sampled || shared.wanted.durations) && !closing.is_lost {
-            let end = closing.left.map_or_else(|| shared.clock_time(), |left| shared.time_of(left));
+            let end = given.or_else(|| closing.left.map(|left| shared.time_of(left)));
+            let end = end.unwrap_or_else(|| shared.clock_time());
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
             is_lost = !current_thread::log_words(&shared.channel, &frame::end(end, &context));

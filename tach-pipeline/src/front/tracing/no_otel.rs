@@ -20,7 +20,7 @@ use crate::trace::{Contexts, Slot};
 
 /// What a span that starts takes from the thread's context: nothing.
 pub(super) struct Surroundings {
-    pub(super) attached: Option<SpanContext>,
+    pub(super) attached: Option<(SpanContext, u64)>,
     pub(super) foreign: Option<(TraceContext, Origin)>,
     pub(super) is_active: bool,
     pub(super) values: (),

@@ -1,14 +1,16 @@
 //! Spans as `opentelemetry` sees them, and as it changes them.
 
+mod bridge;
 mod changes;
 mod context;
+mod of_tracer;
+mod provider;
 mod span;
 mod span_ext;
 mod surroundings;
-mod tracer;
 mod values;
 mod weak;
 
-pub use self::span_ext::{OpenTelemetrySpanExt, get_otel_context};
+pub use self::provider::{Tracer, TracerProvider};
+pub use self::span_ext::OpenTelemetrySpanExt;
 pub(super) use self::surroundings::{Found, Surroundings};
-pub use self::tracer::Tracer;

@@ -130,7 +130,7 @@ impl PipelineSubscriber {
         if contexts.has_ids_alone(flags) && !shared.wanted.durations {
             ids.remove();
         } else if contexts.is_own(flags) {
-            Pipeline::end_span(shared, ids);
+            Pipeline::end_span(shared, ids, None);
         }
     }
 
@@ -248,7 +248,7 @@ impl Subscriber for PipelineSubscriber {
             Innermost::Other => self.around(attributes.parent(), attributes.is_contextual()),
         };
         let parent = parent.filter(|parent| parent.add_reference());
-        let Some(span) = slots::open(self.number, metadata, code, parent) else {
+        let Some(span) = slots::open(self.number, Some(metadata), code, parent) else {
             return self.no_slot(parent);
         };
         let number = span.number();

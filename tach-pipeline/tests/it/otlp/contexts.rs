@@ -4,6 +4,7 @@ mod calls;
 mod current;
 mod headers;
 mod parents;
+mod provider;
 mod records;
 
 use std::collections::HashMap;

@@ -28,7 +28,7 @@ fn manual() -> &'static ManualClock {
     Box::leak(Box::new(ManualClock::new(UnixTime::from_nanos(START_NS))))
 }
 
-fn metrics(requests: &Requests) -> Vec<Metric> {
+pub(super) fn metrics(requests: &Requests) -> Vec<Metric> {
     let of_request = |body: &[u8]| {
         let request: ExportMetricsServiceRequest = decode(body);
         let scopes = request.resource_metrics.into_iter().flat_map(|all| all.scope_metrics);
@@ -60,7 +60,7 @@ fn attribute(point: &ExponentialHistogramDataPoint, key: &str) -> Option<String>
     })
 }
 
-fn by_name(metric: &Metric) -> HashMap<String, ExponentialHistogramDataPoint> {
+pub(super) fn by_name(metric: &Metric) -> HashMap<String, ExponentialHistogramDataPoint> {
     let points = points(metric).0.into_iter();
     points.map(|point| (attribute(&point, "span.name").unwrap_or_default(), point)).collect()
 }

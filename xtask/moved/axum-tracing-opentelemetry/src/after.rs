@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -33,7 +34,7 @@ impl Telemetry {
             metadata.is_span() && metadata.fields().field("otel.kind").is_some()
         });
         let for_libraries = tracing_opentelemetry::layer()
-            .with_tracer(pipeline.tracer())
+            .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"))
             .with_location(false)
             .with_threads(false)
             .with_target(false)

@@ -10,8 +10,9 @@ use opentelemetry::trace::{self as otel, SpanBuilder, TraceContextExt};
 #[cfg(test)]
 use opentelemetry::{Context as OtelContext, KeyValue, StringValue, Value};
 use tach_otlp::Metadata;
-use tach_pipeline::Pipeline;
-use tracing_core::LevelFilter;
+use tach_pipeline::{OpenTelemetrySpanExt as _, Pipeline};
+use tracing_core::span::Id;
+use tracing_core::{Dispatch, LevelFilter};
 
 #[cfg(test)]
 use crate::opentelemetry_sdk;
@@ -30,6 +31,12 @@ pub struct Untraced;
 
 pub fn layer() -> Untraced {
     Untraced
+}
+
+/// What moving.md has in place of the peer's function, for `on_enter` of another layer.
+pub fn get_otel_context(_: &Id, _: &Dispatch) -> Option<opentelemetry::Context> {
+    let context = tracing::Span::current().context();
+    opentelemetry::trace::TraceContextExt::has_active_span(&context).then_some(context)
 }
 
 impl Untraced {

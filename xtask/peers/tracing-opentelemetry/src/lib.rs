@@ -14,8 +14,8 @@ pub use tach_pipeline::OpenTelemetrySpanExt;
 
 /// The names of tracing-opentelemetry that the tests use.
 pub mod tracing_opentelemetry {
-    pub use crate::layer::layer;
-    pub use tach_pipeline::{OpenTelemetrySpanExt, get_otel_context};
+    pub use crate::layer::{get_otel_context, layer};
+    pub use tach_pipeline::OpenTelemetrySpanExt;
 }
 
 /// The names of `opentelemetry_sdk` that the tests use.

@@ -1,4 +1,4 @@
-//! Writes events that `opentelemetry` adds to spans.
+//! Writes the spans of tracers of `opentelemetry`, and events that its API adds to spans.
 
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::scratch::Scratch;
@@ -9,6 +9,23 @@ use crate::ids::SpanContext;
 use crate::level::Level;
 
 impl<'a> Writer<'a> {
+    /// Begins the start of a span of a tracer. Write the fields next.
+    pub(crate) fn begin_of_tracer(
+        to: &'a mut Scratch,
+        time: Time,
+        target: &str,
+        name: MaybeStatic<'_>,
+        context: &SpanContext,
+        parent: u64,
+    ) -> Self {
+        let mut writer = Self::begin(to, time, Level::INFO, MaybeStatic::Borrowed(target));
+        match name {
+            MaybeStatic::Static(name) => writer.static_message(name),
+            MaybeStatic::Borrowed(name) => writer.copied_message(name),
+        }
+        writer.into_start(context, parent)
+    }
+
     /// Begins an event that is only added to its span. Write the fields next, and then
     /// [the span](Self::around).
     pub(crate) fn begin_added(to: &'a mut Scratch, time: Time, name: &str) -> Self {

@@ -27,11 +27,17 @@ impl<'a> Writer<'a> {
         parent: u64,
     ) -> Self {
         let mut writer = Self::begin(to, time, level, MaybeStatic::Static(target));
-        writer.to.buffer.add(KIND_AT, (RecordKind::Start as u64) << RECORD_SHIFT);
         writer.static_message(name);
+        writer.into_start(&context, parent)
+    }
+
+    /// Makes a record that so far has a target and a message the start of a span.
+    #[inline]
+    pub(super) fn into_start(mut self, context: &SpanContext, parent: u64) -> Self {
+        self.to.buffer.add(KIND_AT, (RecordKind::Start as u64) << RECORD_SHIFT);
         let [low, high] = context.trace_halves();
-        writer.bare([low, high, context.span, parent]);
-        writer
+        self.bare([low, high, context.span, parent]);
+        self
     }
 
     /// Like [`begin_span`](Self::begin_span), with the code of the callsite.

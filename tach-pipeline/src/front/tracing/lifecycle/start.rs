@@ -3,7 +3,6 @@
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use super::parents::Parents;
 use crate::channel::current_thread;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{
@@ -11,6 +10,7 @@ use crate::frame::{
 };
 use crate::front::tracing::metadata::{key as field_key, level};
 use crate::front::tracing::otel::{Found, Surroundings};
+use crate::front::tracing::parents::Parents;
 use crate::front::tracing::target::Target;
 use crate::front::tracing::visit::{Chosen, Visitor, is_chosen};
 use crate::ids::SpanContext;
@@ -138,12 +138,15 @@ impl Pipeline {
         } else if shared.has_unsampled_start(attributes.metadata(), slot) {
             shared.start_unsampled(attributes, &context, code, key, slot);
         }
-        match elsewhere {
-            Some((stranger, _)) if !*is_trusted => {
-                self.link_to_stranger(Target::new(key, slot), stranger);
-            }
-            Some((span, origin)) if context.is_sampled => {
-                self.log_record(context, RecordKind::Parent, |to| span.write(to, *origin));
+        self.log_elsewhere(Target::new(key, slot), &parents);
+    }
+
+    /// Logs a parent that the pipeline does not record, or a link to it if it is not trusted.
+    pub(in crate::front::tracing) fn log_elsewhere(&self, span: Target<'_>, parents: &Parents) {
+        match &parents.elsewhere {
+            Some((stranger, _)) if !parents.is_trusted => self.link_to_stranger(span, stranger),
+            Some((parent, origin)) if span.context.is_sampled => {
+                self.log_record(span.context, RecordKind::Parent, |to| parent.write(to, *origin));
             }
             _ => {}
         }
@@ -179,14 +182,17 @@ impl Shared {
     }
 
     /// Returns the span of another process as the parent of a span about which this process decides.
-    pub(super) fn adopted(&self, parent: &TraceContext) -> TraceContext {
+    pub(in crate::front::tracing) fn adopted(&self, parent: &TraceContext) -> TraceContext {
         let is_anew = self.wanted.spans && !self.spans.sampling.follows_parents();
         if is_anew { parent.decided_anew() } else { parent.clone() }
     }
 
     /// Returns what a span with that parent passes on, besides its ids: all of the parent, if nobody
     /// takes spans.
-    pub(super) fn as_origin(&self, parent: &TraceContext) -> Option<TraceContext> {
+    pub(in crate::front::tracing) fn as_origin(
+        &self,
+        parent: &TraceContext,
+    ) -> Option<TraceContext> {
         if self.wanted.spans { parent.as_origin() } else { Some(parent.clone()) }
     }
 

@@ -1,5 +1,6 @@
 //! What the API of `opentelemetry` changes in open spans.
 
+use core::time::Duration;
 use std::time::SystemTime;
 
 use opentelemetry::trace::{self, Status};
@@ -14,12 +15,32 @@ use crate::frame::{Origin, RecordKind, Scratch, Time, Writer};
 use crate::front::tracing::target::Target;
 use crate::front::tracing::visit::is_chosen;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
 use crate::trace::key::Key;
 use crate::trace::otel::{Foreign, ids};
 
 impl Error {
     pub(super) fn parent(reason: &'static str) -> Self {
         Self::other(Class::Other, format!("can't set the parent of the span: {reason}"), None)
+    }
+}
+
+/// The greatest age of a time that was read just now: as long as a thread is usually held up.
+const MOMENT: Duration = Duration::from_millis(10);
+
+impl Shared {
+    /// Returns a time that the API passes. Many of its methods read the system's clock, without the
+    /// program's choice: `end` of a span of `global::tracer` does. So a time that the system's clock has
+    /// just shown is put on the clock of the span's start. Otherwise a short span could end before it
+    /// starts.
+    pub(super) fn given(&self, given: SystemTime) -> Time {
+        let age = SystemTime::now().duration_since(given).ok().filter(|age| *age <= MOMENT);
+        match (age, self.clock_time()) {
+            (None, _) => Time::Unix(UnixTime::from_system_time(given)),
+            (Some(age), Time::Ticks(now)) => Time::Ticks(now.checked_sub(age).unwrap_or(now)),
+            // The system's clock does not measure ages on another one.
+            (Some(_), now) => now,
+        }
     }
 }
 
@@ -95,8 +116,7 @@ impl Pipeline {
         attributes: &[KeyValue],
     ) {
         let shared = self.shared();
-        let given = time.map(|time| Time::Unix(UnixTime::from_system_time(time)));
-        let time = given.unwrap_or_else(|| shared.clock_time());
+        let time = time.map_or_else(|| shared.clock_time(), |time| shared.given(time));
         let write = |scratch: &mut Scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             write_fields(&mut to, attributes.iter());

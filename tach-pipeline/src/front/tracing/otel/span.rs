@@ -1,12 +1,13 @@
 //! An open span behind the API of `opentelemetry`.
 
-use core::fmt;
+use core::num::NonZeroU64;
+use core::{fmt, mem};
 use std::borrow::Cow;
+use std::thread;
 use std::time::SystemTime;
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{self, Status};
-
 use tracing_core::Metadata;
 
 use super::weak::WeakPipeline;
@@ -14,10 +15,12 @@ use crate::front::tracing::target::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::key::Key;
-use crate::trace::otel::span_context;
+use crate::trace::otel::{TRACERS, span_context};
+use crate::trace::slots::Number;
 use crate::trace::w3c::TraceContext;
 
-/// A span of a pipeline in a `Context`. Its methods change the span as long as it is open.
+/// A span of a pipeline in a `Context`, or of a tracer. Its methods change the span as long as it is
+/// open.
 ///
 /// Its handle does not keep the pipeline. The contexts of open spans are in the pipeline or in the
 /// spans' slots, so a span that is never closed would keep the pipeline for ever.
@@ -28,6 +31,10 @@ pub struct Span {
     context: trace::SpanContext,
     /// The span's fields, if the layer of `tracing-opentelemetry` sets attributes.
     fields: Option<&'static Metadata<'static>>,
+    /// Whether the span is an open one of a tracer, which this handle ends.
+    is_open: bool,
+    /// Whether the status of a tracer's span is OK, which is final.
+    is_ok: bool,
 }
 
 /// Attributes that the layer of `tracing-opentelemetry` adds to its spans.
@@ -57,35 +64,67 @@ pub(crate) fn is_added(metadata: &Metadata<'_>, attribute: &KeyValue) -> bool {
 impl Span {
     pub(crate) fn new(pipeline: &Pipeline, key: Key, span: &TraceContext) -> Self {
         let (ids, context) = (span.context(), span_context(span, false));
-        Self { pipeline: pipeline.downgrade(), key, ids, context, fields: None }
+        let mut span = Self::none(&pipeline.downgrade(), context);
+        (span.key, span.ids) = (key, ids);
+        span
+    }
+
+    /// Returns the span of a tracer, which this handle ends.
+    pub(super) fn of_tracer(
+        pipeline: &Pipeline,
+        key: Key,
+        ids: SpanContext,
+        context: trace::SpanContext,
+    ) -> Self {
+        let mut span = Self::none(&pipeline.downgrade(), context);
+        (span.key, span.ids, span.is_open) = (key, ids, true);
+        span
     }
 
     /// Returns the span for a layer of `tracing-opentelemetry`, which sets the values of fields.
-    pub(crate) fn with_fields(self, metadata: &'static Metadata<'static>) -> Self {
-        Self { fields: Some(metadata), ..self }
+    pub(crate) fn with_fields(mut self, metadata: &'static Metadata<'static>) -> Self {
+        self.fields = Some(metadata);
+        self
     }
 
-    /// Returns no span.
-    pub(crate) fn none(pipeline: &Pipeline) -> Self {
+    /// Returns a span that is not recorded, with the ids in `context`.
+    pub(super) fn none(pipeline: &WeakPipeline, context: trace::SpanContext) -> Self {
         Self {
-            pipeline: pipeline.downgrade(),
+            pipeline: pipeline.clone(),
             key: Key::of_layer(u64::MAX),
             ids: SpanContext { trace: 0, span: 0, is_sampled: false },
-            context: trace::SpanContext::empty_context(),
+            context,
             fields: None,
+            is_open: false,
+            is_ok: false,
         }
     }
 
-    /// Calls `f` with the span's pipeline and the span, if it is open and recorded.
+    /// Calls `f` with the span's pipeline and the span, if it is open and recorded. The span of a
+    /// tracer may be recorded for its duration alone.
     fn with<R>(&self, f: impl FnOnce(&Pipeline, Target<'_>) -> R) -> Option<R> {
-        if !self.ids.is_sampled {
+        if !self.ids.is_sampled && !self.is_open {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
         // A context may outlive its span, and another span may have the key by now.
         let (slot, open) = pipeline.shared().spans.contexts.get_unheld(self.key)?;
-        let is_it = open.span == self.ids.span && open.is_sampled;
+        let is_it = open.span == self.ids.span && (open.is_sampled || self.is_open);
         is_it.then(|| f(&pipeline, Target { key: self.key, slot, context: open }))
+    }
+
+    /// Ends the span of a tracer, at `given` or now.
+    fn end_at(&mut self, given: Option<SystemTime>) {
+        if !mem::take(&mut self.is_open) {
+            return;
+        }
+        let Some(number) = NonZeroU64::new(self.key.number).map(Number::of) else { return };
+        let Some(closing) = number.remove_reference(TRACERS) else { return };
+        if let Some(pipeline) = self.pipeline.upgrade() {
+            pipeline.end_of_tracer(self.key, closing.ids(), given);
+        }
+        // The span has no parent in its subscriber.
+        let _parent = closing.free();
     }
 }
 
@@ -114,7 +153,7 @@ impl trace::Span for Span {
     }
 
     fn is_recording(&self) -> bool {
-        self.with(|_, _| ()).is_some()
+        self.with(|_, span| span.context.is_sampled).unwrap_or(false)
     }
 
     fn set_attribute(&mut self, attribute: KeyValue) {
@@ -128,6 +167,10 @@ impl trace::Span for Span {
     }
 
     fn set_status(&mut self, status: Status) {
+        if self.is_ok {
+            return;
+        }
+        self.is_ok = self.is_open && status == Status::Ok;
         self.with(|pipeline, span| pipeline.set_otel_status(span, &status));
     }
 
@@ -148,12 +191,88 @@ impl trace::Span for Span {
         });
     }
 
-    /// Does nothing: the span of `tracing` ends when it is left for the last time.
-    fn end_with_timestamp(&mut self, _timestamp: SystemTime) {}
+    /// Ends the span of a tracer now. A span of `tracing` ends when it is left for the last time.
+    fn end(&mut self) {
+        self.end_at(None);
+    }
+
+    /// Like [`end`](Self::end), at `timestamp`.
+    fn end_with_timestamp(&mut self, timestamp: SystemTime) {
+        self.end_at(Some(timestamp));
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if self.is_open && thread::panicking() {
+            trace::Span::set_status(self, Status::error("panicked"));
+        }
+        self.end_at(None);
+    }
 }
 
 impl fmt::Debug for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Span").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::Context;
+    use opentelemetry::trace::{Span as _, SpanBuilder};
+
+    use super::*;
+    use crate::frame::{Time, Wanted};
+    use crate::pipeline::tests::alone;
+    use crate::queue::WhenFull;
+
+    fn of_spans() -> Pipeline {
+        alone(Wanted { spans: true, ..Wanted::default() }, WhenFull::DropNewest)
+    }
+
+    fn start(pipeline: &Pipeline) -> Span {
+        let builder = SpanBuilder::from_name("span");
+        pipeline.start_of_tracer("library", builder, &Context::new()).unwrap()
+    }
+
+    /// The place of the slot is the lower half of the number.
+    fn place(span: &Span) -> u64 {
+        span.key.number & u64::from(u32::MAX)
+    }
+
+    #[test]
+    fn the_slot_of_a_tracer_s_span_is_used_again() {
+        let pipeline = of_spans();
+        let mut first = start(&pipeline);
+        first.end();
+        let second = start(&pipeline);
+        assert_eq!(place(&first), place(&second));
+        assert!(!first.is_recording() && second.is_recording());
+        let third = start(&pipeline);
+        assert_ne!(place(&second), place(&third));
+        drop(third);
+        assert!(pipeline.shared().spans.contexts.otel.keeps_active());
+        let second_place = place(&second);
+        drop(second);
+        assert!(!pipeline.shared().spans.contexts.otel.keeps_active(), "nothing is left");
+        let last = start(&pipeline);
+        assert_eq!(place(&last), second_place);
+        // Its slot is freed without the pipeline too.
+        drop(pipeline);
+        drop(last);
+        assert_eq!(place(&start(&of_spans())), second_place);
+    }
+
+    #[test]
+    fn a_time_of_the_moment_is_on_the_clock_of_starts() {
+        let pipeline = of_spans();
+        let given = |time| pipeline.shared().given(time);
+        // The thread may be held up for longer than a moment.
+        assert!((0..100).any(|_| matches!(given(SystemTime::now()), Time::Ticks(_))));
+        let hour = core::time::Duration::from_secs(3600);
+        for chosen in [SystemTime::now() - hour, SystemTime::now() + hour] {
+            assert!(matches!(given(chosen), Time::Unix(_)));
+        }
     }
 }

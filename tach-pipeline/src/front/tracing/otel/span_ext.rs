@@ -6,11 +6,9 @@ use std::time::SystemTime;
 use opentelemetry::trace::{SpanContext, Status};
 use opentelemetry::{Context, Key, KeyValue, Value};
 use tracing::Span;
-use tracing_core::Dispatch;
-use tracing_core::span::Id;
 
 use crate::error::Error;
-use crate::front::tracing::span_ext::{sealed, with, with_id, with_target};
+use crate::front::tracing::span_ext::{sealed, with, with_target};
 use crate::pipeline::Pipeline;
 
 /// The methods of the trait of this name in `tracing-opentelemetry`, for a pipeline that sends
@@ -155,49 +153,6 @@ pub trait OpenTelemetrySpanExt: sealed::Sealed {
         time: SystemTime,
         attributes: Vec<KeyValue>,
     );
-}
-
-/// Returns the context in which the open span with this number in a subscriber is current, like
-/// [`OpenTelemetrySpanExt::context`]. Returns `None` if the subscriber has no pipeline that sends
-/// the span.
-///
-/// For other layers of the subscriber, which know spans by their numbers. The function has the name
-/// and the arguments that it has in `tracing-opentelemetry`: only the `use` changes.
-///
-/// # Examples
-///
-/// ```
-/// use std::sync::OnceLock;
-///
-/// use opentelemetry::trace::TraceContextExt as _;
-/// use tach_pipeline::get_otel_context;
-/// use tracing::dispatcher::WeakDispatch;
-/// use tracing::span::Id;
-/// use tracing::{Dispatch, Subscriber};
-/// use tracing_subscriber::Layer;
-/// use tracing_subscriber::layer::Context;
-///
-/// #[derive(Default)]
-/// struct PrintsIds {
-///     subscriber: OnceLock<WeakDispatch>,
-/// }
-///
-/// impl<S: Subscriber> Layer<S> for PrintsIds {
-///     fn on_register_dispatch(&self, subscriber: &Dispatch) {
-///         let _is_registered = self.subscriber.set(subscriber.downgrade());
-///     }
-///
-///     fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
-///         let subscriber = self.subscriber.get().and_then(WeakDispatch::upgrade);
-///         if let Some(context) = subscriber.and_then(|it| get_otel_context(id, &it)) {
-///             println!("in the trace {}", context.span().span_context().trace_id());
-///         }
-///     }
-/// }
-/// ```
-#[must_use]
-pub fn get_otel_context(id: &Id, dispatch: &Dispatch) -> Option<Context> {
-    with_id(id, dispatch, Pipeline::otel_context).flatten()
 }
 
 impl OpenTelemetrySpanExt for Span {

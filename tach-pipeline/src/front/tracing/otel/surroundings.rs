@@ -6,17 +6,19 @@ use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
 use crate::frame::{Code, Origin, is_at_boundary};
+use crate::front::tracing::parents::Parents;
 use crate::ids::SpanContext;
 use crate::shared::Shared;
 use crate::trace::otel::{self, Foreign, active, entered, has_baggage, ids};
+use crate::trace::remote;
 use crate::trace::w3c::TraceContext;
 
 /// What a span that starts takes from the thread's context.
 #[derive(Default)]
 pub(in crate::front::tracing) struct Surroundings {
     /// The pipeline's open span in the context, if it was attached after the thread entered its
-    /// innermost span.
-    pub(in crate::front::tracing) attached: Option<SpanContext>,
+    /// innermost span, and the id of the nearest span of `tracing` that it is or is in.
+    pub(in crate::front::tracing) attached: Option<(SpanContext, u64)>,
     /// The span of an SDK or of another process in the context, if it was attached after the thread
     /// entered its innermost span.
     pub(in crate::front::tracing) foreign: Option<(TraceContext, Origin)>,
@@ -146,6 +148,12 @@ impl Shared {
         if ids.span == seen || entered::is_in(ids.span) {
             return;
         }
+        self.attach_any(surroundings, context);
+    }
+
+    /// Adds the span of `context`.
+    pub(super) fn attach_any(&self, surroundings: &mut Surroundings, context: &Context) {
+        let span = context.span();
         surroundings.attached = self.own(context);
         if surroundings.attached.is_none() {
             let foreign = Foreign::from_span(span.span_context());
@@ -153,10 +161,37 @@ impl Shared {
         }
     }
 
-    /// Returns the ids of the current span of a context, if it is an open one of this pipeline.
-    pub(super) fn own(&self, context: &Context) -> Option<SpanContext> {
-        let (key, span) = otel::own(context, self.spans.id)?;
-        let (_, open) = self.spans.contexts.get_unheld(key)?;
-        (open.span == span).then_some(open)
+    /// Returns the ids of the current span of a context, if it is an open one of this pipeline, and
+    /// the id of the nearest span of `tracing` that it is or is in.
+    pub(super) fn own(&self, context: &Context) -> Option<(SpanContext, u64)> {
+        let (contexts, span) = (&self.spans.contexts, otel::current_id(context));
+        let of_tracing = otel::own(context, self.spans.id).map(|key| (key, span));
+        let (key, nearest) =
+            of_tracing.or_else(|| contexts.otel.of_tracer(span).map(|it| (it.key, it.nearest)))?;
+        let (_, open) = contexts.get_unheld(key)?;
+        (open.span == span).then_some((open, nearest))
+    }
+
+    /// Returns the spans that may be the parent of a span that a tracer starts in `context`, and the
+    /// id of the nearest span of `tracing` that will contain it, or zero.
+    pub(super) fn parents_in(&self, context: &Context) -> (Parents, u64) {
+        // A caller that passes the current context has not chosen a parent.
+        let is_current = active::with_current(otel::current_id) == Some(otel::current_id(context));
+        let mut found = Surroundings::default();
+        if !is_current {
+            self.attach_any(&mut found, context);
+        } else if context.has_active_span() {
+            self.attach(&mut found, context, entered::seen(self.spans.id));
+        }
+        let mut parents = Parents {
+            own: if is_current { self.spans.current_span() } else { None },
+            elsewhere: found.foreign,
+            is_trusted: self.spans.callers.are_trusted(),
+        };
+        parents.decide(found.attached, || if is_current { remote::get() } else { None });
+        let attached = found.attached.filter(|(it, _)| parents.own == Some(*it));
+        let nearest = attached.map(|(_, nearest)| nearest);
+        let nearest = nearest.or(parents.own.map(|own| own.span)).unwrap_or(0);
+        (parents, nearest)
     }
 }

@@ -6,6 +6,7 @@ use crate::pipeline::Pipeline;
 use crate::shared::{Alive, Handle};
 
 /// A handle that does not keep the pipeline.
+#[derive(Debug, Clone)]
 pub(super) struct WeakPipeline(Weak<Alive>);
 
 impl WeakPipeline {

@@ -7,34 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use opentelemetry::trace::{SpanContext, Status, TraceContextExt as _};
 use opentelemetry::{Array, KeyValue, StringValue};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use tach_pipeline::{OpenTelemetrySpanExt as _, get_otel_context};
-use tracing::subscriber::with_default;
+use tach_pipeline::OpenTelemetrySpanExt as _;
 
 use super::super::propagation::{PARENT, REMOTE, TRACE};
 use super::super::received::{span_id, text, value};
 use super::super::spans;
-use super::{ids, ids_of, request};
-
-/// Other layers know a span by its number in the subscriber.
-#[test]
-fn the_context_of_an_open_span_is_found_by_its_number() {
-    let mut found = None;
-    let spans = spans(|| {
-        let span = tracing::info_span!("span");
-        let parts = span.with_subscriber(|(id, subscriber)| (id.clone(), subscriber.clone()));
-        let (id, subscriber) = parts.unwrap();
-        found = get_otel_context(&id, &subscriber);
-        drop(span);
-        assert!(get_otel_context(&id, &subscriber).is_none(), "it is closed");
-    });
-    let (trace, span, _) = ids(&spans["span"]);
-    assert_eq!(ids_of(found.unwrap().span().span_context()), (trace, span));
-    with_default(tracing_subscriber::registry(), || {
-        let span = tracing::info_span!("another");
-        let found = span.with_subscriber(|(id, subscriber)| get_otel_context(id, subscriber));
-        assert!(found.unwrap().is_none(), "there is no pipeline");
-    });
-}
+use super::request;
 
 #[test]
 fn links_attributes_events_and_the_status_are_set_by_call() {

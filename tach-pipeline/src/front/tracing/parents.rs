@@ -25,18 +25,22 @@ pub(super) struct Parents {
 
 impl Parents {
     /// Chooses among all candidates. `attached` is the pipeline's span in the current context of
-    /// `opentelemetry`. `in_scope` returns the parent that [`TraceContext::in_scope`] has set,
+    /// `opentelemetry`, and the id of the nearest span of `tracing` that it is or is in. `in_scope` returns the parent that [`TraceContext::in_scope`] has set,
     /// which counts if the span is within no other of this process.
     #[inline]
     pub(super) fn decide(
         &mut self,
-        attached: Option<SpanContext>,
+        attached: Option<(SpanContext, u64)>,
         in_scope: impl FnOnce() -> Option<TraceContext>,
     ) {
-        // A context has boundary spans alone. Within one trace, such a span contains the span that
-        // the thread is in, which is nearer.
-        if attached.is_some_and(|it| self.own.is_none_or(|own| own.trace != it.trace)) {
-            self.own = attached;
+        // Of the spans of `tracing`, a context has those at boundaries alone. Within one trace, such a
+        // span contains the span that the thread is in, which is nearer. A span of a tracer is nearer if
+        // it was started in the span that the thread is in.
+        if let Some((attached, nearest)) = attached {
+            let is_nearer = |own: SpanContext| own.trace != attached.trace || own.span == nearest;
+            if self.own.is_none_or(is_nearer) {
+                self.own = Some(attached);
+            }
         }
         // A context with ids alone may be that of a boundary span too, which is not sampled.
         if let (Some(own), Some((span, Origin::Local))) = (&self.own, &self.elsewhere) {
@@ -67,11 +71,7 @@ impl Shared {
     /// Returns the ids of the pipeline's span that contains a span or an event: the one with the
     /// key that the program names, or else the one that the thread is in.
     #[inline]
-    pub(in crate::front::tracing) fn within(
-        &self,
-        named: Option<Key>,
-        is_contextual: bool,
-    ) -> Option<SpanContext> {
+    pub(super) fn within(&self, named: Option<Key>, is_contextual: bool) -> Option<SpanContext> {
         match named {
             Some(key) => self.spans.contexts.get(key),
             None if is_contextual => self.spans.current_span(),
@@ -81,15 +81,18 @@ impl Shared {
 }
 
 impl Shared {
-    /// Returns the span around an event: `own`, or else the current one of `opentelemetry`.
+    /// Returns the span around an event: `own`, or the current one of `opentelemetry` if that is
+    /// nearer.
     #[inline]
-    pub(in crate::front::tracing) fn around_event(
+    pub(super) fn around_event(
         &self,
         event: &Event<'_>,
         own: Option<SpanContext>,
     ) -> Option<Around> {
-        let own = own.map(|own| self.spans.as_around(own));
-        own.or_else(|| if event.is_contextual() { self.spans.foreign() } else { None })
+        if event.is_contextual() {
+            return self.spans.nearest(own);
+        }
+        own.map(|own| self.spans.as_around(own))
     }
 }
 
@@ -112,7 +115,7 @@ mod tests {
         in_scope: Option<TraceContext>,
     ) -> Parents {
         let mut parents = Parents { own: within, elsewhere: foreign, is_trusted: true };
-        parents.decide(attached, || in_scope);
+        parents.decide(attached.map(|it| (it, it.span)), || in_scope);
         parents
     }
 
@@ -207,6 +210,15 @@ mod tests {
             assert_eq!(parents.origin().map(|parent| parent.span), origin, "{name}");
             let (own, elsewhere) = expected;
             assert_eq!(parents, Parents { own, elsewhere, is_trusted: true }, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_span_of_a_tracer_is_nearer_than_the_span_that_it_is_in() {
+        for (nearest, expected) in [(1, 2), (0, 1), (3, 1)] {
+            let mut parents = Parents { own: Some(own(1, 1)), elsewhere: None, is_trusted: true };
+            parents.decide(Some((own(1, 2), nearest)), || None);
+            assert_eq!(parents.own, Some(own(1, expected)), "{nearest}");
         }
     }
 
