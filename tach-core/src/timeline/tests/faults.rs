@@ -4,6 +4,7 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use super::simulation::{Driven, Driver, Machine, NS_PER_S, timeline};
+use crate::line::Direction;
 use crate::system::Witness;
 use crate::timeline::*;
 
@@ -377,6 +378,40 @@ fn the_identity_never_syncs() {
     }
     let newest = timeline.newest().unwrap();
     assert_eq!((newest.counts.syncs, timeline.origin_ns()), (0, Some(77)));
+}
+
+/// An old instant asks no question, which would read the clock.
+#[test]
+fn the_identity_is_known_at_every_age() {
+    struct OsClock(Cell<u64>);
+    impl Witness for OsClock {}
+
+    impl ClockPair for OsClock {
+        fn ticks(&self) -> u64 {
+            self.0.get()
+        }
+        fn os_ns(&self) -> Option<u64> {
+            Some(self.0.get())
+        }
+        fn is_identity(&self) -> bool {
+            true
+        }
+    }
+    let timeline = timeline(BackwardStep::Hold);
+    let first = 10 * NS_PER_S + 77;
+    for age_s in [0, 1, 5, 60, 3600] {
+        let now = first + age_s * NS_PER_S;
+        let machine = OsClock(Cell::new(now));
+        timeline.look(now, &machine);
+        timeline.ns_at(now, &machine);
+        // Also before the first record, and two old ones.
+        for (earlier, later) in [(first, now + 1), (5, now + 1), (first, first + 9), (5, 9)] {
+            let ns = later - earlier;
+            assert_eq!(timeline.known_ns_between(earlier, later), Some(ns), "{age_s} s");
+            assert_eq!(timeline.known_sum(earlier, ns, Direction::After), Some(later));
+            assert_eq!(timeline.known_sum(later, ns, Direction::Before), Some(earlier));
+        }
+    }
 }
 
 #[test]
