@@ -52,13 +52,14 @@ impl Timeline {
     /// the future or in the past. The same result as [`try_ns_between`](Self::try_ns_between)'s,
     /// without questions: for the many intervals that began a while ago, and for deadlines.
     pub(crate) fn known_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
-        let from = shifted_tick(earlier);
-        if from >= shifted_tick(later) {
-            return None;
+        let [zero, from, to] = [0, earlier, later].map(shifted_tick);
+        if from >= to {
+            // A deadline that has passed. Equal ticks ask whether the counter stands.
+            return (from > to && to >= zero).then_some(0);
         }
         let forecast = self.current().forecast()?;
         let first = self.known_stretch(forecast, earlier)?;
-        if first.contains(shifted_tick(later)) {
+        if first.contains(to) {
             return Some(first.line.rate.ns(later.wrapping_sub(earlier)));
         }
         let last = self.known_stretch(forecast, later)?;
