@@ -156,15 +156,15 @@ impl Channel {
         if sender.is_asleep() {
             self.wake_for(sender);
         }
-        if !wake::is_any_back_end() {
-            return sender.push_when_full(record, self.when_full, || self.may_wait());
-        }
-        // A sink of another pipeline logs to this one. The wait is bounded, since a sink of this
+        // If a sink of another pipeline logs to this one, the wait is bounded, since a sink of this
         // pipeline may be waiting for the other pipeline.
-        let start = Instant::now();
-        sender.push_when_full(record, self.when_full, || {
-            self.may_wait() && start.elapsed() < LONGEST_FOR_ANOTHER
-        })
+        let start = wake::is_any_back_end().then(Instant::now);
+        let is_pushed = sender.push_when_full(&self.queues, record, self.when_full, || {
+            self.may_wait() && start.is_none_or(|start| start.elapsed() < LONGEST_FOR_ANOTHER)
+        });
+        // The reserve may have been asleep.
+        self.progress.waker.notify();
+        is_pushed
     }
 
     /// Makes the back end read a queue that is asleep.
@@ -214,10 +214,14 @@ impl Channel {
         let record = scratch.record();
         let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
         if !is_pushed {
-            self.progress.counts.dropped.add(1);
+            let counts = &self.progress.counts;
+            counts.dropped.add(1);
+            if let Some(level) = frame::event_level(record.written()) {
+                counts.dropped_by_level.of(level.of_log()).add(1);
+            }
             self.queues.dropped();
             if frame::remains(record.written()) == Remains::NoSpan {
-                self.progress.counts.dropped_spans.add(1);
+                counts.dropped_spans.add(1);
             }
         }
         self.wake();

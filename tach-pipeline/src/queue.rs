@@ -17,6 +17,7 @@ use core::ptr;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use self::all::Queues;
 use self::drops::Drops;
 pub(crate) use self::drops::Loss;
 use self::flag::Flag;
@@ -29,6 +30,7 @@ use self::ring::{Consumer, Producer};
 pub(crate) use self::wait::Wait;
 pub use self::when_full::WhenFull;
 use crate::frame::{self, Buffer, ThisThread};
+use crate::level::Level;
 use crate::sync::Lock;
 
 const _: () = assert!(ring::WORD == frame::WORD, "records are whole words of the queue");
@@ -42,6 +44,8 @@ pub(crate) struct Sender {
     /// The next ring's place among the queue's rings.
     next_ring: u64,
     queue: Arc<Queue>,
+    /// The queue for warnings and errors that this one drops. Created when the first one is.
+    reserve: Option<Box<Sender>>,
 }
 
 /// A chain of rings. When the last ring is full, the thread adds another ring, up to a bound. After
@@ -61,6 +65,8 @@ pub(crate) struct Queue {
     pool: Arc<Pool>,
     /// The queue's number in the file that has its rings.
     number: u64,
+    /// Whether this is the reserve of another queue of the thread.
+    is_reserve: bool,
 }
 
 /// Identifies a queue, and with it the thread that logs. A new thread may get the number of a
@@ -89,7 +95,7 @@ struct Reader {
 }
 
 impl Sender {
-    fn new(pool: &Arc<Pool>, thread: ThisThread) -> Self {
+    fn new(pool: &Arc<Pool>, thread: ThisThread, is_reserve: bool) -> Self {
         let Ends { producer, consumer } = pool.small.take();
         let number = pool.file().map_or(0, |file| file.new_queue());
         producer.belongs_to(number, 0, thread.parts());
@@ -107,10 +113,11 @@ impl Sender {
             drops: Drops::default(),
             pool: Arc::clone(pool),
             number,
+            is_reserve,
         };
         // A record that is passed by reference would not be in the file.
         let long = pool.file().map_or(LONG.min(pool.large.bytes()), |_| usize::MAX);
-        Self { producer, long, next_ring: 1, queue: Arc::new(queue) }
+        Self { producer, long, next_ring: 1, queue: Arc::new(queue), reserve: None }
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -142,7 +149,7 @@ impl Sender {
     /// reference. If the queue has no room, returns `false`. With `is_any_length`, an empty queue
     /// takes a record that is longer than the queue.
     pub(crate) fn push_beyond(&mut self, record: &mut Buffer, is_any_length: bool) -> bool {
-        let Self { producer, long, next_ring, queue } = self;
+        let Self { producer, long, next_ring, queue, .. } = self;
         let Queue { pool, links, long: records, number, thread, .. } = &**queue;
         let length = record.written().len();
         let mut change_ring = |producer: &mut Producer, links: &mut _, ends: Ends| {
@@ -208,12 +215,14 @@ impl Sender {
     }
 
     /// Adds a record to a full queue as `policy` says. `Block` waits for room while `may_wait`
-    /// returns `true`. Returns whether the record was added. If not, counts it as dropped. The end
-    /// of a span, its new parent and the decision that it is not sampled are added to what remains
-    /// of dropped records, if there is room.
+    /// returns `true`. Returns whether the record was added. If not, counts it as dropped. Warnings
+    /// and errors that the queue drops are added to its reserve among `queues`. The end of a span,
+    /// its new parent and the decision that it is not sampled are added to what remains of dropped
+    /// records, if there is room.
     #[cold]
     pub(crate) fn push_when_full(
         &mut self,
+        queues: &Queues,
         record: &mut Buffer,
         policy: WhenFull,
         may_wait: impl Fn() -> bool,
@@ -235,17 +244,44 @@ impl Sender {
                 if length <= self.queue.pool.bytes() {
                     let queue = Arc::clone(&self.queue);
                     let mut oldest = queue.reader.lock();
-                    while !(self.push(record.written()) || self.push_beyond(record, false)) {
-                        if !queue.drop_one(&mut oldest) {
-                            // The file holds the ring's first records until they are passed on.
-                            return queue.drop_record(record.written());
+                    let mut has_room = true;
+                    while has_room {
+                        if self.push(record.written()) || self.push_beyond(record, false) {
+                            return true;
                         }
+                        // If `false`, the file holds the ring's first records until they are
+                        // passed on.
+                        has_room = queue.drop_one(&mut oldest, |oldest| self.drop(queues, oldest));
                     }
-                    return true;
                 }
             }
         }
-        self.queue.drop_record(record.written())
+        self.drop(queues, record.written())
+    }
+
+    /// Drops a record. Returns `true` if it is kept after all: in the reserve, or as the end of a
+    /// span is.
+    fn drop(&mut self, queues: &Queues, record: &[u8]) -> bool {
+        self.keep(queues, record) || self.queue.drop_record(record)
+    }
+
+    /// Adds a warning or an error to the reserve. Warnings leave half of it to errors.
+    fn keep(&mut self, queues: &Queues, record: &[u8]) -> bool {
+        let Some(level) = frame::event_level(record).map(Level::of_log) else { return false };
+        if level > log::Level::Warn || self.queue.is_reserve {
+            return false;
+        }
+        let new = || Box::new(queues.new_reserve(self.queue.thread.clone()));
+        let reserve = self.reserve.get_or_insert_with(new);
+        if level == log::Level::Warn && reserve.is_half_full() {
+            return false;
+        }
+        let is_kept =
+            reserve.push(record) || reserve.push_beyond(&mut Buffer::of(record.to_vec()), false);
+        if reserve.is_asleep() {
+            queues.wake(&reserve.queue);
+        }
+        is_kept
     }
 
     /// Marks the end of the queue. Call when the thread ends.
@@ -262,6 +298,11 @@ impl Queue {
     /// Returns how many bytes the queue may hold.
     pub(crate) fn capacity(&self) -> usize {
         self.pool.bytes()
+    }
+
+    /// Returns whether this is the reserve of another queue.
+    pub(crate) fn is_reserve(&self) -> bool {
+        self.is_reserve
     }
 
     /// Moves all records to the ends of `bytes` and `long`. If the thread has ended, returns
@@ -381,9 +422,9 @@ impl Queue {
         mem::replace(&mut self.reader.lock().is_awake, is_awake) != is_awake
     }
 
-    /// Makes room: drops the oldest record, or returns a ring that was read to the pool. If the
-    /// queue is empty or no drop makes room, returns `false`.
-    fn drop_one(&self, reader: &mut Reader) -> bool {
+    /// Makes room: passes the oldest record to `drop`, or returns a ring that was read to the pool.
+    /// If the queue is empty or no drop makes room, returns `false`.
+    fn drop_one(&self, reader: &mut Reader, drop: impl FnOnce(&[u8]) -> bool) -> bool {
         let Reader { consumer, record, taken, .. } = reader;
         let Some(ring) = consumer else { return false };
         // A record that is dropped behind held ones frees nothing. The records of a held ring are
@@ -395,13 +436,13 @@ impl Queue {
         if ring.read(&mut head) {
             if frame::is_reference(&head) {
                 let record = self.long.pop();
-                self.drop_record(record.as_ref().map_or(&head[..], Buffer::written));
+                drop(record.as_ref().map_or(&head[..], Buffer::written));
             } else {
                 record.clear();
                 record.extend_from_slice(&head);
                 record.resize(frame::length(&head).max(head.len()), 0);
                 ring.read(&mut record[head.len()..]);
-                self.drop_record(record);
+                drop(record);
             }
             return true;
         }

@@ -37,6 +37,7 @@ pub struct Stats {
     records: u64,
     by_level: ByLevel<u64>,
     dropped: u64,
+    dropped_by_level: ByLevel<u64>,
     pub(crate) early: u64,
     pub(crate) spanless: u64,
     pub(crate) dropped_spans: u64,
@@ -92,7 +93,8 @@ impl Stats {
         *self.by_level.of(level)
     }
 
-    /// Returns how many records the queues have dropped because they were full. No sink has these.
+    /// Returns how many records the queues have dropped because they were full, parts of spans among
+    /// them. No sink has these.
     ///
     /// # Examples
     ///
@@ -104,6 +106,21 @@ impl Stats {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Returns how many records of a level are among [`dropped`](Self::dropped). Parts of spans
+    /// have no level.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().dropped_of(log::Level::Error), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dropped_of(&self, level: Level) -> u64 {
+        *self.dropped_by_level.of(level)
     }
 
     /// Returns the counts of each sink, in the order of the calls that added the sinks. A collector
@@ -304,6 +321,8 @@ pub(crate) struct Counts {
     /// Records that the program has logged.
     pub(crate) by_level: ByLevel<Count>,
     pub(crate) dropped: Count,
+    /// The events among them.
+    pub(crate) dropped_by_level: ByLevel<Count>,
     /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
     pub(crate) in_hand: Count,
     /// Traces that were decided about before their end.
@@ -402,6 +421,7 @@ impl Counts {
             records: self.records.get(),
             by_level: self.by_level.get(),
             dropped: self.dropped.get(),
+            dropped_by_level: self.dropped_by_level.get(),
             early: self.early.get(),
             spanless: self.spanless.get(),
             dropped_spans: self.dropped_spans.get(),

@@ -70,6 +70,11 @@ impl Inbox {
         self.queue.id()
     }
 
+    /// Returns whether the queue is the reserve of another one.
+    pub(crate) fn is_reserve(&self) -> bool {
+        self.queue.is_reserve()
+    }
+
     /// Begins a round: moves all records out of the queue. Returns how many bytes that were,
     /// including long records, and how many events.
     pub(crate) fn fill(&mut self, buffers: &mut Buffers) -> (usize, usize) {

@@ -50,19 +50,25 @@ impl Inboxes {
     pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> (usize, usize) {
         self.start = Instant::now();
         let Self { awake, common, all, changes, buffers, .. } = self;
-        queues.take_changes(changes);
-        all.append(&mut changes.new);
-        for queue in changes.woken.drain(..) {
-            wake(awake, &queue);
+        let mut found = (0, 0);
+        // Read the reserves last: a full queue may move a record to its reserve, and this round
+        // must find the record at one of the two places.
+        for is_reserve in [false, true] {
+            queues.take_changes(changes);
+            all.append(&mut changes.new);
+            for queue in changes.woken.drain(..) {
+                wake(awake, &queue);
+            }
+            let asked = if is_asked { &all[..] } else { &[] };
+            let also =
+                asked.iter().chain(&*common).filter(|queue| queue.is_reserve() == is_reserve);
+            also.filter(|queue| !queue.is_empty()).for_each(|queue| wake(awake, queue));
+            for inbox in awake.iter_mut().filter(|inbox| inbox.is_reserve() == is_reserve) {
+                let (bytes, events) = inbox.fill(buffers);
+                found = (found.0 + bytes, found.1 + events);
+            }
         }
-        if let Some(queue) = common.as_ref().filter(|queue| !queue.is_empty()) {
-            wake(awake, queue);
-        }
-        if is_asked {
-            all.iter().filter(|queue| !queue.is_empty()).for_each(|queue| wake(awake, queue));
-        }
-        let each = awake.iter_mut().map(|inbox| inbox.fill(buffers));
-        each.fold((0, 0), |sum, (bytes, events)| (sum.0 + bytes, sum.1 + events))
+        found
     }
 
     pub(crate) fn awake(&mut self) -> &mut [Inbox] {

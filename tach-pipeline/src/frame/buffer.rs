@@ -25,6 +25,11 @@ impl Buffer {
         Self { bytes: Vec::new(), used: 0 }
     }
 
+    /// Returns a buffer with these bytes.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Self { used: bytes.len(), bytes }
+    }
+
     #[inline]
     pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.used]
@@ -170,13 +175,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    impl Buffer {
-        /// Returns a buffer with these bytes.
-        pub(crate) fn of(bytes: Vec<u8>) -> Self {
-            Self { used: bytes.len(), bytes }
-        }
-    }
 
     impl Clone for Buffer {
         fn clone(&self) -> Self {

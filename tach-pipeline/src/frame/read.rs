@@ -48,10 +48,7 @@ pub(crate) fn references(bytes: &[u8]) -> usize {
 
 /// Returns how many of the records in `bytes` are events, and not parts of spans.
 pub(crate) fn events(bytes: &[u8]) -> usize {
-    let is_event = |record: &&[u8]| {
-        Head::read(&mut Reader(record)).is_some_and(|head| head.record() == Some(RecordKind::Event))
-    };
-    split_all(bytes).filter(is_event).count()
+    split_all(bytes).filter(|record| event_level(record).is_some()).count()
 }
 
 /// Returns the records in `bytes`, up to one that is incomplete.
@@ -68,6 +65,12 @@ pub(crate) fn split_all(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// incomplete.
 pub(crate) fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
+}
+
+/// Returns the level of an event, or `None` for a part of a span.
+pub(crate) fn event_level(bytes: &[u8]) -> Option<Level> {
+    let head = Head::read(&mut Reader(bytes))?;
+    (head.record() == Some(RecordKind::Event)).then(|| head.level())
 }
 
 /// The head of a record, without its length.

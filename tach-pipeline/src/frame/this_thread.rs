@@ -9,7 +9,7 @@ use super::buffer::Buffer;
 use super::{TEXT_SHIFT, Tag, WORD};
 
 /// The part of a record with the number and the name of a thread.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ThisThread(Box<[u8]>);
 
 impl ThisThread {

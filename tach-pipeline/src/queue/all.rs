@@ -68,7 +68,16 @@ impl Queues {
 
     /// Creates the queue of a thread.
     pub(crate) fn new_queue(&self, thread: ThisThread) -> Sender {
-        let sender = Sender::new(&self.pool, thread);
+        self.add(Sender::new(&self.pool, thread, false))
+    }
+
+    /// Creates the reserve of a queue of a thread.
+    #[cold]
+    pub(super) fn new_reserve(&self, thread: ThisThread) -> Sender {
+        self.add(Sender::new(&self.pool, thread, true))
+    }
+
+    fn add(&self, sender: Sender) -> Sender {
         self.changes.change(|changes| changes.new.push(Arc::clone(sender.queue())));
         let mut all = self.all.lock();
         if all.len() == all.capacity() {
@@ -96,7 +105,10 @@ impl Queues {
     }
 
     /// Ends the queue of a thread. Call when the thread ends.
-    pub(crate) fn end(&self, sender: Sender) {
+    pub(crate) fn end(&self, mut sender: Sender) {
+        if let Some(reserve) = sender.reserve.take() {
+            self.end(*reserve);
+        }
         let queue = Arc::clone(sender.queue());
         sender.end();
         self.wake(&queue);

@@ -16,9 +16,13 @@ fn pool(capacity: usize) -> Arc<Pool> {
 
 /// Returns a record of about `length` bytes.
 fn record(number: u64, length: usize) -> Buffer {
+    record_of(Level::INFO, number, length)
+}
+
+fn record_of(level: Level, number: u64, length: usize) -> Buffer {
     let mut scratch = Scratch::new();
     let time = Time::Unix(UnixTime::from_nanos(number));
-    let mut writer = Writer::begin(&mut scratch, time, Level::WARN, MaybeStatic::Borrowed(""));
+    let mut writer = Writer::begin(&mut scratch, time, level, MaybeStatic::Borrowed(""));
     writer.printed_message(format_args!("{number}{}", " ".repeat(length)));
     writer.end();
     mem::take(scratch.record())
@@ -28,7 +32,8 @@ fn record(number: u64, length: usize) -> Buffer {
 fn push(sender: &mut Sender, record: &Buffer, policy: WhenFull) {
     let mut record = record.clone();
     if !sender.push(record.written()) && !sender.push_beyond(&mut record, false) {
-        sender.push_when_full(&mut record, policy, || panic!("it waits"));
+        let queues = Queues::new(4096);
+        sender.push_when_full(&queues, &mut record, policy, || panic!("it waits"));
     }
 }
 
@@ -56,11 +61,12 @@ fn taken(queue: &Queue) -> Vec<Vec<u8>> {
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
-    let mut sender = Sender::new(&pool(4096), ThisThread::default());
+    let mut sender = Sender::new(&pool(4096), ThisThread::default(), false);
     let mut longer = Buffer::of(vec![0; (frame::LONGEST + 1).next_multiple_of(frame::WORD)]);
     assert!(!sender.push(longer.written()) && !sender.push_beyond(&mut longer, true));
     for policy in [WhenFull::Block, WhenFull::DropNewest, WhenFull::DropOldest] {
-        sender.push_when_full(&mut longer, policy, || panic!("it waits"));
+        let queues = Queues::new(4096);
+        sender.push_when_full(&queues, &mut longer, policy, || panic!("it waits"));
         assert!(!sender.queue.is_empty());
         let dropped = sender.queue.take_dropped().map(|loss| loss.records.count);
         assert_eq!((dropped, sender.queue.is_empty()), (Some(1), true), "{policy:?}");
@@ -70,7 +76,7 @@ fn what_may_not_be_read_back_is_dropped_at_once_and_counted() {
 #[test]
 fn a_queue_grows_to_its_bound_and_shrinks_when_it_is_read() {
     let pool = pool(256 * 1024);
-    let mut sender = Sender::new(&pool, ThisThread::default());
+    let mut sender = Sender::new(&pool, ThisThread::default(), false);
     let record = record(1, 100);
     for round in 0..3 {
         let is_small = sender.producer.capacity() == pool.small.bytes();
@@ -91,7 +97,7 @@ fn a_queue_grows_to_its_bound_and_shrinks_when_it_is_read() {
 #[test]
 fn a_quiet_thread_continues_in_a_small_ring() {
     let pool = pool(256 * 1024);
-    let mut sender = Sender::new(&pool, ThisThread::default());
+    let mut sender = Sender::new(&pool, ThisThread::default(), false);
     let record = record(1, 100);
     let small = pool.small.bytes();
     while sender.producer.capacity() == small {
@@ -113,7 +119,7 @@ fn a_quiet_thread_continues_in_a_small_ring() {
 #[test]
 fn a_queue_that_ends_returns_its_memory_once_it_is_read() {
     let pool = pool(256 * 1024);
-    let mut sender = Sender::new(&pool, ThisThread::default());
+    let mut sender = Sender::new(&pool, ThisThread::default(), false);
     let record = record(1, 100);
     let queue = Arc::clone(sender.queue());
     let count = 200;
@@ -132,7 +138,7 @@ fn a_queue_that_ends_returns_its_memory_once_it_is_read() {
 fn the_bytes_of_long_records_count() {
     let pool = pool(256 * 1024);
     for length in [12_000, 60_000, 100_000] {
-        let mut sender = Sender::new(&pool, ThisThread::default());
+        let mut sender = Sender::new(&pool, ThisThread::default(), false);
         let long = record(1, length);
         let mut count = 0;
         while sender.push_beyond(&mut long.clone(), false) {
@@ -157,7 +163,7 @@ fn the_bytes_of_long_records_count() {
 
 #[test]
 fn the_oldest_make_room_for_a_long_record() {
-    let mut sender = Sender::new(&pool(64 * 1024), ThisThread::default());
+    let mut sender = Sender::new(&pool(64 * 1024), ThisThread::default(), false);
     let short = record(1, 100);
     (0..200).for_each(|_| push(&mut sender, &short, WhenFull::DropOldest));
     let [first, second] = [2, 3].map(|number| record(number, 50_000));
@@ -172,7 +178,7 @@ fn the_oldest_make_room_for_a_long_record() {
 #[test]
 fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
     let pool = pool(4096);
-    let mut sender = Sender::new(&pool, ThisThread::default());
+    let mut sender = Sender::new(&pool, ThisThread::default(), false);
     let (short, longer) = (record(1, 100), record(2, pool.bytes()));
     for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
         push(&mut sender, &longer, policy);
@@ -185,7 +191,7 @@ fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
     push(&mut sender, &short, WhenFull::Block);
     let queue = Arc::clone(sender.queue());
     let before = RefCell::new(Vec::new());
-    sender.push_when_full(&mut longer.clone(), WhenFull::Block, || {
+    sender.push_when_full(&Queues::new(4096), &mut longer.clone(), WhenFull::Block, || {
         before.borrow_mut().push(taken(&queue));
         before.borrow().len() < 10
     });
@@ -196,7 +202,7 @@ fn a_record_longer_than_the_queue_waits_until_that_is_empty() {
 
 #[test]
 fn the_memory_of_long_records_is_used_again() {
-    let mut sender = Sender::new(&pool(64 * 1024), ThisThread::default());
+    let mut sender = Sender::new(&pool(64 * 1024), ThisThread::default(), false);
     let mut record = record(1, 20_000);
     let first = record.written().as_ptr();
     assert!(sender.push_beyond(&mut record, false));
@@ -214,6 +220,37 @@ fn the_memory_of_long_records_is_used_again() {
     assert_eq!(last.capacity(), 0, "a quiet thread keeps none");
 }
 
+/// A flood of warnings leaves half of the reserve to errors, and the reserve has a bound.
+#[test]
+fn the_reserve_is_for_warnings_and_even_more_for_errors() {
+    for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
+        let queues = Queues::new(64 * 1024);
+        let mut sender = queues.new_queue(ThisThread::default());
+        let mut flood = |level| {
+            let one = record_of(level, 1, 100);
+            for _ in 0..2_000 {
+                if !sender.push(one.written()) && !sender.push_beyond(&mut one.clone(), false) {
+                    sender.push_when_full(&queues, &mut one.clone(), policy, || panic!("it waits"));
+                }
+            }
+            let kept = sender.reserve.as_ref().map_or(0, |reserve| reserve.queue.count().waiting);
+            let bytes = usize::try_from(kept).unwrap() * one.written().len();
+            (bytes / 1024, sender.queue.take_dropped().map(|loss| loss.by_level))
+        };
+        let (none, lost) = flood(Level::INFO);
+        assert_eq!((none, *lost.unwrap().of(log::Level::Info) > 1_000), (0, true), "{policy:?}");
+        let (half, lost) = flood(Level::WARN);
+        assert!((20..=40).contains(&half), "{policy:?}: {half} KiB");
+        assert!(*lost.unwrap().of(log::Level::Warn) > 1_000);
+        let (all, lost) = flood(Level::of(log::Level::Error));
+        assert!((48..=64).contains(&all), "{policy:?}: {all} KiB");
+        assert!(*lost.unwrap().of(log::Level::Error) > 1_000);
+        let reserve = Arc::clone(sender.reserve.as_ref().unwrap().queue());
+        queues.end(sender);
+        assert!(!taken(&reserve).is_empty() && reserve.is_over(), "it ends with the thread");
+    }
+}
+
 proptest! {
     /// A queue yields all records in order, except for those that its policy drops and counts.
     #[test]
@@ -223,7 +260,7 @@ proptest! {
         acts in prop::collection::vec(prop_oneof![1 => Just(0), 9 => 8_usize..200, 1 => 200_usize..5000], 0..300),
     ) {
         let policy = if drops_oldest { WhenFull::DropOldest } else { WhenFull::DropNewest };
-        let mut sender = Sender::new(&pool(4096), ThisThread::default());
+        let mut sender = Sender::new(&pool(4096), ThisThread::default(), false);
         let mut pushed: VecDeque<Buffer> = VecDeque::new();
         let mut dropped = 0;
         for (number, length) in (0..).zip(acts.into_iter().chain([0])) {
@@ -250,8 +287,11 @@ proptest! {
 /// on.
 #[test]
 fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
-    let mut sender =
-        Sender::new(&Arc::new(Pool::new(4096, Some(&TestFile::shared()))), ThisThread::default());
+    let mut sender = Sender::new(
+        &Arc::new(Pool::new(4096, Some(&TestFile::shared()))),
+        ThisThread::default(),
+        false,
+    );
     let one = record(1, 400);
     let (mut added, mut found) = (0_u64, 0_u64);
     for _ in 0..100 {
@@ -266,8 +306,11 @@ fn a_record_that_finds_no_room_beside_taken_ones_is_counted() {
 /// Dropping records of a ring that a file holds makes no room, so they stay.
 #[test]
 fn a_held_ring_keeps_its_records_when_there_is_no_room() {
-    let mut sender =
-        Sender::new(&Arc::new(Pool::new(4096, Some(&TestFile::shared()))), ThisThread::default());
+    let mut sender = Sender::new(
+        &Arc::new(Pool::new(4096, Some(&TestFile::shared()))),
+        ThisThread::default(),
+        false,
+    );
     let queue = Arc::clone(sender.queue());
     let mut held = VecDeque::new();
     let take = |held: &mut VecDeque<Taken>| {

@@ -2,7 +2,13 @@
 
 /// How a call proceeds if its thread's queue is full.
 ///
-/// [`Stats::dropped`](crate::Stats::dropped) counts the records that are dropped. A span whose
+/// Warnings and errors have a reserve: what the policy would drop of them goes to a second queue of
+/// the thread, with the same [bound](crate::Builder::queue_bytes), of which errors alone may use
+/// the second half. They are dropped only if that is full too. So 200 errors among a million
+/// records that a stalled disk does not take are all written, each at its place in time.
+///
+/// [`Stats::dropped`](crate::Stats::dropped) counts the records that are dropped, and
+/// [`Stats::dropped_of`](crate::Stats::dropped_of) those of a level. A span whose
 /// start is dropped is lost, and `Stats::dropped_spans` counts it. A span that is sent says what it
 /// lacks: a full queue counts the attributes, events and links that it drops of a span. It keeps
 /// the end and the parent of a span. If these counts and records need more than 64 KiB, all spans
@@ -26,8 +32,8 @@ pub enum WhenFull {
     /// waits for its own pipeline, and at most a second for another one.
     #[default]
     Block,
-    /// Drops the call's record.
+    /// Drops the call's record, unless the reserve takes it.
     DropNewest,
-    /// Drops the oldest records of the thread.
+    /// Drops the oldest records of the thread, except for those that the reserve takes.
     DropOldest,
 }

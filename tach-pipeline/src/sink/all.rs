@@ -173,8 +173,9 @@ impl Sinks {
     /// Counts the records that a queue dropped.
     #[cold]
     pub(crate) fn queue_dropped(&mut self, loss: &Loss) {
-        let Loss { records, spans, .. } = loss;
+        let Loss { records, by_level, spans, .. } = loss;
         self.progress.counts.dropped.add(records.count);
+        self.progress.counts.dropped_by_level.add(by_level);
         self.progress.counts.dropped_spans.add(*spans);
         records.add_to(self.unreported.dropped());
         self.dropped_spans += spans;

@@ -1,15 +1,32 @@
 //! Full queues.
 
 use std::sync::mpsc;
+use std::thread;
 
+use log::{Level, Log as _, Record};
 use tach_log::Json;
-use tach_pipeline::{Pipeline, Sink, WhenFull};
+use tach_pipeline::{Pipeline, Sink, WhenFull, kind};
 
 use crate::support::{LONG, Memory, Moody, info};
 
-/// Logs 1,000 messages while the sink stalls, then lets it go on. Returns the numbers that were
-/// written, in order, and the counts that were reported.
-fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
+/// Lets a sink go on that stalls at its first record.
+struct GoOn {
+    is_stalled: mpsc::Receiver<()>,
+    go_on: mpsc::Sender<()>,
+}
+
+impl GoOn {
+    /// Calls `log` while the sink stalls with the record `0`. Then waits for all records.
+    fn after(self, pipeline: &Pipeline, log: impl FnOnce()) {
+        info(pipeline, "0");
+        self.is_stalled.recv().unwrap();
+        log();
+        self.go_on.send(()).unwrap();
+        pipeline.flush(LONG).unwrap();
+    }
+}
+
+fn stalling() -> (Memory, Sink<kind::Stream>, GoOn) {
     let memory = Memory::default();
     let (stalls, is_stalled) = mpsc::channel();
     let (go_on, waits) = mpsc::channel::<()>();
@@ -24,15 +41,16 @@ fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
     };
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("stalling", writer).format(Json::new());
+    (memory, sink, GoOn { is_stalled, go_on })
+}
+
+/// Logs 1,000 messages while the sink stalls, then lets it go on. Returns the numbers that were
+/// written, in order, and the counts that were reported.
+fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
+    let (memory, sink, go_on) = stalling();
     let pipeline =
         Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096 + 8).build().unwrap();
-    info(&pipeline, "0");
-    is_stalled.recv().unwrap();
-    for number in 1..=1_000 {
-        info(&pipeline, &number.to_string());
-    }
-    go_on.send(()).unwrap();
-    pipeline.flush(LONG).unwrap();
+    go_on.after(&pipeline, || (1..=1_000).for_each(|number| info(&pipeline, &number.to_string())));
     let (told, written): (Vec<_>, Vec<_>) =
         memory.records().into_iter().partition(|record| record["target"] == "tach_pipeline");
     for record in &told {
@@ -61,6 +79,41 @@ fn the_oldest_are_dropped_and_counted() {
     let expected: Vec<_> = [0].into_iter().chain(1_002 - kept..=1_000).collect();
     assert_eq!(written, expected);
     assert_eq!(told, [1_001 - kept]);
+}
+
+/// 200 errors among 50,000 records that a stalled sink does not take, from two threads.
+#[test]
+fn errors_outlive_an_overload() {
+    for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
+        let (memory, sink, go_on) = stalling();
+        let pipeline = Pipeline::builder().sink(sink).when_full(policy).build().unwrap();
+        let log_all = || {
+            for number in 0..25_000 {
+                let (level, target) = match number % 250 {
+                    249 => (Level::Error, "failed"),
+                    _ => (Level::Info, "app"),
+                };
+                let args = format_args!("{number}");
+                let record = Record::builder().level(level).target(target).args(args).build();
+                pipeline.log(&record);
+            }
+        };
+        go_on.after(&pipeline, || {
+            thread::scope(|scope| {
+                scope.spawn(log_all);
+                scope.spawn(log_all);
+            });
+        });
+        let records = memory.records();
+        let errors = records.iter().filter(|record| record["target"] == "failed").count();
+        assert_eq!(errors, 200, "{policy:?}");
+        let times = records.iter().map(|record| record["ts"].as_str().unwrap());
+        assert!(times.is_sorted(), "{policy:?}");
+        let stats = pipeline.stats();
+        let of = |level| stats.dropped_of(level);
+        assert_eq!((of(Level::Error), of(Level::Info)), (0, stats.dropped()));
+        assert!(stats.dropped() > 25_000, "the control: the queue was full");
+    }
 }
 
 #[test]

@@ -66,6 +66,42 @@ fn death() -> Snapshot {
     left
 }
 
+/// The reserve of a queue is in the file too.
+#[test]
+fn errors_that_a_full_queue_kept_outlive_the_process() {
+    for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
+        let scene = Scene::new();
+        let left = thread::scope(|scope| {
+            let process = scope.spawn(|| {
+                let (builder, written, go_on) = builder(&scene);
+                let pipeline = builder.when_full(policy).build().unwrap();
+                let log = |level, number| {
+                    let args = format_args!("number {number} {}", "x".repeat(100));
+                    pipeline.log(&Record::builder().level(level).target("app").args(args).build());
+                };
+                log(Level::Info, 0);
+                written.recv_timeout(LONG).unwrap();
+                (0..50).for_each(|number| log(Level::Error, number));
+                (0..10_000).for_each(|number| log(Level::Info, number));
+                (50..100).for_each(|number| log(Level::Error, number));
+                let left = scene.snapshot(&Counts::default());
+                drop((written, go_on));
+                left
+            });
+            process.join().unwrap()
+        });
+        scene.wait();
+        let scene = Scene::after(&left);
+        scene.recover();
+        let log = fs::read_to_string(scene.log()).unwrap();
+        let found = (0..100).filter(|number| {
+            log.lines()
+                .any(|line| line.contains("ERROR") && line.contains(&format!("number {number} ")))
+        });
+        assert_eq!(found.count(), 100, "{policy:?}");
+    }
+}
+
 /// The only sink of a pipeline always has room, so a recovery of minutes would go through at once.
 #[test]
 fn a_recovery_lets_the_queues_have_their_turn_before_they_drop() {
