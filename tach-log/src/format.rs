@@ -90,6 +90,22 @@ pub trait Format {
         false
     }
 
+    /// Returns the fields that the format writes with another key, each with that key: by default
+    /// none.
+    ///
+    /// `Builder::redact` of `tach-pipeline` hides a field by either name. It asks once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_log::{Format, Json};
+    ///
+    /// assert_eq!(Json::new().rename("pw", "password").renames(), [("pw", "password")]);
+    /// ```
+    fn renames(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
+
     /// Returns a sentence for each of the format's options that can't work: the call, what is wrong
     /// and what would be right. By default there are none.
     ///
@@ -125,6 +141,10 @@ macro_rules! forward {
             #[inline]
             fn wants_thread(&self) -> bool {
                 (**self).wants_thread()
+            }
+
+            fn renames(&self) -> Vec<(&str, &str)> {
+                (**self).renames()
             }
 
             fn faults(&self) -> Vec<String> {

@@ -58,7 +58,7 @@ pub(crate) use self::callsites::{given_name, place_of};
 pub(crate) use self::numbers::tests::unless_busy;
 pub(crate) use self::read::remains::{LOST_BYTES, Remains, add_lost, remains};
 pub(crate) use self::read::{
-    Frame, event_level, events, is_reference, length, references, split, time,
+    Frame, event_level, events, is_redacted, is_reference, length, references, split, time,
 };
 pub(crate) use self::scratch::Scratch;
 #[cfg(feature = "tracing")]

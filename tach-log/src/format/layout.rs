@@ -190,6 +190,11 @@ impl Layout {
     }
 
     /// Renames fields as a service's layout does.
+    /// Returns the fields that get another key, each with that key.
+    pub(super) fn renames(&self) -> Vec<(&str, &str)> {
+        self.renamed.iter().map(|renamed| (&*renamed.field, &*renamed.key)).collect()
+    }
+
     pub(super) fn add_renaming(&mut self, fields: &[(&str, &str)], kind: Kind) {
         for (field, key) in fields {
             self.push_renamed(field, key, Some(kind));

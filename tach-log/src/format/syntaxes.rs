@@ -30,6 +30,10 @@ impl<S: Style> Format for Keyed<S> {
         self.layout.as_ref().is_some_and(|layout| layout.has(&THREAD))
     }
 
+    fn renames(&self) -> Vec<(&str, &str)> {
+        self.layout.as_ref().map(|layout| layout.renames()).unwrap_or_default()
+    }
+
     fn faults(&self) -> Vec<String> {
         self.layout.as_ref().map(|layout| layout.faults()).unwrap_or_default()
     }

@@ -11,7 +11,7 @@ use tach_core::adapter::utf8;
 use tach_core::{Instant, UnixTime};
 use tach_log::adapter::{DEPTH, Parts, Site};
 
-pub(crate) use self::fields::Fields;
+pub(crate) use self::fields::{Fields, is_redacted};
 use super::kind::{RECORD_SHIFT, RecordKind};
 use super::{
     CALLSITE, EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX,

@@ -159,6 +159,9 @@ impl Builder {
         for error in &self.environment.faults {
             reporter.report(&Incident::Environment { error });
         }
+        // A value is hidden in each sink, whichever of its names a sink writes.
+        let renamed = opened.renamed(|key| frame::is_redacted(&self.redacted, key));
+        self.redacted.extend(renamed);
         frame::set_up();
         barrier::set_up();
         let Added { rings, spools, survival } =

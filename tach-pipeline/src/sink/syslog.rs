@@ -446,6 +446,10 @@ impl Format for Message {
         self.format.wants_thread()
     }
 
+    fn renames(&self) -> Vec<(&str, &str)> {
+        self.format.renames()
+    }
+
     fn faults(&self) -> Vec<String> {
         self.format.faults()
     }

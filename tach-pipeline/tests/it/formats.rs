@@ -1,12 +1,12 @@
 //! Users' formats.
 
 use core::cell::Cell;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use log::{Level, Log as _, Record};
 use tach_core::{Clock as _, ManualClock, UnixTime, event_time};
-use tach_log::{Event, Format, Json, Line};
+use tach_log::{Event, Format, Json, Line, Logfmt};
 use tach_pipeline::{Pipeline, Sink};
 use test_support::{Captured, Raw};
 
@@ -32,6 +32,49 @@ fn a_format_of_the_users_writes_as_it_does_for_other_back_ends() {
     let expected = String::from_utf8(expected).unwrap();
     assert!(expected.starts_with("7 WARN WARN app as it is\n|a\nb=Str(\"two words\")|"));
     assert_eq!(written.take(), expected);
+}
+
+/// A format of the user's that renames without the means of `tach-log`.
+struct Renaming;
+
+impl Format for Renaming {
+    fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
+        event.fields(|_, value| writeln!(to, "password={value}"))
+    }
+
+    fn renames(&self) -> Vec<(&str, &str)> {
+        vec![("pw", "password")]
+    }
+}
+
+#[test]
+fn a_renamed_key_is_redacted_by_either_name() {
+    let fields = [("pw", "s3cret")];
+    for redacted in ["password", "pw", "PASS*"] {
+        let formats: [Box<dyn Format + Send>; 5] = [
+            Box::new(Json::new().rename("pw", "password")),
+            Box::new(Logfmt::new().rename("pw", "user.password")),
+            Box::new(Json::ecs().rename("pw", "password")),
+            Box::new(Line::new()),
+            Box::new(Renaming),
+        ];
+        // One sink's name of the field hides the field in all sinks.
+        let mut builder = Pipeline::builder().redact([redacted]);
+        let mut outputs = Vec::new();
+        for format in formats {
+            let output = Captured::default();
+            builder = builder.sink(Sink::writer("memory", output.clone()).format(format));
+            outputs.push(output);
+        }
+        let pipeline = builder.build().unwrap();
+        let args = format_args!("logged in");
+        pipeline.log(&Record::builder().args(args).key_values(&fields).build());
+        pipeline.flush(LONG).unwrap();
+        for output in outputs {
+            let text = output.take();
+            assert!(text.contains("[redacted]") && !text.contains("s3cret"), "{redacted}: {text}");
+        }
+    }
 }
 
 /// A format that fails for one message and panics for another.

@@ -12,6 +12,7 @@ use std::io;
 use tach_log::Value;
 use tach_log::adapter::{self, DEPTH, EachField, EachSpan, FIELDS, KEY_BYTES, Site, nested};
 
+pub(crate) use self::redacted::is_redacted;
 use super::Reader;
 use crate::frame::{FIRST_COUNTS, SITE, SPANS, TAG_BITS, Tag};
 
@@ -128,7 +129,7 @@ impl<'a> Fields<'a> {
 
     #[inline(never)]
     fn show_redacted(&self, key: &str, value: Value<'a>, each: EachField<'_>) -> io::Result<()> {
-        let is_redacted = |key: &str| redacted::is_redacted(self.redacted, key);
+        let is_redacted = |key: &str| is_redacted(self.redacted, key);
         match value {
             _ if is_redacted(key) => each(key, Value::Str(REDACTED)),
             Value::Json(json) => {

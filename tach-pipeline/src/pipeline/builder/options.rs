@@ -206,7 +206,8 @@ impl Builder {
     /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
     /// the keys' ASCII letters have. A key fits as a whole or by the part after its last dot:
     /// `password` also hides `user.password`. `*` stands for any text: `*token*` hides
-    /// `access_token`.
+    /// `access_token`. A field that a sink's format [renames](tach_log::Format::renames) is hidden
+    /// in all sinks by either name.
     ///
     /// It applies to the fields of records, of loggers and of spans, and to the keys within nested
     /// values of serde and sval. It applies neither to messages nor to lines of

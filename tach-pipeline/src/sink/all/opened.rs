@@ -80,6 +80,14 @@ impl Opened {
         wanted
     }
 
+    /// Returns the fields that some sink writes with a key for which `is_redacted` returns `true`.
+    pub(crate) fn renamed(&self, is_redacted: impl Fn(&str) -> bool) -> Vec<String> {
+        let formats = self.lanes().filter_map(|lane| lane.formatter.content.format());
+        let renames =
+            formats.flat_map(|format| format.renames()).filter(|(_, key)| is_redacted(key));
+        renames.map(|(field, _)| field.to_owned()).collect()
+    }
+
     /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the
     /// default for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
     pub(crate) fn new(

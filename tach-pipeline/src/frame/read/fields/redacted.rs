@@ -1,7 +1,7 @@
 //! Decides which keys are redacted.
 
 /// Returns whether a pattern matches the key, or the part of the key after its last dot.
-pub(super) fn is_redacted(patterns: &[String], key: &str) -> bool {
+pub(crate) fn is_redacted(patterns: &[String], key: &str) -> bool {
     let last = key.rsplit('.').next().unwrap_or(key);
     let any_fits =
         |key: &str| patterns.iter().any(|pattern| fits(pattern.as_bytes(), key.as_bytes()));
