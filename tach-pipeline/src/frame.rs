@@ -53,7 +53,7 @@ mod write;
 
 pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
-pub(crate) use self::callsites::{given_name, place_of};
+pub(crate) use self::callsites::{given_name, known_callsites, place_of};
 #[cfg(all(test, feature = "tracing"))]
 pub(crate) use self::numbers::tests::unless_busy;
 pub(crate) use self::read::remains::{LOST_BYTES, Remains, add_lost, remains};

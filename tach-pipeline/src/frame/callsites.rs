@@ -110,6 +110,11 @@ pub(super) fn set_up() {
     CALLSITES.get_or_init(|| Numbers::new(MOST));
 }
 
+/// Returns the callsites that have numbers.
+pub(crate) fn known_callsites() -> impl Iterator<Item = &'static Metadata<'static>> {
+    (0_u32..).take(MOST).filter_map(|number| numbers()?.get(number)).map(|Callsite(it)| it)
+}
+
 pub(crate) fn numbers() -> Option<&'static Numbers<Callsite>> {
     CALLSITES.get()
 }

@@ -81,7 +81,12 @@ impl Log for Pipeline {
         if !self.enabled(record.metadata()) || !self.shared().is_within_limit(|| callsite(record)) {
             return;
         }
-        self.log_with(record.level().into(), target(record), |to| {
+        let target = target(record);
+        #[cfg(feature = "tracing")]
+        if matches!(target, MaybeStatic::Borrowed(_)) && super::tracing::is_copy(self, record) {
+            return;
+        }
+        self.log_with(record.level().into(), target, |to| {
             to.message(*record.args());
             let start = to.end_so_far();
             if !matches!(to.guard(|mut to| adapter::visit_fields(record, &mut to)), Some(Ok(()))) {

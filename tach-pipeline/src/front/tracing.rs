@@ -1,5 +1,6 @@
 //! `tracing`: events, spans, and lines that `tracing_subscriber::fmt` has formatted.
 
+mod copies;
 mod enabled;
 mod event;
 mod install;
@@ -19,5 +20,6 @@ mod subscriber;
 mod target;
 mod visit;
 
+pub(super) use self::copies::is_copy;
 pub(super) use self::install::{filter_changed, install, may_be_set};
 pub(super) use self::span_fields::write_current_spans;

@@ -1,15 +1,17 @@
 //! A pipeline that is a layer of several subscribers, whose registries number their spans alike.
 
 use core::mem;
+use std::sync::{Arc, Mutex};
 
+use log::Log as _;
 use tach_pipeline::{Durations, Guard, Pipeline, Sink};
-use tracing::Dispatch;
 use tracing::dispatcher::with_default;
 use tracing::field::Empty;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry;
 
-use crate::support::LONG;
+use crate::support::{LONG, Memory};
 
 /// Returns a pipeline that counts spans by their names and numbers.
 fn build() -> Guard {
@@ -52,6 +54,55 @@ fn a_scoped_subscriber_does_not_mix_its_spans_with_those_around_it() {
         drop(entered);
     });
     assert_eq!(ended(&pipeline), ["child of sub without", "main 2", "sub 1"]);
+}
+
+/// Keeps the callsite of the last event.
+#[derive(Clone, Default)]
+struct Callsite(Arc<Mutex<Option<&'static Metadata<'static>>>>);
+
+impl<S: Subscriber> Layer<S> for Callsite {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        *self.0.lock().unwrap() = Some(event.metadata());
+    }
+}
+
+fn connected() {
+    tracing::info!(attempt = 2, "connected");
+}
+
+/// With tracing's feature `log-always`, each macro also logs such a record. (The feature would be
+/// on in all tests.)
+#[test]
+fn a_copy_of_an_event_is_not_logged_again() {
+    let callsite = Callsite::default();
+    with_default(&registry().with(callsite.clone()).into(), connected);
+    let metadata = callsite.0.lock().unwrap().unwrap();
+    let memory = Memory::default();
+    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let log = |line| {
+        let args = format_args!("connected attempt=2");
+        let mut record = log::Record::builder();
+        record.file(metadata.file()).module_path(metadata.module_path()).line(line);
+        pipeline.log(&record.target(metadata.target()).args(args).build());
+    };
+    let count = || {
+        pipeline.flush(LONG).unwrap();
+        memory.messages().len()
+    };
+    for subscriber in [subscriber(&pipeline), Dispatch::new(pipeline.subscriber())] {
+        let before = count();
+        with_default(&subscriber, || {
+            connected();
+            log(metadata.line());
+        });
+        assert_eq!(count() - before, 1);
+        // Another record, and one whose event went to another subscriber.
+        with_default(&subscriber, || log(Some(1)));
+        log(metadata.line());
+        with_default(&registry().into(), || log(metadata.line()));
+        with_default(&self::subscriber(&build()), || log(metadata.line()));
+        assert_eq!(count() - before, 5);
+    }
 }
 
 /// As in tests that have a subscriber each.

@@ -160,6 +160,12 @@ pub(super) fn with_id<R>(
     Some(f(pipeline, pipeline.key(id)))
 }
 
+/// Returns the pipeline of a subscriber, if there is one.
+pub(super) fn pipeline_of(subscriber: &Dispatch) -> Option<&Pipeline> {
+    let own = subscriber.downcast_ref().map(|own: &PipelineSubscriber| &own.pipeline);
+    own.or_else(|| subscriber.downcast_ref())
+}
+
 /// Calls `f` with the span's pipeline and the span, if a pipeline has it.
 pub(super) fn with_target(span: &Span, f: impl FnOnce(&Pipeline, Target<'_>)) {
     with(span, |pipeline, key| pipeline.target(key).map(|span| f(pipeline, span)));
