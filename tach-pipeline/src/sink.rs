@@ -470,7 +470,7 @@ impl Sink {
         faults.append(&mut self.faults);
         let name = self.name.clone().unwrap_or_else(|| self.to.0.name());
         faults.unless(
-            !name.is_empty(),
+            self.name.as_deref() != Some(""),
             || format!("Sink::name(\"\") for {}", self.to.0.name()),
             "messages call the sink by its name",
         );

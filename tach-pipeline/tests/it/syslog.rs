@@ -82,10 +82,28 @@ mod unix {
         fs::remove_file(path).unwrap();
     }
 
+    /// rsyslog takes what is beyond for a message of its own.
+    #[test]
+    fn a_message_has_as_many_bytes_as_a_daemon_takes() {
+        let (path, daemon) = bind("bound");
+        let pipeline = pipeline(Sink::syslog(Syslog::unix(&path).app_name("app")));
+        log(&pipeline, Level::Info, &"x".repeat(8_200));
+        log(&pipeline, Level::Info, &"\u{1b}".repeat(300_000));
+        log(&pipeline, Level::Info, "short");
+        pipeline.flush(LONG).unwrap();
+        let [plain, escapes, short] = received(|to| daemon.recv(to));
+        for long in [plain, escapes] {
+            assert!(long.len() <= 8_192 && long.contains(" truncated_bytes="), "{}", long.len());
+        }
+        assert!(short.ends_with("app::db: short k=1"), "{short}");
+        fs::remove_file(path).unwrap();
+    }
+
     #[test]
     fn a_long_event_is_cut_between_characters_and_the_next_one_is_whole() {
         let (path, daemon) = bind("long");
-        let pipeline = pipeline(Sink::syslog(Syslog::unix(&path).app_name("app")));
+        let sink = Sink::syslog(Syslog::unix(&path).app_name("app"));
+        let pipeline = pipeline(sink.max_line_bytes(1_000_000));
         let reader = std::thread::spawn(move || received(|to| daemon.recv(to)));
         log(&pipeline, Level::Info, &"ß".repeat(400_000));
         log(&pipeline, Level::Info, "short");
