@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let _pipeline = Pipeline::builder()
         .filter("warn,flight_recorder=debug")
         // The recorder has the debug records too.
-        .sink(Sink::stderr().level(LevelFilter::Warn))
+        .sink(Sink::stderr().filter("warn"))
         .flight_recorder(recorder)
         .init()?;
     info!("ready");

@@ -27,7 +27,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let pipeline = Pipeline::builder()
-        .sink(Sink::stderr().level(LevelFilter::Warn))
+        .sink(Sink::stderr().filter("warn"))
         .sink(Sink::stdout().format(Json::new()))
         .filter("info,noisy=off")
         .build()?;

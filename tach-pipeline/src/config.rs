@@ -35,8 +35,8 @@ use crate::pipeline::builder::Builder;
 ///
 /// Each of `sinks` has one of the keys `stdout`, `stderr`, `file`, `journald`, `syslog` and `otlp`,
 /// options of [`Sink`](crate::Sink), and a `format`: a constructor of [`Line`](tach_log::Line),
-/// [`Json`](tach_log::Json), [`Logfmt`](tach_log::Logfmt) or [`Journal`](crate::Journal). `with` has
-/// keys and their [parts](tach_log::Part): `with = { at = "time", service = { fixed = "shop" } }`.
+/// [`Json`](tach_log::Json), [`Logfmt`](tach_log::Logfmt) or
+/// [`JournalExport`](crate::JournalExport). `with` has keys and their [parts](tach_log::Part): `with = { at = "time", service = { fixed = "shop" } }`.
 ///
 /// Functions, clocks and what happens with spans are added to the [`builder`](Self::builder).
 ///
@@ -119,7 +119,9 @@ keys! {
     calls {
         sinks = sink::add;
         flush_on = |to: Self, FlushOn(level, Parsed(timeout), End)| to.flush_on(level, timeout);
-        backtrace = |to: Self, Backtrace(filter, Number(records), End)| to.backtrace(filter, records);
+        before_errors = |to: Self, BeforeErrors(filter, Number(records), End)| {
+            to.before_errors(filter, records)
+        };
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
         #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         survive = |to: Self, Parsed(folder): Parsed<std::path::PathBuf>| to.survive(folder);
@@ -129,7 +131,7 @@ keys! {
     numbers rate_limit;
     sizes queue_bytes max_record_bytes;
     parsed flush_interval flush_at_exit;
-    flags strict_environment collapse_repeats;
+    flags without_flush_at_exit strict_environment collapse_repeats;
 }
 
 /// The arguments of [`Builder::flush_on`].
@@ -137,7 +139,7 @@ keys! {
 #[serde(expecting = "a list of a level and a timeout, such as [\"error\", \"1s\"]")]
 struct FlushOn(log::Level, Parsed<core::time::Duration>, #[serde(default)] End);
 
-/// The arguments of [`Builder::backtrace`].
+/// The arguments of [`Builder::before_errors`].
 #[derive(Deserialize)]
 #[serde(expecting = "a list of directives and a number of records, such as [\"debug\", 100]")]
-struct Backtrace(String, Number<usize>, #[serde(default)] End);
+struct BeforeErrors(String, Number<usize>, #[serde(default)] End);

@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 ///
 /// let pipeline = Pipeline::builder()
 ///     .filter("info,app=debug")
-///     .sink(Sink::stderr().level(LevelFilter::Info))
+///     .sink(Sink::stderr().filter("info"))
 ///     .flight_recorder(FlightRecorder::new())
 ///     .build()?;
 /// # Ok::<(), tach_pipeline::Error>(())

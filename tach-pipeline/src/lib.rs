@@ -39,7 +39,7 @@
 //! fn main() -> Result<(), tach_pipeline::Error> {
 //!     let _pipeline = Pipeline::builder()
 //!         .sink(Sink::stdout().format(Json::new()))
-//!         .sink(Sink::stderr().level(LevelFilter::Error))
+//!         .sink(Sink::stderr().filter("error"))
 //!         .filter_from_env("RUST_LOG")
 //!         .init()?;
 //!     log::info!(port = 3000; "ready");
@@ -161,7 +161,7 @@
 //!
 //! # Fewer records, and more
 //!
-//! - [`Builder::backtrace`] keeps refused records, and writes them when an error comes.
+//! - [`Builder::before_errors`] keeps refused records, and writes them when an error comes.
 //! - [`Builder::collapse_repeats`] writes equal records in a row once, with their number.
 //! - [`Builder::rate_limit`] bounds the records of each callsite a second.
 //! - [`Builder::redact`] hides the values of keys.
@@ -393,7 +393,7 @@ pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
-pub use crate::sink::{Journal, Rotation, Sink, SyncPolicy, kind};
+pub use crate::sink::{JournalExport, Rotation, Sink, SyncPolicy, kind};
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(feature = "tracing")]
 pub use crate::with_tracing::*;

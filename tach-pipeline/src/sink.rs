@@ -43,7 +43,7 @@ use self::any_format::AnyFormat;
 use self::envelope::Envelope;
 use self::file::Options;
 pub use self::file::SyncPolicy;
-pub use self::journal::Journal;
+pub use self::journal::JournalExport;
 #[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
 pub use self::rotation::Rotation;
@@ -96,7 +96,7 @@ const LEAST_LINE: usize = 512;
 /// use tach_pipeline::{Pipeline, Sink};
 ///
 /// let pipeline = Pipeline::builder()
-///     .sink(Sink::stderr().level(LevelFilter::Warn))
+///     .sink(Sink::stderr().filter("warn"))
 ///     .sink(Sink::writer("memory", Vec::new()).format(Json::new()))
 ///     .build()?;
 /// # Ok::<(), tach_pipeline::Error>(())
@@ -321,7 +321,7 @@ impl<K> Sink<K> {
     /// Sets the format, by default [`Line`].
     ///
     /// A record is formatted once for all sinks with the same format: formats of `tach-log` and
-    /// [`Journal`] with equal options, your own if it has no fields, or clones of one
+    /// [`JournalExport`] with equal options, your own if it has no fields, or clones of one
     /// `Arc<dyn Format + Send + Sync>`.
     ///
     /// # Examples
@@ -393,25 +393,9 @@ impl<K> Sink<K> {
         self
     }
 
-    /// Drops records that are more verbose than `level`, for any target: the last of this and
-    /// [`filter`](Self::filter) applies.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::Sink;
-    ///
-    /// let sink = Sink::stderr().level(log::LevelFilter::Warn);
-    /// ```
-    #[must_use]
-    pub fn level(mut self, level: LevelFilter) -> Self {
-        self.filter = Ok(Levels::all(level));
-        self
-    }
-
     /// Drops records that the directives exclude, with the syntax of
-    /// [`Builder::filter`](crate::Builder::filter), which applies before. If they can't be parsed,
-    /// building the pipeline fails. The pipeline's own counts of dropped records have the level
+    /// [`Builder::filter`](crate::Builder::filter), which applies before: `"warn"` is for any
+    /// target. If they can't be parsed, building the pipeline fails. The pipeline's own counts of dropped records have the level
     /// `Warn`, and pass for any target.
     ///
     /// # Examples
@@ -433,7 +417,7 @@ impl<K> Sink<K> {
     }
 
     /// Drops records, by level and target, for which `is_written` returns `false`, besides those
-    /// that [`level`](Self::level) or [`filter`](Self::filter) drops. The thread that writes the
+    /// that [`filter`](Self::filter) drops. The thread that writes the
     /// log calls it, so it should return soon. The pipeline's own counts of dropped records pass.
     ///
     /// Records that the function logs are dropped. If the function panics, all records pass from
@@ -449,7 +433,7 @@ impl<K> Sink<K> {
     /// use tach_pipeline::{Pipeline, Sink};
     ///
     /// let pipeline = Pipeline::builder()
-    ///     .sink(Sink::stderr().level(LevelFilter::Warn))
+    ///     .sink(Sink::stderr().filter("warn"))
     ///     .sink(Sink::stdout().only(|metadata| metadata.level() >= Level::Info))
     ///     .build()?;
     /// # Ok::<(), tach_pipeline::Error>(())

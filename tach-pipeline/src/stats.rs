@@ -68,7 +68,7 @@ impl Stats {
     /// These are the records that the [filter](crate::Builder::filter) accepts, at levels that some
     /// sink takes, and that the back end has taken from the queues. It counts them whatever the
     /// sinks do with them, including [repeats](crate::Builder::collapse_repeats) and the records
-    /// that an error had written from a [backtrace](crate::Builder::backtrace). The pipeline's own
+    /// that were written [before an error](crate::Builder::before_errors). The pipeline's own
     /// records, those over a [rate limit](crate::Builder::rate_limit) and those that the queues
     /// have [dropped](Self::dropped) are not among them. A [flush](crate::Pipeline::flush) has
     /// every record counted that was logged before.

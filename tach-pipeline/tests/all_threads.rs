@@ -11,7 +11,7 @@ use std::{io, thread};
 
 use log::Log as _;
 use tach_log::{Format, Json, Line, Logfmt};
-use tach_pipeline::{Builder, Journal, Pipeline, Sink};
+use tach_pipeline::{Builder, JournalExport, Pipeline, Sink};
 
 /// Long enough for any machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -121,7 +121,7 @@ fn nothing_is_allocated_once_records_are_on_their_way() {
     no_allocation_by(&Line::new());
     no_allocation_by(&Json::new());
     no_allocation_by(&Logfmt::new());
-    no_allocation_by(&Journal::new());
+    no_allocation_by(&JournalExport::new());
     // The control: an allocation of the back end is counted.
     let sink = Sink::writer("allocating", Allocating);
     assert!(allocations(Pipeline::builder().sink(sink)) > 0);

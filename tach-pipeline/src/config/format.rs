@@ -8,7 +8,7 @@ use tach_log::{Json, Keyed, Line, Logfmt, Part};
 
 use super::calls::{Calls, call, choose, keys, turn_on};
 use super::parsed::{End, Number, Parsed};
-use crate::sink::Journal;
+use crate::sink::JournalExport;
 use crate::sink::any_format::AnyFormat;
 
 // Sinks share the work only for formats of one type.
@@ -25,7 +25,7 @@ keys! {
         datadog = |keys: Calls<Json>| boxed(keys.on(Json::datadog()));
         bunyan = |Bunyan(name, host, End)| boxed(Json::bunyan(&name, &host));
         logfmt = |keys: Calls<Logfmt>| boxed(keys.on(Logfmt::new()));
-        journal = |is_on| if is_on { boxed(Journal::new()) } else { boxed(Line::new()) };
+        journal_export = |is_on| if is_on { boxed(JournalExport::new()) } else { boxed(Line::new()) };
     }
 }
 

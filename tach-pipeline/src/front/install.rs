@@ -162,8 +162,8 @@ impl Pipeline {
     ///
     /// let pipeline = Pipeline::builder()
     ///     .filter("debug")
-    ///     .sink(Sink::stderr().level(LevelFilter::Warn))
-    ///     .sink(Sink::stdout().level(LevelFilter::Info))
+    ///     .sink(Sink::stderr().filter("warn"))
+    ///     .sink(Sink::stdout().filter("info"))
     ///     .build()?;
     /// // An operator asks for more.
     /// pipeline.set_sink_filter("stdout", "info,app::db=debug")?;

@@ -73,11 +73,11 @@ pub struct Builder {
     queue_bytes: usize,
     interval: Duration,
     clock: Option<Box<dyn Clock>>,
-    backtrace: Option<(String, usize)>,
+    before_errors: Option<(String, usize)>,
     is_collapsing: bool,
     redacted: Vec<String>,
     rate_limit: Option<u32>,
-    at_exit: Duration,
+    at_exit: Option<Duration>,
     flush_on: Option<(Level, Duration)>,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
@@ -111,11 +111,11 @@ impl Builder {
             queue_bytes: QUEUE_BYTES,
             interval: FLUSH_INTERVAL,
             clock: None,
-            backtrace: None,
+            before_errors: None,
             is_collapsing: false,
             redacted: Vec::new(),
             rate_limit: None,
-            at_exit: FLUSH_TIMEOUT,
+            at_exit: Some(FLUSH_TIMEOUT),
             flush_on: None,
             on_incident: None,
             record_bytes: RECORD_BYTES,
@@ -179,11 +179,13 @@ impl Builder {
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]
-        pipeline::exit::flush_at_exit(&shared, self.at_exit);
+        if let Some(timeout) = self.at_exit {
+            pipeline::exit::flush_at_exit(&shared, timeout);
+        }
         self.spans.dump_on_panic(&shared);
         // Such a panic runs no functions of the exit.
-        if cfg!(panic = "abort") && !self.at_exit.is_zero() {
-            pipeline::flush_on_panic(&shared, self.at_exit);
+        if let (Some(timeout), true) = (self.at_exit, cfg!(panic = "abort")) {
+            pipeline::flush_on_panic(&shared, timeout);
         }
         Ok(Guard::new(Pipeline::new(shared)))
     }
@@ -204,8 +206,8 @@ impl Builder {
             faults.take(self.filter.as_deref().map(Levels::parse).transpose()).flatten();
         // These directives can be parsed: each was tried when the variable was read.
         let of_env = self.filter_from_env.as_deref().and_then(|it| Levels::parse(it).ok());
-        let kept = self.backtrace.as_ref().and_then(|(kept, _)| {
-            faults.take(Levels::parse(kept).map_err(|fault| fault.of("Builder::backtrace")))
+        let kept = self.before_errors.as_ref().and_then(|(kept, _)| {
+            faults.take(Levels::parse(kept).map_err(|fault| fault.of("Builder::before_errors")))
         });
         let files = faults.take(self.spans.files()).flatten();
         let patience = match self.when_full {
@@ -253,7 +255,7 @@ impl Builder {
         survival: Option<Survival>,
         reporter: Reporter,
     ) -> Result<(), Error> {
-        let records = self.backtrace.as_ref().map_or(0, |(_, records)| *records);
+        let records = self.before_errors.as_ref().map_or(0, |(_, records)| *records);
         let redacted = mem::take(&mut self.redacted);
         let selection = Selection::new(records, self.is_collapsing, redacted);
         let spans = self.spans.start(shared, &sinks, selection.redacted(), reporter);
@@ -285,7 +287,7 @@ impl fmt::Debug for Builder {
             .field("when_full", &self.when_full)
             .field("queue_bytes", &self.queue_bytes)
             .field("flush_interval", &self.interval)
-            .field("backtrace", &self.backtrace)
+            .field("before_errors", &self.before_errors)
             .field("is_collapsing", &self.is_collapsing)
             .field("redacted", &self.redacted)
             .field("rate_limit", &self.rate_limit)

@@ -24,9 +24,6 @@ struct AtExit {
 
 /// Flushes the pipeline when the process exits, and waits at most `timeout`.
 pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
-    if timeout.is_zero() {
-        return;
-    }
     let new = AtExit { pipeline: Arc::downgrade(pipeline), process: process::id(), timeout };
     PIPELINES.rcu(|all| {
         let mut all = all.as_deref().cloned().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tach_log::{Format, Json, Line, Logfmt};
 
-use super::journal::Journal;
+use super::journal::JournalExport;
 
 /// A format whose type can be compared at run time.
 pub(crate) trait AnyFormat: Format + Send {
@@ -34,7 +34,7 @@ pub(super) fn is_same(one: &dyn AnyFormat, other: &dyn AnyFormat) -> bool {
         || is_equal::<Json>(one, other)
         || is_equal::<Line>(one, other)
         || is_equal::<Logfmt>(one, other)
-        || is_equal::<Journal>(one, other)
+        || is_equal::<JournalExport>(one, other)
         || both::<Shared>(one, other).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
 }
 

@@ -148,7 +148,7 @@ mod tests {
     use tach_log::{Event, Format, Json, Line, Logfmt};
 
     use super::*;
-    use crate::sink::Journal;
+    use crate::sink::JournalExport;
     use crate::sink::any_format::AnyFormat;
 
     #[derive(Clone)]
@@ -175,7 +175,7 @@ mod tests {
                 formatter(Line::new(), false),
                 formatter(Line::new(), true),
                 formatter(Logfmt::new(), false),
-                formatter(Journal::new(), false),
+                formatter(JournalExport::new(), false),
                 formatter(Arc::clone(&shared), false),
             ]
         };

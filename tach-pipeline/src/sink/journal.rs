@@ -30,21 +30,21 @@ const TAKEN: [&[u8]; 5] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN", b"SYSLOG
 /// # Examples
 ///
 /// ```
-/// use tach_pipeline::{Journal, Sink};
+/// use tach_pipeline::{JournalExport, Sink};
 ///
-/// let sink = Sink::file("app.journal").format(Journal::new());
+/// let sink = Sink::file("app.journal").format(JournalExport::new());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Journal {}
+pub struct JournalExport {}
 
-impl Journal {
+impl JournalExport {
     /// Creates the format.
     ///
     /// # Examples
     ///
     /// ```
-    /// let format = tach_pipeline::Journal::new();
+    /// let format = tach_pipeline::JournalExport::new();
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -52,7 +52,7 @@ impl Journal {
     }
 }
 
-impl Format for Journal {
+impl Format for JournalExport {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
         to.extend_from_slice(b"__REALTIME_TIMESTAMP=");
         write_plain(to, Value::U64(event.time().as_micros()));

@@ -1,7 +1,7 @@
 //! The socket of systemd's journal (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL>).
 //!
-//! A datagram holds entries as [`Journal`](super::Journal) writes them. Entries that are too long
-//! for a datagram are passed as a sealed file in memory.
+//! A datagram holds entries as [`JournalExport`](super::JournalExport) writes them. Entries that are
+//! too long for a datagram are passed as a sealed file in memory.
 
 use core::mem::MaybeUninit;
 use std::fs::File;
@@ -15,7 +15,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use super::{Journal, Sink, kind};
+use super::{JournalExport, Sink, kind};
 
 const SOCKET: &str = "/run/systemd/journal/socket";
 
@@ -26,7 +26,7 @@ struct Journald {
 }
 
 impl Sink {
-    /// Writes to systemd's journal on this machine, in the format [`Journal`].
+    /// Writes to systemd's journal on this machine, in the format [`JournalExport`].
     ///
     /// The journal prints the time at which it receives an entry, some milliseconds after the
     /// record. If the journal can't be reached, the sink fails, and tries again.
@@ -43,7 +43,7 @@ impl Sink {
     pub fn journald() -> Sink<kind::OneFormat> {
         let target = Sink::writer("journald", Journald::at(SOCKET)).to;
         let sink = Sink::to(kind::OneFormat(Box::new(target)));
-        Sink { format: Box::new(Journal::new()), ..sink }
+        Sink { format: Box::new(JournalExport::new()), ..sink }
     }
 }
 

@@ -66,8 +66,7 @@ impl Sink {
     /// no thread has entered it. It is sent when the last handles of the span and of its children
     /// are dropped, with up to 3 MiB.
     ///
-    /// [`level`](Self::level) and [`filter`](Self::filter) drop spans and the events within spans
-    /// too. To filter records otherwise, add a sink for each signal.
+    /// A [`filter`](Self::filter) drops spans and the events within spans too. To filter records otherwise, add a sink for each signal.
     ///
     /// # Durations
     ///

@@ -145,7 +145,7 @@ fn child(way: &str, path: &str) {
     builder = match exit {
         "no time" => {
             let late = Late(fs::File::create(path).unwrap());
-            builder.sink(Sink::writer("late", late)).flush_at_exit(Duration::ZERO)
+            builder.sink(Sink::writer("late", late)).without_flush_at_exit()
         }
         _ => builder.sink(Sink::file(path)),
     };

@@ -3,14 +3,14 @@
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_pipeline::{
-    Builder, Error, Guard, Incident, Journal, Pipeline, Rotation, Sink, SinkStats, Stats,
+    Builder, Error, Guard, Incident, JournalExport, Pipeline, Rotation, Sink, SinkStats, Stats,
     SyncPolicy, Task, WhenFull, kind,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    Pipeline, Guard, WhenFull, Journal, Rotation, Stats, SinkStats, SyncPolicy, Task,
+    Pipeline, Guard, WhenFull, JournalExport, Rotation, Stats, SinkStats, SyncPolicy, Task,
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 
@@ -62,5 +62,5 @@ fn sizes() {
     // As a layer of tracing, it has keys for its spans, and knows the registry.
     let keys = if cfg!(feature = "tracing") { size_of::<(u64, usize)>() } else { 0 };
     assert_eq!(size_of::<Pipeline>(), 2 * size_of::<usize>() + keys);
-    assert_eq!(size_of::<Journal>(), 0);
+    assert_eq!(size_of::<JournalExport>(), 0);
 }

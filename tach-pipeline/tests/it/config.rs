@@ -110,7 +110,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
         flush_interval = "2ms"
         flush_at_exit = "1s 500ms"
         flush_on = ["error", "1s"]
-        backtrace = ["trace", 5]
+        before_errors = ["trace", 5]
         collapse_repeats = true
         rate_limit = 7
         redact = ["password", "*token*"]
@@ -125,7 +125,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
         .flush_interval(Duration::from_millis(2))
         .flush_at_exit(Duration::from_millis(1500))
         .flush_on(Level::Error, Duration::from_secs(1))
-        .backtrace("trace", 5)
+        .before_errors("trace", 5)
         .collapse_repeats()
         .rate_limit(7)
         .redact(["password", "*token*"])
@@ -274,7 +274,7 @@ fn a_bad_value_is_an_error_that_names_the_key() {
         ),
         (
             "[[sinks]]\nstderr = true\nformat.json = {}\nformat.logfmt = {}",
-            "sinks[0].format: expected one of line, compact, tracing, tracing_compact, json, ecs, google_cloud, datadog, bunyan, logfmt, journal, found 2",
+            "sinks[0].format: expected one of line, compact, tracing, tracing_compact, json, ecs, google_cloud, datadog, bunyan, logfmt, journal_export, found 2",
         ),
     ];
     for (text, expected) in cases {
@@ -305,11 +305,11 @@ fn an_error_names_keys_and_no_type_of_rust() {
         ),
         ("flush_on = ['error', 5]", "flush_on[1]: invalid type: integer `5`", duration),
         (
-            "backtrace = 5",
-            "backtrace: invalid type: integer `5`",
+            "before_errors = 5",
+            "before_errors: invalid type: integer `5`",
             r#"a list of directives and a number of records, such as ["debug", 100]"#,
         ),
-        ("backtrace = ['debug', '9']", r#"backtrace[1]: invalid type: string "9""#, number),
+        ("before_errors = ['debug', '9']", r#"before_errors[1]: invalid type: string "9""#, number),
         (
             "sinks = [{ file = { path = 'a', mode = 640 } }]",
             "sinks[0].file.mode: invalid type: integer `640`",
@@ -355,7 +355,7 @@ fn an_error_names_keys_and_no_type_of_rust() {
         assert_eq!(error, expected, "{text}");
         assert_eq!(refused(text), expected, "{text}");
     }
-    for list in ["flush_on = ['error', '1s', 'x']", "backtrace = ['debug', 100, 1]"] {
+    for list in ["flush_on = ['error', '1s', 'x']", "before_errors = ['debug', 100, 1]"] {
         let error = refused(list);
         assert!(error.ends_with("[2]: the list ends before this element"), "{error}");
     }
@@ -402,8 +402,8 @@ fn a_value_of_another_shape_is_an_error_that_says_which_is_right() {
             "sinks[0].format.bunyan: invalid length 1, expected a list of the program's and the host's name, ",
         ),
         (
-            "sinks = [{ stderr = true, format.journal = {} }]",
-            "sinks[0].format.journal: invalid type: map, expected a boolean",
+            "sinks = [{ stderr = true, format.journal_export = {} }]",
+            "sinks[0].format.journal_export: invalid type: map, expected a boolean",
         ),
         (
             "sinks = [{ stderr = true, format.json.with.service.fixed = 5 }]",
@@ -490,7 +490,7 @@ fn collectors_and_daemons_are_sinks() {
         format = "logfmt"
     "#;
     let config: Config = toml::from_str(text).unwrap();
-    drop(config.builder().flush_at_exit(Duration::ZERO).build().unwrap());
+    drop(config.builder().without_flush_at_exit().build().unwrap());
     let cases = [
         (
             "otlp.protocol = 'http/json'",

@@ -81,7 +81,7 @@ fn without_a_sink_of_spans_the_header_is_the_caller_s() {
 fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).durations(Durations::new());
-    let pipeline = builder.filter("info,more=debug").backtrace("debug", 10).build().unwrap();
+    let pipeline = builder.filter("info,more=debug").before_errors("debug", 10).build().unwrap();
     let subscriber = subscriber(&pipeline);
     tracing::dispatcher::with_default(&subscriber, || {
         let _more = tracing::debug_span!(target: "more", "accepted").entered();

@@ -34,7 +34,7 @@ fn child() {
     let (Ok(way), Ok(path)) = (env::var(WAY), env::var(PATH)) else { return };
     let mut builder = Pipeline::builder();
     builder = if way == "exit" {
-        builder.sink(Sink::file(path)).flush_at_exit(Duration::ZERO)
+        builder.sink(Sink::file(path)).without_flush_at_exit()
     } else {
         builder.sink(Sink::writer("slow", Slow(File::create(path).unwrap())))
     };

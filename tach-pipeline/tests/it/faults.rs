@@ -120,7 +120,7 @@ fn dropped_records_are_not_reported_while_a_sink_fails() {
                 counted.fetch_add(1, Ordering::SeqCst);
             }
         })
-        .flush_at_exit(Duration::ZERO)
+        .without_flush_at_exit()
         .build()
         .unwrap();
     let long = "x".repeat(1000);

@@ -123,8 +123,8 @@ fn a_function_decides_with_the_filter_of_a_sink() {
     let pipeline = Pipeline::builder()
         .filter("debug")
         .sink(below.json().only(|it| it.level() >= Level::Info))
-        .sink(app.json().only(|it| it.target() == "app").level(LevelFilter::Warn))
-        .sink(panics.json().only(|_| panic!("on purpose")).level(LevelFilter::Error))
+        .sink(app.json().only(|it| it.target() == "app").filter("warn"))
+        .sink(panics.json().only(|_| panic!("on purpose")).filter("error"))
         .build()
         .unwrap();
     for target in ["app", "other"] {

@@ -8,7 +8,7 @@ use std::process::{self, Command};
 use proptest::prelude::*;
 use serde_json::Value;
 use tach_core::{ManualClock, UnixTime};
-use tach_pipeline::{Journal, Pipeline, Sink};
+use tach_pipeline::{JournalExport, Pipeline, Sink};
 
 use crate::support::{LONG, Memory};
 
@@ -19,7 +19,7 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_
 /// Logs records of a target, a message, a key and a text, and returns the export.
 fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
     let memory = Memory::default();
-    let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
+    let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
     let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     for [target, message, key, text] in records {
         let fields = [("number", log::kv::Value::from(-1)), (key, text.into())];
@@ -118,7 +118,7 @@ fn names_are_those_that_the_journal_takes() {
 #[test]
 fn levels_have_syslog_s_priorities() {
     let memory = Memory::default();
-    let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
+    let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let log = slog::Logger::root(pipeline.clone(), slog::o!());
     slog::crit!(log, "2");
@@ -137,7 +137,7 @@ fn levels_have_syslog_s_priorities() {
 #[test]
 fn a_line_of_a_fmt_subscriber_is_the_message() {
     let memory = Memory::default();
-    let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
+    let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
     let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     let subscriber = tracing_subscriber::fmt()
         .without_time()

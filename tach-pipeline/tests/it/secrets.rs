@@ -14,7 +14,7 @@ fn a_key_in_the_address_is_in_no_message() {
     let otlp = Otlp::new().endpoint("http://127.0.0.1:1/?api_key=s3cret");
     let sink = Sink::otlp(otlp.clone().signals([Signal::Logs])).filter("info");
     let debug = format!("{otlp:?} {sink:?}");
-    let builder = Pipeline::builder().sink(sink).flush_at_exit(Duration::ZERO);
+    let builder = Pipeline::builder().sink(sink).without_flush_at_exit();
     let pipeline = builder
         .on_incident(move |incident| incidents.send(format!("{incident} {incident:?}")).unwrap())
         .build()

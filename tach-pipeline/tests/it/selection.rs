@@ -23,9 +23,9 @@ fn an_error_has_the_records_written_that_led_to_it() {
     let memories = [Memory::default(), Memory::default()];
     let pipeline = Pipeline::builder()
         .sink(memories[0].json())
-        .sink(memories[1].json().level(LevelFilter::Info))
+        .sink(memories[1].json().filter("info"))
         .filter("info,app=warn")
-        .backtrace("app=debug,noisy=off", 3)
+        .before_errors("app=debug,noisy=off", 3)
         .build()
         .unwrap();
     assert_eq!(pipeline.max_level(), LevelFilter::Debug);
@@ -59,7 +59,7 @@ fn an_error_has_the_records_written_that_led_to_it() {
 
 #[test]
 fn a_backtrace_s_invalid_filter_is_an_error() {
-    let error = Pipeline::builder().backtrace("app=loud", 3).build().unwrap_err();
+    let error = Pipeline::builder().before_errors("app=loud", 3).build().unwrap_err();
     assert!(error.is_option() && error.to_string().contains("loud"), "{error}");
 }
 
@@ -127,9 +127,9 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
 #[test]
 fn records_are_counted_by_level_also_those_that_are_not_written() {
     let [memory, beside] = [Memory::default(), Memory::default()];
-    let builder = Pipeline::builder().filter("info").backtrace("app=debug", 10).rate_limit(100);
-    let builder = builder.collapse_repeats().sink(memory.json().level(LevelFilter::Error));
-    let pipeline = builder.sink(beside.json().level(LevelFilter::Debug)).build().unwrap();
+    let builder = Pipeline::builder().filter("info").before_errors("app=debug", 10).rate_limit(100);
+    let builder = builder.collapse_repeats().sink(memory.json().filter("error"));
+    let pipeline = builder.sink(beside.json().filter("debug")).build().unwrap();
     let counts = |pipeline: &Pipeline| {
         pipeline.flush(LONG).unwrap();
         Level::iter().map(|level| pipeline.stats().logged(level)).collect::<Vec<_>>()
@@ -167,7 +167,7 @@ fn values_of_redacted_keys_are_in_no_sink() {
         .sink(memory.json())
         .redact(["password", "Authorization"])
         .filter("debug")
-        .backtrace("trace", 5)
+        .before_errors("trace", 5)
         .collapse_repeats()
         .build()
         .unwrap();

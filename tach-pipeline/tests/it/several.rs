@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use log::LevelFilter;
 use tach_log::{Event, Format, Json};
 use tach_pipeline::{Incident, Pipeline, Sink, SinkStats, WhenFull};
 
@@ -142,7 +141,7 @@ fn a_record_is_formatted_once_for_all_sinks_of_a_format() {
         let sink = memory.json();
         builder = builder.sink(match at {
             0 | 1 => sink.format(Counted),
-            2 => sink.format(Counted).level(LevelFilter::Warn),
+            2 => sink.format(Counted).filter("warn"),
             3 => sink.format(Counted).filter("off,app=info"),
             4 | 5 => sink.format(Arc::clone(&format)),
             _ => sink,

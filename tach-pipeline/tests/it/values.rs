@@ -80,7 +80,7 @@ mod nested {
     use log::Log as _;
     use log::kv::Value as KvValue;
     use tach_log::Json;
-    use tach_pipeline::{Journal, Sink};
+    use tach_pipeline::{JournalExport, Sink};
 
     use super::*;
 
@@ -232,7 +232,7 @@ mod nested {
     #[test]
     fn the_journal_has_json_and_the_joined_text_of_an_error() {
         let memory = Memory::default();
-        let sink = Sink::writer("memory", memory.clone()).format(Journal::new());
+        let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
         let pipeline = Pipeline::builder().sink(sink).build().unwrap();
         let list = json!([1, "a b"]);
         let error = chain();

@@ -16,7 +16,7 @@ impl Pipeline {
     /// pipeline writes.
     ///
     /// The formats of `tach-log` write such a line unchanged. Other formats, such as
-    /// [`Journal`](crate::Journal), receive the line as an event's message.
+    /// [`JournalExport`](crate::JournalExport), receive the line as an event's message.
     ///
     /// `tracing_subscriber::fmt` does not escape line ends in messages, so an event may take
     /// several lines, and the caller formats the event. The [`Pipeline`] as a `Layer` is faster,

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use log::LevelFilter;
-
 use super::Builder;
 use crate::sink::Sink;
 
@@ -22,7 +20,7 @@ impl Builder {
         self.sinks.retain(|sink| !sink.is_disabled());
         if had_sinks && self.sinks.is_empty() {
             // Without a sink, records would be printed on stderr.
-            let none = Sink::writer("no collector", io::sink()).level(LevelFilter::Off);
+            let none = Sink::writer("no collector", io::sink()).filter("off");
             self.sinks.push(none.into());
         }
     }

@@ -158,10 +158,10 @@ impl Builder {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let builder = Pipeline::builder().filter("info").backtrace("app=debug", 100);
+    /// let builder = Pipeline::builder().filter("info").before_errors("app=debug", 100);
     /// ```
-    pub fn backtrace(mut self, directives: impl Into<String>, records: usize) -> Self {
-        self.backtrace = Some((directives.into(), records));
+    pub fn before_errors(mut self, directives: impl Into<String>, records: usize) -> Self {
+        self.before_errors = Some((directives.into(), records));
         self
     }
 
@@ -246,7 +246,7 @@ impl Builder {
     }
 
     /// Sets how long the process waits at its exit until everything is written, by default five
-    /// seconds. A timeout of zero disables the flush.
+    /// seconds.
     ///
     /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
     /// `panic = "abort"`, so is each panic. `std::process::abort`, [signals](crate#signals),
@@ -267,7 +267,21 @@ impl Builder {
     /// let builder = Pipeline::builder().flush_at_exit(Duration::from_secs(1));
     /// ```
     pub fn flush_at_exit(mut self, timeout: Duration) -> Self {
-        self.at_exit = timeout;
+        self.at_exit = Some(timeout);
+        self
+    }
+
+    /// Ends the process without the flush of [`flush_at_exit`](Self::flush_at_exit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().without_flush_at_exit();
+    /// ```
+    pub fn without_flush_at_exit(mut self) -> Self {
+        self.at_exit = None;
         self
     }
 

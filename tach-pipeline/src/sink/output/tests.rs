@@ -3,7 +3,7 @@
 use core::fmt;
 use std::fs;
 
-use super::super::Journal;
+use super::super::JournalExport;
 use super::*;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
@@ -90,6 +90,6 @@ fn a_new_file_begins_with_a_whole_record() {
     }
     for room in 0..entry.len() * 3 {
         let left = 3 - room / entry.len();
-        assert_eq!(after_reopening(Journal::new(), room), entry.repeat(left), "{room}");
+        assert_eq!(after_reopening(JournalExport::new(), room), entry.repeat(left), "{room}");
     }
 }

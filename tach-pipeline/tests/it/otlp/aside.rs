@@ -23,7 +23,7 @@ fn of_records(retry_for: Duration, status: &'static str) -> (Guard, Requests) {
     let (endpoint, requests) = serve_by(answers);
     let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs]).retry_for(retry_for);
     let sink = Sink::otlp(otlp.max_delay(SHORT));
-    let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
+    let builder = Pipeline::builder().on_incident(|_| {}).without_flush_at_exit();
     (builder.sink(sink).build().unwrap(), requests)
 }
 
@@ -80,7 +80,7 @@ fn halves_that_fail_later_are_not_lost() {
         _ => OK.to_vec(),
     });
     let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs]).max_delay(SHORT);
-    let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
+    let builder = Pipeline::builder().on_incident(|_| {}).without_flush_at_exit();
     let pipeline = builder.sink(Sink::otlp(otlp)).build().unwrap();
     // So many that some part is too long, also on a busy machine that sends them in several.
     for number in 0..1_000 {
@@ -103,7 +103,7 @@ fn a_flush_of_one_signal_waits_for_no_pause_of_another() {
         _ => OK.to_vec(),
     });
     let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Logs, Signal::Traces]);
-    let builder = Pipeline::builder().on_incident(|_| {}).flush_at_exit(Duration::ZERO);
+    let builder = Pipeline::builder().on_incident(|_| {}).without_flush_at_exit();
     let pipeline = builder.sink(Sink::otlp(otlp.max_delay(LONG))).build().unwrap();
     let subscriber = subscriber(&pipeline);
     tracing::dispatcher::with_default(&subscriber, || drop(tracing::info_span!("refused")));

@@ -40,7 +40,7 @@ impl Kind {
             Self::Spans => Sink::otlp(otlp.signals([Signal::Traces])),
         };
         let (incident, incidents) = channel();
-        let pipeline = Pipeline::builder().sink(sink).flush_at_exit(Duration::ZERO);
+        let pipeline = Pipeline::builder().sink(sink).without_flush_at_exit();
         let pipeline = pipeline.on_incident(move |it| {
             let _the_test_has_ended = incident.send(it.to_string());
         });

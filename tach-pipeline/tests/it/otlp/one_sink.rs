@@ -101,12 +101,8 @@ fn a_signal_that_waits_leaves_the_others_room() {
     });
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::ZERO);
     let sink = Sink::otlp(otlp).buffer_bytes(256 * 1024);
-    let pipeline = Pipeline::builder()
-        .on_incident(|_| {})
-        .flush_at_exit(Duration::ZERO)
-        .sink(sink)
-        .build()
-        .unwrap();
+    let pipeline =
+        Pipeline::builder().on_incident(|_| {}).without_flush_at_exit().sink(sink).build().unwrap();
     while pipeline.stats().sinks()[1].dropped() == 0 {
         log(&pipeline, 100);
     }
