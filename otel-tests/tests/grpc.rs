@@ -182,7 +182,7 @@ fn serve_request(number: u64) {
         otel.name = format!("GET /{number}"),
         number,
     );
-    let flags = if number % 100 == 0 { "03" } else { "00" };
+    let flags = if number.is_multiple_of(100) { "03" } else { "00" };
     let header = format!("00-{number:032x}-{number:016x}-{flags}");
     assert!(span.set_remote_parent(&TraceContext::from_headers(&header, "vendor=1").unwrap()));
     let handler = || {
