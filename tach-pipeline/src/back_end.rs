@@ -29,7 +29,7 @@ use self::order::Merge;
 use self::selection::{Selected, Selection};
 use self::survival::Survival;
 use crate::channel::Progress;
-use crate::channel::flush::is_end_between;
+use crate::channel::bell::is_end_between;
 use crate::channel::wake::Sleep;
 use crate::frame::Frame;
 use crate::frame::whole::Whole;

@@ -1,6 +1,7 @@
 //! The channel from the calls to the back end: the queues, the wake-ups, and the requests to
 //! flush.
 
+pub(crate) mod bell;
 pub(crate) mod current_thread;
 pub(crate) mod flush;
 mod last_words;

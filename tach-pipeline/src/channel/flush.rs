@@ -1,16 +1,13 @@
 //! Requests to write all records, and the answers of the back end.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::time::Instant;
 
+use super::bell::{AN_END, Taken};
 use crate::error::Error;
 use crate::stats::{Counts, SinkCounts};
 use crate::sync::{Changed, Lock};
 
-/// A request's number consists of two counts. The bits from this one on count requests because the
-/// process ends. The bits below count all other requests.
-const ENDS_SHIFT: u32 = 36;
 /// How often a caller that waits because the process ends checks whether sinks stall.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// A longer wait counts as this. The clock of some systems can't represent much more.
@@ -20,9 +17,7 @@ const STALLED: Duration = Duration::from_secs(1);
 
 /// The number of the last request, and for each sink the number up to which it is done.
 pub(crate) struct Flush {
-    requested: AtomicU64,
-    /// How many callers wait because the process ends.
-    ends: AtomicUsize,
+    pub(super) bell: Taken,
     state: Lock<State>,
     changed: Changed,
 }
@@ -35,11 +30,6 @@ pub(crate) enum Why {
     Urgent,
     /// The process is probably about to end.
     ProcessEnds,
-}
-
-/// Returns whether a request after `before` and up to `after` was made because the process ends.
-pub(crate) fn is_end_between(before: u64, after: u64) -> bool {
-    before >> ENDS_SHIFT != after >> ENDS_SHIFT
 }
 
 struct State {
@@ -92,28 +82,20 @@ impl Flush {
     pub(crate) fn new(sinks: usize) -> Self {
         let sinks = vec![Done::default(); sinks];
         let state = State { sinks, passed_on: 0, deadlines: Vec::new(), ended: false };
-        Self {
-            requested: AtomicU64::new(0),
-            ends: AtomicUsize::new(0),
-            state: Lock::new(state),
-            changed: Changed::new(),
-        }
+        Self { bell: Taken::new(), state: Lock::new(state), changed: Changed::new() }
     }
 
     /// Calls `f`, which waits because the process ends. Meanwhile the back end waits for no sink.
     pub(crate) fn at_end<R>(&self, f: impl FnOnce() -> R) -> R {
-        // ORDERING: Relaxed: publishes nothing.
-        self.ends.fetch_add(1, Ordering::Relaxed);
+        self.bell.begin_end();
         let result = f();
-        // ORDERING: Relaxed, as above.
-        self.ends.fetch_sub(1, Ordering::Relaxed);
+        self.bell.finish_end();
         result
     }
 
     /// Returns whether a caller waits because the process ends.
     pub(crate) fn is_end_awaited(&self) -> bool {
-        // ORDERING: Relaxed, as in `at_end`.
-        self.ends.load(Ordering::Relaxed) > 0
+        self.bell.is_end_awaited()
     }
 
     /// Calls `f`, which requests a flush and waits for it up to `timeout`.
@@ -136,13 +118,10 @@ impl Flush {
 
     /// Requests a flush of all records that were logged before, and returns the request's number.
     pub(crate) fn request(&self, why: Why) -> u64 {
-        let more = match why {
+        self.bell.request(match why {
             Why::Asked | Why::Urgent => 1,
-            Why::ProcessEnds => 1 << ENDS_SHIFT,
-        };
-        // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
-        // records.
-        self.requested.fetch_add(more, Ordering::Release) + more
+            Why::ProcessEnds => AN_END,
+        })
     }
 
     /// Waits until all sinks are done with the request `number`. `counts` are the sinks'
@@ -202,8 +181,7 @@ impl Flush {
     }
 
     pub(crate) fn requested(&self) -> u64 {
-        // ORDERING: Acquire, with the Release of `request`.
-        self.requested.load(Ordering::Acquire)
+        self.bell.requested()
     }
 
     /// Marks the requests up to `number`, with all records before, as passed on to the sinks.
@@ -215,25 +193,30 @@ impl Flush {
     /// Marks the requests up to `number` as done by a sink. `failure` is the reason if the flush
     /// failed.
     pub(crate) fn done(&self, sink: usize, number: u64, failure: Option<String>) {
-        self.state.lock().sinks[sink] = Done::new(number, failure);
-        self.changed.notify();
+        self.change(|state| state.sinks[sink] = Done::new(number, failure));
     }
 
     /// Marks the requests up to `number` as failed for all sinks.
     pub(crate) fn failed(&self, number: u64, failure: &str) {
-        for sink in &mut self.state.lock().sinks {
-            *sink = Done::new(number, Some(failure.to_owned()));
-        }
-        self.changed.notify();
+        self.change(|state| state.sinks.fill(Done::new(number, Some(failure.to_owned()))));
     }
 
     /// Marks the back end as ended. `failure` is the reason if its last flush failed.
     pub(crate) fn end(&self, failure: Option<&str>) {
+        self.change(|state| {
+            state.ended = true;
+            for sink in &mut state.sinks {
+                sink.failure = failure.map(str::to_owned);
+            }
+        });
+    }
+
+    /// Changes the state for the callers that wait, and for signal handlers.
+    fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
-        state.ended = true;
-        for sink in &mut state.sinks {
-            sink.failure = failure.map(str::to_owned);
-        }
+        change(&mut state);
+        let done = state.sinks.iter().map(|sink| sink.number).min();
+        self.bell.done(done.filter(|_| !state.ended).unwrap_or(u64::MAX));
         drop(state);
         self.changed.notify();
     }
@@ -257,6 +240,7 @@ fn waited(elapsed: Duration, timeout: Duration) -> Duration {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::bell::is_end_between;
     use super::*;
     use crate::stats::Items;
 

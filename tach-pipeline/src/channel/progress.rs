@@ -16,11 +16,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(counts: Counts) -> Self {
-        Self {
-            flush: Flush::new(counts.sinks.len()),
-            counts,
-            waker: Waker::default(),
-            pressure: Switch::default(),
-        }
+        let flush = Flush::new(counts.sinks.len());
+        Self { waker: Waker::new(flush.bell.0), flush, counts, pressure: Switch::default() }
     }
 }

@@ -7,11 +7,10 @@ use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::OnceLock;
-use std::thread::{self, Thread};
 use std::time::Instant;
 
 use self::pace::{Pace, Rest};
+use super::bell::Bell;
 
 /// How long the back end stays parked if no caller wakes it. It must wake up by itself to open
 /// files again, to write again to a sink that failed, and to free memory.
@@ -29,13 +28,17 @@ pub(crate) fn is_any_back_end() -> bool {
 }
 
 /// Wakes the back end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Waker {
     is_parked: AtomicBool,
-    back_end: OnceLock<Thread>,
+    bell: &'static Bell,
 }
 
 impl Waker {
+    pub(super) fn new(bell: &'static Bell) -> Self {
+        Self { is_parked: AtomicBool::new(false), bell }
+    }
+
     #[inline]
     pub(crate) fn notify(&self) {
         // ORDERING: Relaxed: the lock of the queues orders it. The caller has registered its queue
@@ -50,9 +53,12 @@ impl Waker {
     pub(crate) fn wake(&self) {
         // ORDERING: Relaxed, as in `notify`. One caller is enough to wake it.
         self.is_parked.store(false, Ordering::Relaxed);
-        if let Some(back_end) = self.back_end.get() {
-            back_end.unpark();
-        }
+        self.bell.nap.wake();
+    }
+
+    /// Sleeps until a call wakes the back end, or for `longest`.
+    pub(crate) fn nap(&self, longest: Duration) {
+        self.bell.nap.sleep(longest);
     }
 
     /// Marks the calling thread as the thread of a sink. Calls of such a thread never wait for the
@@ -98,8 +104,7 @@ pub(crate) struct Sleep {
 impl Sleep {
     /// Makes the calling thread the thread that `waker` wakes.
     pub(crate) fn new(waker: &Waker, interval: Duration) -> Self {
-        let _already_set = waker.back_end.set(thread::current());
-        WOKEN_BY.set(waker.address());
+        waker.mark_thread();
         Self { pace: Pace::new(interval, Instant::now()), interval }
     }
 
@@ -112,12 +117,12 @@ impl Sleep {
         fall_asleep: impl FnOnce() -> Option<WakeUp>,
     ) {
         match self.pace.rest(Instant::now(), has_found) {
-            Rest::Nap(time) => thread::park_timeout(time),
+            Rest::Nap(time) => waker.nap(time),
             Rest::Park => {
                 // ORDERING: Relaxed, as in `notify`.
                 waker.is_parked.store(true, Ordering::Relaxed);
                 if let Some(wake_up) = fall_asleep() {
-                    thread::park_timeout(wake_up.parked_for(self.interval));
+                    waker.nap(wake_up.parked_for(self.interval));
                     self.pace.woke_up(Instant::now());
                 }
                 waker.is_parked.store(false, Ordering::Relaxed);

@@ -259,14 +259,14 @@ fn a_new_thread_waits_for_a_ring() {
     }
     assert!(rings.len() > RINGS / 2);
     // This thread is the back end. It frees a ring when it is woken, or when nobody has waited.
-    let _sleep = Sleep::new(&blocks.progress.waker, Duration::from_secs(1));
-    let back_end = thread::current();
+    let waker = &blocks.progress.waker;
+    let _sleep = Sleep::new(waker, Duration::from_secs(1));
     thread::scope(|scope| {
         scope.spawn(|| {
             let _queue = blocks.new_queue();
-            back_end.unpark();
+            waker.wake();
         });
-        thread::park();
+        waker.nap(Duration::from_secs(600));
         rings.pop();
     });
     assert_eq!(outside(), 0);

@@ -1,0 +1,139 @@
+//! The part of a channel that a signal handler may use: it is never freed, and contains no lock.
+
+#[cfg(unix)]
+pub(crate) mod handler;
+
+use core::fmt;
+use core::ops::Deref;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::process;
+use std::sync::OnceLock;
+
+use crate::sync::Nap;
+
+/// A request's number consists of two counts. The bits from this one on count requests because the
+/// process ends. The bits below count all other requests.
+const ENDS_SHIFT: u32 = 36;
+/// What a request adds because the process ends.
+pub(super) const AN_END: u64 = 1 << ENDS_SHIFT;
+
+/// Returns whether a request after `before` and up to `after` was made because the process ends.
+pub(crate) fn is_end_between(before: u64, after: u64) -> bool {
+    before >> ENDS_SHIFT != after >> ENDS_SHIFT
+}
+
+static FIRST: Bell = Bell::new();
+
+/// Requests of flushes, and the nap of the back end that makes them.
+pub(crate) struct Bell {
+    /// The process of the back end, or zero if the bell belongs to no channel.
+    process: AtomicU32,
+    requested: AtomicU64,
+    /// The number up to which all sinks are done.
+    done: AtomicU64,
+    /// The last request of a signal handler.
+    rung: AtomicU64,
+    /// How many callers wait because the process ends.
+    ends: AtomicUsize,
+    pub(super) nap: Nap,
+    next: OnceLock<Box<Bell>>,
+}
+
+/// The bell of a channel, which another channel may take later.
+pub(crate) struct Taken(pub(super) &'static Bell);
+
+impl Taken {
+    /// Takes a bell that belongs to no channel.
+    pub(crate) fn new() -> Self {
+        let (mut bell, process) = (&FIRST, process::id());
+        // ORDERING: Acquire, with the Release of `drop`: the numbers are zero again.
+        while bell
+            .process
+            .compare_exchange(0, process, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            bell = bell.next.get_or_init(|| Box::new(Bell::new()));
+        }
+        Self(bell)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // A handler may still ring. Then the next channel's back end flushes once more.
+        for number in [&self.0.requested, &self.0.done, &self.0.rung] {
+            // ORDERING: Relaxed: the store below publishes it.
+            number.store(0, Ordering::Relaxed);
+        }
+        // ORDERING: Release, with the Acquire of `new`.
+        self.0.process.store(0, Ordering::Release);
+    }
+}
+
+impl Deref for Taken {
+    type Target = Bell;
+
+    fn deref(&self) -> &Bell {
+        self.0
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bell").field("nap", &self.nap).finish_non_exhaustive()
+    }
+}
+
+impl Bell {
+    const fn new() -> Self {
+        Self {
+            process: AtomicU32::new(0),
+            requested: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            rung: AtomicU64::new(0),
+            ends: AtomicUsize::new(0),
+            nap: Nap::new(),
+            next: OnceLock::new(),
+        }
+    }
+
+    /// Adds `more` to the number of the last request, and returns the sum.
+    pub(super) fn request(&self, more: u64) -> u64 {
+        // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
+        // records.
+        self.requested.fetch_add(more, Ordering::Release) + more
+    }
+
+    pub(super) fn requested(&self) -> u64 {
+        // ORDERING: Acquire, with the Release of `request`.
+        self.requested.load(Ordering::Acquire)
+    }
+
+    /// Marks the requests up to `number` as done by all sinks.
+    pub(super) fn done(&self, number: u64) {
+        // ORDERING: Relaxed: a handler reads nothing of what the sinks have written.
+        self.done.store(number, Ordering::Relaxed);
+    }
+
+    /// Notes that a caller begins to wait because the process ends.
+    pub(super) fn begin_end(&self) {
+        // ORDERING: Relaxed: publishes nothing.
+        self.ends.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that such a caller no longer waits.
+    pub(super) fn finish_end(&self) {
+        // ORDERING: Relaxed: publishes nothing.
+        self.ends.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_end_awaited(&self) -> bool {
+        // ORDERING: Relaxed, as in `begin_end`.
+        self.ends.load(Ordering::Relaxed) > 0 || !self.is_answered()
+    }
+
+    fn is_answered(&self) -> bool {
+        // ORDERING: Relaxed, as in `ring` and `done`.
+        self.done.load(Ordering::Relaxed) >= self.rung.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,88 @@
+//! A flush of all pipelines, requested by a signal handler.
+
+use core::cell::Cell;
+use core::iter;
+use core::sync::atomic::Ordering;
+use std::process;
+
+use super::{AN_END, Bell, FIRST};
+
+impl Bell {
+    fn belongs_to(&self, process: u32) -> bool {
+        // ORDERING: Relaxed: what a handler reads of a bell is never freed.
+        self.process.load(Ordering::Relaxed) == process
+    }
+
+    /// Requests a flush, in a signal handler.
+    fn ring(&self) {
+        let number = self.request(AN_END);
+        // ORDERING: Relaxed: only handlers read the number.
+        self.rung.fetch_max(number, Ordering::Relaxed);
+        self.nap.wake();
+    }
+}
+
+fn all() -> impl Iterator<Item = &'static Bell> {
+    iter::successors(Some(&FIRST), |bell| bell.next.get().map(|next| &**next))
+}
+
+/// Returns the bells of the back ends that run in this process.
+fn living() -> impl Iterator<Item = &'static Bell> {
+    let process = process::id();
+    all().filter(move |bell| bell.belongs_to(process))
+}
+
+/// Requests a flush of each pipeline of this process, and calls `nap` until all are done or `nap`
+/// returns `false`. A signal handler may call this: it allocates nothing and takes no lock. If it
+/// interrupts itself, it does nothing.
+pub(crate) fn flush_in_handler(mut nap: impl FnMut() -> bool) {
+    thread_local! {
+        /// It has no destructor, so it needs no memory and lives until the end of the thread.
+        static IS_ENTERED: Cell<bool> = const { Cell::new(false) };
+    }
+    if IS_ENTERED.replace(true) {
+        return;
+    }
+    living().for_each(Bell::ring);
+    while living().any(|bell| !bell.is_answered()) && nap() {}
+    IS_ENTERED.set(false);
+}
+
+#[cfg(all(test, feature = "tracing"))]
+mod tests {
+    use super::super::{Taken, is_end_between};
+    use super::*;
+    use crate::channel::flush::Flush;
+
+    /// The thread that aborts may hold any lock, also one of the allocator.
+    #[test]
+    fn a_handler_takes_no_lock_allocates_nothing_and_does_not_wait_for_itself() {
+        let flush = Flush::new(1);
+        let (before, tries) = (flush.requested(), crate::sync::tests::tries());
+        let mut naps = 0;
+        // Other tests have back ends that need not answer.
+        let used = allocation_counter::measure(|| {
+            flush_in_handler(|| {
+                flush_in_handler(|| unreachable!("it waits within itself"));
+                naps += 1;
+                naps < 3
+            });
+        });
+        assert_eq!((used.count_total, crate::sync::tests::tries() - tries, naps), (0, 0, 3));
+        assert!(is_end_between(before, flush.requested()) && flush.is_end_awaited());
+        flush.done(0, flush.requested(), None);
+        assert!(!flush.is_end_awaited());
+    }
+
+    #[test]
+    fn a_bell_is_taken_again_without_its_requests() {
+        for _ in 0..1_000 {
+            let bell = Taken::new();
+            assert!(bell.requested() == 0 && bell.is_answered());
+            bell.ring();
+            assert!(bell.requested() > 0 && !bell.is_answered());
+        }
+        // Other tests have bells too, but no thousand.
+        assert!(all().count() < 1_000);
+    }
+}
