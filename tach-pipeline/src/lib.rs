@@ -251,17 +251,16 @@
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
 //!   [`Sink::keep_open`].
-//! - When the process exits, by a return from `main`, a panic or `std::process::exit`, the pipeline
-//!   is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
+//! - When the process exits, by a return from `main`, a panic, `std::process::exit` or, on Unix,
+//!   `std::process::abort`, the pipeline is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
 //!   the timeout. Then stderr has the numbers of records that wait in the queues and for each sink,
 //!   and of those that were dropped. No sink waits for another one that stalls.
 //!   [`Builder::flush_at_exit`] sets how long the exit waits, and names the platforms. Elsewhere
 //!   the guard flushes at the end of `main`; before `std::process::exit` call [`Pipeline::flush`].
 //! - With the feature `survive`, on Linux, [`Builder::survive`] keeps the queues in a
-//!   file. Then the next start writes what a killed process had not written: also after SIGKILL,
-//!   `abort` and a segmentation fault.
-//! - Otherwise `std::process::abort`, `exec` and a [signal](#signals) that ends the process lose
-//!   the contents of the queues, and what is gathered for a collector: a second of records and
+//!   file. Then the next start writes what a killed process had not written: also after SIGKILL
+//!   and a segmentation fault.
+//! - Otherwise `exec` and a [signal](#signals) that ends the process lose the contents of the queues, and what is gathered for a collector: a second of records and
 //!   spans, and the traces that [`Tail`] holds. Before `exec` call [`Pipeline::flush`].
 //!   [`Builder::flush_on`] makes the calls of a level wait until their records are written.
 //! - When the last handle of a pipeline is dropped, the pipeline is flushed, within the time of its
@@ -285,13 +284,14 @@
 //!
 //! # Signals
 //!
-//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM or SIGINT ends the process. It
-//! waits for the queues and for what is gathered for a collector. No handler is installed without
-//! that call: it would end a program that handles the signal itself.
+//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM, SIGINT, SIGHUP or SIGQUIT ends the
+//! process. A program that handles one of these itself keeps its handler.
 //!
-//! A signal of a crash, such as SIGSEGV, has no such handler: a handler may neither wait nor
-//! allocate, and the thread that would write may be the one that crashed. [`Builder::survive`] needs
-//! none.
+//! SIGABRT has a handler unless [`Builder::flush_at_exit`] is zero. It waits two seconds at most, but
+//! not on the pipeline's own threads or in a forked child. Then the earlier action follows.
+//!
+//! SIGSEGV has no handler: the thread that would write may have the fault. [`Builder::survive`]
+//! needs none.
 //!
 //! # Memory
 //!

@@ -1,10 +1,13 @@
 //! The handle to a pipeline.
 
+#[cfg(unix)]
+mod abort;
 pub(crate) mod builder;
 #[cfg(unix)]
 pub(crate) mod exit;
 pub(crate) mod global;
 pub(crate) mod guard;
+pub(crate) mod panics;
 #[cfg(unix)]
 mod signal;
 #[cfg(feature = "tracing")]
@@ -12,7 +15,6 @@ pub(crate) mod span_methods;
 
 use core::fmt;
 use core::time::Duration;
-use std::panic;
 use std::sync::Arc;
 
 use log::LevelFilter;
@@ -178,24 +180,6 @@ impl Pipeline {
         channel.reopen();
     }
 
-    /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
-    /// `timeout`, even if the panic is caught.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.flush_on_panic(Duration::from_secs(1));
-    /// # Ok::<(), tach_pipeline::Error>(())
-    /// ```
-    pub fn flush_on_panic(&self, timeout: Duration) {
-        flush_on_panic(self.shared(), timeout);
-    }
-
     /// Logs the record that `write` writes.
     #[inline]
     pub(crate) fn log_with(
@@ -212,17 +196,6 @@ impl Pipeline {
     }
 }
 
-pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
-    let before = panic::take_hook();
-    let shared = Arc::downgrade(shared);
-    panic::set_hook(Box::new(move |info| {
-        before(info);
-        if let Some(shared) = shared.upgrade() {
-            let _too_late_to_report = shared.flush_at_end(timeout);
-        }
-    }));
-}
-
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pipeline").field("max_level", &self.max_level()).finish_non_exhaustive()
@@ -231,7 +204,6 @@ impl fmt::Debug for Pipeline {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::thread;
     use std::time::Instant;
 
     use super::*;
@@ -265,7 +237,7 @@ pub(crate) mod tests {
         let target = MaybeStatic::Static("app");
         pipeline.log_with(Level::of(log::Level::Error), target, |_| {});
         let start = Instant::now();
-        thread::park_timeout(LONG);
+        pipeline.shared().channel.progress.waker.nap(LONG);
         assert!(start.elapsed() < LONG, "it was not woken");
     }
 }

@@ -185,7 +185,7 @@ impl Builder {
         self.spans.dump_on_panic(&shared);
         // Such a panic runs no functions of the exit.
         if let (Some(timeout), true) = (self.at_exit, cfg!(panic = "abort")) {
-            pipeline::flush_on_panic(&shared, timeout);
+            pipeline::panics::flush_on_panic(&shared, timeout);
         }
         Ok(Guard::new(Pipeline::new(shared)))
     }

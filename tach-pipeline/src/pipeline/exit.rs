@@ -1,4 +1,5 @@
-//! The flush when the process exits: by a return from `main`, a panic in it, or `process::exit`.
+//! The flush when the process ends by itself: by a return from `main`, a panic in it,
+//! `process::exit`, or a signal that a thread waits for.
 #![expect(unsafe_code, reason = "registers a function with the C library's exit")]
 
 use core::time::Duration;
@@ -8,57 +9,77 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 
+use crate::pipeline::abort;
 use crate::shared::Shared;
 
 /// Pipelines to be flushed. The list has no lock, since after a fork nobody might release it.
-static PIPELINES: ArcSwapOption<Vec<AtExit>> = ArcSwapOption::const_empty();
+pub(super) struct Ending(ArcSwapOption<Vec<AtEnd>>);
+
+static AT_EXIT: Ending = Ending::new();
 static REGISTER: Once = Once::new();
 
 #[derive(Clone)]
-struct AtExit {
+struct AtEnd {
     pipeline: Weak<Shared>,
     /// The process in which the back end's thread runs. A forked process has no such thread.
     process: u32,
     timeout: Duration,
 }
 
-/// Flushes the pipeline when the process exits, and waits at most `timeout`.
+/// Flushes the pipeline when the process exits, and waits at most `timeout`. Flushes it also when
+/// the process aborts.
 pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
-    let new = AtExit { pipeline: Arc::downgrade(pipeline), process: process::id(), timeout };
-    PIPELINES.rcu(|all| {
-        let mut all = all.as_deref().cloned().unwrap_or_default();
-        all.retain(|one| one.pipeline.strong_count() > 0);
-        all.push(new.clone());
-        Some(Arc::new(all))
-    });
+    AT_EXIT.add(pipeline, timeout);
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };
+        abort::flush_at_abort();
     });
 }
 
 /// Other threads may still run and log, and the caller's thread-locals may be gone.
 extern "C" fn flush_all() {
-    let Some(all) = PIPELINES.load_full() else { return };
-    let start = Instant::now();
-    let living = |pipeline: &Weak<Shared>, process: u32| {
-        pipeline.upgrade().filter(|_| process == process::id())
-    };
-    for AtExit { pipeline, process, .. } in all.iter() {
-        if let Some(pipeline) = living(pipeline, *process) {
-            pipeline.channel.exits();
-        }
+    AT_EXIT.flush();
+}
+
+impl Ending {
+    pub(super) const fn new() -> Self {
+        Self(ArcSwapOption::const_empty())
     }
-    for AtExit { pipeline, process, timeout } in all.iter() {
-        // All pipelines share the time, so stalled sinks delay the exit once.
-        let left = timeout.saturating_sub(start.elapsed());
-        if let Some(pipeline) = living(pipeline, *process) {
-            if pipeline.channel.is_given_up.is_on() {
-                continue;
+
+    pub(super) fn add(&self, pipeline: &Arc<Shared>, timeout: Duration) {
+        let new = AtEnd { pipeline: Arc::downgrade(pipeline), process: process::id(), timeout };
+        self.0.rcu(|all| {
+            let mut all = all.as_deref().cloned().unwrap_or_default();
+            all.retain(|one| one.pipeline.strong_count() > 0);
+            all.push(new.clone());
+            Some(Arc::new(all))
+        });
+    }
+
+    /// Flushes the pipelines of this process, and prints what is lost.
+    pub(super) fn flush(&self) {
+        let Some(all) = self.0.load_full() else { return };
+        let start = Instant::now();
+        let living = |pipeline: &Weak<Shared>, process: u32| {
+            pipeline.upgrade().filter(|_| process == process::id())
+        };
+        for AtEnd { pipeline, process, .. } in all.iter() {
+            if let Some(pipeline) = living(pipeline, *process) {
+                pipeline.channel.exits();
             }
-            // The back end may be ending now, and its own end reports what is lost.
-            if pipeline.flush_at_end(left).is_err_and(|error| !error.is_reported()) {
-                pipeline.channel.print_left();
+        }
+        for AtEnd { pipeline, process, timeout } in all.iter() {
+            // All pipelines share the time, so stalled sinks delay the exit once.
+            let left = timeout.saturating_sub(start.elapsed());
+            if let Some(pipeline) = living(pipeline, *process) {
+                if pipeline.channel.is_given_up.is_on() {
+                    continue;
+                }
+                // The back end may be ending now, and its own end reports what is lost.
+                if pipeline.flush_at_end(left).is_err_and(|error| !error.is_reported()) {
+                    pipeline.channel.print_left();
+                }
             }
         }
     }

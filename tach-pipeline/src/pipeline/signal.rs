@@ -1,34 +1,44 @@
 //! The flush before a signal ends the process.
+//!
+//! The handler wakes a thread, which flushes. The handler itself does not wait: the thread that it
+//! interrupts may hold a lock that the back end needs, such as one of the allocator.
 
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use core::time::Duration;
-use std::io;
-use std::sync::{Arc, Weak};
+use std::{io, process};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+use libc::siginfo_t;
+use signal_hook::consts::{FORBIDDEN, SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::low_level::{emulate_default_handler, signal_name};
 
+use super::exit::Ending;
 use crate::error::{Class, Error};
 use crate::host;
+use crate::host::platform::signals::{self, Action};
 use crate::pipeline::Pipeline;
-use crate::shared::Shared;
+use crate::sync::Nap;
+
+static ON_SIGNALS: Ending = Ending::new();
+static WAITER: Waiter = Waiter::new();
+const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Pipeline {
-    /// Installs handlers of SIGINT and SIGTERM that flush the pipeline, wait at most `timeout`, and
-    /// end the process as the signal does.
+    /// Installs handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT that flush the pipeline, wait at
+    /// most `timeout`, and end the process as the signal does.
     ///
     /// The flush writes the records in the queues, and sends what is gathered for a collector at
     /// once: records, spans that have ended, and durations. `Tail` decides about the traces that it
     /// holds. A collector that can't be reached is tried again until `timeout`.
     ///
-    /// For a program that handles these signals itself, this is not needed: it ends by an exit,
-    /// which [flushes](crate::Builder::flush_at_exit). A child that was forked without `exec`
-    /// ignores the signals, since `fork` does not copy the thread that waits for them. The handlers
-    /// also take a signal that was ignored before, such as SIGINT of a shell's background job.
+    /// A signal that is ignored stays ignored, for example SIGHUP under `nohup`. A program that
+    /// handles a signal itself, before or after this call, keeps its handler, and ends by an exit,
+    /// which [flushes](crate::Builder::flush_at_exit). In a child that was forked without `exec`,
+    /// the signals end the child at once.
     ///
     /// # Errors
     ///
-    /// If the handlers can't be installed, or their thread can't be started.
+    /// If a handler can't be installed, or the thread that flushes can't be started.
     ///
     /// # Examples
     ///
@@ -42,37 +52,129 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn flush_on_signals(&self, timeout: Duration) -> Result<(), Error> {
-        flush_on(self.shared(), timeout).map_err(Error::signals)
+        self.flush_on_these_signals(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT], timeout)
+    }
+
+    /// Like [`flush_on_signals`](Self::flush_on_signals), for other signals that end a process: for
+    /// example the `STOPSIGNAL` of a container's image, or only one of the four.
+    ///
+    /// # Errors
+    ///
+    /// Also for a signal of a fault, such as SIGSEGV: the thread that has the fault can't go on
+    /// while another one writes. [`Builder::survive`](crate::Builder#method.survive) needs no
+    /// handler. SIGABRT is [flushed](crate::Builder::flush_at_exit) without a call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let pipeline = Pipeline::builder().build()?;
+    /// pipeline.flush_on_these_signals(&[libc::SIGTERM, libc::SIGUSR1], Duration::from_secs(5))?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    pub fn flush_on_these_signals(&self, these: &[c_int], timeout: Duration) -> Result<(), Error> {
+        let can_wait = |signal: c_int| {
+            signal_name(signal).is_some()
+                && !FORBIDDEN.contains(&signal)
+                && ![SIGABRT, SIGBUS].contains(&signal)
+        };
+        for &signal in these {
+            if !can_wait(signal) {
+                return Err(Error::signal(signal, None));
+            }
+        }
+        ON_SIGNALS.add(self.shared(), timeout);
+        if WAITER.begin(process::id()) {
+            host::spawn("tach-signals", wait).map_err(|error| {
+                WAITER.begin(0);
+                Error::thread(error)
+            })?;
+        }
+        for &signal in these {
+            let install = |before: Action| {
+                if before.is_default() { signals::install(signal, ends) } else { Ok(()) }
+            };
+            let installed = Action::of(signal).and_then(install);
+            installed.map_err(|error| Error::signal(signal, Some(error)))?;
+        }
+        Ok(())
     }
 }
 
-/// Starts a thread that flushes the pipeline after a signal, and then ends the process as the
-/// signal would have.
-///
-/// # Errors
-///
-/// If the handlers can't be installed, or the thread can't be started.
-fn flush_on(pipeline: &Arc<Shared>, timeout: Duration) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    let pipeline = Arc::downgrade(pipeline);
-    host::spawn("tach-signals", move || {
-        for signal in signals.forever() {
-            // Without a pipeline left, nothing is queued.
-            if let Some(pipeline) = Weak::upgrade(&pipeline) {
-                pipeline.channel.exits();
-                if pipeline.flush_at_end(timeout).is_err() {
-                    pipeline.channel.print_left();
-                }
-            }
-            let _ended = emulate_default_handler(signal);
+/// The thread that waits for signals, and flushes.
+struct Waiter {
+    /// The process of the thread, or zero.
+    process: AtomicU32,
+    /// The last signal, or zero.
+    signal: AtomicI32,
+    nap: Nap,
+}
+
+impl Waiter {
+    const fn new() -> Self {
+        Self { process: AtomicU32::new(0), signal: AtomicI32::new(0), nap: Nap::new() }
+    }
+
+    /// Notes that the thread is one of `process`. Returns whether it was not.
+    fn begin(&self, process: u32) -> bool {
+        // ORDERING: Relaxed: publishes nothing.
+        self.process.swap(process, Ordering::Relaxed) != process
+    }
+
+    /// Passes a signal to the thread. Returns whether there is one in this process.
+    fn pass(&self, signal: c_int) -> bool {
+        // ORDERING: Relaxed, as in `begin`.
+        let is_there = self.process.load(Ordering::Relaxed) == process::id();
+        if is_there {
+            // ORDERING: Release, with the Acquire of `next`: what the interrupted thread has logged.
+            self.signal.store(signal, Ordering::Release);
+            self.nap.wake();
         }
-    })?;
-    Ok(())
+        is_there
+    }
+
+    /// Waits for the next signal.
+    fn next(&self) -> c_int {
+        loop {
+            // ORDERING: Acquire, with the Release of `pass`.
+            match self.signal.swap(0, Ordering::Acquire) {
+                0 => self.nap.sleep(FOREVER),
+                signal => return signal,
+            }
+        }
+    }
+}
+
+/// Flushes after a signal, and then ends the process as the signal would have.
+fn wait() {
+    loop {
+        let signal = WAITER.next();
+        ON_SIGNALS.flush();
+        let _ended = emulate_default_handler(signal);
+    }
+}
+
+/// Allocates nothing, takes no lock and does not wait. Another signal meanwhile changes nothing:
+/// the process ends by one of the two.
+extern "C" fn ends(signal: c_int, _info: *mut siginfo_t, _context: *mut c_void) {
+    // Otherwise a handler that the program has installed later has called this one, and decides.
+    let is_ours = Action::of(signal).is_ok_and(|now| now.is(ends));
+    // A forked child has no thread that waits.
+    if is_ours && !WAITER.pass(signal) {
+        let _ended = emulate_default_handler(signal);
+    }
 }
 
 impl Error {
-    fn signals(error: io::Error) -> Self {
-        let message = format!("can't handle SIGINT and SIGTERM: {error}");
-        Self::other(Class::Other, message, Some(error))
+    fn signal(signal: c_int, error: Option<io::Error>) -> Self {
+        let name = signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned);
+        let reason = error.as_ref().map_or_else(
+            || "no signal that ends a process which can still write".to_owned(),
+            io::Error::to_string,
+        );
+        Self::other(Class::Other, format!("can't handle the signal {name}: {reason}"), error)
     }
 }

@@ -1,6 +1,8 @@
 //! Every record is in the file, however the process exits, with a living guard or with none. Each
 //! exit ends a child process with a `main` of its own.
 
+#[cfg(unix)]
+mod ends;
 #[cfg(all(unix, feature = "otlp", feature = "tracing"))]
 mod spans;
 
@@ -41,6 +43,10 @@ fn main() {
     if let (Ok(way), Ok(endpoint)) = (env::var(WAY), env::var(spans::ENDPOINT)) {
         return spans::child(&way, &endpoint);
     }
+    #[cfg(unix)]
+    if env::var(WAY).is_ok_and(|way| ends::child(&way)) {
+        return;
+    }
     match (env::var(WAY), env::var(PATH)) {
         (Ok(way), Ok(path)) => child(&way, &path),
         _ => parent(),
@@ -48,6 +54,8 @@ fn main() {
 }
 
 fn parent() {
+    #[cfg(unix)]
+    ends::parent();
     #[cfg(all(unix, feature = "otlp", feature = "tracing"))]
     spans::parent();
     let pairs = EXITS.iter().flat_map(|exit| GUARDS.map(|guard| (*exit, guard)));

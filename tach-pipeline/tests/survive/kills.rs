@@ -49,6 +49,9 @@ const TESTS: &[Test] = &[
     ("more_files_than_a_folder_holds", 1, Sinks::One, unix::many),
 ];
 
+/// The tests whose children end by an abort.
+const ABORTS: [&str; 3] = ["exits_with_open_spans", "abort", "a_policy_that_drops"];
+
 pub(crate) fn run() {
     let only = env::args().nth(1).filter(|only| !only.starts_with('-'));
     let progress = watched();
@@ -72,8 +75,9 @@ pub(crate) fn run() {
         }
         let mut stdout = std::io::stdout();
         writeln!(stdout, "test {name} ... ok, {kills} kills: {sum:?}").unwrap();
-        // A control: the kills met records that were not written.
-        assert!(sum.recovered > 0 && sum.reports > 0);
+        // A control: the kills met records that were not written. An abort flushes them itself.
+        assert!(sum.recovered > 0 || ABORTS.contains(&name), "{name}");
+        assert!(sum.reports > 0, "{name}");
         assert!(sum.unfinished > 0 || !["open_spans", "a_flight_recorder"].contains(&name));
     }
 }

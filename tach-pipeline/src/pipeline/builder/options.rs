@@ -249,8 +249,8 @@ impl Builder {
     /// seconds.
     ///
     /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
-    /// `panic = "abort"`, so is each panic. `std::process::abort`, [signals](crate#signals),
-    /// `_exit` and `exec` are not.
+    /// `panic = "abort"`, so is each panic. On Unix `std::process::abort` is one too, for which the
+    /// process waits two seconds at most. [Signals](crate#signals), `_exit` and `exec` are not.
     ///
     /// # Platform-specific behavior
     ///
