@@ -1,4 +1,5 @@
-//! An error that outlives the end of its process: its call returns when the file has the record.
+//! An error whose call returns when the file has the record, so that it outlives any end of its
+//! process. (An abort writes what is queued too, but a SIGKILL does not.)
 //!
 //! ```text
 //! cargo run --example abort -- /tmp/app.log

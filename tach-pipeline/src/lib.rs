@@ -287,7 +287,7 @@
 //! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM, SIGINT, SIGHUP or SIGQUIT ends the
 //! process. A program that handles one of these itself keeps its handler.
 //!
-//! SIGABRT has a handler unless [`Builder::flush_at_exit`] is zero. It waits two seconds at most, but
+//! SIGABRT has a handler too, unless the exit does not flush. It waits two seconds at most, but
 //! not on the pipeline's own threads or in a forked child. Then the earlier action follows.
 //!
 //! SIGSEGV has no handler: the thread that would write may have the fault. [`Builder::survive`]
