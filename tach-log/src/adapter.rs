@@ -61,6 +61,12 @@ pub const fn event_name<'a>(event: &'a Event<'_>) -> Option<&'a str> {
     event.name()
 }
 
+/// Returns the operating system's number of the thread, where the number is known.
+#[must_use]
+pub const fn os_thread_id(event: &Event<'_>) -> Option<u32> {
+    event.os_thread_id()
+}
+
 /// Returns the number of the event's level in OpenTelemetry's data model for logs.
 #[must_use]
 pub fn severity_number(event: &Event<'_>) -> u64 {

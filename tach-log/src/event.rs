@@ -50,6 +50,8 @@ pub struct Site<'a> {
     pub thread_id: Option<u64>,
     /// The name of the thread.
     pub thread_name: Option<&'a str>,
+    /// The operating system's number of the thread.
+    pub os_thread_id: Option<u32>,
     /// The ids of the trace and of the span around the event, and W3C's flags of the trace.
     pub trace_context: Option<(u128, u64, u8)>,
     /// The name of the event, if the program gives it one.
@@ -194,6 +196,10 @@ impl<'a> Event<'a> {
     /// Returns the ids of the trace and of the span around the event, and the trace's flags.
     pub(crate) const fn trace_context(&self) -> Option<(u128, u64, u8)> {
         self.parts.site.trace_context
+    }
+
+    pub(crate) const fn os_thread_id(&self) -> Option<u32> {
+        self.parts.site.os_thread_id
     }
 
     /// Returns the name that the program gives the event.

@@ -245,6 +245,7 @@ impl<'a> Reader<'a> {
             Tag::Thread => {
                 let id = u64::from_le_bytes(reader.array()?);
                 site.thread_id = (id != 0).then_some(id);
+                site.os_thread_id = Some(kind >> TAG_BITS).filter(|&id| id != 0);
                 site.thread_name = known(reader.text(code)?);
             }
             Tag::Context => {

@@ -6,7 +6,8 @@ use std::{panic, thread};
 use tach_log::adapter;
 
 use super::buffer::Buffer;
-use super::{TEXT_SHIFT, Tag, WORD};
+use super::{TAG_BITS, TEXT_SHIFT, Tag, WORD};
+use crate::host::process::os_thread_id;
 
 /// The part of a record with the number and the name of a thread.
 #[derive(Clone, Default)]
@@ -23,7 +24,10 @@ impl ThisThread {
         let (id, name) = known.unwrap_or_default();
         let name = name.unwrap_or_default();
         let mut field = Buffer::new();
-        for word in [Tag::Thread as u64 | (name.len() as u64) << TEXT_SHIFT, id.unwrap_or(0)] {
+        // The largest number of Linux has 22 bits, and 27 are free beside the tag.
+        let os_id = u64::from(os_thread_id() << TAG_BITS);
+        let head = Tag::Thread as u64 | os_id | (name.len() as u64) << TEXT_SHIFT;
+        for word in [head, id.unwrap_or(0)] {
             field.push(&word.to_le_bytes());
         }
         field.push_text(name.as_bytes());

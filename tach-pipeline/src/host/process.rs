@@ -9,6 +9,15 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::host::unlocked::to_stderr;
 
+/// Returns the operating system's number of the calling thread, or zero if it is not known.
+pub(crate) fn os_thread_id() -> u32 {
+    #[cfg(target_os = "linux")]
+    let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+    #[cfg(not(target_os = "linux"))]
+    let id = 0;
+    id
+}
+
 /// The process in which a pipeline was built.
 #[derive(Debug)]
 pub(crate) struct Process {

@@ -6,6 +6,7 @@
 
 use std::io;
 
+use tach_core::adapter::rfc3339;
 use tach_log::adapter::{self, write_plain};
 use tach_log::{Event, Format, Value};
 
@@ -15,17 +16,37 @@ use crate::host::program;
 /// The longest name that the journal accepts, in bytes.
 const LONGEST_NAME: usize = 64;
 /// Names that every entry uses for its own parts, and that no field may take.
-const TAKEN: [&[u8]; 5] = [b"MESSAGE", b"PRIORITY", b"TARGET", b"SPAN", b"SYSLOG_IDENTIFIER"];
+const TAKEN: [&[u8]; 9] = [
+    b"MESSAGE",
+    b"PRIORITY",
+    b"TARGET",
+    b"SPAN",
+    b"SYSLOG_IDENTIFIER",
+    b"SYSLOG_TIMESTAMP",
+    b"CODE_FILE",
+    b"CODE_LINE",
+    b"TID",
+];
+/// The number of decimal places of the seconds: the journal's own times have as many.
+const DIGITS: usize = 6;
 
 /// An entry in the export format of systemd's journal for each event, for `systemd-journal-remote`
 /// and for the journal's socket.
 ///
-/// The fields are `__REALTIME_TIMESTAMP`, `PRIORITY`, the program's name as `SYSLOG_IDENTIFIER`,
-/// `TARGET`, `MESSAGE`, a `SPAN` for the name of each span, the outermost first, and the event's
-/// fields, with any value as it is. An empty target is left out. A name is in capitals, with `_`
-/// for every character but ASCII's letters and digits, and cut after 62. `F` precedes a name that
-/// does not begin with a letter, since the journal trusts names that begin with `_`; `_` follows
-/// the head's names.
+/// The fields are those of [systemd.journal-fields(7)][fields]:
+///
+/// - the event's time, as `__REALTIME_TIMESTAMP`, which the socket does not accept from a program,
+///   and as `SYSLOG_TIMESTAMP` (RFC 3339, UTC)
+/// - `PRIORITY`, and the program's name as `SYSLOG_IDENTIFIER`
+/// - `CODE_FILE`, `CODE_LINE`, and on Linux the thread as `TID`, where they are known
+/// - `TARGET`, `MESSAGE`, and a `SPAN` for the name of each span, the outermost first
+/// - the event's fields, with any value as it is
+///
+/// An empty target is left out. A name is in capitals, with `_` for every character but ASCII's
+/// letters and digits, and cut after 62. `F` precedes a name that does not begin with a letter,
+/// since the journal trusts names that begin with `_`; `_` follows the head's names.
+///
+/// [fields]: https://www.freedesktop.org/software/systemd/man/latest/systemd.journal-fields.html
 ///
 /// # Examples
 ///
@@ -56,10 +77,20 @@ impl Format for JournalExport {
     fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
         to.extend_from_slice(b"__REALTIME_TIMESTAMP=");
         write_plain(to, Value::U64(event.time().as_micros()));
+        to.extend_from_slice(b"\nSYSLOG_TIMESTAMP=");
+        rfc3339::with_text_digits(event.time(), DIGITS, |time| {
+            to.extend_from_slice(time.as_bytes());
+        });
         to.extend_from_slice(b"\nPRIORITY=");
         to.push(b'0' + severity::of(event));
         to.extend_from_slice(b"\nSYSLOG_IDENTIFIER");
         text(to, program::name());
+        if let Some(file) = event.file() {
+            to.extend_from_slice(b"CODE_FILE");
+            text(to, file);
+        }
+        number(to, b"CODE_LINE=", event.line());
+        number(to, b"TID=", adapter::os_thread_id(event));
         if !event.target().is_empty() {
             to.extend_from_slice(b"TARGET");
             text(to, event.target());
@@ -86,6 +117,23 @@ impl Format for JournalExport {
         })?;
         to.push(b'\n');
         Ok(())
+    }
+
+    fn wants_site(&self) -> bool {
+        true
+    }
+
+    fn wants_thread(&self) -> bool {
+        true
+    }
+}
+
+/// Writes a number that may be unknown, after its name.
+fn number(to: &mut Vec<u8>, name: &[u8], number: Option<u32>) {
+    if let Some(number) = number {
+        to.extend_from_slice(name);
+        write_plain(to, number.into());
+        to.push(b'\n');
     }
 }
 

@@ -25,6 +25,7 @@ fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
         let fields = [("number", log::kv::Value::from(-1)), (key, text.into())];
         let mut record = log::Record::builder();
         record.level(log::Level::Warn).target(target).key_values(&fields);
+        record.file(Some("src/main.rs")).line(Some(7));
         log::Log::log(&*pipeline, &record.args(format_args!("{message}")).build());
     }
     pipeline.flush(LONG).unwrap();
@@ -64,6 +65,12 @@ fn program_name() -> String {
     Path::new(&path).file_name().unwrap().to_str().unwrap().to_owned()
 }
 
+/// Returns the number by which the operating system calls this thread.
+fn thread_id() -> String {
+    let path = fs::read_link("/proc/thread-self").unwrap_or_default();
+    path.file_name().unwrap_or_default().to_str().unwrap().to_owned()
+}
+
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[a-zA-Z_0-9=]{0,80}", "[ab=\\x00-\\x1f]{0,9}"]
 }
@@ -78,15 +85,26 @@ proptest! {
         let entries = entries(&export);
         prop_assert_eq!(entries.len(), 2);
         let (names, values): (Vec<_>, Vec<_>) = entries[0].iter().cloned().unzip();
-        let [time, program] = ["__REALTIME_TIMESTAMP", "SYSLOG_IDENTIFIER"];
-        let head = [time, "PRIORITY", program, "TARGET", "MESSAGE", "NUMBER"];
-        prop_assert_eq!(&names[..6], &head);
-        let name = &names[6];
+        let [time, own, program] =
+            ["__REALTIME_TIMESTAMP", "SYSLOG_TIMESTAMP", "SYSLOG_IDENTIFIER"];
+        let place = ["CODE_FILE", "CODE_LINE"];
+        let mut head = vec![time, own, "PRIORITY", program, place[0], place[1], "TARGET", "MESSAGE"];
+        let mut expected = vec!["1700000000123456", "2023-11-14T22:13:20.123456Z", "4"];
+        let (program, thread) = (program_name(), thread_id());
+        expected.extend([&*program, "src/main.rs", "7", &target, &message]);
+        if cfg!(target_os = "linux") {
+            head.insert(6, "TID");
+            expected.insert(6, &thread);
+        }
+        head.push("NUMBER");
+        expected.extend(["-1", &value]);
+        let (name, names) = names.split_last().unwrap();
+        prop_assert_eq!(names, &head);
         prop_assert!(name.len() <= 64 && name.starts_with(|first: char| first.is_ascii_uppercase()));
         prop_assert!(name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_')));
         prop_assert!(!head.contains(&name.as_str()) || name == "NUMBER");
-        let expected = ["1700000000123456", "4", &program_name(), &target, &message, "-1", &value];
-        prop_assert_eq!(values, expected.map(|value| value.as_bytes().to_owned()));
+        let expected: Vec<_> = expected.iter().map(|value| value.as_bytes().to_owned()).collect();
+        prop_assert_eq!(values, expected);
     }
 }
 
@@ -106,11 +124,13 @@ fn names_are_those_that_the_journal_takes() {
         ("priority", "PRIORITY_"),
         ("target", "TARGET_"),
         ("syslog.identifier", "SYSLOG_IDENTIFIER_"),
+        ("code.file", "CODE_FILE_"),
+        ("tid", "TID_"),
         (&long, &long.to_uppercase()[..62]),
     ];
     for (key, name) in cases {
         let entries = entries(&export([["app", "message", key, "value"]]));
-        assert_eq!(entries[0][6], (name.to_owned(), b"value".to_vec()));
+        assert_eq!(entries[0].last(), Some(&(name.to_owned(), b"value".to_vec())));
     }
 }
 
