@@ -176,10 +176,8 @@
 //! # The system's log
 //!
 //! On Linux, [`Sink::journald`] writes to systemd's journal, with fields that `journalctl` selects
-//! by. With the feature `syslog`, [`Sink::syslog`] sends to a syslog daemon. Under systemd, a service
-//! without either may write to stderr by [`Line::without_time`][line].
-//!
-//! [line]: tach_log::Line::without_time
+//! by, and [`Sink::stderr_or_journal`] does so where systemd has connected stderr to the journal.
+//! With the feature `syslog`, [`Sink::syslog`] sends to a syslog daemon.
 //!
 //! # OpenTelemetry
 //!

@@ -157,6 +157,27 @@ impl Sink {
         Sink::stream("stderr", io::stderr())
     }
 
+    /// Writes to systemd's journal, as [`journald`](Self::journald) does, if systemd has connected
+    /// the standard error stream to the journal, and to that [stream](Self::stderr) otherwise. So a
+    /// service's entries have levels and fields in the journal, and a terminal shows lines.
+    ///
+    /// `JOURNAL_STREAM` names the connection (systemd.exec(5)). The [format](Self::format) is that
+    /// of the lines: the journal has its own, [`Journal`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let sink = tach_pipeline::Sink::stderr_or_journal();
+    /// ```
+    #[must_use]
+    pub fn stderr_or_journal() -> Sink<kind::Stream> {
+        #[cfg(target_os = "linux")]
+        if let Some(journal) = journald::of_stderr() {
+            return journal;
+        }
+        Self::stderr()
+    }
+
     /// Appends to a file. If it is missing, it is created with the mode 0640, and its folders with
     /// 0750, less the umask.
     ///

@@ -23,7 +23,7 @@ pub(super) fn add(builder: Builder, sinks: Vec<Calls<Sink>>) -> Builder {
 
 keys! {
     Sink;
-    needs stdout stderr file syslog journald otlp;
+    needs stdout stderr stderr_or_journal file syslog journald otlp;
     either journald otlp format;
     makes {
         #[cfg(target_os = "linux")]
@@ -32,6 +32,7 @@ keys! {
     calls {
         stdout = |_, keys: Calls<Sink<_>>| keys.on(Sink::stdout()).into();
         stderr = |_, keys: Calls<Sink<_>>| keys.on(Sink::stderr()).into();
+        stderr_or_journal = |_, keys: Calls<Sink<_>>| keys.on(Sink::stderr_or_journal()).into();
         file = |_, keys: Calls<Sink<_>>| keys.on(Sink::file("")).into();
         #[cfg(feature = "syslog")]
         syslog = |_, keys: Calls<Syslog>| Sink::syslog(keys.on(Syslog::udp(""))).into();

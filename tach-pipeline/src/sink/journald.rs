@@ -1,20 +1,25 @@
 //! The socket of systemd's journal (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL>).
 //!
-//! A datagram holds entries as [`JournalExport`](super::JournalExport) writes them. Entries that are
-//! too long for a datagram are passed as a sealed file in memory.
+//! A datagram holds one entry as [`JournalExport`](super::JournalExport) writes it. An entry that is too long
+//! for a datagram is passed as a sealed file in memory.
 
 use core::mem::MaybeUninit;
 use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Write as _};
 
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use tach_core::adapter;
+
+use super::any_format::AnyFormat;
+use super::envelope::Envelope;
+use super::target::Writer;
 use super::{JournalExport, Sink, kind};
 
 const SOCKET: &str = "/run/systemd/journal/socket";
@@ -28,8 +33,12 @@ struct Journald {
 impl Sink {
     /// Writes to systemd's journal on this machine, in the format [`JournalExport`].
     ///
-    /// The journal prints the time at which it receives an entry, some milliseconds after the
-    /// record. If the journal can't be reached, the sink fails, and tries again.
+    /// `journalctl` prints the time at which an entry was sent, some milliseconds after the record:
+    /// the journal accepts no other. Each entry is sent alone, so that entries have times of their
+    /// own. `journalctl --output=verbose`, or `--output=json`, shows the record's time as
+    /// `SYSLOG_TIMESTAMP`.
+    ///
+    /// If the journal can't be reached, the sink fails, and tries again.
     ///
     /// # Examples
     ///
@@ -41,9 +50,37 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn journald() -> Sink<kind::OneFormat> {
-        let target = Sink::writer("journald", Journald::at(SOCKET)).to;
-        let sink = Sink::to(kind::OneFormat(Box::new(target)));
-        Sink { format: Box::new(JournalExport::new()), ..sink }
+        stream(Journald::at(SOCKET)).map(|target| kind::OneFormat(Box::new(target)))
+    }
+}
+
+/// Returns a sink of the journal if systemd has connected stderr to it, and the journal is there.
+///
+/// `JOURNAL_STREAM` has the connection's device and inode. A child with another stderr inherits the
+/// variable, so its presence alone proves nothing (systemd.exec(5)).
+pub(super) fn of_stderr() -> Option<Sink<kind::Stream>> {
+    let named = adapter::variable("JOURNAL_STREAM")?;
+    let stderr = fstat(io::stderr()).ok()?;
+    if named.to_str()? != format!("{}:{}", stderr.st_dev, stderr.st_ino) {
+        return None;
+    }
+    let journald = Journald::at(SOCKET);
+    journald.connect().ok()?;
+    Some(Sink { envelope: Some(Box::new(Native)), ..stream(journald) })
+}
+
+fn stream(journald: Journald) -> Sink<kind::Stream> {
+    let writer = Box::new(journald);
+    let sink = Sink::to(kind::Stream { name: "journald".to_owned(), writer });
+    Sink { format: Box::new(JournalExport::new()), ..sink }
+}
+
+/// Replaces any format by the journal's, for a sink whose format is stderr's.
+struct Native;
+
+impl Envelope for Native {
+    fn around(&self, _: Box<dyn AnyFormat>) -> Box<dyn AnyFormat> {
+        Box::new(JournalExport::new())
     }
 }
 
@@ -65,18 +102,24 @@ impl Journald {
     }
 }
 
-impl Write for Journald {
-    fn write(&mut self, entries: &[u8]) -> io::Result<usize> {
+impl Writer for Journald {
+    fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
         let socket = match self.socket.take() {
             Some(socket) => socket,
             None => self.connect()?,
         };
-        match socket.send(entries) {
-            Err(error) if is_too_long(&error) => send_in_memory(&socket, entries)?,
+        match socket.send(entry) {
+            Err(error) if is_too_long(&error) => send_in_memory(&socket, entry)?,
             sent => drop(sent?),
         }
         self.socket = Some(socket);
-        Ok(entries.len())
+        Ok(entry.len())
+    }
+
+    /// Returns less than any entry has, so that each is sent alone: the journal gives all entries
+    /// of a datagram one time.
+    fn most_bytes(&self) -> usize {
+        1
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -88,12 +131,12 @@ fn is_too_long(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MSGSIZE | Errno::NOBUFS))
 }
 
-/// Passes entries as a file in memory. The file is sealed, so it can't change any more: otherwise
+/// Passes an entry as a file in memory. The file is sealed, so it can't change any more: otherwise
 /// the journal would not trust it.
-fn send_in_memory(socket: &UnixDatagram, entries: &[u8]) -> io::Result<()> {
+fn send_in_memory(socket: &UnixDatagram, entry: &[u8]) -> io::Result<()> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create("tach-journal", flags)?);
-    file.write_all(entries)?;
+    file.write_all(entry)?;
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     fcntl_add_seals(&file, seals)?;
     let files = [file.as_fd()];
@@ -108,7 +151,6 @@ fn send_in_memory(socket: &UnixDatagram, entries: &[u8]) -> io::Result<()> {
 mod tests {
     use std::fs;
     use std::io::{Read as _, Seek as _};
-    use std::process::Command;
     use std::{env, process};
 
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -160,31 +202,5 @@ mod tests {
         let error = Journald::at("/no/such/socket").write(b"MESSAGE=x\n\n").unwrap_err();
         assert!(error.to_string().starts_with("/no/such/socket: "), "{error}");
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-    }
-
-    /// To run this test, start `systemd-journald tach` by hand as root, then run the test with
-    /// `--ignored`.
-    #[test]
-    #[ignore = "needs `systemd-journald tach`"]
-    fn the_journal_takes_many_entries_and_a_long_one() {
-        let mut sink = Journald::at("/run/systemd/journal.tach/socket");
-        let test = format!("TEST={}", process::id());
-        let mut entries = format!("__REALTIME_TIMESTAMP=1\nMESSAGE=short\n{test}\n\n").repeat(500);
-        sink.write_all(entries.as_bytes()).unwrap();
-        entries += "MESSAGE=";
-        entries += &"x".repeat(700_000);
-        entries += &["\n", &test, "\n\n"].concat();
-        sink.write_all(entries.as_bytes()).unwrap();
-        let arguments = ["--namespace=tach", "-o", "cat", "--all", &test];
-        loop {
-            let output = Command::new("journalctl").args(arguments).output().unwrap();
-            let lengths: Vec<_> =
-                output.stdout.split(|&byte| byte == b'\n').map(<[u8]>::len).collect();
-            if lengths.contains(&700_000) {
-                // The entries of both writes, and the empty line after the last line end.
-                assert_eq!(lengths.len(), 500 + 501 + 1);
-                break;
-            }
-        }
     }
 }

@@ -242,7 +242,7 @@ fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
         ("file = true", "sinks[1].file: expected one of path, found 0"),
         (
             "filter = 'info'",
-            "sinks[1]: expected one of stdout, stderr, file, syslog, journald, otlp, found 0",
+            "sinks[1]: expected one of stdout, stderr, stderr_or_journal, file, syslog, journald, otlp, found 0",
         ),
     ];
     for (text, expected) in cases {
@@ -382,9 +382,12 @@ fn a_value_of_another_shape_is_an_error_that_says_which_is_right() {
         ),
         (
             "sinks = [{ stderr = true, stdout = true }]",
-            "sinks[0]: expected one of stdout, stderr, file, syslog, journald, otlp, found 2",
+            "sinks[0]: expected one of stdout, stderr, stderr_or_journal, file, syslog, journald, otlp, found 2",
         ),
-        ("sinks = [{ journald = false }]", "sinks[0]: expected one of stdout, stderr, file, "),
+        (
+            "sinks = [{ journald = false }]",
+            "sinks[0]: expected one of stdout, stderr, stderr_or_journal, ",
+        ),
         (
             "sinks = [{ stderr = true, format = {} }]",
             "sinks[0].format: expected one of line, compact, tracing, ",
