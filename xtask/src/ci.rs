@@ -23,6 +23,7 @@ use crate::miri;
 use crate::moved;
 use crate::otel;
 use crate::peers;
+use crate::readers;
 use crate::readme;
 use crate::release::{api, dependencies, features, lower_bounds, packages};
 use crate::run::{self, Priority, SHORT_TESTS, cargo, program, run, run_test, run_tests};
@@ -114,6 +115,9 @@ pub(crate) const STEPS: &[Step] = &[
     ),
     Step("journal", "set up systemd's journal and run the test with it", Tier::Full, |_| {
         journal::check()
+    }),
+    Step("readers", "set up daemons and tailers and let them read logs", Tier::Full, |_| {
+        readers::check()
     }),
     Step(
         "otel",

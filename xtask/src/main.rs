@@ -16,6 +16,7 @@ mod moved;
 mod mutants;
 mod otel;
 mod peers;
+mod readers;
 mod readme;
 mod release;
 mod run;

@@ -40,6 +40,8 @@ mod pipes;
 mod presets;
 #[cfg(unix)]
 mod privileged;
+#[cfg(all(feature = "syslog", target_os = "linux"))]
+mod readers;
 #[cfg(feature = "otlp")]
 mod reentrance;
 mod refused;
