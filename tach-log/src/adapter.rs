@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use log::Level;
 
-pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, TRUNCATED, beginning, pass_lost};
+pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, beginning, pass_lost};
 use crate::event::Event;
 pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
-pub use crate::format::keys::{AnyKey, Names};
+pub use crate::format::keys::{AnyKey, Names, TRUNCATED};
 pub use crate::format::{Style, json_value, nested, quoted};
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};

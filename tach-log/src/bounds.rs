@@ -5,7 +5,7 @@ use core::cell::Cell;
 use std::io;
 
 use crate::event::{EachField, Fields};
-use crate::format::keys::Names;
+use crate::format::keys::{Names, TRUNCATED};
 use crate::format::nested;
 use crate::value::{Chain, Value};
 
@@ -15,9 +15,6 @@ pub const FIELDS: usize = 1024;
 pub const KEY_BYTES: usize = 256;
 /// The deepest nesting of a value. Some readers of JSON refuse lines that are deeper than 128.
 pub const DEPTH: usize = 64;
-
-/// The key of the number of bytes that a record lacks.
-pub const TRUNCATED: &str = "truncated_bytes";
 
 /// Room for a value that is no text.
 const NUMBER: usize = 40;

@@ -20,7 +20,8 @@ use crate::value::Value;
 /// {"ts":"2026-11-21T09:30:00.123456Z","level":"INFO","target":"app","msg":"connected","attempt":2}
 /// ```
 ///
-/// - Integers are numbers, also in 128 bits. Some readers round beyond 2^53.
+/// - Integers are numbers, also in 128 bits. Some readers round beyond 2^53: see
+///   [`texts`](Self::texts).
 /// - Floats are the shortest text that reads back as the same `f64`. `NaN` and the infinities,
 ///   which JSON lacks, are `null`.
 /// - A value that prints itself (`Display`, `Debug`) is a string.
@@ -72,6 +73,40 @@ impl Json {
     #[must_use]
     pub fn spans(self, key: &str) -> Self {
         self.change(|layout| layout.set(key, &What::Spans))
+    }
+
+    /// Writes the values of fields with this key as texts, also those of spans: numbers that a
+    /// reader would round, as `u64::MAX` is in JavaScript, and `NaN`, which otherwise is `null`.
+    /// `null` stays.
+    ///
+    /// The type of a field must not depend on its value, since Elasticsearch refuses a text among
+    /// numbers. So this is an option for a key, and not for long numbers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let json = tach_log::Json::new().texts("order_id").texts("ratio");
+    /// ```
+    #[must_use]
+    pub fn texts(self, field: &str) -> Self {
+        self.change(|layout| layout.texts.push(field.to_owned()))
+    }
+
+    /// Sets how many objects and lists may stand in each other, with the line's own object: as many
+    /// as an event has by default, and 65 in `tach-pipeline`. Elasticsearch refuses documents with
+    /// more than 20.
+    ///
+    /// Each deeper object or list becomes `"…"`, and the field `truncated_bytes` counts what the
+    /// line lacks. Zero is a [fault](Keyed#faults).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let json = tach_log::Json::ecs().max_depth(20);
+    /// ```
+    #[must_use]
+    pub fn max_depth(self, depth: usize) -> Self {
+        self.change(|layout| layout.max_depth = depth)
     }
 
     /// Writes an error's sources within its text, with `: ` before each, and not as a list.

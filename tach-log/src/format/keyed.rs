@@ -25,6 +25,7 @@ use crate::value::Value;
 /// - [`rename`](Self::rename) of a part's key, or to a part's key
 /// - [`digits`](Self::digits) above nine, and an [`offset`](Self::offset) or local time with
 ///   [`unix`](Self::unix)
+/// - `Json::max_depth(0)`
 ///
 /// # Examples
 ///

@@ -3,6 +3,9 @@
 use core::cell::RefCell;
 use std::collections::HashMap;
 
+/// The key of the number of bytes that a record lacks.
+pub const TRUNCATED: &str = "truncated_bytes";
+
 /// A function that passes each key of an event or a span to another function, until that function
 /// returns `true`.
 pub type AnyKey<'a> = &'a dyn Fn(&dyn Fn(&str) -> bool) -> bool;

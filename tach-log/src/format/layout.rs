@@ -14,9 +14,9 @@ use self::sieve::Sieve;
 pub use self::syntax::Style;
 pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Syntax};
 use super::ids::{Id, Ids, SPAN_ID, TRACE_ID, is_id_key};
-use super::keys::Names;
+use super::keys::{Names, TRUNCATED};
 use super::time::Time;
-use super::{json_value, quoted};
+use super::{json_value, nested, quoted};
 use crate::event::{Event, Span};
 use crate::value::{Value, write_plain};
 
@@ -64,6 +64,10 @@ pub(super) struct Layout {
     renamed: Vec<Renamed>,
     /// Keys that a part was to be removed by, and that no part had.
     missed: Vec<String>,
+    /// The keys of fields whose values are texts.
+    pub(super) texts: Vec<String>,
+    /// How many objects and lists may stand in each other, with the line's own.
+    pub(super) max_depth: usize,
     /// An error's sources are a list beside its message, not part of its text.
     pub(super) lists_sources: bool,
     /// Where fields stand that a service's schema does not name.
@@ -133,6 +137,8 @@ impl Layout {
             levels: levels.map(|level| syntax.text_of(Value::Str(level))),
             renamed: Vec::new(),
             missed: Vec::new(),
+            texts: Vec::new(),
+            max_depth: usize::MAX,
             lists_sources: syntax == Syntax::Json,
             own: Own::ANY,
             sieves: Sieves::default(),
@@ -226,7 +232,7 @@ impl Layout {
         mut each: impl FnMut(&str, &str, Value<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let (mut names, mut name) = (Names::default(), String::new());
-        let each = |key: &str, value: Value<'_>| {
+        let mut each = |key: &str, value: Value<'_>| {
             if self.repeats_id(event, key, value) {
                 return Ok(());
             }
@@ -249,6 +255,12 @@ impl Layout {
                 return each(key, key, value);
             }
             each(key, &self.other_name(key, event, &mut names), value)
+        };
+        let each = |key: &str, value: Value<'_>| {
+            if self.is_text(key) {
+                return Kind::Label.pass(value, |value| each(key, value));
+            }
+            each(key, value)
         };
         if self.has(&[What::Spans]) { event.own_fields(each) } else { event.fields(each) }
     }
@@ -309,12 +321,32 @@ impl Layout {
         (!is_taken && may_have).then_some(renamed)
     }
 
+    #[inline]
+    fn is_text(&self, key: &str) -> bool {
+        self.texts.iter().any(|text| text == key)
+    }
+
+    /// Writes the value of a field within so many objects and lists. Returns how many bytes of
+    /// deeper ones it lacks.
+    fn value(&self, to: &mut Vec<u8>, value: Value<'_>, depth: usize) -> usize {
+        if let Value::Json(json) = value {
+            let most = self.max_depth.saturating_sub(depth);
+            if let Some((shallow, lost)) = nested::shallow(json, most) {
+                self.syntax.value(to, Value::Json(&shallow));
+                return lost;
+            }
+        }
+        self.syntax.value(to, value);
+        0
+    }
+
     /// Writes an event.
     pub(super) fn write(&self, to: &mut Vec<u8>, event: &Event<'_>) -> io::Result<()> {
         let start = to.len();
+        let mut lost = 0;
         for part in self.parts_of(event) {
             self.syntax.begin(to, &part.key);
-            self.write_part(to, event, &part.what)?;
+            lost += self.write_part(to, event, &part.what)?;
         }
         let mut names = Names::default();
         self.fields(event, |_, name, value| {
@@ -325,10 +357,16 @@ impl Layout {
                         names.sources(name, &|is| self.reserves(is), &|is| event.has_key(is))
                     });
                 }
-                value => self.syntax.value(to, value),
+                value => lost += self.value(to, value, 1),
             }
             Ok(())
         })?;
+        if lost > 0 {
+            let has_key = |is: &dyn Fn(&str) -> bool| event.has_key(is);
+            let name = names.free(TRUNCATED, &|is| self.reserves(is), &has_key);
+            self.syntax.begin(to, &name);
+            self.syntax.value(to, Value::U64(lost as u64));
+        }
         self.syntax.finish(to, start);
         Ok(())
     }
@@ -375,13 +413,15 @@ impl Layout {
         renamed.chain(self.own.reserved.iter().copied())
     }
 
-    /// Writes the value of a part that the event has.
+    /// Writes the value of a part that the event has. Returns how many bytes of deep values it
+    /// lacks.
     pub(super) fn write_part(
         &self,
         to: &mut Vec<u8>,
         event: &Event<'_>,
         what: &What,
-    ) -> io::Result<()> {
+    ) -> io::Result<usize> {
+        let mut lost = 0;
         let number = |to: &mut _, number| write_plain(to, Value::U64(number));
         match what {
             What::Time if self.is_unix => self.time.write_unix(to, event.time()),
@@ -397,7 +437,8 @@ impl Layout {
                     if to.len() > start {
                         to.push(b',');
                     }
-                    write_span(to, &span)
+                    lost += self.write_span(to, &span)?;
+                    Ok(())
                 })?;
                 to.push(b']');
             }
@@ -417,7 +458,30 @@ impl Layout {
             What::ErrorType => quoted(to, own::ERROR_TYPE),
             What::Fixed(value) => to.extend_from_slice(value.as_bytes()),
         }
-        Ok(())
+        Ok(lost)
+    }
+
+    /// Writes a span of the list. Returns how many bytes of deep values it lacks.
+    fn write_span(&self, to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<usize> {
+        to.extend_from_slice(b"{\"name\":");
+        quoted(to, span.name());
+        let (mut names, mut lost) = (Names::default(), 0);
+        span.fields(|key, value| {
+            if key == NAME {
+                Syntax::Json.begin(to, &names.free(key, &|is| is(NAME), &|is| span.has_key(is)));
+            } else {
+                Syntax::Json.begin(to, key);
+            }
+            // The line's object, the list and the span's object are around the value.
+            if self.is_text(key) {
+                Kind::Label.pass(value, |value| self.syntax.value(to, value));
+            } else {
+                lost += self.value(to, value, 3);
+            }
+            Ok(())
+        })?;
+        to.push(b'}');
+        Ok(lost)
     }
 }
 
@@ -442,21 +506,4 @@ impl What {
             Self::ErrorType => event.level() == Level::Error,
         }
     }
-}
-
-fn write_span(to: &mut Vec<u8>, span: &Span<'_>) -> io::Result<()> {
-    to.extend_from_slice(b"{\"name\":");
-    quoted(to, span.name());
-    let mut names = Names::default();
-    span.fields(|key, value| {
-        if key == NAME {
-            Syntax::Json.begin(to, &names.free(key, &|is| is(NAME), &|is| span.has_key(is)));
-        } else {
-            Syntax::Json.begin(to, key);
-        }
-        Syntax::Json.value(to, value);
-        Ok(())
-    })?;
-    to.push(b'}');
-    Ok(())
 }

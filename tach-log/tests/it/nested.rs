@@ -80,6 +80,66 @@ fn a_value_that_fails_is_a_text_with_a_note() {
     assert_eq!(fields(&Json::new(), &values), json!({ "map": "{<failed to format>", "k": 1 }));
 }
 
+/// Elasticsearch refuses a document that is deeper than 20.
+#[test]
+fn a_document_is_as_deep_as_its_reader_takes_it() {
+    let nest = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
+    let depth = |json: &serde_json::Value| {
+        let (mut depth, mut at) = (1, json);
+        while let Some(inner) = at.get("a") {
+            (depth, at) = (depth + 1, inner);
+        }
+        (depth, at.clone())
+    };
+    let format = Json::new().max_depth(20);
+    let (fits, deep, nested) = (nest(19), nest(30), json!([[[["x".repeat(50)]]]]));
+    let values = |deep| [("deep", Value::from_serde(deep)), ("k", 1.into())];
+    assert_eq!(fields(&format, &values(&fits)), json!({ "deep": fits, "k": 1 }));
+    let cut = fields(&format, &values(&deep));
+    // The line, and 19 objects in it.
+    assert_eq!(depth(&cut["deep"]), (20, json!("…")));
+    let lost = serde_json::to_string(&nest(11)).unwrap().len();
+    assert_eq!((&cut["truncated_bytes"], &cut["k"]), (&json!(lost), &json!(1)));
+    // A record that was cut before has the key already.
+    let taken = [("deep", Value::from_serde(&deep)), ("truncated_bytes", 7.into())];
+    let cut = fields(&format, &taken);
+    assert_eq!((&cut["truncated_bytes"], &cut["truncated_bytes_"]), (&json!(7), &json!(lost)));
+    let cut = fields(&Json::new().max_depth(3), &[("list", Value::from_serde(&nested))]);
+    assert_eq!(cut, json!({ "list": [["…"]], "truncated_bytes": 56 }));
+    // The control: without the option nothing is cut.
+    let plain = json!({ "deep": deep, "k": 1 });
+    assert_eq!(fields(&Json::new(), &values(&deep)), plain);
+    assert_eq!(fields(&Json::new().with("level", Part::Level), &values(&deep)), plain);
+    let faults = Json::new().max_depth(0).faults();
+    assert_eq!(faults, ["Json::max_depth(0): a line is an object, so its depth is 1 or more"]);
+}
+
+/// JavaScript reads `u64::MAX` as 18446744073709552000.
+#[test]
+fn a_field_of_texts_has_texts_alone() {
+    let format = Json::new().texts("id").rename("id", "order").texts("ratio");
+    let nested = json!({ "id": u64::MAX });
+    let values: [(Value<'_>, serde_json::Value); 9] = [
+        (u64::MAX.into(), json!("18446744073709551615")),
+        (i128::MIN.into(), json!("-170141183460469231731687303715884105728")),
+        (1.into(), json!("1")),
+        (0.5.into(), json!("0.5")),
+        (f64::NAN.into(), json!("NaN")),
+        (f64::NEG_INFINITY.into(), json!("-inf")),
+        (true.into(), json!("true")),
+        ("text".into(), json!("text")),
+        (Value::from_serde(&nested), json!(r#"{"id":18446744073709551615}"#)),
+    ];
+    for (value, expected) in values {
+        let values = [("id", value.clone()), ("ratio", value.clone()), ("k", 1.into())];
+        let all = json!({ "order": expected, "ratio": expected, "k": 1 });
+        assert_eq!(fields(&format, &values), all);
+    }
+    let values = [("id", Value::null()), ("k", f64::NAN.into()), ("ids", u64::MAX.into())];
+    let all = json!({ "order": null, "k": null, "ids": u64::MAX });
+    assert_eq!(fields(&format, &values), all);
+}
+
 #[derive(Debug)]
 struct Failed(Option<Box<Failed>>, &'static str);
 

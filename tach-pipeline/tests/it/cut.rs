@@ -150,6 +150,31 @@ fn the_spans_of_a_long_record_keep_what_has_room() {
     assert!((outer.get("truncated_bytes"), inner.get("truncated_bytes")) == (None, None));
 }
 
+/// As in the event itself: see tach-log's tests.
+#[cfg(feature = "tracing")]
+#[test]
+fn the_options_of_fields_hold_in_spans_too() {
+    use log::kv::Value;
+    use tach_log::Json;
+
+    let memory = Memory::default();
+    let json = Json::new().without("span").spans("spans").texts("id").max_depth(5);
+    let builder = Pipeline::builder().sink(memory.json().format(json));
+    let pipeline = builder.build().unwrap();
+    let deep = serde_json::json!([[[[]]]]);
+    crate::support::in_subscriber(&pipeline, || {
+        let _span = tracing::info_span!("outer", id = u64::MAX, other = u64::MAX).entered();
+        let fields = [("deep", Value::from_serde(&deep)), ("id", 7.into())];
+        let mut record = log::Record::builder();
+        log::Log::log(&*pipeline, &record.key_values(&fields).build());
+    });
+    pipeline.flush(LONG).unwrap();
+    let record = &memory.records()[0];
+    assert_eq!((&record["deep"], &record["id"]), (&deep, &"7".into()));
+    let span = &record["spans"][0];
+    assert_eq!((&span["id"], &span["other"]), (&u64::MAX.to_string().into(), &u64::MAX.into()));
+}
+
 /// A receiver that divides lines would take the rest for a message, which a client could write.
 #[test]
 fn a_line_is_as_long_as_its_receiver_takes_it() {

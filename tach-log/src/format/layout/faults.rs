@@ -19,6 +19,9 @@ impl Layout {
             faults.push(format!("{call}: Unix time has no zone; call either {call} or unix"));
         }
         faults.extend(self.time.fault());
+        if self.max_depth == 0 {
+            faults.push("max_depth(0): a line is an object, so its depth is 1 or more".to_owned());
+        }
         faults.iter().map(|fault| format!("{format}::{fault}")).collect()
     }
 
