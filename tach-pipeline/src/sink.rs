@@ -61,6 +61,10 @@ use crate::host::{platform, terminal};
 /// slower than other sinks.
 const MOST_WAITING: usize = 1024 * 1024;
 
+/// The longest line of a standard stream that systemd's journal takes as one entry by default. The
+/// rest would be an entry of its own, whose level a client could choose by `<0>`.
+const LONGEST_OF_JOURNAL: usize = 48 * 1024;
+
 /// Room for the parts of a line that are not cut, as in [`Sink::max_line_bytes`].
 const LEAST_LINE: usize = 512;
 
@@ -221,8 +225,11 @@ impl Sink {
         Unlocked<S>: io::Write,
     {
         let is_colored = terminal::shows_colors(&stream);
+        let max_line_bytes =
+            if platform::is_journal(&stream) { LONGEST_OF_JOURNAL } else { usize::MAX };
         let writer = Box::new(Standard::new(stream));
-        Sink { is_colored, ..Sink::to(kind::Stream { name: name.to_owned(), writer }) }
+        let sink = Sink::to(kind::Stream { name: name.to_owned(), writer });
+        Sink { is_colored, max_line_bytes, ..sink }
     }
 }
 
@@ -383,8 +390,9 @@ impl<K> Sink<K> {
     }
 
     /// Sets how long a line may be, as this sink's receiver takes it: 512 bytes or more, by default
-    /// as long as it gets, and 8,192 for [`syslog`](Sink::syslog). Docker divides lines at 16 KiB,
-    /// and systemd's journal those of a standard stream at 48 KiB.
+    /// as long as it gets, 8,192 for [`syslog`](Sink::syslog), and 48 KiB for a standard stream that
+    /// systemd has connected to its journal. Docker divides lines at 16 KiB. A datagram of UDP has
+    /// up to 65,507 bytes.
     ///
     /// The texts of a longer line are cut until the line fits, and its field `truncated_bytes`
     /// counts what it lacks. It stays one line, and stays JSON.

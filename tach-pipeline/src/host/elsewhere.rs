@@ -23,6 +23,11 @@ pub(crate) fn most_together(_: &impl Stream) -> usize {
     usize::MAX
 }
 
+/// Returns `false`: systemd is on Linux alone.
+pub(crate) fn is_journal(_: &impl Stream) -> bool {
+    false
+}
+
 /// Returns `true`: what a stream has room for is not known here.
 pub(crate) fn has_room<S>(_: &S, _: Duration) -> bool {
     true

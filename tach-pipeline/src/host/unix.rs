@@ -13,6 +13,8 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 
+use tach_core::adapter;
+
 use crate::host::unlocked::Unlocked;
 
 impl<S: io::Write + AsFd> io::Write for Unlocked<S> {
@@ -33,6 +35,15 @@ pub(crate) use std::os::fd::AsFd as Stream;
 pub(crate) fn most_together(stream: &impl Stream) -> usize {
     let is_pipe = |status: Stat| FileType::from_raw_mode(status.st_mode).is_fifo();
     if rustix::fs::fstat(stream).is_ok_and(is_pipe) { PIPE_BUF } else { usize::MAX }
+}
+
+/// Returns whether systemd has connected a standard stream to its journal.
+///
+/// `JOURNAL_STREAM` has the connection's device and inode. A child with another stream inherits the
+/// variable, so its presence alone proves nothing (systemd.exec(5)).
+pub(crate) fn is_journal(stream: &impl Stream) -> bool {
+    let Some(named) = adapter::variable("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(stream).is_ok_and(|it| named == *format!("{}:{}", it.st_dev, it.st_ino))
 }
 
 /// Returns whether a short line can be written without waiting, now or within `timeout`.

@@ -1,7 +1,7 @@
 //! The socket of systemd's journal (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL>).
 //!
-//! A datagram holds one entry as [`JournalExport`](super::JournalExport) writes it. An entry that is too long
-//! for a datagram is passed as a sealed file in memory.
+//! A datagram holds one entry as [`JournalExport`](super::JournalExport) writes it. An entry that is
+//! too long for a datagram is passed as a sealed file in memory.
 
 use core::mem::MaybeUninit;
 use std::fs::File;
@@ -11,16 +11,15 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-
-use tach_core::adapter;
 
 use super::any_format::AnyFormat;
 use super::envelope::Envelope;
 use super::target::Writer;
 use super::{JournalExport, Sink, kind};
+use crate::host::platform;
 
 const SOCKET: &str = "/run/systemd/journal/socket";
 
@@ -54,19 +53,11 @@ impl Sink {
     }
 }
 
-/// Returns a sink of the journal if systemd has connected stderr to it, and the journal is there.
-///
-/// `JOURNAL_STREAM` has the connection's device and inode. A child with another stderr inherits the
-/// variable, so its presence alone proves nothing (systemd.exec(5)).
+/// Returns a sink of the journal if stderr is connected to it, and the journal is there.
 pub(super) fn of_stderr() -> Option<Sink<kind::Stream>> {
-    let named = adapter::variable("JOURNAL_STREAM")?;
-    let stderr = fstat(io::stderr()).ok()?;
-    if named.to_str()? != format!("{}:{}", stderr.st_dev, stderr.st_ino) {
-        return None;
-    }
     let journald = Journald::at(SOCKET);
-    journald.connect().ok()?;
-    Some(Sink { envelope: Some(Box::new(Native)), ..stream(journald) })
+    (platform::is_journal(&io::stderr()) && journald.connect().is_ok())
+        .then(|| Sink { envelope: Some(Box::new(Native)), ..stream(journald) })
 }
 
 fn stream(journald: Journald) -> Sink<kind::Stream> {

@@ -9,12 +9,12 @@ use std::process::{self, Command, Stdio};
 
 use rustix::fs::fstat;
 use serde_json::Value;
-use tach_log::Json;
+use tach_log::{Json, Line};
 use tach_pipeline::{Pipeline, Sink};
 use test_support::{test_of_this_program, this_program};
 
 use super::{LONGEST, Running, Seen, log, message, reader, records, wait_until};
-use crate::support::{Folder, LONG};
+use crate::support::{Folder, LONG, info};
 
 /// Makes the machine's folders private, and gives them to the journal of the namespace `tach`. So
 /// the journal does not read the kernel's log, as the machine's own would.
@@ -59,6 +59,8 @@ fn in_a_namespace() {
     let mut journald = reader("systemd-journald").unwrap();
     let _journald = Running(journald.arg("tach").stdin(Stdio::null()).spawn().unwrap());
     wait_until("the journal listens", || socket.exists());
+    // First: the journal of a namespace ends if nobody writes for half a minute.
+    by_stderr(&process::id().to_string());
     let pipeline = Pipeline::builder().sink(Sink::journald()).build().unwrap();
     log(&pipeline, "a", 0..records());
     pipeline.flush(LONG * 10).unwrap();
@@ -88,7 +90,6 @@ fn in_a_namespace() {
     seen.assert_none_forged();
     seen.assert_whole("a", records());
     assert!(times.len() > records() / 2, "{} times", times.len());
-    by_stderr(&process::id().to_string());
 }
 
 /// Programs whose stderr systemd has connected to the journal, or to something else.
@@ -119,6 +120,16 @@ fn by_stderr(parent: &str) {
         lines += usize::from(text(&entry["MESSAGE"]).contains(&format!("{parent}-lines")));
     });
     assert_eq!(lines, 1);
+    // The journal divides a line at 48 KiB, and reads a level where the rest begins.
+    for (stream, expected) in [(&*stream, 0), ("1:1", 1)] {
+        let mut child = test_of_this_program("readers::journal::service");
+        child.env("TACH_PIPELINE_READERS_SERVICE", "long").env("JOURNAL_STREAM", stream);
+        child.stdout(Stdio::null()).stderr(journal.as_fd().try_clone_to_owned().unwrap());
+        assert!(child.status().unwrap().success());
+        let mut emergencies = 0;
+        entries("PRIORITY=0", |_| emergencies += 1);
+        assert_eq!(emergencies, expected, "{stream}");
+    }
 }
 
 /// Not a test: a program that systemd has started.
@@ -126,6 +137,14 @@ fn by_stderr(parent: &str) {
 #[ignore = "the child of the test above"]
 fn service() {
     let Ok(name) = std::env::var("TACH_PIPELINE_READERS_SERVICE") else { return };
+    if name == "long" {
+        let sink = Sink::stderr().format(Line::new().without_time().without_level());
+        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let start = "x".repeat(48 * 1024 - "app: ".len());
+        info(&pipeline, &format!("{start}<0>chosen by a client"));
+        pipeline.flush(LONG).unwrap();
+        process::exit(0);
+    }
     let sink = Sink::stderr_or_journal().format(Json::new());
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     let fields = [("answer", 42)];
