@@ -166,7 +166,7 @@ impl Sink {
     /// service's entries have levels and fields in the journal, and a terminal shows lines.
     ///
     /// `JOURNAL_STREAM` names the connection (systemd.exec(5)). The [format](Self::format) is that
-    /// of the lines: the journal has its own, [`Journal`].
+    /// of the lines: the journal has its own, [`JournalExport`].
     ///
     /// # Examples
     ///

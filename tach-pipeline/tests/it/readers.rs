@@ -9,14 +9,15 @@ mod pipe;
 mod rotation;
 mod syslog;
 
+use core::fmt::Write as _;
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tach_log::Value;
 use tach_log::adapter::beginning;

@@ -29,11 +29,10 @@ impl Ports {
     fn free() -> Self {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let [tcp, lf] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let port = |address: std::net::SocketAddr| address.port();
         Self {
-            udp: port(udp.local_addr().unwrap()),
-            tcp: port(tcp.local_addr().unwrap()),
-            lf: port(lf.local_addr().unwrap()),
+            udp: udp.local_addr().unwrap().port(),
+            tcp: tcp.local_addr().unwrap().port(),
+            lf: lf.local_addr().unwrap().port(),
         }
     }
 }
