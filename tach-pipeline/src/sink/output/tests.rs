@@ -80,8 +80,8 @@ fn after_reopening(
 fn a_new_file_begins_with_a_whole_record() {
     let line = "1970-01-01T00:00:00.000000Z WARN  app: two\\n\\nparts key=1\n";
     let entry = format!(
-        "__REALTIME_TIMESTAMP=0\nPRIORITY=4\nSYSLOG_IDENTIFIER={}\nTARGET=app\n\
-         MESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n",
+        "__REALTIME_TIMESTAMP=0\nSYSLOG_TIMESTAMP=1970-01-01T00:00:00.000000Z\nPRIORITY=4\n\
+         SYSLOG_IDENTIFIER={}\nTARGET=app\nMESSAGE\n\u{a}\0\0\0\0\0\0\0two\n\nparts\nKEY=1\n\n",
         program::name()
     );
     for room in 0..line.len() * 3 {
