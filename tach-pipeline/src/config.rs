@@ -128,7 +128,7 @@ keys! {
     }
     texts filter filter_from_env;
     values when_full;
-    numbers rate_limit;
+    numbers rate_limit then_each;
     sizes queue_bytes max_record_bytes;
     parsed flush_interval flush_at_exit;
     flags without_flush_at_exit strict_environment collapse_repeats;

@@ -32,6 +32,8 @@ impl Callsite {
 
 pub(crate) struct Limits {
     most: u32,
+    /// Of the records over the limit, one in so many is accepted too. Zero for none.
+    each: u32,
     /// The file that counts the records over the limit, if records are to outlive the process.
     file: Option<Arc<dyn RingFile>>,
     slots: Box<[Slot]>,
@@ -54,7 +56,19 @@ impl Limits {
     /// Accepts `most` records of each callsite each second.
     pub(crate) fn new(most: u32) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
-        Self { most, file: None, slots, are_exceeded: Switch::default(), next: OnceLock::new() }
+        Self {
+            most,
+            each: 0,
+            file: None,
+            slots,
+            are_exceeded: Switch::default(),
+            next: OnceLock::new(),
+        }
+    }
+
+    /// Accepts also one in `each` of the records over the limit.
+    pub(crate) fn with_each(self, each: u32) -> Self {
+        Self { each, ..self }
     }
 
     /// Counts the records over the limit in a file too.
@@ -65,7 +79,8 @@ impl Limits {
     /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
     pub(crate) fn accept(&self, callsite: Callsite, second: u64) -> bool {
         let Some(slot) = self.slot(callsite) else { return self.next().accept(callsite, second) };
-        let is_accepted = slot.count(second) <= u64::from(self.most);
+        let over = slot.count(second).saturating_sub(u64::from(self.most));
+        let is_accepted = over.checked_rem(self.each.into()).unwrap_or(over) == 0;
         if !is_accepted {
             // ORDERING: Relaxed: publishes only itself. A report that sees the flag without the
             // count leaves the count for the next report.
@@ -82,7 +97,8 @@ impl Limits {
     #[cold]
     fn next(&self) -> &Self {
         self.next.get().unwrap_or_else(|| {
-            let new = Box::new(Self { file: self.file.clone(), ..Self::new(self.most) });
+            let new = Self { file: self.file.clone(), ..Self::new(self.most) };
+            let new = Box::new(new.with_each(self.each));
             self.next.get_or_init(|| new)
         })
     }
@@ -170,6 +186,17 @@ mod tests {
         assert!(limits.are_exceeded());
         assert_eq!(refused(&limits), [(HERE, 5)]);
         assert_eq!((refused(&limits), limits.are_exceeded()), (vec![], false));
+    }
+
+    #[test]
+    fn one_in_so_many_records_over_a_limit_is_accepted_too() {
+        let limits = Limits::new(3).with_each(10);
+        let numbers = (1..=33).filter(|_| limits.accept(HERE, 1)).count();
+        assert_eq!((numbers, refused(&limits)), (6, vec![(HERE, 27)]));
+        let limits = Limits::new(1).with_each(1);
+        assert_eq!((accepted(&limits, HERE, 1, 9), limits.are_exceeded()), (9, false));
+        let next = limits.with_each(2);
+        assert_eq!(accepted(next.next(), HERE, 1, 9), 5, "a further table has the same limit");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod tracing;
 
 use core::str;
-use std::io;
+use std::io::{self, Write as _};
 
 use tach_core::Offset;
 
@@ -69,6 +69,7 @@ pub struct Line {
     has_level: bool,
     has_target: bool,
     has_ids: bool,
+    has_site: bool,
     target_width: usize,
 }
 
@@ -98,6 +99,7 @@ impl Line {
             has_level: true,
             has_target: true,
             has_ids: true,
+            has_site: false,
             target_width: 0,
         }
     }
@@ -230,6 +232,20 @@ impl Line {
         self
     }
 
+    /// Writes the source file and the line after the target, as `src/db.rs:42`, if the front end
+    /// knows them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::compact().site();
+    /// ```
+    #[must_use]
+    pub const fn site(mut self) -> Self {
+        self.has_site = true;
+        self
+    }
+
     /// Writes the time with so many digits of a second, at most nine: by default six, or three in
     /// the [compact](Self::compact) line.
     ///
@@ -308,6 +324,11 @@ impl Line {
         if !is_compact && !target.is_empty() {
             self.write_target::<COLORS>(target, to);
         }
+        let site = self.site_of(event);
+        if let Some(site) = site.filter(|_| !is_compact) {
+            to.push(b' ');
+            write_site::<COLORS>(site, to)?;
+        }
         if !event.message().is_empty() {
             to.push(b' ');
             escape::write::<false>(to, event.message());
@@ -345,8 +366,8 @@ impl Line {
             Ok(())
         })?;
         write_ids::<COLORS>(ids, to);
-        if is_compact && (!target.is_empty() || event.has_spans()) {
-            write_end::<COLORS>(target, event, to)?;
+        if is_compact && (!target.is_empty() || site.is_some() || event.has_spans()) {
+            write_end::<COLORS>(target, site, event, to)?;
         }
         // Nothing stands before the first part.
         if to.get(start) == Some(&b' ') {
@@ -384,6 +405,12 @@ impl Line {
     #[inline]
     fn ids_of(&self, event: &Event<'_>) -> Option<Ids> {
         if self.has_ids { Ids::of(event) } else { None }
+    }
+
+    /// Returns the file and the line that the line has.
+    #[inline]
+    fn site_of<'a>(&self, event: &Event<'a>) -> Option<(&'a str, u32)> {
+        if self.has_site { event.file().zip(event.line()) } else { None }
     }
 
     /// Returns the target that the line has, or an empty text.
@@ -430,6 +457,11 @@ impl Format for Line {
         }
     }
 
+    #[inline]
+    fn wants_site(&self) -> bool {
+        self.has_site
+    }
+
     fn faults(&self) -> Vec<String> {
         let mut faults: Vec<_> = self.time.and_then(Time::fault).into_iter().collect();
         let width = self.target_width;
@@ -448,9 +480,20 @@ impl Format for Line {
     }
 }
 
-/// Writes the target and the names of the spans at the end of a compact line.
+/// Writes the file and the line, as tracing-subscriber does.
+fn write_site<const COLORS: bool>((file, line): (&str, u32), to: &mut Vec<u8>) -> io::Result<()> {
+    faint::<COLORS>(to, |to| escape::write::<false>(to, file));
+    faint::<COLORS>(to, |to| to.push(b':'));
+    let mut done = Ok(());
+    faint::<COLORS>(to, |to| done = write!(to, "{line}:"));
+    done
+}
+
+/// Writes the target, the file with the line, and the names of the spans at the end of a compact
+/// line.
 fn write_end<const COLORS: bool>(
     target: &str,
+    site: Option<(&str, u32)>,
     event: &Event<'_>,
     to: &mut Vec<u8>,
 ) -> io::Result<()> {
@@ -460,8 +503,15 @@ fn write_end<const COLORS: bool>(
     }
     to.push(b'[');
     escape::write::<false>(to, target);
-    if event.has_spans() {
+    if let Some((file, line)) = site {
         if !target.is_empty() {
+            to.push(b' ');
+        }
+        escape::write::<false>(to, file);
+        write!(to, ":{line}")?;
+    }
+    if event.has_spans() {
+        if !target.is_empty() || site.is_some() {
             to.push(b' ');
         }
         span_names(to, event)?;

@@ -482,6 +482,42 @@ fn a_line_s_parts_are_chosen() {
     }
 }
 
+#[test]
+fn a_line_has_file_and_line_if_they_are_known() {
+    let mut record = Record::builder();
+    record.level(Level::Warn).target("app").args(format_args!("said")).key_values(&[("k", 1)]);
+    let unknown = record.build();
+    let known = record.file(Some("src/d\nb.rs")).line(Some(42)).build();
+    let cases = [
+        (Line::new().without_time(), "WARN  app: src/d\\nb.rs:42: said k=1", "WARN  app: said k=1"),
+        (
+            Line::new().without_time().without_target(),
+            "WARN  src/d\\nb.rs:42: said k=1",
+            "WARN  said k=1",
+        ),
+        (
+            Line::compact().without_time(),
+            "WARN  said k=1 [app src/d\\nb.rs:42]",
+            "WARN  said k=1 [app]",
+        ),
+        (
+            Line::compact().without_time().without_target(),
+            "WARN  said k=1 [src/d\\nb.rs:42]",
+            "WARN  said k=1",
+        ),
+        (
+            Line::tracing().without_time(),
+            " WARN app: src/d\\nb.rs:42: said k=1",
+            " WARN app: said k=1",
+        ),
+    ];
+    for (format, with, without) in cases {
+        let shown = |record| tach_log::display(format.site(), record).to_string();
+        assert_eq!((&*shown(&known), &*shown(&unknown)), (with, without));
+        assert!(format.site().wants_site() && !format.wants_site());
+    }
+}
+
 /// Otherwise a width from a file could take all memory.
 #[test]
 fn a_width_beyond_the_widest_is_the_widest() {

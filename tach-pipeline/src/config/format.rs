@@ -41,7 +41,7 @@ keys! {
     }
     numbers digits target_width;
     parsed offset;
-    flags local_time without_time without_level without_target;
+    flags local_time site without_time without_level without_target;
 }
 
 keys! {
@@ -123,6 +123,7 @@ mod tests {
             ("ids = true", Line::new().ids()),
             ("ids = false", Line::new().without_ids()),
             ("local_time = true", Line::new().local_time()),
+            ("site = true", Line::new().site()),
         ];
         for (text, expected) in cases {
             let keys: Calls<Line> = toml::from_str(text).unwrap();

@@ -77,6 +77,7 @@ pub struct Builder {
     is_collapsing: bool,
     redacted: Vec<String>,
     rate_limit: Option<u32>,
+    then_each: Option<u32>,
     at_exit: Option<Duration>,
     flush_on: Option<(Level, Duration)>,
     on_incident: Option<OnIncident>,
@@ -115,6 +116,7 @@ impl Builder {
             is_collapsing: false,
             redacted: Vec::new(),
             rate_limit: None,
+            then_each: None,
             at_exit: Some(FLUSH_TIMEOUT),
             flush_on: None,
             on_incident: None,
@@ -232,7 +234,9 @@ impl Builder {
         rings: Option<&Arc<dyn RingFile>>,
         reporter: Reporter,
     ) -> Arc<Shared> {
-        let limits = self.rate_limit.map(|most| Limits::new(most).in_file(rings));
+        let limits = self
+            .rate_limit
+            .map(|most| Limits::new(most).with_each(self.then_each.unwrap_or(0)).in_file(rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
         let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), rings);
@@ -291,6 +295,7 @@ impl fmt::Debug for Builder {
             .field("is_collapsing", &self.is_collapsing)
             .field("redacted", &self.redacted)
             .field("rate_limit", &self.rate_limit)
+            .field("then_each", &self.then_each)
             .field("at_exit", &self.at_exit)
             .field("flush_on", &self.flush_on)
             .field("record_bytes", &self.record_bytes)

@@ -113,6 +113,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
         before_errors = ["trace", 5]
         collapse_repeats = true
         rate_limit = 7
+        then_each = 9
         redact = ["password", "*token*"]
         max_record_bytes = 1024
     "#;
@@ -128,6 +129,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
         .before_errors("trace", 5)
         .collapse_repeats()
         .rate_limit(7)
+        .then_each(9)
         .redact(["password", "*token*"])
         .max_record_bytes(1024);
     assert_eq!(format!("{:?}", config.builder()), format!("{by_hand:?}"));

@@ -39,7 +39,7 @@ fn an_option_out_of_its_bounds_is_refused() {
     let queue = "a queue has 4096 (4 KiB) to 268435456 bytes (256 MiB)";
     let nap = "a nap is longer than zero and lasts a second at most";
     let hour = Duration::from_secs(3600);
-    let cases: [(Builder, &str, &str); 13] = [
+    let cases: [(Builder, &str, &str); 14] = [
         (quiet().queue_bytes(1), "Builder::queue_bytes(1)", queue),
         (quiet().queue_bytes(268_435_457), "Builder::queue_bytes(268435457)", queue),
         (quiet().flush_interval(hour), "Builder::flush_interval(3600s)", nap),
@@ -74,6 +74,11 @@ fn an_option_out_of_its_bounds_is_refused() {
             quiet().before_errors("debug", 0),
             "Builder::before_errors(\"debug\", 0)",
             "one record or more is kept",
+        ),
+        (
+            quiet().then_each(10),
+            "Builder::then_each(10)",
+            "of the records over a rate_limit, one in so many is logged",
         ),
         (
             quiet().rate_limit(0),

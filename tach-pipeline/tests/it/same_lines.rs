@@ -9,7 +9,10 @@ use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site, event};
 use tach_log::{Format as _, Line, Value};
 use tach_pipeline::{Pipeline, Sink};
 use test_support::Captured;
-use tracing::{Level, debug, error, error_span, field, info, info_span, subscriber, trace, warn};
+use tracing::{
+    Dispatch, Level, debug, dispatcher, error, error_span, field, info, info_span, subscriber,
+    trace, warn,
+};
 use tracing_subscriber::fmt::SubscriberBuilder;
 
 use crate::support::{LONG, Memory, in_subscriber};
@@ -119,6 +122,25 @@ fn the_compact_format_has_the_same_lines() {
         assert_eq!(ours, theirs);
     }
     assert_eq!(ours, theirs);
+}
+
+#[test]
+fn file_and_line_stand_in_the_same_place() {
+    for is_compact in [false, true] {
+        let theirs = theirs(|builder, to| {
+            let builder = builder.with_file(true).with_line_number(true);
+            let writer = move || to.clone();
+            let dispatch: Dispatch = if is_compact {
+                builder.compact().without_time().with_writer(writer).finish().into()
+            } else {
+                builder.without_time().with_writer(writer).finish().into()
+            };
+            Box::new(move |log| dispatcher::with_default(&dispatch, log))
+        });
+        let line = if is_compact { Line::tracing_compact() } else { Line::tracing() };
+        assert_eq!(ours(line.without_time().site()), theirs);
+        assert!(theirs.contains(file!()), "{theirs}");
+    }
 }
 
 #[test]

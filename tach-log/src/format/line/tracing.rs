@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use super::{Line, PLAIN, Style, color, faint, write_ids};
+use super::{Line, PLAIN, Style, color, faint, write_ids, write_site};
 use crate::escape;
 use crate::event::{Event, Span};
 use crate::format::ids::{SPAN_ID, TRACE_ID, is_id_key};
@@ -53,6 +53,10 @@ pub(super) fn write<const COLORS: bool>(
     if !target.is_empty() {
         faint::<COLORS>(to, |to| escape::write::<false>(to, target));
         faint::<COLORS>(to, |to| to.push(b':'));
+        to.push(b' ');
+    }
+    if let Some(site) = line.site_of(event) {
+        write_site::<COLORS>(site, to)?;
         to.push(b' ');
     }
     let start = to.len();

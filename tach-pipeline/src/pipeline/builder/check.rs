@@ -38,6 +38,11 @@ impl Builder {
         let call = || "Builder::rate_limit(0)".to_owned();
         let wanted = "one record or more is logged; the filter \"off\" drops all";
         faults.unless(self.rate_limit != Some(0), call, wanted);
+        if let Some(records) = self.then_each {
+            let call = || format!("Builder::then_each({records})");
+            let wanted = "of the records over a rate_limit, one in so many is logged";
+            faults.unless(records > 0 && self.rate_limit.is_some(), call, wanted);
+        }
         let call = || "Builder::redact([\"\"])".to_owned();
         faults.unless(self.redacted.iter().all(|key| !key.is_empty()), call, "a field has a key");
         self.spans.check(&self.sinks, faults);

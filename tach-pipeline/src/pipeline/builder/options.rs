@@ -203,6 +203,22 @@ impl Builder {
         self
     }
 
+    /// Logs also one in `records` of the records over the [rate limit](Self::rate_limit), so that
+    /// a flood stays visible: the first thousand of a second, for example, and then one in a
+    /// hundred.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().rate_limit(1_000).then_each(100);
+    /// ```
+    pub fn then_each(mut self, records: u32) -> Self {
+        self.then_each = Some(records);
+        self
+    }
+
     /// Replaces the values of fields with these keys by `[redacted]` in all sinks, whichever case
     /// the keys' ASCII letters have. A key fits as a whole or by the part after its last dot:
     /// `password` also hides `user.password`. `*` stands for any text: `*token*` hides
