@@ -63,6 +63,7 @@ const WIDEST: usize = 256;
 /// assert!(display(Line::new(), &record).to_string().ends_with(r"Z INFO  app: two\nlines"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a part that a line has or lacks")]
 pub struct Line {
     style: Style,
     time: Option<Time>,
