@@ -13,10 +13,13 @@
 //!   Returns `false` if another lock forbids that.
 
 use core::fmt;
+use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Instant;
 
 use cfg_if::cfg_if;
 
@@ -37,6 +40,9 @@ cfg_if! {
 
 /// The most attempts to open a file that others create and delete meanwhile.
 const TRIES: usize = 8;
+/// The longest wait for the lock of a folder, and the pause between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
 /// An open folder. Its methods follow no link, and open regular files alone.
 ///
@@ -514,6 +520,44 @@ impl Folder {
     /// ```
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         self.handle.names()
+    }
+
+    /// Calls `f` while no other process or thread is in such a call for the same folder. Waits up
+    /// to one second for another call to end. So several names can change as one.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// On Unix by `flock` on the folder. Elsewhere, and on file systems without such locks, calls do
+    /// not wait for each other.
+    ///
+    /// # Errors
+    ///
+    /// If `f` fails, the folder can't be read, or another program keeps the lock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_files::{Folder, resolve};
+    ///
+    /// let folder = Folder::open(&resolve(".".as_ref())?)?;
+    /// let count = folder.alone(|| Ok(folder.names()?.len()))?;
+    /// # assert!(count > 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn alone<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+        let Some(folder) = self.handle.lockable()? else { return f() };
+        let start = Instant::now();
+        while !lock(&folder, Lock::Exclusive) {
+            if start.elapsed() > LONGEST_WAIT {
+                let path = self.path.display();
+                return Err(io::Error::other(format!("another program keeps a lock on {path}")));
+            }
+            thread::sleep(BETWEEN_TRIES);
+        }
+        let result = f();
+        // A child that was forked meanwhile would keep the lock.
+        lock(&folder, Lock::None);
+        result
     }
 
     /// Waits until names that were given or taken are on the disk.

@@ -75,6 +75,11 @@ impl Handle {
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
+
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may fail")]
+    pub(crate) fn lockable(&self) -> io::Result<Option<File>> {
+        Ok(None)
+    }
 }
 
 pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {

@@ -211,6 +211,11 @@ impl Handle {
         }
     }
 
+    /// Opens the folder for a lock, if folders have locks.
+    pub(crate) fn lockable(&self) -> io::Result<Option<File>> {
+        Ok(Some(self.readable()?.into()))
+    }
+
     /// Opens the folder itself for reading.
     fn readable(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
