@@ -30,18 +30,18 @@ pub(crate) struct Batch {
     written: usize,
     /// How many events were written whole.
     done: usize,
-    /// When the first and the last event happened.
-    times: Option<(UnixTime, UnixTime)>,
+    /// When each event happened.
+    times: Vec<UnixTime>,
 }
 
 impl Batch {
     pub(super) const fn new() -> Self {
-        Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: None }
+        Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: Vec::new() }
     }
 
     /// Returns a batch of events that happened about `time`.
     pub(super) fn of(bytes: Vec<u8>, ends: Vec<usize>, time: UnixTime) -> Self {
-        Self { bytes, ends, times: Some((time, time)), ..Self::new() }
+        Self { bytes, times: vec![time; ends.len()], ends, ..Self::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -112,6 +112,7 @@ impl Batch {
     pub(super) fn remove_last(&mut self) {
         self.bytes.truncate(self.bytes.len() - self.last_len());
         self.ends.pop();
+        self.times.pop();
     }
 
     /// Adds a copy of the last event of `other`.
@@ -125,42 +126,48 @@ impl Batch {
     #[inline]
     fn end(&mut self, time: UnixTime) {
         self.ends.push(self.bytes.len());
-        self.happened(time, time);
-    }
-
-    #[inline]
-    fn happened(&mut self, from: UnixTime, to: UnixTime) {
-        self.times = Some(match self.times {
-            Some((first, last)) => (first.min(from), last.max(to)),
-            None => (from, to),
-        });
+        self.times.push(time);
     }
 
     /// Adds copies of the events of `other`, of which none may have been written.
     pub(super) fn append(&mut self, other: &Self) {
-        let Some((from, to)) = other.times else { return };
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
         self.ends.extend(other.ends.iter().map(|end| start + end));
-        self.happened(from, to);
+        self.times.extend_from_slice(&other.times);
     }
 
     /// Adds copies of the events of `other` that were not written.
     pub(super) fn append_left(&mut self, other: &Self) {
-        let Some((from, to)) = other.times else { return };
         let (start, written) = (self.bytes.len(), other.written);
         self.bytes.extend_from_slice(&other.bytes[written..]);
         self.ends.extend(other.ends[other.done..].iter().map(|end| start + end - written));
-        self.happened(from, to);
+        self.times.extend_from_slice(&other.times[other.done..]);
     }
 
     /// Returns the bytes for the next write: as many whole events as fit into `most` bytes, or a
     /// single event that is longer.
     pub(super) fn next(&self, most: usize) -> &[u8] {
-        let ends = &self.ends[self.done..];
-        let fitting = ends.partition_point(|&end| end <= self.written.saturating_add(most));
-        let end = ends.get(fitting.saturating_sub(1)).copied().unwrap_or(self.written);
-        &self.bytes[self.written..end]
+        self.next_until(most, |_| false)
+    }
+
+    /// Like [`next`](Self::next), but ends before the first event, except the next one, at whose
+    /// time `ends` is `true`. If `ends` is `false` for the last event that fits, asks no further:
+    /// events are in the order of their times, but for those of threads that were late.
+    pub(super) fn next_until(&self, most: usize, ends: impl Fn(UnixTime) -> bool) -> &[u8] {
+        let most = self.written.saturating_add(most);
+        let fitting = self.ends[self.done..].partition_point(|&end| end <= most);
+        let times = &self.times[self.done..][..fitting];
+        let is_whole = !times.last().is_some_and(|&time| ends(time));
+        let split = || times.iter().position(|&time| ends(time)).unwrap_or(fitting);
+        let count = if is_whole { fitting } else { split() };
+        let last = self.ends[self.done..].get(count.saturating_sub(1)).copied();
+        &self.bytes[self.written..last.unwrap_or(self.written)]
+    }
+
+    /// Returns when the next event happened, or `None` if all are written.
+    pub(super) fn time(&self) -> Option<UnixTime> {
+        self.times.get(self.done).copied()
     }
 
     /// Counts the first `count` bytes of [`next`](Self::next) as written. Returns the number of
@@ -183,12 +190,21 @@ impl Batch {
         self.bytes.shrink_to(most);
         self.ends.clear();
         self.ends.shrink_to(MOST_ENDS);
-        (self.written, self.done, self.times) = (0, 0, None);
+        self.times.clear();
+        self.times.shrink_to(MOST_ENDS);
+        (self.written, self.done) = (0, 0);
     }
 
     /// Counts all events as dropped. None may have been written.
     pub(super) fn drop_into(&self, dropped: &mut Option<Dropped>) {
-        let Some((from, to)) = self.times else { return };
-        Dropped { count: self.ends.len() as u64, from, to }.add_to(dropped);
+        if let Some(all) = self.dropped(self.ends.len() as u64) {
+            all.add_to(dropped);
+        }
+    }
+
+    /// Returns `count` events as dropped, within the times of the batch.
+    fn dropped(&self, count: u64) -> Option<Dropped> {
+        let (from, to) = (*self.times.iter().min()?, *self.times.iter().max()?);
+        Some(Dropped { count, from, to })
     }
 }

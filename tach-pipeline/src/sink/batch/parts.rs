@@ -14,7 +14,7 @@ impl Batch {
     ) -> (Option<Dropped>, u64) {
         let events = self.wrote(length) as u64;
         let count = count.unwrap_or(events).min(events);
-        (self.times.map(|(from, to)| Dropped { count, from, to }), events - count)
+        (self.dropped(count), events - count)
     }
 
     /// Takes the events in the first `length` bytes of [`next`](Self::next) out of the batch.
@@ -23,7 +23,8 @@ impl Batch {
         self.wrote(length);
         let ends = self.ends[first..self.done].iter().map(|end| end - start).collect();
         let bytes = self.bytes[start..self.written].to_vec();
-        Self { bytes, ends, times: self.times, ..Self::new() }
+        let times = self.times[first..self.done].to_vec();
+        Self { bytes, ends, times, ..Self::new() }
     }
 
     /// Takes the first half of the unwritten events out of the batch. If fewer than two are left,
