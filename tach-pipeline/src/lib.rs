@@ -391,7 +391,7 @@ pub use crate::pipeline::guard::Guard;
 pub use crate::queue::WhenFull;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
-pub use crate::sink::{JournalExport, Rotation, Sink, SyncPolicy, kind};
+pub use crate::sink::{JournalExport, Names, Rotation, Sink, SyncPolicy, kind};
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(feature = "tracing")]
 pub use crate::with_tracing::*;

@@ -46,7 +46,7 @@ pub use self::file::SyncPolicy;
 pub use self::journal::JournalExport;
 #[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
-pub use self::rotation::Rotation;
+pub use self::rotation::{Names, Rotation};
 use self::standard::Standard;
 #[cfg(feature = "syslog")]
 pub use self::syslog::{Facility, Syslog};

@@ -69,11 +69,13 @@ keys! {
 keys! {
     Rotation;
     either daily hourly;
+    values names;
     numbers keep;
     sizes max_bytes keep_bytes;
     parsed keep_for;
     flags daily hourly local_time at_start
-        #[cfg(feature = "gzip")] gzip;
+        #[cfg(feature = "gzip")] gzip
+        #[cfg(feature = "gzip")] delay_gzip;
 }
 
 /// The mode of a file.
@@ -109,6 +111,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
+    use crate::sink::Names;
 
     #[test]
     fn a_switch_with_a_method_for_each_state_is_one_key() {
@@ -136,10 +139,18 @@ mod tests {
                 "hourly = true\nkeep_bytes = 1_000_000\nkeep_for = '7days'",
                 Rotation::new().hourly().keep_bytes(1_000_000).keep_for(week),
             ),
+            ("daily = true\nnames = 'dates'", Rotation::new().daily().names(Names::Dates)),
+            (
+                "daily = true\nnames = 'dates_before_extension'",
+                Rotation::new().daily().names(Names::DatesBeforeExtension),
+            ),
             ("at_start = true\ndaily = false", Rotation::new().at_start()),
             ("daily = true\nlocal_time = true", Rotation::new().daily().local_time()),
             #[cfg(feature = "gzip")]
-            ("daily = true\ngzip = true", Rotation::new().daily().gzip()),
+            (
+                "daily = true\nnames = 'numbers'\ngzip = true\ndelay_gzip = true",
+                Rotation::new().daily().names(Names::Numbers).gzip().delay_gzip(),
+            ),
         ];
         for (text, expected) in cases {
             let keys: Calls<Rotation> = toml::from_str(text).unwrap();

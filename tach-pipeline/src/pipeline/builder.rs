@@ -177,7 +177,8 @@ impl Builder {
         let shared = self.shared(filters, &opened, files, rings.as_ref(), reporter.clone());
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;
-        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, spools.as_ref())?;
+        let spools = spools.as_ref();
+        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, spools, shared.now())?;
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]

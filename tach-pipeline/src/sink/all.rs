@@ -65,6 +65,7 @@ impl Sinks {
         reporter: Reporter,
         progress: &Arc<Progress>,
         file: Option<&Arc<dyn SpoolFile>>,
+        now: UnixTime,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
         let mut threads = Vec::new();
@@ -77,7 +78,7 @@ impl Sinks {
                 let reporter = reporter.of_sink(&counts.name);
                 let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
                 output.file = file.map(|file| (Arc::clone(file), index));
-                output.start();
+                output.start(now);
                 outputs.push((output, index));
                 streams.push((formatter, counts, reporter));
                 index += 1;

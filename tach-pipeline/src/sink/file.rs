@@ -11,12 +11,15 @@ use std::time::Instant;
 use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder, Place};
 
+use super::batch::{BATCH, Batch};
 use super::rotation::{Rotation, Tidying};
 use crate::faults::Faults;
 use crate::host::{FILE_MODE, platform};
 
 /// The shortest time between two checks of whether the file was moved.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// The least difference between the times in the names of two files.
+const AFTER: Duration = Duration::from_micros(1);
 /// The most attempts to open a file that no other process compresses.
 const TRIES: usize = 8;
 /// All permission bits of a mode, and the bit that lets the owner write.
@@ -84,8 +87,15 @@ pub(crate) struct LogFile {
     /// The file's length in bytes. What other processes write to it counts at the next check of the
     /// path.
     length: u64,
-    /// The time of the last write, kept up to date only if the file is rotated.
+    /// When the first and the last record in the file happened, kept up to date only if the file is
+    /// rotated. Of records of earlier processes, the time of the last write is known. `begun` is
+    /// always after that of the file before: the clock may be set back, or recovered records be older
+    /// than the last write, and cleaning deletes the first names first.
+    begun: UnixTime,
     written: UnixTime,
+    /// When the next record happened, or else the present time. The pipeline's clock may be any, so
+    /// the system's is not asked.
+    now: UnixTime,
     tidying: Tidying,
     /// The identity, the mode and the owner of the file, read when the file was opened.
     pub(crate) entry: Entry,
@@ -141,13 +151,16 @@ impl LogFile {
             Entry::at(&place.path()).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)))
         };
         let has_links = entry.links() > 0 || !place.as_ref().is_some_and(is_at_path);
+        // Where files have no such time, the first day begins now.
+        let written = entry.modified().map_or_else(UnixTime::now, UnixTime::from_system_time);
         Ok(Self {
             place,
             file,
             options,
             length: entry.length(),
-            // Where files have no such time, the first day begins now.
-            written: entry.modified().map_or_else(UnixTime::now, UnixTime::from_system_time),
+            begun: if entry.length() == 0 { UnixTime::EPOCH } else { written },
+            written,
+            now: written,
             tidying: Tidying::default(),
             entry,
             has_links,
@@ -168,7 +181,10 @@ impl LogFile {
         // The mode may have been changed since the file was opened.
         let access = Access::of(&Entry::of(&self.file)?);
         let new = Self::at(place, self.options, &access)?;
-        let new = Self { tidying: mem::take(&mut self.tidying), ..new };
+        let after = self.begun.saturating_add(AFTER);
+        let begun = if new.length == 0 { after } else { new.begun };
+        let tidying = mem::take(&mut self.tidying);
+        let new = Self { tidying, begun, now: self.now, ..new };
         let old = mem::replace(self, new).file;
         self.tidying.writes(self.entry);
         // A forked child keeps the old file open, and does not write it.
@@ -199,10 +215,11 @@ impl LogFile {
             self.sync()?;
         }
         let count = self.file.write(bytes)?;
-        self.length += count as u64;
-        if self.rotation().is_some() {
-            self.written = UnixTime::now();
+        if self.length == 0 {
+            self.begun = self.begun.max(self.now);
         }
+        self.length += count as u64;
+        self.written = self.now;
         // If only a part was written, the caller writes the rest next. Sync after that.
         if self.options.sync == SyncPolicy::Every && count == bytes.len() {
             self.sync()?;
@@ -225,11 +242,24 @@ impl LogFile {
         self.options.rotation.filter(|_| self.place.is_some())
     }
 
-    /// Returns whether the file must be rotated before `more` bytes are written.
-    pub(super) fn is_due(&self, more: usize) -> bool {
-        let is_due =
-            |rotation: Rotation| rotation.is_due(self.length, more, self.written, UnixTime::now());
+    /// Returns whether the file must be rotated before more of the batch is written.
+    pub(super) fn is_due(&mut self, batch: &Batch) -> bool {
+        self.now = batch.time().unwrap_or(self.now);
+        let (length, more) = (self.length, batch.next(BATCH).len());
+        let is_due = |it: Rotation| it.is_due(length, more, self.written, self.now);
         self.rotation().is_some_and(is_due)
+    }
+
+    /// Returns the bytes for the next write: records that belong to one file.
+    pub(super) fn next<'a>(&mut self, batch: &'a Batch) -> &'a [u8] {
+        self.now = batch.time().unwrap_or(self.now);
+        let (most, rotation) = (BATCH.min(self.most_together), self.rotation());
+        batch.next_until(most, |time| rotation.is_some_and(|it| it.has_ended(self.now, time)))
+    }
+
+    /// Notes the present time by the pipeline's clock, before the first record.
+    pub(super) fn begin(&mut self, now: UnixTime) {
+        self.now = now;
     }
 
     /// Returns whether `self` and `other` are the same file, and at least one of them rotates it.
@@ -268,23 +298,28 @@ impl LogFile {
         // rename then.
         let folder = place.make_folder()?;
         folder.refuse_if_shared()?;
-        let found = folder.entry(place.name())?;
         let is_other = |found: Option<Entry>| found.is_none_or(|it| it.is_other(&self.entry));
-        // If another file is at the path, somebody else has already moved this one.
-        if is_other(found) {
-            return Ok(());
-        }
-        let old = match rotation.rename(&folder, place.name(), UnixTime::now()) {
-            // Another process has moved it meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            renamed => renamed?,
-        };
-        if is_other(folder.entry(&old)?) {
-            // Another process has moved this file meanwhile, and the new one was renamed now. If
-            // the path is taken again, the new file stays an old one.
-            let _taken = folder.rename_new(&old, place.name());
-        }
-        Ok(())
+        rotation.alone(&folder, || {
+            // If another file is at the path, somebody else has already moved this one.
+            if is_other(folder.entry(place.name())?) {
+                return Ok(());
+            }
+            let old = match rotation.rename(&folder, place.name(), &self.entry, self.begun) {
+                // Another process has moved it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                renamed => renamed?,
+            };
+            if is_other(folder.entry(&old)?) {
+                // Another process has moved this file meanwhile, and the new one was renamed now.
+                // If the path is taken again, the new file stays an old one.
+                let _taken = folder.rename_new(&old, place.name());
+            } else {
+                // The file's age counts from here. If it is another user's, the time of its last
+                // write stays.
+                let _last_write = self.file.set_modified(self.now.into());
+            }
+            Ok(())
+        })
     }
 
     /// Begins to compress and delete old files.
@@ -294,7 +329,9 @@ impl LogFile {
     /// If the thread can't be started.
     pub(super) fn tidy(&mut self) -> io::Result<()> {
         match (self.rotation(), self.place.clone()) {
-            (Some(rotation), Some(place)) => self.tidying.begin(place, rotation, self.entry),
+            (Some(rotation), Some(place)) => {
+                self.tidying.begin(place, rotation, self.entry, self.now)
+            }
             _ => Ok(()),
         }
     }

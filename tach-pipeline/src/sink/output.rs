@@ -12,9 +12,11 @@ use std::panic;
 use std::sync::Arc;
 use std::thread;
 
+use tach_core::UnixTime;
+
 pub(super) use self::failure::{Failure, Pauses};
 use self::remote::Aside;
-use super::batch::{BATCH, Batch, KEPT};
+use super::batch::{Batch, KEPT};
 use super::spools::SpoolFile;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter, Task};
@@ -75,8 +77,9 @@ impl Output {
 
     /// Rotates the file if that is due at the start, and begins to compress and delete old files.
     /// A file that can't be rotated is written all the same.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, now: UnixTime) {
         let Some(file) = self.writer.file() else { return };
+        file.begin(now);
         if let Err(error) = file.check_rotation() {
             let pause = self.rotation.happened();
             return self.failed_at(Task::Rotate, &error, pause);
@@ -172,8 +175,11 @@ impl Output {
             if self.is_lost {
                 self.reopen_now(batch).map_err(|error| self.failed(&error, batch.left()))?;
             }
-            self.begin_write(batch);
-            let next = batch.next(self.writer.most_bytes());
+            let next = match self.writer.file() {
+                Some(file) => file.next(batch),
+                None => batch.next(self.writer.most_bytes()),
+            };
+            self.begin_write(batch, next.len());
             match attempt(|| self.writer.write(next)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch.left())),
                 Ok(_) if self.is_deleted() => self.is_lost = true,
@@ -299,9 +305,7 @@ impl Output {
         let Some(file) = self.writer.file() else { return };
         if file.is_moved() {
             self.reopen(batch);
-        } else if self.rotation.pause().is_zero()
-            && (self.is_rotation_due || file.is_due(batch.next(BATCH).len()))
-        {
+        } else if self.rotation.pause().is_zero() && (self.is_rotation_due || file.is_due(batch)) {
             self.rotate(batch);
         }
         self.report_tidying();

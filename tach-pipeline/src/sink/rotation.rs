@@ -1,17 +1,19 @@
 //! When a file is rotated, and how many files are kept.
 
+#[cfg(feature = "gzip")]
+mod gzip;
+mod job;
+mod moves;
 mod names;
 mod tidy;
 mod zone;
 
 use core::time::Duration;
-use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::Path;
 
 use tach_core::UnixTime;
-use tach_files::Folder;
 
+pub use self::names::Names;
 pub(super) use self::tidy::Tidying;
 use self::zone::Zone;
 use super::batch::BATCH;
@@ -25,15 +27,10 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// When a sink's file is renamed and a new one begun, and how many of the old files are kept: see
 /// [`Sink::rotate`](crate::Sink::rotate).
 ///
-/// An old file's name is the path and the time of the rotation in UTC, as in
-/// `app.log.20261123T143000.123456Z`, with `.gz` if it is compressed. With `Rotation::local_time`
-/// the time has an offset; the names sort by time only as long as the offset is the same. If the
-/// path is a symbolic link, the file behind it is rotated, and the link stays.
-///
-/// The file that is being written has no date in its name: `tail -F`, programs that ship logs and
-/// a second process always find it at its path. If another program needs the date there, write
-/// through a writer that names files so, such as tracing-appender's, by
-/// [`Sink::writer`](crate::Sink::writer).
+/// The file that is being written keeps its path: `tail -F`, programs that ship logs and a second
+/// process always find the newest records there, without a link. An old file has one of the
+/// [`Names`], by default the path and the time of its first record. If the path is a symbolic link,
+/// the file behind it is rotated, and the link stays.
 ///
 /// # Guarantees
 ///
@@ -44,9 +41,9 @@ const LEAST_BYTES: u64 = BATCH as u64;
 ///
 /// A new file, and a compressed one, keep the mode and the owner of the file before.
 ///
-/// Only files with exactly such a name are compressed or deleted, and only regular ones of the
-/// process's user that have no other name. In a folder that nobody else may write, also those of
-/// the log's owner.
+/// Only files with exactly such a name are renamed, compressed or deleted, and only regular ones of
+/// the process's user that have no other name. In a folder that nobody else may write, also those
+/// of the log's owner.
 ///
 /// Several processes may write and rotate one path. A process notices within a second that another
 /// one rotated the file, and follows at its next write; with
@@ -54,9 +51,8 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// file is compressed once no process writes it. If a process stops logging, its last old file
 /// stays uncompressed until that process logs again or ends, and another rotation comes.
 ///
-/// A privileged process, such as one of root, does not rotate in a folder that other users may
-/// write: that fails [`Builder::build`](crate::Builder::build), which names the folder and the
-/// remedies.
+/// A privileged process does not rotate in a folder that other users may write: the log is written,
+/// and an incident names the folder and the remedies.
 ///
 /// # Platform-specific behavior
 ///
@@ -79,10 +75,13 @@ pub struct Rotation {
     max_bytes: Option<u64>,
     period: Option<Duration>,
     zone: Zone,
+    names: Names,
     keep: usize,
     keep_bytes: Option<u64>,
     keep_for: Option<Duration>,
     compresses: bool,
+    /// Whether the youngest old file is not compressed.
+    delays: bool,
     at_start: bool,
 }
 
@@ -101,10 +100,12 @@ impl Rotation {
             max_bytes: None,
             period: None,
             zone: Zone::Utc,
+            names: Names::Times,
             keep: usize::MAX,
             keep_bytes: None,
             keep_for: None,
             compresses: false,
+            delays: false,
             at_start: false,
         }
     }
@@ -123,8 +124,10 @@ impl Rotation {
         self
     }
 
-    /// Rotates a file at the first write after midnight: in UTC, unless `Rotation::local_time` is
-    /// called.
+    /// Rotates a file before the first record of another day: in UTC, unless `Rotation::local_time`
+    /// is called. The times of the records count, so those of
+    /// [`Builder::with_clock`](crate::Builder::with_clock). Records that another thread logged
+    /// earlier, and that come late, follow in the new file.
     ///
     /// # Examples
     ///
@@ -136,7 +139,7 @@ impl Rotation {
         self
     }
 
-    /// Rotates a file at the first write of an hour.
+    /// Rotates a file before the first record of another hour: see [`daily`](Self::daily).
     ///
     /// # Examples
     ///
@@ -165,6 +168,21 @@ impl Rotation {
     /// ```
     pub const fn local_time(mut self) -> Self {
         self.zone = Zone::Local;
+        self
+    }
+
+    /// Sets the names of old files. Files with names of another kind, from before a change, are no
+    /// longer compressed or deleted.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Names, Rotation};
+    ///
+    /// let rotation = Rotation::new().daily().keep(14).names(Names::Dates);
+    /// ```
+    pub const fn names(mut self, names: Names) -> Self {
+        self.names = names;
         self
     }
 
@@ -215,8 +233,8 @@ impl Rotation {
         self
     }
 
-    /// Keeps old files for that long after their rotation, by the time in their names, and deletes
-    /// the older ones: see [`keep`](Self::keep).
+    /// Keeps old files for that long after their rotation, or after the last change of the file,
+    /// and deletes the older ones: see [`keep`](Self::keep).
     ///
     /// # Examples
     ///
@@ -231,22 +249,6 @@ impl Rotation {
         self
     }
 
-    /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
-    ///
-    /// A file that a process left uncompressed at its exit is compressed when the next pipeline is
-    /// built, or after the next rotation.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let rotation = tach_pipeline::Rotation::new().daily().gzip();
-    /// ```
-    #[cfg(feature = "gzip")]
-    pub const fn gzip(mut self) -> Self {
-        self.compresses = true;
-        self
-    }
-
     /// Adds a fault for each option that can't work for the file at `path`.
     pub(super) fn check(&self, faults: &mut Faults, path: &Path) {
         let Self { max_bytes, period, .. } = *self;
@@ -255,7 +257,7 @@ impl Rotation {
         faults.unless(
             name.len() <= names::LONGEST,
             call,
-            "the name of a rotated file has 219 bytes at most, since those of its old files are longer",
+            "the name of a rotated file has 209 bytes at most, since those of its old files are longer",
         );
         let path = path.display();
         let call = |rotation: &str| format!("Sink::file(\"{path}\").rotate({rotation})");
@@ -277,8 +279,8 @@ impl Rotation {
         );
     }
 
-    /// Returns whether a file with `length` bytes that was last written at `written` must be
-    /// rotated before `more` bytes are written at `now`.
+    /// Returns whether a file with `length` bytes, whose last record happened at `written`, must be
+    /// rotated before `more` bytes of records from `now` on are written.
     pub(super) fn is_due(
         &self,
         length: u64,
@@ -287,8 +289,16 @@ impl Rotation {
         now: UnixTime,
     ) -> bool {
         let is_long = self.max_bytes.is_some_and(|most| length + more as u64 > most);
-        let is_old = self.period.is_some_and(|period| self.zone.has_ended(period, written, now));
-        length > 0 && (is_long || is_old)
+        length > 0 && (is_long || self.has_ended(written, now))
+    }
+
+    /// Returns whether records of these times belong to different files.
+    pub(super) fn has_ended(&self, written: UnixTime, now: UnixTime) -> bool {
+        self.period.is_some_and(|period| self.zone.has_ended(period, written, now))
+    }
+
+    fn is_hourly(&self) -> bool {
+        self.period == Some(HOUR)
     }
 
     /// Returns whether a file is rotated when it is opened.
@@ -303,32 +313,39 @@ impl Rotation {
             || self.keep_for.is_some()
             || self.compresses
     }
+}
 
-    /// Renames the file in its folder, with the time `now`. Returns the new name.
+#[cfg(feature = "gzip")]
+impl Rotation {
+    /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
     ///
-    /// # Errors
+    /// A file that a process left uncompressed at its exit is compressed when the next pipeline is
+    /// built, or after the next rotation.
     ///
-    /// If the file can't be renamed.
-    pub(super) fn rename(
-        &self,
-        folder: &Folder,
-        name: &OsStr,
-        now: UnixTime,
-    ) -> io::Result<OsString> {
-        let mut time = now;
-        loop {
-            let old = names::old(name, time, self.zone.offset_at(time));
-            if folder.entry(&names::compressed(&old))?.is_none() {
-                match folder.rename_new(name, &old) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    renamed => return renamed.map(|()| old),
-                }
-            }
-            // The name is taken: there were two rotations within a microsecond, perhaps of two
-            // processes, or the clock was set back.
-            time =
-                time.checked_add(Duration::from_micros(1)).ok_or(io::ErrorKind::AlreadyExists)?;
-        }
+    /// # Examples
+    ///
+    /// ```
+    /// let rotation = tach_pipeline::Rotation::new().daily().gzip();
+    /// ```
+    pub const fn gzip(mut self) -> Self {
+        self.compresses = true;
+        self
+    }
+
+    /// Compresses old files as [`gzip`](Self::gzip) does, except the youngest, as logrotate does with
+    /// `delaycompress`. Programs that remember where they stopped reading, such as logtail2, find
+    /// the rest of that file after a rotation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Names, Rotation};
+    ///
+    /// let rotation = Rotation::new().daily().names(Names::Dates).delay_gzip();
+    /// ```
+    pub const fn delay_gzip(mut self) -> Self {
+        self.delays = true;
+        self.gzip()
     }
 }
 

@@ -3,14 +3,14 @@
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use tach_pipeline::{
-    Builder, Error, Guard, Incident, JournalExport, Pipeline, Rotation, Sink, SinkStats, Stats,
-    SyncPolicy, Task, WhenFull, kind,
+    Builder, Error, Guard, Incident, JournalExport, Names, Pipeline, Rotation, Sink, SinkStats,
+    Stats, SyncPolicy, Task, WhenFull, kind,
 };
 use test_support::assert_implements;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    Pipeline, Guard, WhenFull, JournalExport, Rotation, Stats, SinkStats, SyncPolicy, Task,
+    Pipeline, Guard, WhenFull, JournalExport, Names, Rotation, Stats, SinkStats, SyncPolicy, Task,
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
 

@@ -226,7 +226,7 @@ fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
         ),
         (
             "file = { path = 'a', rotate.weekly = true }",
-            "sinks[1].file.rotate.weekly: unknown field `weekly`, expected one of `keep`, `max_bytes`, ",
+            "sinks[1].file.rotate.weekly: unknown field `weekly`, expected one of `names`, `keep`, `max_bytes`, ",
         ),
         ("stdin = true", "sinks[1].stdin: unknown field `stdin`, expected one of "),
         (

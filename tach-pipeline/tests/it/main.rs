@@ -7,6 +7,7 @@ mod colors;
 #[cfg(feature = "config")]
 mod config;
 mod cut;
+mod days;
 #[cfg(feature = "tracing")]
 mod durations;
 mod environment;
@@ -61,4 +62,6 @@ mod subscribers;
 mod support;
 #[cfg(feature = "syslog")]
 mod syslog;
+#[cfg(unix)]
+mod tailers;
 mod values;

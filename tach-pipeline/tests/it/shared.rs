@@ -9,13 +9,16 @@ use std::thread;
 use std::time::Instant;
 
 use flate2::read::GzDecoder;
-use tach_pipeline::{Guard, Pipeline, Rotation, Sink, kind};
+use tach_pipeline::{Guard, Names, Pipeline, Rotation, Sink, kind};
 use test_support::this_program;
 
 use crate::support::{Folder, LONG, info};
 
-/// The variable with the path for the children of a test.
+/// The variables with the path for the children of a test, and with the names of old files.
 const PATH: &str = "TACH_TEST_SHARED_PATH";
+const NAMES: &str = "TACH_TEST_SHARED_NAMES";
+/// The kinds of names.
+const ALL: [Names; 4] = [Names::Times, Names::Dates, Names::DatesBeforeExtension, Names::Numbers];
 /// How many records each child writes.
 const RECORDS: usize = 20_000;
 /// The default, and that of a file that stays open when another process rotates it.
@@ -70,7 +73,9 @@ fn compresses(rotation: Rotation) -> Rotation {
 fn writes() {
     let Some(path) = env::var_os(PATH) else { return };
     let (path, name) = (Path::new(&path), process::id());
-    let sink = Sink::file(path).rotate(compresses(Rotation::new().max_bytes(64 * 1024)));
+    let names = ALL[env::var(NAMES).unwrap().parse::<usize>().unwrap()];
+    let rotation = Rotation::new().max_bytes(64 * 1024).names(names);
+    let sink = Sink::file(path).rotate(compresses(rotation));
     let pipeline = Pipeline::builder().sink(sink).build().unwrap();
     for number in 0..RECORDS {
         info(&pipeline, &format!("{name} {number:05}"));
@@ -79,37 +84,41 @@ fn writes() {
         }
     }
     pipeline.flush(LONG).unwrap();
-    assert_eq!(pipeline.stats().sinks()[0].failures(), 0, "{:?}", pipeline.stats());
+    assert_eq!(pipeline.stats().sinks()[0].failures(), 0, "{names:?} {:?}", pipeline.stats());
 }
 
 #[test]
 fn what_several_processes_write_to_one_path_is_in_its_files_once() {
-    let folder = Folder::new("shared-race");
-    let children = [(); 3].map(|()| {
-        let mut child = this_program();
-        child.args(["--exact", "shared::writes", "--nocapture"]).env(PATH, folder.path("app.log"));
-        child.stdout(Stdio::null()).spawn().unwrap()
-    });
-    let mut expected = Vec::new();
-    for mut child in children {
-        let name = child.id();
-        assert!(child.wait().unwrap().success());
-        expected.extend((0..RECORDS).map(|number| format!("{name} {number:05}")));
+    for (at, rotated) in ALL.into_iter().enumerate() {
+        let folder = Folder::new("shared-race");
+        let children = [(); 3].map(|()| {
+            let mut child = this_program();
+            child.args(["--exact", "shared::writes", "--nocapture"]);
+            child.env(PATH, folder.path("app.log")).env(NAMES, at.to_string());
+            child.stdout(Stdio::null()).spawn().unwrap()
+        });
+        let mut expected = Vec::new();
+        for mut child in children {
+            let name = child.id();
+            assert!(child.wait().unwrap().success());
+            expected.extend((0..RECORDS).map(|number| format!("{name} {number:05}")));
+        }
+        expected.sort();
+        // The children left files that were still to be compressed.
+        let _pipeline = build(&folder, compresses(Rotation::new().daily().names(rotated)));
+        let old = |name: &String| name != "app.log";
+        let is_done = |name: &String| Path::new(name).extension() == Some("gz".as_ref());
+        let start = Instant::now();
+        while cfg!(feature = "gzip") && !names(&folder).iter().filter(|it| old(it)).all(is_done) {
+            assert!(start.elapsed() < LONG, "{:?}", names(&folder));
+            thread::yield_now();
+        }
+        let found = messages(&folder);
+        let is_missing = |record: &&String| found.binary_search(record).is_err();
+        let missing: Vec<_> = expected.iter().filter(is_missing).take(5).collect();
+        assert_eq!((missing, found.len()), (vec![], expected.len()), "{rotated:?}");
+        assert!(names(&folder).len() > 10);
     }
-    expected.sort();
-    // The children left files that were still to be compressed.
-    let _pipeline = build(&folder, compresses(Rotation::new().daily()));
-    let ends = |end| names(&folder).iter().filter(|name| name.ends_with(end)).count();
-    let start = Instant::now();
-    while cfg!(feature = "gzip") && ends("Z") + ends(".part") > 0 {
-        assert!(start.elapsed() < LONG, "{:?}", names(&folder));
-        thread::yield_now();
-    }
-    let found = messages(&folder);
-    let is_missing = |record: &&String| found.binary_search(record).is_err();
-    let missing: Vec<_> = expected.iter().filter(is_missing).take(5).collect();
-    assert_eq!((missing, found.len()), (vec![], expected.len()));
-    assert!(names(&folder).len() > 10);
 }
 
 /// One pipeline rotates, and the other one still writes to the old file.

@@ -92,7 +92,7 @@ impl Output {
         let length = batch.next(most).len();
         // If parts wait, their turn comes after this request.
         self.aside.is_turn_of_new = self.aside.is_empty();
-        self.begin_write(batch);
+        self.begin_write(batch, length);
         let start = Instant::now();
         let error = match self.attempt_next(batch, most) {
             Sent::Accepted => return Ok(None),

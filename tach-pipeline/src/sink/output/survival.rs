@@ -19,11 +19,11 @@ impl Output {
         }
     }
 
-    /// Notes where the next write begins.
-    pub(super) fn begin_write(&mut self, batch: &Batch) {
+    /// Notes where the next write of `length` bytes begins.
+    pub(super) fn begin_write(&mut self, batch: &Batch, length: usize) {
         let Self { file, writer, .. } = self;
         if let Some((file, lane)) = file {
-            let end = batch.written() + batch.next(writer.most_bytes()).len();
+            let end = batch.written() + length;
             let target = writer.file().map(|log| log.known_target()).unwrap_or_default();
             file.begins_write(*lane, [batch.written(), end], target);
         }

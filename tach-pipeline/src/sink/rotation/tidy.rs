@@ -9,16 +9,20 @@ use tach_core::UnixTime;
 use tach_files::{Entry, Folder, Place};
 
 use super::Rotation;
-use super::names::{compressed, is_compressed, part, time_of};
+#[cfg(feature = "gzip")]
+use super::gzip::compress;
+use super::job::Job;
+use super::names::Old;
 use crate::host;
 use crate::sync::Lock;
 
-/// The old files of one log.
-struct Job {
-    place: Place,
-    rotation: Rotation,
-    /// The log itself. Old files must belong to the same owner.
-    log: Entry,
+/// An old file of the log.
+struct OldFile {
+    name: OsString,
+    old: Old,
+    entry: Entry,
+    /// Whether it is still to be compressed.
+    is_due: bool,
 }
 
 /// The control of the thread. The thread is started when it is first needed.
@@ -65,11 +69,12 @@ impl Tidying {
         place: Place,
         rotation: Rotation,
         log: Entry,
+        now: UnixTime,
     ) -> io::Result<()> {
         if !rotation.tidies() {
             return Ok(());
         }
-        let job = Job { place, rotation, log };
+        let job = Job { place, rotation, log, now };
         self.writes(log);
         {
             let mut state = self.state.lock();
@@ -142,10 +147,11 @@ fn tidy(job: &Job, state: &Lock<State>) -> io::Result<()> {
     folder.refuse_if_shared()?;
     // Each file is tried once, even if a file system shows it unchanged afterwards.
     let mut tried = Vec::new();
-    while let Some(name) = delete_old(&folder, job, state, &tried)? {
+    let next = |tried: &[_]| job.rotation.alone(&folder, || delete_old(&folder, job, state, tried));
+    while let Some(name) = next(&tried)? {
         // A failure at one file, which another user may cause, must not keep the other files from
         // being compressed.
-        if let Err(error) = compress(&folder, &name, &job.log) {
+        if let Err(error) = compress(&folder, &name, job) {
             state.lock().failed(error);
         }
         tried.push(name);
@@ -163,135 +169,90 @@ fn delete_old(
     tried: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut files = old_files(folder, job, state)?;
-    let is_due =
-        |name: &OsString| job.rotation.compresses && !is_compressed(name) && !tried.contains(name);
-    let beyond = beyond(&files, is_due, job);
-    for (name, _) in files.drain(..beyond) {
-        folder.remove_own(&name, &job.log)?;
-        // An incomplete file, left by a process that ended while it compressed this one.
-        folder.remove_own(&part(&compressed(&name)), &job.log)?;
+    let Rotation { compresses, delays, .. } = job.rotation;
+    let count = files.len().saturating_sub(usize::from(delays));
+    for file in &mut files[..count] {
+        file.is_due = compresses && !file.old.is_compressed && !tried.contains(&file.name);
     }
-    Ok(files.into_iter().map(|(name, _)| name).rfind(is_due))
+    let beyond = beyond(&files, job);
+    for OldFile { name, .. } in files.drain(..beyond) {
+        folder.remove_own(&name, &job.log)?;
+    }
+    Ok(files.into_iter().rfind(|file| file.is_due).map(|file| file.name))
 }
 
 /// Returns how many of the oldest files are beyond one of the limits. A file that is still to be
 /// compressed counts as empty, since its length afterwards is not known. The limit of bytes keeps
 /// the youngest file.
-fn beyond(files: &[(OsString, u64)], is_due: impl Fn(&OsString) -> bool, job: &Job) -> usize {
+fn beyond(files: &[OldFile], job: &Job) -> usize {
     let Rotation { keep, keep_bytes, keep_for, .. } = job.rotation;
     let by_count = files.len().saturating_sub(keep);
     let by_bytes = keep_bytes.map_or(0, |most| {
         let mut sum = 0_u64;
-        let fits = |(name, length): &&(OsString, u64)| {
-            sum = sum.saturating_add(if is_due(name) { 0 } else { *length });
+        let fits = |file: &&OldFile| {
+            sum = sum.saturating_add(if file.is_due { 0 } else { file.entry.length() });
             sum <= most
         };
         let kept = files.iter().rev().take_while(fits).count();
         files.len().saturating_sub(kept.max(1))
     });
-    let by_age = keep_for.and_then(|age| UnixTime::now().checked_sub(age)).map_or(0, |since| {
-        files.partition_point(|(name, _)| time_of(name, job.place.name()) < Some(since))
+    let by_age = keep_for.and_then(|age| job.now.checked_sub(age)).map_or(0, |since| {
+        let rotated = |file: &OldFile| file.entry.modified().map(UnixTime::from_system_time);
+        files.iter().take_while(|file| rotated(file).is_some_and(|it| it < since)).count()
     });
     by_count.max(by_bytes).max(by_age)
 }
 
-/// Returns the names of the log's old files with their lengths, the oldest first. Leaves out files
-/// of other users, links, files with other names, and the file that is being written.
-fn old_files(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<(OsString, u64)>> {
-    let is_old = |entry: &Entry| {
+/// Returns the log's old files, the oldest first. Leaves out files of other users, links, files
+/// with other names, and the file that is being written.
+fn old_files(folder: &Folder, job: &Job, state: &Lock<State>) -> io::Result<Vec<OldFile>> {
+    let is_own = |entry: &Entry| {
         let is_open = state.lock().open.is_some_and(|open| !open.is_other(entry));
         folder.is_own(entry, &job.log) && (cfg!(not(unix)) || !is_open)
     };
-    let log = job.place.name();
     let mut files = Vec::new();
     for name in folder.names()? {
-        if time_of(&name, log).is_none() {
+        let Some(old) = job.read(&name) else {
+            if job.is_part(&name) {
+                remove_left(folder, &name, job)?;
+            }
             continue;
-        }
+        };
         match folder.entry(&name) {
-            Ok(found) => files.extend(found.filter(is_old).map(|entry| (name, entry.length()))),
+            Ok(found) => {
+                let found = found.filter(is_own);
+                files.extend(found.map(|entry| OldFile { name, old, entry, is_due: false }));
+            }
             // The other files must not wait for this one.
             Err(error) => state.lock().failed(error),
         }
     }
     // By time, since names with different offsets do not sort by their texts.
-    files.sort_by_cached_key(|(name, _)| (time_of(name, log), name.clone()));
+    files.sort_by(|one, other| (one.old.rank, &one.name).cmp(&(other.old.rank, &other.name)));
     Ok(files)
+}
+
+/// Deletes an incomplete file that a process left when it ended while it compressed. A process at
+/// work has a lock on its file.
+fn remove_left(folder: &Folder, part: &OsStr, job: &Job) -> io::Result<()> {
+    let is_left = folder.open_own(part, &job.log).is_ok_and(|file| tach_files::try_lock(&file));
+    if is_left { folder.remove_own(part, &job.log) } else { Ok(()) }
 }
 
 /// Never called: without the feature no method turns compression on.
 #[cfg(not(feature = "gzip"))]
-fn compress(_: &Folder, _: &OsStr, _: &Entry) -> io::Result<()> {
+fn compress(_: &Folder, _: &OsStr, _: &Job) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Replaces a file by a compressed copy. Leaves a file that another process writes or compresses:
-/// the last process that writes it compresses it.
-#[cfg(feature = "gzip")]
-fn compress(folder: &Folder, name: &OsStr, log: &Entry) -> io::Result<()> {
-    use std::path::Path;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-    use tach_files::Access;
-
-    let done = compressed(name);
-    let part = part(&done);
-    let mut file = match folder.open_own(name, log) {
-        // Another process was first.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
-    };
-    if !tach_files::try_lock(&file) {
-        return Ok(());
-    }
-    let opened = Entry::of(&file)?;
-    if folder.entry(name)?.is_none_or(|found| found.is_other(&opened)) {
-        // Another process compressed the file between the opening and the lock.
-        return Ok(());
-    }
-    let access = Access::of(&opened);
-    // An incomplete file, left by a process that ended while it compressed.
-    folder.remove_own(&part, log)?;
-    let mut to = GzEncoder::new(folder.create_new(&part, &access)?, Compression::default());
-    let copied = io::copy(&mut file, &mut to)?;
-    let to = to.finish()?;
-    to.sync_all()?;
-    let copy = Entry::of(&to)?;
-    drop(to);
-    if folder.entry(&done)?.is_some_and(|found| !folder.is_own(&found, log)) {
-        folder.remove_own(&part, log)?;
-        let name = Path::new(&done).display();
-        return Err(io::Error::other(format!("{name} is no file of this process alone")));
-    }
-    match folder.rename(&part, &done) {
-        // Another process deleted the oldest files, and this one is among them.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        renamed => renamed?,
-    }
-    folder.sync()?;
-    // These can only differ for programs, and on file systems, without locks.
-    let is_longer = file.metadata()?.len() != copied;
-    let is_other = |name: &OsStr, entry: &Entry| {
-        folder.entry(name).map(|found| found.is_none_or(|found| found.is_other(entry)))
-    };
-    if is_other(name, &opened)? || is_other(&done, &copy)? {
-        return Ok(());
-    }
-    if is_longer {
-        folder.remove_own(&done, log)?;
-        return Ok(());
-    }
-    folder.remove_own(name, log)?;
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
+    use std::io::Write as _;
     use std::path::PathBuf;
     use std::{env, fs, process};
 
+    use super::super::names::{Names, compressed, part};
     use super::*;
 
     /// A folder with empty old files of logs.
@@ -308,7 +269,7 @@ mod tests {
             let path = self.0.join(name);
             let log = Entry::of(&fs::File::create(&path).unwrap()).unwrap();
             fs::remove_file(&path).unwrap();
-            Job { place: Place::of(&path).unwrap(), rotation, log }
+            Job { place: Place::of(&path).unwrap(), rotation, log, now: UnixTime::now() }
         }
 
         fn add(&self, name: &OsStr) {
@@ -350,46 +311,11 @@ mod tests {
         assert!(!state.lock().is_at_work && state.lock().late.is_none());
     }
 
-    #[cfg(feature = "gzip")]
-    #[test]
-    fn files_that_come_while_others_are_compressed_count() {
-        let logs = Logs::new("tidy-gzip");
-        let job = logs.job("log", Rotation::new().keep(2).gzip());
-        let folder = job.place.folder().unwrap();
-        let state = Lock::default();
-        let next = || delete_old(&folder, &job, &state, &[]).unwrap();
-        let compress = |name: &OsStr| {
-            compress(&folder, name, &job.log).unwrap();
-        };
-        let old = |hour| old("log", hour);
-        (0..4).for_each(|hour| logs.add(&old(hour)));
-        assert_eq!(next(), Some(old(3)));
-        assert_eq!(logs.names(), [old(2), old(3)]);
-        compress(&old(3));
-        logs.add(&old(4));
-        assert_eq!(next(), Some(old(4)));
-        assert_eq!(logs.names(), [compressed(&old(3)), old(4)]);
-        compress(&old(4));
-        assert_eq!((next(), logs.names().len()), (None, 2));
-        // A file that is still being written, since no new file could be opened.
-        logs.add(&old(5));
-        state.lock().open = folder.entry(&old(5)).unwrap();
-        assert_eq!((next(), logs.names().len()), (None, 3));
-        state.lock().open = None;
-        assert_eq!((next(), logs.names().len()), (Some(old(5)), 2));
-    }
-
     #[test]
     fn old_files_beyond_the_bytes_or_the_age_are_deleted() {
         let logs = Logs::new("tidy-limits");
         let new = || Rotation::new().daily();
         let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
-        let age = |hour| UnixTime::now() - (UnixTime::EPOCH + hours(hour));
-        // Hours since 1970, as `old` names them.
-        let since = |hour: u64| age(24 * 20_780 + hour);
-        let name = old("log", 0);
-        let name = name.to_str().unwrap();
-        assert!(name.contains("20261123T00"), "{name}");
         let cases = [
             (new().keep_bytes(30), 3),
             (new().keep_bytes(29), 2),
@@ -397,30 +323,35 @@ mod tests {
             (new().keep_bytes(0), 1),
             (new().keep_bytes(1_000).keep(4), 4),
             (new().keep_bytes(1_000).keep(1), 1),
-            (new().keep_for(since(2) + Duration::from_secs(60)), 3),
-            (new().keep_for(since(2)).keep(1), 1),
+            (new().keep_for(hours(3)), 3),
+            (new().keep_for(hours(3)).keep(1), 1),
             (new().keep_for(hours(1_000_000)), 5),
             (new().keep_for(Duration::MAX), 5),
+            (new().keep_for(hours(3)).names(Names::Numbers), 3),
         ];
+        // The clock of the pipeline, which is not the system's.
+        let now = UnixTime::EPOCH + hours(24 * 365);
         for (rotation, left) in cases {
-            (0..5).for_each(|hour| fs::write(logs.0.join(old("log", hour)), [0; 10]).unwrap());
-            let job = logs.job("log", rotation);
+            // Rotated one to five hours ago.
+            let name = |hour: u8| match rotation.names {
+                Names::Numbers => format!("log.{}", 5 - hour).into(),
+                _ => old("log", hour),
+            };
+            for hour in 0..5 {
+                let mut file = fs::File::create(logs.0.join(name(hour))).unwrap();
+                file.write_all(&[0; 10]).unwrap();
+                file.set_modified((now - hours(u64::from(5 - hour))).into()).unwrap();
+            }
+            let job = Job { now, ..logs.job("log", rotation) };
             let folder = job.place.folder().unwrap();
             delete_old(&folder, &job, &Lock::default(), &[]).unwrap();
-            let kept: Vec<_> = (5 - left..5).map(|hour| old("log", hour)).collect();
+            let mut kept: Vec<_> = (5 - left..5).map(name).collect();
+            kept.sort();
             assert_eq!(logs.names(), kept, "{rotation:?}");
+            for name in kept {
+                fs::remove_file(logs.0.join(name)).unwrap();
+            }
         }
-    }
-
-    #[cfg(feature = "gzip")]
-    #[test]
-    fn the_bytes_are_those_of_compressed_files() {
-        let logs = Logs::new("tidy-compressed-bytes");
-        let job = logs.job("log", Rotation::new().daily().keep_bytes(1_000).gzip());
-        (0..3).for_each(|hour| fs::write(logs.0.join(old("log", hour)), [0; 10_000]).unwrap());
-        tidy(&job, &Lock::default()).unwrap();
-        let expected: Vec<_> = (0..3).map(|hour| compressed(&old("log", hour))).collect();
-        assert_eq!(logs.names(), expected);
     }
 
     #[test]
@@ -428,5 +359,100 @@ mod tests {
         let state = Arc::new(Lock::new(State { is_at_work: true, ..State::default() }));
         drop(Work { state: Arc::clone(&state), is_done: false });
         assert!(!state.lock().is_at_work && state.lock().failure.is_some());
+    }
+
+    #[cfg(feature = "gzip")]
+    mod gzipped {
+        use super::super::super::gzip::{compress, replace};
+        use super::super::super::names::compressed;
+        use super::*;
+
+        #[test]
+        fn files_that_come_while_others_are_compressed_count() {
+            let logs = Logs::new("tidy-gzip");
+            let job = logs.job("log", Rotation::new().keep(2).gzip());
+            let folder = job.place.folder().unwrap();
+            let state = Lock::default();
+            let next = || delete_old(&folder, &job, &state, &[]).unwrap();
+            let compress = |name: &OsStr| {
+                compress(&folder, name, &job).unwrap();
+            };
+            let old = |hour| old("log", hour);
+            (0..4).for_each(|hour| logs.add(&old(hour)));
+            assert_eq!(next(), Some(old(3)));
+            assert_eq!(logs.names(), [old(2), old(3)]);
+            compress(&old(3));
+            logs.add(&old(4));
+            assert_eq!(next(), Some(old(4)));
+            assert_eq!(logs.names(), [compressed(&old(3)), old(4)]);
+            compress(&old(4));
+            assert_eq!((next(), logs.names().len()), (None, 2));
+            // A file that is still being written, since no new file could be opened.
+            logs.add(&old(5));
+            state.lock().open = folder.entry(&old(5)).unwrap();
+            assert_eq!((next(), logs.names().len()), (None, 3));
+            state.lock().open = None;
+            assert_eq!((next(), logs.names().len()), (Some(old(5)), 2));
+        }
+
+        /// A rotation gives a file the next number while the thread compresses it, and another process
+        /// compresses the file that has the former number now.
+        #[test]
+        fn a_file_whose_number_changes_is_compressed_once() {
+            let logs = Logs::new("tidy-shifted");
+            let rotation = Rotation::new().daily().names(Names::Numbers).gzip();
+            let job = logs.job("log", rotation);
+            let folder = job.place.folder().unwrap();
+            let write = |name: &str, text: &str| fs::write(logs.0.join(name), text).unwrap();
+            for is_taken in [false, true] {
+                write("log.1", "old");
+                let file = fs::File::open(logs.0.join("log.1")).unwrap();
+                let opened = Entry::of(&file).unwrap();
+                write("log.1.gz.part", "copy");
+                let copy = folder.entry("log.1.gz.part".as_ref()).unwrap().unwrap();
+                write("log", "new");
+                let log = folder.entry("log".as_ref()).unwrap().unwrap();
+                rotation.rename(&folder, "log".as_ref(), &log, job.now).unwrap();
+                if is_taken {
+                    // So that the new file has another number.
+                    write("other.part", "half");
+                    fs::rename(logs.0.join("other.part"), logs.0.join("log.1.gz.part")).unwrap();
+                }
+                let old = (&file, &opened, "log.1".as_ref());
+                replace(&folder, old, 3, &(copy, "log.1.gz.part".into()), &job).unwrap();
+                let read = |name: &str| fs::read_to_string(logs.0.join(name)).unwrap();
+                if is_taken {
+                    assert_eq!(logs.names(), ["log.1", "log.1.gz.part", "log.2"]);
+                    assert_eq!(read("log.2"), "old");
+                } else {
+                    assert_eq!(logs.names(), ["log.1", "log.2.gz"]);
+                    assert_eq!(read("log.2.gz"), "copy");
+                }
+                assert_eq!(read("log.1"), "new");
+                for name in logs.names() {
+                    fs::remove_file(logs.0.join(name)).unwrap();
+                }
+            }
+        }
+
+        #[test]
+        fn the_youngest_file_is_compressed_last_if_that_is_delayed() {
+            let logs = Logs::new("tidy-delayed");
+            let job = logs.job("log", Rotation::new().keep(3).delay_gzip());
+            (0..4).for_each(|hour| logs.add(&old("log", hour)));
+            tidy(&job, &Lock::default()).unwrap();
+            let gzip = |hour| compressed(&old("log", hour));
+            assert_eq!(logs.names(), [gzip(1), gzip(2), old("log", 3)]);
+        }
+
+        #[test]
+        fn the_bytes_are_those_of_compressed_files() {
+            let logs = Logs::new("tidy-compressed-bytes");
+            let job = logs.job("log", Rotation::new().daily().keep_bytes(1_000).gzip());
+            (0..3).for_each(|hour| fs::write(logs.0.join(old("log", hour)), [0; 10_000]).unwrap());
+            tidy(&job, &Lock::default()).unwrap();
+            let expected: Vec<_> = (0..3).map(|hour| compressed(&old("log", hour))).collect();
+            assert_eq!(logs.names(), expected);
+        }
     }
 }

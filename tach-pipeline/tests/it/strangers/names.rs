@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
-use tach_pipeline::{Pipeline, Rotation, Sink};
+use tach_pipeline::{Names, Pipeline, Rotation, Sink};
 use test_support::users::{STRANGER, can_be_others, give};
 
 use super::{SECRET, entries, fill, wait_until};
@@ -40,10 +40,15 @@ fn names() -> impl Strategy<Value = Vec<(String, Stands)>> {
         3 => "[+-](0[0-9]|1[0-3])[0-5][0-9]",
         1 => "[-+Z:0-9]{0,6}",
     ];
-    let time = (day, hour, part(6), zone, end);
+    let count = prop_oneof![6 => Just(String::new()), 2 => "\\.[1-9]", 1 => "\\.[0-9]{1,11}"];
+    let time = (day, hour, part(6), zone, count, end);
     let name = prop_oneof![
-        8 => time.prop_map(|(day, hour, micros, zone, end)| {
-            format!("app.log.{day}T{hour}.{micros}{zone}{end}")
+        8 => (time, 0..8).prop_map(|((day, hour, micros, zone, count, end), kind)| match kind {
+            0 => format!("app.log-{day}{count}{end}"),
+            1 => format!("app.log-{day}{}{count}{end}", hour.get(..2).unwrap_or_default()),
+            2 => format!("app-{}{count}.log{end}", with_hyphens(&day)),
+            3 => format!("app.log{count}{end}"),
+            _ => format!("app.log.{day}T{hour}.{micros}{zone}{count}{end}"),
         }),
         1 => "app\\.log[.a-zA-Z0-9-]{1,30}",
         1 => "[^/\0]{1,40}",
@@ -58,30 +63,57 @@ fn names() -> impl Strategy<Value = Vec<(String, Stands)>> {
     proptest::collection::vec((name, stands), 0..20)
 }
 
+fn with_hyphens(day: &str) -> String {
+    let part = |range| day.get(range).unwrap_or_default();
+    format!("{}-{}-{}", part(0..4), part(4..6), part(6..8))
+}
+
 /// Returns whether a rotation of `app.log` gives files such a name.
-fn is_given_by_rotation(name: &str) -> bool {
-    let Some(end) = name.strip_prefix("app.log.") else { return false };
-    let end = end.strip_suffix(".gz").unwrap_or(end);
-    let is_like = |text: &str, pattern: &str| {
-        text.chars().count() == pattern.len()
-            && text.chars().zip(pattern.chars()).all(|(found, wanted)| match wanted {
+fn is_given_by_rotation(name: &str, names: Names) -> bool {
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let is_number =
+        |text: &str| text.parse().is_ok_and(|it: u32| it < 1_000_000_000 && it.to_string() == text);
+    let is_count = |text: &str| is_number(text) && text != "0";
+    let stem = match names {
+        Names::Numbers => return name.strip_prefix("app.log.").is_some_and(is_count),
+        Names::Dates => name.strip_prefix("app.log-"),
+        Names::DatesBeforeExtension => {
+            name.strip_prefix("app-").and_then(|name| name.strip_suffix(".log"))
+        }
+        _ => name.strip_prefix("app.log."),
+    };
+    let Some(stem) = stem else { return false };
+    let stem = match stem.rsplit_once('.') {
+        Some((stem, count)) if is_count(count) => stem,
+        _ => stem,
+    };
+    let is_like = |pattern: &str| {
+        stem.chars().count() == pattern.len()
+            && stem.chars().zip(pattern.chars()).all(|(found, wanted)| match wanted {
                 'd' => found.is_ascii_digit(),
                 wanted => found == wanted,
             })
     };
-    let zones = ["Z", "+dddd", "-dddd"];
-    let has_zone = |zone: &&str| is_like(end, &format!("ddddddddTdddddd.dddddd{zone}"));
     // The time must exist: no month 13.
-    zones.iter().any(has_zone) && {
-        let zone = if end.len() == 23 {
-            "Z".to_owned()
-        } else {
-            end[22..25].to_owned() + ":" + &end[25..]
-        };
-        let [year, month, day] = [&end[..4], &end[4..6], &end[6..8]];
-        let [hour, minute, second] = [&end[9..11], &end[11..13], &end[13..22]];
-        let text = format!("{year}-{month}-{day}T{hour}:{minute}:{second}{zone}");
-        text.parse::<tach_core::UnixTime>().is_ok()
+    let exists = |text: String| text.parse::<tach_core::UnixTime>().is_ok();
+    match names {
+        Names::Dates if is_like("dddddddd") => exists(with_hyphens(stem) + "T00:00:00Z"),
+        Names::Dates if is_like("dddddddddd") => {
+            exists(format!("{}T{}:00:00Z", with_hyphens(&stem[..8]), &stem[8..]))
+        }
+        Names::DatesBeforeExtension if is_like("dddd-dd-dd") => exists(format!("{stem}T00:00:00Z")),
+        Names::DatesBeforeExtension => is_like("dddd-dd-ddTdd") && exists(format!("{stem}:00:00Z")),
+        Names::Times => ["Z", "+dddd", "-dddd"].iter().any(|zone| {
+            is_like(&format!("ddddddddTdddddd.dddddd{zone}")) && {
+                let zone = match *zone {
+                    "Z" => "Z".to_owned(),
+                    _ => format!("{}:{}", &stem[22..25], &stem[25..]),
+                };
+                let [hour, minute, second] = [&stem[9..11], &stem[11..13], &stem[13..22]];
+                exists(format!("{}T{hour}:{minute}:{second}{zone}", with_hyphens(&stem[..8])))
+            }
+        }),
+        _ => false,
     }
 }
 
@@ -89,9 +121,18 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
     #[test]
-    fn whatever_is_in_the_folder_only_own_old_files_are_deleted(names in names()) {
+    fn whatever_is_in_the_folder_only_own_old_files_are_deleted(
+        names in names(),
+        kind in prop_oneof![
+            3 => Just(Names::Times),
+            1 => Just(Names::Dates),
+            1 => Just(Names::DatesBeforeExtension),
+            1 => Just(Names::Numbers),
+        ],
+    ) {
         let is_root = can_be_others("a part of whatever_is_in_the_folder");
-        let folder = Folder::new("names");
+        // A thread of the case before may still be at work in its folder.
+        let folder = Folder::new(&format!("names-{kind:?}"));
         let elsewhere = Folder::new("names-elsewhere");
         let mut staying = Vec::new();
         for (number, (name, stands)) in names.iter().enumerate() {
@@ -114,20 +155,22 @@ proptest! {
             let is_own = matches!(stands, Stands::Own | Stands::Strange) && !is_strange;
             let is_old = match name.strip_suffix(".part") {
                 // Of a file that is not compressed yet.
-                Some(part) => part.strip_suffix(".gz").is_some_and(is_given_by_rotation),
-                None => is_given_by_rotation(name),
+                Some(part) => {
+                    part.strip_suffix(".gz").is_some() && is_given_by_rotation(part, kind)
+                }
+                None => is_given_by_rotation(name, kind),
             };
             if !(is_own && is_old) {
                 staying.push(name.clone());
             }
         }
         let log = folder.path("app.log");
-        let rotation = Rotation::new().max_bytes(64 * 1024).keep(0);
+        let rotation = Rotation::new().max_bytes(64 * 1024).keep(0).names(kind);
         let pipeline = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build().unwrap();
         fill(&pipeline, "1");
         fill(&pipeline, "2");
         // And these are.
-        let is_own_and_old = |name: &String| is_given_by_rotation(name) && !staying.contains(name);
+        let is_own_and_old = |name: &String| is_given_by_rotation(name, kind) && !staying.contains(name);
         let names_left = || entries(&folder.path("")).into_iter().map(|(name, ..)| name);
         wait_until(|| !names_left().any(|name| is_own_and_old(&name)));
         for name in &staying {
