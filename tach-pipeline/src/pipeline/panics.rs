@@ -8,12 +8,11 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::thread;
 
+use log::{Log as _, Record};
+
 use crate::channel::wake::is_any_back_end;
-use crate::frame::texts::MaybeStatic;
-use crate::frame::{Place, Writer};
-use crate::level::Level;
 use crate::pipeline::Pipeline;
-use crate::shared::Shared;
+use crate::shared::{Handle, Shared};
 
 const TARGET: &str = "panic";
 
@@ -39,8 +38,8 @@ impl Pipeline {
     /// Installs a panic hook that logs each panic, and then calls the old hook.
     ///
     /// The record has the level `ERROR`, the target `panic` and a message such as
-    /// `thread 'main' panicked: index out of bounds`. Its fields are `location` and, if the
-    /// environment sets `RUST_BACKTRACE`, `backtrace`. Panics of sinks are not logged.
+    /// `thread 'main' panicked at src/main.rs:7:5: index out of bounds`, with a backtrace if the
+    /// environment sets `RUST_BACKTRACE`. Panics of sinks are not logged.
     ///
     /// # Examples
     ///
@@ -53,10 +52,11 @@ impl Pipeline {
     /// ```
     pub fn log_panics(&self) {
         let before = panic::take_hook();
-        let shared = Arc::downgrade(self.shared());
+        let alive = Arc::downgrade(&self.handle.alive);
         panic::set_hook(Box::new(move |info| {
-            if let Some(shared) = shared.upgrade() {
-                log(&shared, info);
+            if let Some(alive) = alive.upgrade() {
+                let handle = Handle { own: Arc::clone(&alive.0), alive };
+                log(&Pipeline::with_handle(handle), info);
             }
             before(info);
         }));
@@ -74,35 +74,24 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
     }));
 }
 
-fn log(shared: &Shared, info: &PanicHookInfo<'_>) {
+fn log(pipeline: &Pipeline, info: &PanicHookInfo<'_>) {
     // A sink that panics at a record would panic at the record of the panic.
-    if is_any_back_end() || !shared.filters.enabled(log::Level::Error.into(), TARGET) {
+    if is_any_back_end() {
         return;
     }
-    let level = Level::of(log::Level::Error);
-    let target = MaybeStatic::Static(TARGET);
-    shared.log_begun(
-        level,
-        |scratch, time| Writer::begin(scratch, time, level, target),
-        |to| {
-            let thread = thread::current();
-            let (name, payload) = (thread.name().unwrap_or("<unnamed>"), text(info.payload()));
-            to.printed_message(format_args!("thread '{name}' panicked: {payload}"));
-            if let Some(location) = info.location() {
-                to.printed_field(MaybeStatic::Static("location"), format_args!("{location}"));
-            }
-            let backtrace = Backtrace::capture();
-            if backtrace.status() == BacktraceStatus::Captured {
-                to.printed_field(MaybeStatic::Static("backtrace"), format_args!("{backtrace}"));
-            }
-            let place = Place {
-                file: MaybeStatic::Borrowed(info.location().map_or("", |location| location.file())),
-                line: info.location().map_or(0, Location::line),
-                module: MaybeStatic::Static(""),
-            };
-            shared.site(to, place, shared.spans.around());
-        },
-    );
+    let (thread, payload) = (thread::current(), text(info.payload()));
+    let name = thread.name().unwrap_or("<unnamed>");
+    let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    let backtrace = match Backtrace::capture() {
+        it if it.status() == BacktraceStatus::Captured => format!("\n{it}"),
+        _ => String::new(),
+    };
+    let mut record = Record::builder();
+    record.level(log::Level::Error).target(TARGET);
+    record.file(info.location().map(Location::file)).line(info.location().map(Location::line));
+    let message = format_args!("thread '{name}' panicked{place}: {payload}{backtrace}");
+    // The road of each record of `log`: another one would cost that one instructions.
+    pipeline.log(&record.args(message).build());
 }
 
 fn text(payload: &dyn Any) -> &str {
