@@ -10,12 +10,14 @@ use flate2::write::GzEncoder;
 use tach_files::{Access, Entry, Folder};
 
 use super::job::Job;
-use super::names::{compressed, part};
+use super::names::compressed;
 
 /// Replaces a file by a compressed copy. Leaves a file that another process writes or compresses:
 /// the last process that writes it compresses it.
 pub(super) fn compress(folder: &Folder, name: &OsStr, job: &Job) -> io::Result<()> {
-    let part = part(&compressed(name));
+    // The name while the copy is incomplete.
+    let mut part = compressed(name);
+    part.push(".part");
     let mut file = match folder.open_own(name, &job.log) {
         // Another process was first.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

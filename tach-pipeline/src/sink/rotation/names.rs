@@ -194,11 +194,6 @@ pub(super) fn compressed(name: &OsStr) -> OsString {
     with_end(name, ".gz".as_ref())
 }
 
-/// Returns the name of a compressed file while it is incomplete.
-pub(super) fn part(compressed: &OsStr) -> OsString {
-    with_end(compressed, ".part".as_ref())
-}
-
 fn with_end(name: &OsStr, end: &OsStr) -> OsString {
     let mut name = name.to_owned();
     name.push(end);
@@ -354,7 +349,7 @@ mod tests {
                 let gzip = names.read(&compressed(&name), log);
                 prop_assert_eq!(gzip.map(|it| it.rank), old.map(|it| it.rank));
                 prop_assert!(gzip.is_some_and(|it| it.is_compressed), "{names:?} {name:?}");
-                prop_assert_eq!(names.read(&part(&compressed(&name)), log), None);
+                prop_assert_eq!(names.read(&with_end(&compressed(&name), ".part".as_ref()), log), None);
                 prop_assert!(name.len() + ".gz.part".len() <= log.len() + 255 - LONGEST);
                 // A later file is younger.
                 let rank = |name: &OsStr| names.read(name, log).unwrap().rank;
