@@ -11,7 +11,6 @@ use core::error::Error;
 use core::time::Duration;
 use std::env;
 
-use log::LevelFilter;
 use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline, Sink};
 use tokio::time::sleep;
 use tracing::{Instrument as _, debug, debug_span, info, info_span};

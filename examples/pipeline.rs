@@ -20,7 +20,6 @@
 
 use core::error::Error;
 
-use log::LevelFilter;
 use tach_log::Json;
 use tach_pipeline::{Pipeline, Sink};
 use tracing_subscriber::layer::SubscriberExt as _;

@@ -40,5 +40,5 @@ fn a_mistake_in_the_file_ends_the_program_with_the_key() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("sinks[0].formats: "), "{stderr}");
     assert!(stderr.contains("unknown field `formats`, expected one of "), "{stderr}");
-    assert!(stderr.contains("`stderr`, `file`, "), "{stderr}");
+    assert!(stderr.contains("`stderr_or_journal`, `file`, "), "{stderr}");
 }

@@ -22,10 +22,6 @@ impl Spans {
         true
     }
 
-    pub(crate) fn have_ids(&self) -> bool {
-        false
-    }
-
     pub(crate) fn around(&self) -> Option<Around> {
         None
     }
