@@ -50,13 +50,19 @@ pub(crate) fn flush_in_handler(mut nap: impl FnMut() -> bool) {
 
 #[cfg(all(test, feature = "tracing"))]
 mod tests {
+    use std::sync::Mutex;
+
     use super::super::{Taken, is_end_between};
     use super::*;
     use crate::channel::flush::Flush;
 
+    /// A handler rings all bells.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
     /// The thread that aborts may hold any lock, also one of the allocator.
     #[test]
     fn a_handler_takes_no_lock_allocates_nothing_and_does_not_wait_for_itself() {
+        let _alone = ONE_AT_A_TIME.lock();
         let flush = Flush::new(1);
         let (before, tries) = (flush.requested(), crate::sync::tests::tries());
         let mut naps = 0;
@@ -76,6 +82,7 @@ mod tests {
 
     #[test]
     fn a_bell_is_taken_again_without_its_requests() {
+        let _alone = ONE_AT_A_TIME.lock();
         for _ in 0..1_000 {
             let bell = Taken::new();
             assert!(bell.requested() == 0 && bell.is_answered());
