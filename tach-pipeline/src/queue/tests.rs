@@ -16,7 +16,7 @@ fn pool(capacity: usize) -> Arc<Pool> {
 
 /// Returns a record of about `length` bytes.
 fn record(number: u64, length: usize) -> Buffer {
-    record_of(Level::INFO, number, length)
+    record_of(Level::of(log::Level::Info), number, length)
 }
 
 fn record_of(level: Level, number: u64, length: usize) -> Buffer {
@@ -237,7 +237,7 @@ fn the_reserve_is_for_warnings_and_even_more_for_errors() {
             let bytes = usize::try_from(kept).unwrap() * one.written().len();
             (bytes / 1024, sender.queue.take_dropped().map(|loss| loss.by_level))
         };
-        let (none, lost) = flood(Level::INFO);
+        let (none, lost) = flood(Level::of(log::Level::Info));
         assert_eq!((none, *lost.unwrap().of(log::Level::Info) > 1_000), (0, true), "{policy:?}");
         let (half, lost) = flood(Level::WARN);
         assert!((20..=40).contains(&half), "{policy:?}: {half} KiB");
