@@ -51,6 +51,8 @@ pub(crate) mod whole;
 pub(crate) mod whole;
 mod write;
 
+use std::sync::OnceLock;
+
 pub(crate) use self::buffer::Buffer;
 #[cfg(feature = "tracing")]
 pub(crate) use self::callsites::{given_name, known_callsites, place_of};
@@ -68,9 +70,21 @@ pub(crate) use self::time::Time;
 pub(crate) use self::write::site::{Place, Wanted};
 pub(crate) use self::write::{Writer, reference};
 
+/// Whether the process has no tables of [numbers]. Decided by its first pipeline.
+static ARE_COPIED: OnceLock<bool> = OnceLock::new();
+
+/// Has all records contain their texts, so that no address is kept: what is unloaded may have been
+/// there. Returns `false` if records have numbers already.
+pub(crate) fn copy_texts() -> bool {
+    *ARE_COPIED.get_or_init(|| true)
+}
+
 /// Creates the tables of [numbers] before any record is written, so that no call waits for another
 /// thread to create them. (A process that is forked at this very moment can't create a table.)
 pub(crate) fn set_up() {
+    if *ARE_COPIED.get_or_init(|| false) {
+        return;
+    }
     texts::set_up();
     places::set_up();
     #[cfg(feature = "tracing")]

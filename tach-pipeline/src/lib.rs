@@ -327,7 +327,8 @@
 //! # Static texts
 //!
 //! Targets, keys and messages that are `&'static str` are recorded by number, and read by address
-//! as long as the process lives. A library that logs must not be unloaded.
+//! as long as the process lives. A library that logs may be unloaded with
+//! [`Builder::copy_texts`] alone.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

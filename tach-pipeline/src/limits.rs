@@ -16,12 +16,12 @@ const SECOND_SHIFT: u32 = 32;
 
 /// A place in the source that logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Callsite {
-    pub(crate) file: &'static str,
+pub(crate) struct Callsite<'a> {
+    pub(crate) file: &'a str,
     pub(crate) line: u32,
 }
 
-impl Callsite {
+impl Callsite<'_> {
     /// Returns a number other than zero that no other callsite has, unless a file has more than
     /// 65,535 lines.
     #[inline]
@@ -45,39 +45,24 @@ pub(crate) struct Limits {
 
 #[derive(Default)]
 struct Slot {
-    /// Written once.
-    callsite: OnceLock<(u64, Callsite)>,
+    /// The callsite's key, file and line. The file is copied: a library may be unloaded.
+    callsite: OnceLock<(u64, Box<str>, u32)>,
     /// A second, and how many records were logged in it.
     window: AtomicU64,
     refused: AtomicU64,
 }
 
 impl Limits {
-    /// Accepts `most` records of each callsite each second.
-    pub(crate) fn new(most: u32) -> Self {
+    /// Accepts `most` records of each callsite each second, and one in `each` of those over the limit
+    /// unless `each` is zero. Counts the others in `file` too.
+    pub(crate) fn new(most: u32, each: u32, file: Option<&Arc<dyn RingFile>>) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
-        Self {
-            most,
-            each: 0,
-            file: None,
-            slots,
-            are_exceeded: Switch::default(),
-            next: OnceLock::new(),
-        }
-    }
-
-    /// Accepts also one in `each` of the records over the limit.
-    pub(crate) fn with_each(self, each: u32) -> Self {
-        Self { each, ..self }
-    }
-
-    /// Counts the records over the limit in a file too.
-    pub(crate) fn in_file(self, file: Option<&Arc<dyn RingFile>>) -> Self {
-        Self { file: file.map(Arc::clone), ..self }
+        let (are_exceeded, next) = (Switch::default(), OnceLock::new());
+        Self { most, each, file: file.map(Arc::clone), slots, are_exceeded, next }
     }
 
     /// Counts a record of the Unix second `second`, and returns whether it is within the limit.
-    pub(crate) fn accept(&self, callsite: Callsite, second: u64) -> bool {
+    pub(crate) fn accept(&self, callsite: Callsite<'_>, second: u64) -> bool {
         let Some(slot) = self.slot(callsite) else { return self.next().accept(callsite, second) };
         let over = slot.count(second).saturating_sub(u64::from(self.most));
         let is_accepted = over.checked_rem(self.each.into()).unwrap_or(over) == 0;
@@ -97,25 +82,28 @@ impl Limits {
     #[cold]
     fn next(&self) -> &Self {
         self.next.get().unwrap_or_else(|| {
-            let new = Self { file: self.file.clone(), ..Self::new(self.most) };
-            let new = Box::new(new.with_each(self.each));
+            let new = Box::new(Self::new(self.most, self.each, self.file.as_ref()));
             self.next.get_or_init(|| new)
         })
     }
 
-    fn slot(&self, callsite: Callsite) -> Option<&Slot> {
+    fn slot(&self, callsite: Callsite<'_>) -> Option<&Slot> {
         let key = callsite.key();
         // A multiplication spreads the bits of an address: the upper ones are the best.
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
         let first = usize::try_from(hash).unwrap_or(0);
         (first..first + PLACES).map(|at| &self.slots[at % CALLSITES]).find(|slot| {
-            let (its_key, _) = slot.callsite.get_or_init(|| (key, callsite));
-            *its_key == key
+            let known = slot.callsite.get().unwrap_or_else(|| {
+                // Before the lock is taken: the allocator may log.
+                let new = (key, callsite.file.into(), callsite.line);
+                slot.callsite.get_or_init(|| new)
+            });
+            known.0 == key
         })
     }
 
     /// Calls `each` with the callsites that had records refused since the last call, and how many.
-    pub(crate) fn take_refused(&self, each: &mut dyn FnMut(Callsite, u64)) {
+    pub(crate) fn take_refused(&self, each: &mut dyn FnMut(Callsite<'_>, u64)) {
         if let Some(next) = self.next.get() {
             next.take_refused(each);
         }
@@ -125,8 +113,8 @@ impl Limits {
         for slot in &self.slots {
             // ORDERING: Relaxed, as in `accept`.
             let refused = slot.refused.swap(0, Ordering::Relaxed);
-            if let Some((_, callsite)) = slot.callsite.get().filter(|_| refused > 0) {
-                each(*callsite, refused);
+            if let Some((_, file, line)) = slot.callsite.get().filter(|_| refused > 0) {
+                each(Callsite { file, line: *line }, refused);
             }
         }
     }
@@ -160,21 +148,24 @@ mod tests {
 
     use super::*;
 
-    const HERE: Callsite = Callsite { file: "src/here.rs", line: 7 };
+    const HERE: Callsite<'static> = Callsite { file: "src/here.rs", line: 7 };
 
-    fn accepted(limits: &Limits, callsite: Callsite, second: u64, records: u32) -> usize {
+    fn accepted(limits: &Limits, callsite: Callsite<'_>, second: u64, records: u32) -> usize {
         (0..records).filter(|_| limits.accept(callsite, second)).count()
     }
 
-    fn refused(limits: &Limits) -> Vec<(Callsite, u64)> {
+    fn refused(limits: &Limits) -> Vec<(Callsite<'static>, u64)> {
         let mut all = Vec::new();
-        limits.take_refused(&mut |callsite, count| all.push((callsite, count)));
+        limits.take_refused(&mut |Callsite { file, line }, count| {
+            assert_eq!(file, HERE.file);
+            all.push((Callsite { line, ..HERE }, count));
+        });
         all
     }
 
     #[test]
     fn each_callsite_has_its_records_each_second() {
-        let limits = Limits::new(3);
+        let limits = Limits::new(3, 0, None);
         let there = Callsite { line: 8, ..HERE };
         assert_eq!(accepted(&limits, HERE, 1, 5), 3);
         assert_eq!(accepted(&limits, there, 1, 3), 3);
@@ -190,18 +181,18 @@ mod tests {
 
     #[test]
     fn one_in_so_many_records_over_a_limit_is_accepted_too() {
-        let limits = Limits::new(3).with_each(10);
+        let limits = Limits::new(3, 10, None);
         let numbers = (1..=33).filter(|_| limits.accept(HERE, 1)).count();
         assert_eq!((numbers, refused(&limits)), (6, vec![(HERE, 27)]));
-        let limits = Limits::new(1).with_each(1);
+        let limits = Limits::new(1, 1, None);
         assert_eq!((accepted(&limits, HERE, 1, 9), limits.are_exceeded()), (9, false));
-        let next = limits.with_each(2);
+        let next = Limits::new(1, 2, None);
         assert_eq!(accepted(next.next(), HERE, 1, 9), 5, "a further table has the same limit");
     }
 
     #[test]
     fn threads_share_a_limit() {
-        let limits = Limits::new(1_000);
+        let limits = Limits::new(1_000, 0, None);
         let each = || accepted(&limits, HERE, 1, 1_000);
         let sum: usize = thread::scope(|scope| {
             let all = [(); 4].map(|()| scope.spawn(each));
@@ -212,7 +203,7 @@ mod tests {
 
     #[test]
     fn callsites_beyond_a_table_are_limited_too() {
-        let limits = Limits::new(1);
+        let limits = Limits::new(1, 0, None);
         let count = 3 * CALLSITES;
         let all = (0..u32::try_from(count).unwrap()).map(|line| Callsite { line, ..HERE });
         for callsite in all {

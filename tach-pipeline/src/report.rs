@@ -26,7 +26,7 @@ pub(crate) fn queue_dropped(dropped: &Dropped, spans: u64, now: UnixTime) -> Vec
 }
 
 /// Returns a record that reports how many records of a callsite were over the rate limit.
-pub(crate) fn refused(callsite: Callsite, refused: &Dropped, now: UnixTime) -> Vec<u8> {
+pub(crate) fn refused(callsite: Callsite<'_>, refused: &Dropped, now: UnixTime) -> Vec<u8> {
     let Callsite { file, line } = callsite;
     let message = format!("records over the rate limit at {file}:{line}");
     counted(Level::WARN, refused, now, &message)

@@ -135,12 +135,15 @@ impl Shared {
     /// Returns whether a record of `callsite` is within the limit. A record without a callsite has
     /// no limit.
     #[inline]
-    pub(crate) fn is_within_limit(&self, callsite: impl FnOnce() -> Option<Callsite>) -> bool {
+    pub(crate) fn is_within_limit(
+        &self,
+        callsite: impl FnOnce() -> Option<Callsite<'static>>,
+    ) -> bool {
         self.limits.as_ref().is_none_or(|limits| self.count(limits, callsite()))
     }
 
     #[inline(never)]
-    fn count(&self, limits: &Limits, callsite: Option<Callsite>) -> bool {
+    fn count(&self, limits: &Limits, callsite: Option<Callsite<'_>>) -> bool {
         let now = || self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time);
         callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
     }

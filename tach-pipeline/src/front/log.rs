@@ -24,7 +24,7 @@ fn target<'a>(record: &Record<'a>) -> MaybeStatic<'a> {
     }
 }
 
-fn callsite(record: &Record<'_>) -> Option<Callsite> {
+fn callsite(record: &Record<'_>) -> Option<Callsite<'static>> {
     Some(Callsite { file: record.file_static()?, line: record.line()? })
 }
 

@@ -82,6 +82,7 @@ pub struct Builder {
     flush_on: Option<(Level, Duration)>,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
+    are_texts_copied: bool,
     spans: SpanOptions,
     pub(crate) survival: survival::Options,
 }
@@ -121,6 +122,7 @@ impl Builder {
             flush_on: None,
             on_incident: None,
             record_bytes: RECORD_BYTES,
+            are_texts_copied: false,
             spans: SpanOptions::default(),
             survival: survival::Options::default(),
         }
@@ -218,8 +220,7 @@ impl Builder {
             WhenFull::DropNewest | WhenFull::DropOldest => Patience::WhileQueuesHaveRoom,
         };
         let sinks = mem::take(&mut self.sinks);
-        let opened = Opened::new(sinks, patience, self.record_bytes, &mut faults);
-        let mut opened = opened;
+        let mut opened = Opened::new(sinks, patience, self.record_bytes, &mut faults);
         self.survival.check(&mut opened, &mut faults);
         faults.into_result()?;
         let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Info));
@@ -235,9 +236,8 @@ impl Builder {
         rings: Option<&Arc<dyn RingFile>>,
         reporter: Reporter,
     ) -> Arc<Shared> {
-        let limits = self
-            .rate_limit
-            .map(|most| Limits::new(most).with_each(self.then_each.unwrap_or(0)).in_file(rings));
+        let limits =
+            self.rate_limit.map(|most| Limits::new(most, self.then_each.unwrap_or(0), rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
         let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), rings);
@@ -300,6 +300,7 @@ impl fmt::Debug for Builder {
             .field("at_exit", &self.at_exit)
             .field("flush_on", &self.flush_on)
             .field("record_bytes", &self.record_bytes)
+            .field("are_texts_copied", &self.are_texts_copied)
             .field("spans", &self.spans)
             .field("survival", &self.survival)
             .finish_non_exhaustive()

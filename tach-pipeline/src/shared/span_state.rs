@@ -41,20 +41,20 @@ pub(crate) struct Spans {
 /// The name of the first span that the registry will never close.
 #[derive(Default)]
 pub(crate) struct NeverCloses {
-    span: OnceLock<&'static str>,
+    span: OnceLock<Box<str>>,
     is_unreported: Switch,
 }
 
 impl NeverCloses {
     /// Sets the name, if none is set yet.
-    pub(crate) fn set(&self, span: &'static str) {
-        if self.span.set(span).is_ok() {
+    pub(crate) fn set(&self, span: &str) {
+        if self.span.set(span.into()).is_ok() {
             self.is_unreported.on();
         }
     }
 
     /// Returns the name once.
-    pub(crate) fn take(&self) -> Option<&'static str> {
+    pub(crate) fn take(&self) -> Option<&str> {
         let span = self.span.get()?;
         (self.is_unreported.is_on() && self.is_unreported.off()).then_some(span)
     }

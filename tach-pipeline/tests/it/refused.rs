@@ -34,6 +34,14 @@ fn quiet() -> Builder {
     Pipeline::builder().sink(Sink::writer("nothing", std::io::sink()))
 }
 
+/// The records of other pipelines have numbers in place of texts already.
+#[test]
+fn texts_are_copied_from_the_first_pipeline_on() {
+    assert_built(quiet());
+    let wanted = "it is for the process; the first pipeline must have the option";
+    assert_refused(quiet().copy_texts(), "Builder::copy_texts()", wanted);
+}
+
 #[test]
 fn an_option_out_of_its_bounds_is_refused() {
     let queue = "a queue has 4096 (4 KiB) to 268435456 bytes (256 MiB)";

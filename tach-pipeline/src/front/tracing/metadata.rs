@@ -8,7 +8,7 @@ use crate::limits::Callsite;
 
 /// Returns the place that counts against a rate limit. Do not call for an event that `tracing-log`
 /// made, since all of these have one place.
-pub(super) fn callsite(metadata: &Metadata<'static>) -> Option<Callsite> {
+pub(super) fn callsite(metadata: &Metadata<'static>) -> Option<Callsite<'static>> {
     Some(Callsite { file: metadata.file()?, line: metadata.line()? })
 }
 

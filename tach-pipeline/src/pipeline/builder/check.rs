@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::Builder;
 use crate::faults::Faults;
+use crate::frame;
 
 /// Room for records of the usual lengths, and the lengths that a record's head can state.
 const QUEUE_BYTES: RangeInclusive<usize> = 4 * 1024..=256 * 1024 * 1024;
@@ -45,6 +46,9 @@ impl Builder {
         }
         let call = || "Builder::redact([\"\"])".to_owned();
         faults.unless(self.redacted.iter().all(|key| !key.is_empty()), call, "a field has a key");
+        let call = || "Builder::copy_texts()".to_owned();
+        let wanted = "it is for the process; the first pipeline must have the option";
+        faults.unless(!self.are_texts_copied || frame::copy_texts(), call, wanted);
         self.spans.check(&self.sinks, faults);
     }
 

@@ -354,6 +354,32 @@ impl Builder {
         self
     }
 
+    /// Copies targets, keys, messages, names and places into each record, for a program that
+    /// unloads libraries (plugins) that log.
+    ///
+    /// Without it, a static text is recorded by number and read by address as long as the process
+    /// lives: after `dlclose` that would be a segmentation fault, or the text of the library that
+    /// was loaded there next. With it a record is longer, and a call takes longer, whichever
+    /// library makes it.
+    ///
+    /// It is for the whole process: all pipelines copy texts if the first one has the option. If a
+    /// later one alone has it, [`build`](Self::build) fails.
+    ///
+    /// A library that logs through tracing must have closed its spans, and needs a `tracing` of its
+    /// own, as a `cdylib` has: that crate keeps all callsites as long as it lives itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().copy_texts();
+    /// ```
+    pub fn copy_texts(mut self) -> Self {
+        self.are_texts_copied = true;
+        self
+    }
+
     /// Calls `f` when a sink begins to fail or stall and when it recovers, when records are
     /// dropped, and when a variable of the environment can't be used, instead of printing a message
     /// on stderr.
