@@ -284,7 +284,7 @@ impl BackEnd {
             if let Some(survival) = &mut self.survival {
                 survival.refused(count);
             }
-            let refused = Dropped { count, from, to: now };
+            let refused = Dropped::new(count, from, now);
             let report = report::refused(callsite, &refused, now);
             if let Some(record) = Frame::read(&report) {
                 self.sinks.record(&record, now);

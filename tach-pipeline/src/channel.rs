@@ -216,10 +216,7 @@ impl Channel {
         let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
         if !is_pushed {
             let counts = &self.progress.counts;
-            counts.dropped.add(1);
-            if let Some(level) = frame::event_level(record.written()) {
-                counts.dropped_by_level.of(level.of_log()).add(1);
-            }
+            counts.dropped.add_one(frame::event_level(record.written()));
             self.queues.dropped();
             if frame::remains(record.written()) == Remains::NoSpan {
                 counts.dropped_spans.add(1);

@@ -320,7 +320,7 @@
 //!   for its spans and events, as much for the open spans, and half as much to sort them.
 //! - For the back end: 256 KiB of queues for later use, once they were needed; as much as it reads
 //!   from the queues in a round; and for each sink up to 256 KiB, twice that for each of several,
-//!   or 2 MiB while it fails or stalls. A collector's sink has up to 1 MiB for each of logs, spans
+//!   or 3 MiB while it fails or stalls. A collector's sink has up to 1 MiB for each of logs, spans
 //!   and durations, and up to 32 MiB while the collector fails, or twice its
 //!   [`Sink::buffer_bytes`].
 //!

@@ -81,8 +81,8 @@ const LEAST_LINE: usize = 512;
 /// If writing fails or panics, stderr reports it when it begins and when it ends, and meanwhile
 /// ever more seldom, or [`Builder::on_incident`](crate::Builder::on_incident) does, and the sink
 /// tries again. A
-/// buffer of [`buffer_bytes`](Self::buffer_bytes) waits meanwhile; records beyond are dropped, and
-/// counted in a record later.
+/// buffer of [`buffer_bytes`](Self::buffer_bytes) waits meanwhile; records beyond are dropped,
+/// warnings and errors last, and counted in a record later.
 ///
 /// Each of several sinks has a thread and a buffer of its own. One that fails or stalls holds up no
 /// other, except that a full buffer is waited for as long as
@@ -331,7 +331,8 @@ impl<K> Sink<K> {
     }
 
     /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 64 KiB
-    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped.
+    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped, except for
+    /// warnings and errors: as much again is for them, of which half is for errors alone.
     ///
     /// # Examples
     ///

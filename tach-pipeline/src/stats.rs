@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use log::Level;
 
 pub(crate) use self::by_level::ByLevel;
-pub(crate) use self::dropped::Dropped;
+pub(crate) use self::dropped::{Dropped, Happened, Losses};
 pub(crate) use self::items::{Items, Were};
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
@@ -152,6 +152,7 @@ pub struct SinkStats {
     written: u64,
     bytes: u64,
     dropped: u64,
+    dropped_by_level: ByLevel<u64>,
     oversize: u64,
     waiting: u64,
     failures: u64,
@@ -214,6 +215,21 @@ impl SinkStats {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// Returns how many records of a level are among [`dropped`](Self::dropped). Those have no level
+    /// that a process before has left, or that a collector refuses as some of a request's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(pipeline.stats().sinks()[0].dropped_of(log::Level::Error), 0);
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn dropped_of(&self, level: Level) -> u64 {
+        *self.dropped_by_level.of(level)
     }
 
     /// Returns how many records were longer than a pipe keeps together, which is 4,096 bytes on
@@ -320,9 +336,7 @@ pub(crate) struct Counts {
     pub(crate) records: Count,
     /// Records that the program has logged.
     pub(crate) by_level: ByLevel<Count>,
-    pub(crate) dropped: Count,
-    /// The events among them.
-    pub(crate) dropped_by_level: ByLevel<Count>,
+    pub(crate) dropped: Losses,
     /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
     pub(crate) in_hand: Count,
     /// Traces that were decided about before their end.
@@ -348,7 +362,7 @@ pub(crate) struct SinkCounts {
     pub(crate) taken: Count,
     pub(crate) written: Count,
     pub(crate) bytes: Count,
-    pub(crate) dropped: Count,
+    pub(crate) dropped: Losses,
     /// Records that a pipe does not keep together.
     pub(crate) oversize: Count,
     /// Whether the last try to write failed, and nothing was written since.
@@ -407,6 +421,7 @@ impl SinkCounts {
             written: self.written.get(),
             bytes: self.bytes.get(),
             dropped: self.dropped.get(),
+            dropped_by_level: self.dropped.by_level.get(),
             oversize: self.oversize.get(),
             waiting: self.waiting(),
             failures: self.failures.get(),
@@ -421,7 +436,7 @@ impl Counts {
             records: self.records.get(),
             by_level: self.by_level.get(),
             dropped: self.dropped.get(),
-            dropped_by_level: self.dropped_by_level.get(),
+            dropped_by_level: self.dropped.by_level.get(),
             early: self.early.get(),
             spanless: self.spanless.get(),
             dropped_spans: self.dropped_spans.get(),

@@ -7,7 +7,7 @@ use tach_core::UnixTime;
 
 use crate::frame::Frame;
 use crate::level::Level;
-use crate::stats::Dropped;
+use crate::stats::{Dropped, Happened};
 
 /// The longest time between the first record that is counted and the report of the count.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ impl Repeats {
     pub(super) fn has(&mut self, record: &Frame<'_>, time: UnixTime) -> bool {
         let is_equal = Frame::read(&self.last).is_some_and(|last| last.repeats(record));
         if is_equal {
-            Dropped::add(&mut self.repeated, time);
+            Dropped::add(&mut self.repeated, Happened { time, level: None });
         }
         is_equal
     }

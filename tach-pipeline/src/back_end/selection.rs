@@ -91,7 +91,7 @@ impl Selection {
     /// Returns how often the last record was repeated, and from when to when, if that is not
     /// written yet.
     pub(crate) fn repeats(&self) -> Option<(u64, UnixTime, UnixTime)> {
-        let Dropped { count, from, to } = self.repeats.as_ref()?.counted()?;
+        let Dropped { count, from, to, .. } = self.repeats.as_ref()?.counted()?;
         Some((count, from, to))
     }
 

@@ -3,7 +3,7 @@
 use core::mem;
 
 use crate::frame::{self, LOST_BYTES, Remains};
-use crate::stats::{ByLevel, Dropped};
+use crate::stats::{Dropped, Happened};
 use crate::sync::Lock;
 
 /// The most bytes of remains. The ends of 1,300 spans fit, and the back end takes them in each
@@ -17,7 +17,6 @@ pub(super) struct Drops(Lock<Unreported>);
 #[derive(Default)]
 struct Unreported {
     records: Option<Dropped>,
-    by_level: ByLevel<u64>,
     spans: u64,
     is_incomplete: bool,
     /// Records in place of those that were dropped of spans.
@@ -30,8 +29,6 @@ struct Unreported {
 #[derive(Debug)]
 pub(crate) struct Loss {
     pub(crate) records: Dropped,
-    /// How many of the records are events of each level.
-    pub(crate) by_level: ByLevel<u64>,
     /// How many of the records are starts of spans. These spans are lost.
     pub(crate) spans: u64,
     /// Whether more was dropped of spans than the remains say.
@@ -51,10 +48,8 @@ impl Drops {
             Remains::Part(part) if unreported.count(&part) => {}
             Remains::Whole | Remains::Part(_) => unreported.is_incomplete = true,
         }
-        if let Some(level) = frame::event_level(record) {
-            *unreported.by_level.of_mut(level.of_log()) += 1;
-        }
-        Dropped::add(&mut unreported.records, time.unix_time());
+        let happened = Happened { time: time.unix_time(), level: frame::event_level(record) };
+        Dropped::add(&mut unreported.records, happened);
         false
     }
 
@@ -71,10 +66,9 @@ impl Drops {
     pub(super) fn take(&self) -> Option<Loss> {
         let mut unreported = self.0.lock();
         let records = unreported.records.take()?;
-        let by_level = mem::take(&mut unreported.by_level);
         let spans = mem::take(&mut unreported.spans);
         let is_incomplete = mem::take(&mut unreported.is_incomplete);
-        Some(Loss { records, by_level, spans, is_incomplete })
+        Some(Loss { records, spans, is_incomplete })
     }
 
     /// Moves the remains to the end of `bytes`.

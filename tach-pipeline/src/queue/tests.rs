@@ -235,7 +235,7 @@ fn the_reserve_is_for_warnings_and_even_more_for_errors() {
             }
             let kept = sender.reserve.as_ref().map_or(0, |reserve| reserve.queue.count().waiting);
             let bytes = usize::try_from(kept).unwrap() * one.written().len();
-            (bytes / 1024, sender.queue.take_dropped().map(|loss| loss.by_level))
+            (bytes / 1024, sender.queue.take_dropped().map(|loss| loss.records.by_level))
         };
         let (none, lost) = flood(Level::of(log::Level::Info));
         assert_eq!((none, *lost.unwrap().of(log::Level::Info) > 1_000), (0, true), "{policy:?}");

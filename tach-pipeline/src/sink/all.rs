@@ -174,9 +174,8 @@ impl Sinks {
     /// Counts the records that a queue dropped.
     #[cold]
     pub(crate) fn queue_dropped(&mut self, loss: &Loss) {
-        let Loss { records, by_level, spans, .. } = loss;
-        self.progress.counts.dropped.add(records.count);
-        self.progress.counts.dropped_by_level.add(by_level);
+        let Loss { records, spans, .. } = loss;
+        self.progress.counts.dropped.add(records);
         self.progress.counts.dropped_spans.add(*spans);
         records.add_to(self.unreported.dropped());
         self.dropped_spans += spans;
@@ -250,7 +249,7 @@ impl Sinks {
     fn count(&mut self) {
         let counts = &self.progress.counts;
         counts.records.add(core::mem::take(&mut self.records));
-        counts.by_level.add(&core::mem::take(&mut self.by_level));
+        counts.by_level.count(&core::mem::take(&mut self.by_level));
     }
 
     /// Writes all events, flushes the writers, and then opens the files again if `reopens`. The

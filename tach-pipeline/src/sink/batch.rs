@@ -6,9 +6,10 @@ use core::panic::AssertUnwindSafe;
 use std::io;
 use std::panic;
 
+use log::LevelFilter;
 use tach_core::UnixTime;
 
-use crate::stats::Dropped;
+use crate::stats::{Dropped, Happened};
 
 /// How many bytes are gathered for one write.
 pub(super) const BATCH: usize = 64 * 1024;
@@ -30,18 +31,18 @@ pub(crate) struct Batch {
     written: usize,
     /// How many events were written whole.
     done: usize,
-    /// When each event happened.
-    times: Vec<UnixTime>,
+    happened: Vec<Happened>,
 }
 
 impl Batch {
     pub(super) const fn new() -> Self {
-        Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, times: Vec::new() }
+        Self { bytes: Vec::new(), ends: Vec::new(), written: 0, done: 0, happened: Vec::new() }
     }
 
     /// Returns a batch of events that happened about `time`.
     pub(super) fn of(bytes: Vec<u8>, ends: Vec<usize>, time: UnixTime) -> Self {
-        Self { bytes, times: vec![time; ends.len()], ends, ..Self::new() }
+        let happened = vec![Happened { time, level: None }; ends.len()];
+        Self { bytes, ends, happened, ..Self::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -78,7 +79,7 @@ impl Batch {
         self.ends.len() - self.done
     }
 
-    /// Adds the event that `write` appends, which happened at `time`.
+    /// Adds the event that `write` appends.
     ///
     /// # Errors
     ///
@@ -86,13 +87,13 @@ impl Batch {
     #[inline]
     pub(super) fn add(
         &mut self,
-        time: UnixTime,
+        happened: Happened,
         write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
     ) -> io::Result<()> {
         let start = self.bytes.len();
         match panic::catch_unwind(AssertUnwindSafe(|| write(&mut self.bytes))) {
             Ok(Ok(())) => {
-                self.end(time);
+                self.end(happened);
                 Ok(())
             }
             failed => {
@@ -112,21 +113,22 @@ impl Batch {
     pub(super) fn remove_last(&mut self) {
         self.bytes.truncate(self.bytes.len() - self.last_len());
         self.ends.pop();
-        self.times.pop();
+        self.happened.pop();
     }
 
-    /// Adds a copy of the last event of `other`.
+    /// Adds a copy of the last event of `other`, which has one.
     #[inline]
-    pub(super) fn add_last_of(&mut self, other: &Self, time: UnixTime) {
-        let start = other.ends.iter().rev().nth(1).copied().unwrap_or(0);
-        self.bytes.extend_from_slice(&other.bytes[start..]);
-        self.end(time);
+    pub(super) fn add_last_of(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes[other.bytes.len() - other.last_len()..]);
+        if let Some(last) = other.happened.last() {
+            self.end(*last);
+        }
     }
 
     #[inline]
-    fn end(&mut self, time: UnixTime) {
+    fn end(&mut self, happened: Happened) {
         self.ends.push(self.bytes.len());
-        self.times.push(time);
+        self.happened.push(happened);
     }
 
     /// Adds copies of the events of `other`, of which none may have been written.
@@ -134,7 +136,7 @@ impl Batch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
         self.ends.extend(other.ends.iter().map(|end| start + end));
-        self.times.extend_from_slice(&other.times);
+        self.happened.extend_from_slice(&other.happened);
     }
 
     /// Adds copies of the events of `other` that were not written.
@@ -142,7 +144,7 @@ impl Batch {
         let (start, written) = (self.bytes.len(), other.written);
         self.bytes.extend_from_slice(&other.bytes[written..]);
         self.ends.extend(other.ends[other.done..].iter().map(|end| start + end - written));
-        self.times.extend_from_slice(&other.times[other.done..]);
+        self.happened.extend_from_slice(&other.happened[other.done..]);
     }
 
     /// Returns the bytes for the next write: as many whole events as fit into `most` bytes, or a
@@ -157,9 +159,9 @@ impl Batch {
     pub(super) fn next_until(&self, most: usize, ends: impl Fn(UnixTime) -> bool) -> &[u8] {
         let most = self.written.saturating_add(most);
         let fitting = self.ends[self.done..].partition_point(|&end| end <= most);
-        let times = &self.times[self.done..][..fitting];
-        let is_whole = !times.last().is_some_and(|&time| ends(time));
-        let split = || times.iter().position(|&time| ends(time)).unwrap_or(fitting);
+        let happened = &self.happened[self.done..][..fitting];
+        let is_whole = !happened.last().is_some_and(|one| ends(one.time));
+        let split = || happened.iter().position(|one| ends(one.time)).unwrap_or(fitting);
         let count = if is_whole { fitting } else { split() };
         let last = self.ends[self.done..].get(count.saturating_sub(1)).copied();
         &self.bytes[self.written..last.unwrap_or(self.written)]
@@ -167,7 +169,7 @@ impl Batch {
 
     /// Returns when the next event happened, or `None` if all are written.
     pub(super) fn time(&self) -> Option<UnixTime> {
-        self.times.get(self.done).copied()
+        self.happened.get(self.done).map(|one| one.time)
     }
 
     /// Counts the first `count` bytes of [`next`](Self::next) as written. Returns the number of
@@ -190,21 +192,32 @@ impl Batch {
         self.bytes.shrink_to(most);
         self.ends.clear();
         self.ends.shrink_to(MOST_ENDS);
-        self.times.clear();
-        self.times.shrink_to(MOST_ENDS);
+        self.happened.clear();
+        self.happened.shrink_to(MOST_ENDS);
         (self.written, self.done) = (0, 0);
     }
 
-    /// Counts all events as dropped. None may have been written.
-    pub(super) fn drop_into(&self, dropped: &mut Option<Dropped>) {
-        if let Some(all) = self.dropped(self.ends.len() as u64) {
-            all.add_to(dropped);
+    /// Returns the events as dropped that were not written.
+    pub(super) fn dropped_left(&self) -> Option<Dropped> {
+        let mut dropped = None;
+        for one in &self.happened[self.done..] {
+            Dropped::add(&mut dropped, *one);
         }
+        dropped
     }
 
-    /// Returns `count` events as dropped, within the times of the batch.
-    fn dropped(&self, count: u64) -> Option<Dropped> {
-        let (from, to) = (*self.times.iter().min()?, *self.times.iter().max()?);
-        Some(Dropped { count, from, to })
+    /// Returns the events that pass `least`, and the others as dropped. None may have been written.
+    pub(super) fn sifted(&self, least: LevelFilter) -> (Self, Option<Dropped>) {
+        let (mut passed, mut dropped, mut start) = (Self::new(), None, 0);
+        for (&end, one) in self.ends.iter().zip(&self.happened) {
+            if one.level.is_some_and(|level| level.passes(least)) {
+                passed.bytes.extend_from_slice(&self.bytes[start..end]);
+                passed.end(*one);
+            } else {
+                Dropped::add(&mut dropped, *one);
+            }
+            start = end;
+        }
+        (passed, dropped)
     }
 }

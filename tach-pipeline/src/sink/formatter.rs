@@ -10,8 +10,9 @@ use super::content::Content;
 use super::cut::Cut;
 use crate::filter::Levels;
 use crate::frame::Frame;
+use crate::level::Level;
 use crate::report;
-use crate::stats::Dropped;
+use crate::stats::{Dropped, Happened};
 
 pub(super) struct Formatter {
     pub(super) content: Box<dyn Content>,
@@ -56,7 +57,7 @@ impl Formatter {
         } else if record.exceeds_bounds() {
             self.write_cut(record, usize::MAX, time, to)?;
         } else {
-            self.write_parts(self.parts(record, time), to)?;
+            self.write_parts(self.parts(record, time), record.level, to)?;
         }
         if to.last_len() > self.most_line {
             return self.write_shorter(record, time, to);
@@ -82,7 +83,7 @@ impl Formatter {
             let whole = self.parts(record, time);
             let site = Site { trace_context: whole.site.trace_context, ..Site::default() };
             let parts = Parts { message: "", target: "", fields: &cut, site, ..whole };
-            self.write_parts(Parts { has_spans: false, ..parts }, to)?;
+            self.write_parts(Parts { has_spans: false, ..parts }, record.level, to)?;
         }
         Ok(())
     }
@@ -99,14 +100,18 @@ impl Formatter {
         let cut = Cut::new(record.message, &record.fields, most);
         let line = if record.is_line { cut.line() } else { String::new() };
         let message = if record.is_line { &line } else { cut.message() };
-        self.write_parts(Parts { message, fields: &cut, ..self.parts(record, time) }, to)
+        let parts = Parts { message, fields: &cut, ..self.parts(record, time) };
+        self.write_parts(parts, record.level, to)
     }
 
     #[inline]
-    fn write_parts(&self, parts: Parts<'_>, to: &mut Batch) -> io::Result<()> {
+    fn write_parts(&self, parts: Parts<'_>, level: Level, to: &mut Batch) -> io::Result<()> {
         let event = adapter::event(parts);
         match self.content.format() {
-            Some(format) => to.add(event.time(), |bytes| format.write(&event, bytes)),
+            Some(format) => {
+                let happened = Happened { time: event.time(), level: Some(level) };
+                to.add(happened, |bytes| format.write(&event, bytes))
+            }
             // A sink of spans or durations can't write a log record. Its count of dropped items is
             // reported through the other sinks.
             None => Ok(()),

@@ -219,7 +219,7 @@ impl Output {
     /// function learns of it. On stderr, it would be noise at a user's terminal.
     #[cold]
     fn drop_unread(&mut self, error: &io::Error, batch: &mut Batch) {
-        self.counts.dropped.add(batch.events_left() as u64);
+        batch.dropped_left().iter().for_each(|dropped| self.counts.dropped.add(dropped));
         batch.clear(self.kept());
         self.wrote_all();
         if self.reporter.on_incident.is_some() {

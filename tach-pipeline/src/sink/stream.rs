@@ -5,16 +5,16 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use tach_core::UnixTime;
-
 use super::batch::{BATCH, Batch, KEPT};
 use super::formatter::Formatter;
 use super::output::Output;
+use super::thread::levels_with_room;
 use super::unreported::{Occasion, Unreported};
 use super::worker::Worker;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter, Task};
-use crate::stats::{Dropped, Items, SinkCounts};
+use crate::level::Level;
+use crate::stats::{Dropped, Happened, Items, SinkCounts};
 
 pub(super) struct Stream {
     pub(super) levels: Levels,
@@ -94,10 +94,10 @@ impl Stream {
         moved
     }
 
-    /// Makes room for one more record, which happened at `time`. If there is no room, counts that
+    /// Makes room for one more record. If there is no room, counts that
     /// record as dropped and returns `false`.
     #[inline]
-    pub(super) fn make_room(&mut self, formatter: &Formatter, time: UnixTime) -> bool {
+    pub(super) fn make_room(&mut self, formatter: &Formatter, happened: Happened) -> bool {
         self.added += 1;
         if self.batch.len() >= BATCH {
             // The back end writes events that are to outlive the process, after it has committed
@@ -105,8 +105,8 @@ impl Stream {
             if !self.is_kept {
                 self.pass_on(formatter);
             }
-            if self.batch.len() >= self.buffer_bytes() {
-                self.drop_one(time);
+            if !self.has_room(happened.level) {
+                self.drop_one(happened);
                 return false;
             }
         }
@@ -114,12 +114,13 @@ impl Stream {
         true
     }
 
-    /// Returns how many bytes may wait in the batch. Threads don't limit it: they empty the batch.
-    fn buffer_bytes(&self) -> usize {
-        match &self.writers {
-            Writers::Here(_, buffer_bytes) => *buffer_bytes,
-            Writers::Threads(_) => usize::MAX,
-        }
+    /// Returns whether the batch has room for a record of that level. Threads don't limit it: they
+    /// empty the batch.
+    #[cold]
+    fn has_room(&self, level: Option<Level>) -> bool {
+        let Writers::Here(_, bytes) = &self.writers else { return true };
+        let least = levels_with_room(*bytes, |more| self.batch.len() < bytes + more);
+        self.batch.len() < *bytes || level.is_some_and(|level| level.passes(least))
     }
 
     /// Returns what the sinks of the stream take.
@@ -129,7 +130,7 @@ impl Stream {
 
     /// Counts and reports a record that can't be formatted.
     #[cold]
-    pub(super) fn not_formatted(&mut self, error: &io::Error, time: UnixTime) {
+    pub(super) fn not_formatted(&mut self, error: &io::Error, happened: Happened) {
         for counts in &self.counts {
             counts.failed(error);
         }
@@ -137,7 +138,7 @@ impl Stream {
         let (task, waiting, retry_after) = (Task::Format, 0, Duration::ZERO);
         self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
         self.is_not_formatted = true;
-        self.drop_one(time);
+        self.drop_one(happened);
     }
 
     /// Notes that the format works again.
@@ -148,9 +149,9 @@ impl Stream {
         self.reporter.report(&Incident::Recovered { sink, items, task });
     }
 
-    pub(super) fn drop_one(&mut self, time: UnixTime) {
-        self.counts.iter().for_each(|counts| counts.dropped.add(1));
-        Dropped::add(self.unreported.dropped(), time);
+    fn drop_one(&mut self, happened: Happened) {
+        self.counts.iter().for_each(|counts| counts.dropped.add_one(happened.level));
+        Dropped::add(self.unreported.dropped(), happened);
     }
 
     /// Returns how many events were dropped that were not reported, for each sink.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-pub(super) use self::link::Link;
 use self::link::{Handover, State, reserved};
+pub(super) use self::link::{Link, levels_with_room};
 use super::batch::Batch;
 use super::gathering::Gathering;
 use super::output::{Failure, Output, Pauses};

@@ -79,9 +79,10 @@ mod tests {
     use tach_core::UnixTime;
 
     use super::*;
+    use crate::stats::Happened;
 
     fn drop_one(unreported: &mut Unreported) {
-        Dropped::add(unreported.dropped(), UnixTime::EPOCH);
+        Dropped::add(unreported.dropped(), Happened { time: UnixTime::EPOCH, level: None });
     }
 
     #[test]

@@ -125,12 +125,12 @@ impl Worker {
     pub(super) fn pass_own_on(&mut self) {
         let own = self.take_own();
         if !own.is_empty() && !self.link.add(self.lane, &own, AT_END) {
-            self.drop_all(&own, !self.counts.is_failing.get());
+            self.drop_most(&own, !self.counts.is_failing.get());
         }
     }
 
-    /// Waits until there is room for the events. If the sink fails, or is waited for in vain, drops
-    /// the events and returns `false`.
+    /// Waits until there is room for the events. If the sink fails, or is waited for in vain, keeps
+    /// those alone that have a reserve and returns `false`.
     pub(super) fn makes_room(&mut self, batch: &Batch) -> bool {
         self.wait_for(batch, |worker| {
             let more = if worker.is_served_at_end() { AT_END } else { 0 };
@@ -255,14 +255,16 @@ impl Worker {
     }
 
     /// Waits until there is room for the events, and adds them. If the sink fails, or is waited for
-    /// in vain, drops the events.
+    /// in vain, adds those alone that have a reserve.
     #[cold]
     pub(super) fn offer_and_wait(&mut self, batch: &Batch) {
-        self.wait_for(batch, |worker| worker.offer(batch));
+        if !self.wait_for(batch, |worker| worker.offer(batch)) {
+            self.pass_own_on();
+        }
     }
 
-    /// Waits until `has_room` returns `true`. If the sink fails, or is waited for in vain, drops
-    /// the events and returns `false`.
+    /// Waits until `has_room` returns `true`. If the sink fails, or is waited for in vain, keeps
+    /// the events alone that have a reserve and returns `false`.
     fn wait_for(&mut self, batch: &Batch, mut has_room: impl FnMut(&mut Self) -> bool) -> bool {
         let mut progress = self.counts.bytes.get();
         let mut since = Instant::now();
@@ -280,7 +282,7 @@ impl Worker {
                 if !is_failing && since.elapsed() >= BRIEF {
                     self.counts.is_stalled.set(true);
                 }
-                self.drop_all(batch, !is_failing);
+                self.drop_most(batch, !is_failing);
                 return false;
             }
             self.link.wait_for_room(self.lane, left.min(look));
@@ -288,10 +290,15 @@ impl Worker {
         true
     }
 
-    fn drop_all(&mut self, batch: &Batch, stalls: bool) {
-        self.counts.dropped.add(batch.events_left() as u64);
-        batch.drop_into(self.unreported.dropped());
-        self.written = self.counts.written.get();
+    /// Drops the events for which there is no reserve. The others come before later events.
+    fn drop_most(&mut self, batch: &Batch, stalls: bool) {
+        let (kept, dropped) = batch.sifted(self.link.reserve(self.lane));
+        self.own.append(&kept);
+        if let Some(dropped) = dropped {
+            self.counts.dropped.add(&dropped);
+            dropped.add_to(self.unreported.dropped());
+            self.written = self.counts.written.get();
+        }
         if stalls {
             self.stalls();
         }

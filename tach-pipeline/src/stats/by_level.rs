@@ -5,7 +5,7 @@ use log::Level;
 use super::Count;
 
 /// A number for each level, from `Error` to `Trace`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ByLevel<T>([T; 5]);
 
 impl<T> ByLevel<T> {
@@ -24,8 +24,14 @@ impl<T> ByLevel<T> {
     }
 }
 
+impl ByLevel<u64> {
+    pub(super) fn add(&mut self, counts: &Self) {
+        self.0.iter_mut().zip(&counts.0).for_each(|(all, count)| *all += count);
+    }
+}
+
 impl ByLevel<Count> {
-    pub(crate) fn add(&self, counts: &ByLevel<u64>) {
+    pub(crate) fn count(&self, counts: &ByLevel<u64>) {
         self.0.iter().zip(&counts.0).for_each(|(all, count)| all.add(*count));
     }
 

@@ -1,7 +1,9 @@
 //! Full queues.
 
-use std::sync::mpsc;
-use std::thread;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, mpsc};
+use std::{io, thread};
 
 use log::{Level, Log as _, Record};
 use tach_log::Json;
@@ -113,6 +115,59 @@ fn errors_outlive_an_overload() {
         let of = |level| stats.dropped_of(level);
         assert_eq!((of(Level::Error), of(Level::Info)), (0, stats.dropped()));
         assert!(stats.dropped() > 25_000, "the control: the queue was full");
+    }
+}
+
+/// 200 errors among 50,000 records for a sink that stalls or fails, alone or beside another, with
+/// room for few of them.
+#[test]
+fn errors_outlive_a_sink_that_does_not_write() {
+    for (fails, is_alone) in [(false, false), (true, false), (true, true)] {
+        let memory = Memory::default();
+        let (is_up, writes) = (Arc::new(AtomicBool::new(false)), memory.clone());
+        let mood = {
+            let is_up = Arc::clone(&is_up);
+            move || match is_up.load(Ordering::SeqCst) {
+                true => Ok(()),
+                false if fails => Err(io::ErrorKind::StorageFull.into()),
+                false => loop {
+                    thread::sleep(Duration::from_millis(1));
+                    if is_up.load(Ordering::SeqCst) {
+                        return Ok(());
+                    }
+                },
+            }
+        };
+        let sink = Sink::writer("late", Moody { memory: writes, mood }).format(Json::new());
+        let sink = sink.buffer_bytes(64 * 1024).stall_timeout(Duration::ZERO);
+        let mut builder = Pipeline::builder().sink(sink).on_incident(|_| {});
+        if !is_alone {
+            builder = builder.sink(Sink::writer("nothing", io::sink()).format(Json::new()));
+        }
+        let pipeline = builder.build().unwrap();
+        for number in 0..50_000 {
+            let (level, target) = match number % 250 {
+                249 => (Level::Error, "failed"),
+                _ => (Level::Info, "app"),
+            };
+            let args = format_args!("{number}");
+            pipeline.log(&Record::builder().level(level).target(target).args(args).build());
+        }
+        let of = |level| pipeline.stats().sinks()[0].dropped_of(level);
+        while pipeline.stats().records() < 50_000 {
+            thread::yield_now();
+        }
+        is_up.store(true, Ordering::SeqCst);
+        pipeline.flush(LONG).unwrap();
+        let records = memory.records();
+        let errors = records.iter().filter(|record| record["target"] == "failed").count();
+        assert_eq!(errors, 200, "fails: {fails}, alone: {is_alone}");
+        let logged = records.iter().filter(|record| record["target"] != "tach_pipeline");
+        let numbers = logged.map(|it| it["msg"].as_str().unwrap().parse::<u32>().unwrap());
+        assert!(numbers.is_sorted());
+        let dropped = pipeline.stats().sinks()[0].dropped();
+        assert_eq!((of(Level::Error), of(Level::Info)), (0, dropped));
+        assert!(dropped > 25_000, "the control: there was no room");
     }
 }
 

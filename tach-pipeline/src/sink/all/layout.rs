@@ -13,7 +13,7 @@ use crate::sink::batch::Batch;
 use crate::sink::formatter::Formatter;
 use crate::sink::stream::{Stream, Writers};
 use crate::sink::unreported::Occasion;
-use crate::stats::SinkCounts;
+use crate::stats::{Happened, SinkCounts};
 
 /// The sinks that share a format. The format writes each record once for all of them.
 pub(super) struct Layout {
@@ -89,17 +89,18 @@ pub(super) fn write(
     time: UnixTime,
     format: impl Fn(&mut Batch) -> io::Result<()>,
 ) {
+    let happened = Happened { time, level: Some(level) };
     let mut first = None;
     for at in 0..streams.len() {
         let (before, rest) = streams.split_at_mut(at);
         let stream = &mut rest[0];
-        if !stream.levels.enabled(level, target) || !stream.make_room(formatter, time) {
+        if !stream.levels.enabled(level, target) || !stream.make_room(formatter, happened) {
             continue;
         }
         match first {
             Some(first) => {
                 let first: &Stream = &before[first];
-                stream.batch.add_last_of(&first.batch, time);
+                stream.batch.add_last_of(&first.batch);
             }
             None => match format(&mut stream.batch) {
                 Ok(()) => {
@@ -108,7 +109,7 @@ pub(super) fn write(
                     }
                     first = Some(at);
                 }
-                Err(error) => stream.not_formatted(&error, time),
+                Err(error) => stream.not_formatted(&error, happened),
             },
         }
     }

@@ -14,6 +14,7 @@ use crate::sink::batch::Batch;
 use crate::sink::content::{WriteDurations, WriteSpans};
 use crate::sink::stream::Stream;
 use crate::spans::span::Span;
+use crate::stats::Happened;
 
 impl Sinks {
     /// Returns the largest number of events per span that any sink takes, or `None` if no sink
@@ -55,7 +56,9 @@ impl Sinks {
             // A filter that lets any record pass lets errors pass.
             let level = Level::of(log::Level::Error);
             write(streams, formatter, (level, OWN_TARGET), now, |batch| {
-                add(batch, now, |bytes| content.write(bytes, durations, now))
+                add(batch, Happened { time: now, level: None }, |bytes| {
+                    content.write(bytes, durations, now);
+                })
             });
         }
         ends_period
@@ -68,17 +71,20 @@ impl Layout {
         let Some(content) = formatter.content.spans() else { return };
         let Some(first) = span.first() else { return };
         let (start, _) = &first;
+        let happened = Happened { time: span.end, level: Some(start.level) };
         // Each stream has a filter of its own, which applies to the events within the span too.
         for stream in streams {
             if !stream.levels.enabled(start.level, start.target)
-                || !stream.make_room(formatter, span.end)
+                || !stream.make_room(formatter, happened)
             {
                 continue;
             }
             let Stream { batch, levels, .. } = stream;
-            let added = add(batch, span.end, |bytes| content.write(bytes, span, &first, levels));
+            let added = add(batch, happened, |bytes| {
+                content.write(bytes, span, &first, levels);
+            });
             if let Err(error) = added {
-                stream.not_formatted(&error, span.end);
+                stream.not_formatted(&error, happened);
             }
         }
     }
@@ -89,8 +95,8 @@ impl Layout {
 /// # Errors
 ///
 /// If `append` panics.
-fn add(batch: &mut Batch, time: UnixTime, append: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-    batch.add(time, |bytes| {
+fn add(batch: &mut Batch, happened: Happened, append: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    batch.add(happened, |bytes| {
         append(bytes);
         Ok(())
     })

@@ -12,9 +12,12 @@ impl Batch {
         length: usize,
         count: Option<u64>,
     ) -> (Option<Dropped>, u64) {
-        let events = self.wrote(length) as u64;
-        let count = count.unwrap_or(events).min(events);
-        (self.dropped(count), events - count)
+        let part = self.take(length);
+        let events = part.events_left() as u64;
+        let all = part.dropped_left();
+        let Some(count) = count.filter(|count| *count < events) else { return (all, 0) };
+        // Nobody knows which of them.
+        (all.map(|all| Dropped::new(count, all.from, all.to)), events - count)
     }
 
     /// Takes the events in the first `length` bytes of [`next`](Self::next) out of the batch.
@@ -23,8 +26,8 @@ impl Batch {
         self.wrote(length);
         let ends = self.ends[first..self.done].iter().map(|end| end - start).collect();
         let bytes = self.bytes[start..self.written].to_vec();
-        let times = self.times[first..self.done].to_vec();
-        Self { bytes, ends, times, ..Self::new() }
+        let happened = self.happened[first..self.done].to_vec();
+        Self { bytes, ends, happened, ..Self::new() }
     }
 
     /// Takes the first half of the unwritten events out of the batch. If fewer than two are left,

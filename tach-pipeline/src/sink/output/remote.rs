@@ -242,7 +242,7 @@ impl Output {
         self.counts.failed(error);
         let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
         if let Some(dropped) = dropped {
-            self.counts.dropped.add(dropped.count);
+            self.counts.dropped.add(&dropped);
             dropped.add_to(&mut self.dropped);
             let count = self.aside.refused + dropped.count;
             let is_reported =

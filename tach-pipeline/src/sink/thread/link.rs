@@ -4,7 +4,9 @@ use core::mem;
 use core::time::Duration;
 use std::sync::MutexGuard;
 
-use crate::sink::batch::Batch;
+use log::LevelFilter;
+
+use crate::sink::batch::{BATCH, Batch};
 use crate::stats::Dropped;
 use crate::sync::{Changed, Lock};
 
@@ -89,6 +91,12 @@ impl Link {
         self.lock().has_room(lane, self.buffer_bytes + more)
     }
 
+    /// Returns the levels of events for which a lane without room has a reserve.
+    pub(in crate::sink) fn reserve(&self, lane: usize) -> LevelFilter {
+        // The last batch that found room may have filled that much beyond it.
+        levels_with_room(self.buffer_bytes, |more| self.has_room(lane, more + BATCH))
+    }
+
     /// If there is no room, waits for `timeout` or until the thread has taken events.
     pub(in crate::sink) fn wait_for_room(&self, lane: usize, timeout: Duration) {
         let state = self.lock();
@@ -140,11 +148,27 @@ pub(super) fn reserved(most: usize, lanes: usize) -> usize {
     most / (2 * lanes.max(1))
 }
 
+/// Returns the levels that still have room where `bytes` of events wait. Warnings and errors have as
+/// much again, as in the [queues](crate::queue), and errors alone its second half.
+pub(in crate::sink) fn levels_with_room(
+    bytes: usize,
+    has_room: impl Fn(usize) -> bool,
+) -> LevelFilter {
+    if has_room(bytes / 2) {
+        LevelFilter::Warn
+    } else if has_room(bytes) {
+        LevelFilter::Error
+    } else {
+        LevelFilter::Off
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use tach_core::UnixTime;
 
     use super::*;
+    use crate::stats::Happened;
 
     /// Returns an event of `bytes` bytes.
     pub(in crate::sink::thread) fn batch(bytes: usize) -> Batch {
@@ -153,7 +177,7 @@ pub(super) mod tests {
             to.resize(bytes, 0);
             Ok(())
         };
-        batch.add(UnixTime::EPOCH, event).unwrap();
+        batch.add(Happened { time: UnixTime::EPOCH, level: None }, event).unwrap();
         batch
     }
 

@@ -264,6 +264,7 @@ mod tests {
     use tach_core::UnixTime;
 
     use super::*;
+    use crate::stats::Happened;
 
     fn part(events: usize) -> Part {
         let mut batch = Batch::new();
@@ -272,7 +273,7 @@ mod tests {
                 to.push(0);
                 Ok(())
             };
-            batch.add(UnixTime::EPOCH, event).unwrap();
+            batch.add(Happened { time: UnixTime::EPOCH, level: None }, event).unwrap();
         }
         Part::new(batch, 0)
     }

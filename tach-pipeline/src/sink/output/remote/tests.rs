@@ -7,6 +7,7 @@ use tach_core::UnixTime;
 
 use super::super::*;
 use super::*;
+use crate::stats::Happened;
 use crate::stats::SinkCounts;
 
 /// An event is its number.
@@ -210,7 +211,7 @@ impl Run {
                 to.extend(number.to_le_bytes());
                 Ok(())
             };
-            self.batch.add(UnixTime::EPOCH, event).unwrap();
+            self.batch.add(Happened { time: UnixTime::EPOCH, level: None }, event).unwrap();
             self.came.push(came);
         }
     }
