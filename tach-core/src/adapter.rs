@@ -8,7 +8,7 @@ pub use crate::instants::uptime_at;
 use crate::os;
 use crate::os::KernelView;
 #[cfg(feature = "std")]
-pub use crate::os::{is_environment_trusted, program_name, variable};
+pub use crate::os::{host_name, is_environment_trusted, program_name, variable};
 use crate::source::{self, Order, Reason, Source, Verdict};
 use crate::system;
 pub use crate::text::{decimal, seconds, utf8};

@@ -31,6 +31,8 @@
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
 //! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
 //!   caller lacks.
+//! - `fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES])`: writes the machine's name, with a
+//!   zero after it.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of an
 //!   environment variable, if it may be read.
 //! - `fn trust_environment()`: lets variables be read although the caller has fewer privileges.
@@ -226,15 +228,25 @@ cfg_if! {
 }
 
 cfg_if! {
+    if #[cfg(not(any(miri, not(unix))))] {
+        mod machine_name;
+        pub(crate) use machine_name::machine_name;
+    }
+}
+
+cfg_if! {
     if #[cfg(feature = "std")] {
         mod environment;
-        pub use environment::{is_environment_trusted, program_name, variable};
+        pub use environment::{host_name, is_environment_trusted, program_name, variable};
         pub(crate) use environment::{report, trust_environment, with_variable, write_error};
     }
 }
 
 /// The size of a buffer for the names of the current and the available clocksources.
 pub(crate) const CLOCKSOURCE_BYTES: usize = 512;
+
+/// The size of a buffer for the machine's name: the longest one of any system, and a zero.
+pub(crate) const MACHINE_NAME_BYTES: usize = 256;
 
 /// The kernel's statements on the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

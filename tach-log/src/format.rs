@@ -17,6 +17,7 @@ use core::mem;
 use std::io;
 use std::sync::Arc;
 
+use tach_core::adapter::host_name;
 use tach_core::{UnixTime, adapter};
 
 pub use self::json::Json;

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::has_more_privileges_than_caller;
+use super::{MACHINE_NAME_BYTES, has_more_privileges_than_caller, machine_name};
 
 /// The most characters of the program's name, which is in names of files.
 const LONGEST_NAME: usize = 64;
@@ -50,6 +50,20 @@ pub fn program_name() -> &'static str {
         }
         let printable = |c: char| if c.is_control() { '_' } else { c };
         name.chars().take(LONGEST_NAME).map(printable).collect()
+    })
+}
+
+/// Returns the name of the machine, which is empty if it is not known.
+#[must_use]
+pub fn host_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let mut name = [0; MACHINE_NAME_BYTES];
+        machine_name(&mut name);
+        match name.iter().position(|&byte| byte == 0) {
+            None | Some(0) => variable("COMPUTERNAME").unwrap_or_default().to_string_lossy().into(),
+            Some(end) => String::from_utf8_lossy(&name[..end]).into_owned(),
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{CLOCKSOURCE_BYTES, KernelClock, KernelView};
+use super::{CLOCKSOURCE_BYTES, KernelClock, KernelView, MACHINE_NAME_BYTES};
 
 pub(crate) fn boot_ns() -> Option<u64> {
     None
@@ -63,6 +63,8 @@ pub(crate) fn keeping_errno(f: impl FnOnce()) {
 pub(crate) fn has_more_privileges_than_caller() -> bool {
     false
 }
+
+pub(crate) fn machine_name(_: &mut [u8; MACHINE_NAME_BYTES]) {}
 
 pub(crate) fn with_variable(_: &str, f: &mut dyn FnMut(Option<&str>)) {
     f(None);

@@ -81,6 +81,10 @@ pub enum Part<'a> {
     ThreadName,
     /// The number of the thread, as [`ThreadId`](std::thread::ThreadId) prints it.
     ThreadId,
+    /// The number of the process that writes the record: of a child after a fork, of the child.
+    Pid,
+    /// The name of the machine, if it has one.
+    Host,
     /// The id of the trace around the event, `trace_id` by default, in 32 hexadecimal digits. It is
     /// known beside a sink of spans: see [`Event::trace_id`](crate::Event::trace_id). A field with
     /// this key, or that of the span's id, gets another name, as `trace_id_`. It is left out if it
@@ -157,7 +161,7 @@ impl<S: Style> Keyed<S> {
     ///     .with("@timestamp", Part::Time)
     ///     .with("thread", Part::ThreadName)
     ///     .with("service", "checkout")
-    ///     .with("pid", std::process::id());
+    ///     .with("pid", Part::Pid);
     /// ```
     #[must_use]
     pub fn with<'a>(self, key: &str, part: impl Into<Part<'a>>) -> Self {
@@ -173,6 +177,8 @@ impl<S: Style> Keyed<S> {
                 Part::Module => What::Module,
                 Part::ThreadName => What::ThreadName,
                 Part::ThreadId => What::ThreadId,
+                Part::Pid => What::Pid,
+                Part::Host => What::Host,
                 Part::TraceId => What::Id(Id::Trace),
                 Part::SpanId => What::Id(Id::Span),
                 Part::Fixed(value) => What::Fixed(layout.syntax.text_of(value)),

@@ -5,7 +5,7 @@ mod own;
 mod sieve;
 mod syntax;
 
-use std::io;
+use std::{io, process};
 
 use log::Level;
 
@@ -16,7 +16,7 @@ pub(super) use self::syntax::{JsonSyntax, LogfmtSyntax, Syntax};
 use super::ids::{Id, Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::keys::{Names, TRUNCATED};
 use super::time::Time;
-use super::{json_value, nested, quoted};
+use super::{host_name, json_value, nested, quoted};
 use crate::event::{Event, Span};
 use crate::value::{Value, write_plain};
 
@@ -115,6 +115,8 @@ pub(super) enum What {
     Module,
     ThreadName,
     ThreadId,
+    Pid,
+    Host,
     /// An id of the span around the event.
     Id(Id),
     /// File and line as Google Cloud has them.
@@ -447,6 +449,8 @@ impl Layout {
             What::Module => self.syntax.text(to, event.module().unwrap_or_default()),
             What::ThreadName => self.syntax.text(to, event.thread_name().unwrap_or_default()),
             What::ThreadId => number(to, event.thread_id().unwrap_or_default()),
+            What::Pid => number(to, process::id().into()),
+            What::Host => self.syntax.text(to, host_name()),
             What::Id(id) => id.write(to, event, self.syntax.quotes()),
             What::SourceLocation => {
                 to.extend_from_slice(b"{\"file\":");
@@ -493,7 +497,8 @@ impl What {
     /// Returns whether an event has the part.
     pub(super) fn is_in(&self, event: &Event<'_>) -> bool {
         match self {
-            Self::Time | Self::Level | Self::RequiredMessage | Self::Fixed(_) => true,
+            Self::Time | Self::Level | Self::RequiredMessage | Self::Pid | Self::Fixed(_) => true,
+            Self::Host => !host_name().is_empty(),
             Self::Target => !event.target().is_empty(),
             Self::Message => !event.message().is_empty(),
             Self::SpanNames | Self::Spans => event.has_spans(),

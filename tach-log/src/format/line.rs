@@ -1,19 +1,23 @@
 //! A line for people.
 
+mod below;
+mod short;
 mod tracing;
 
 use core::str;
+use std::borrow::Cow;
 use std::io::{self, Write as _};
+use std::process;
 
 use tach_core::Offset;
 
 use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::keys::Names;
 use super::time::Time;
-use super::{Format, key_value, made_line, span_names};
+use super::{Format, host_name, key_value, made_line, span_names};
 use crate::escape;
 use crate::event::Event;
-use crate::value::Value;
+use crate::value::{Value, write_plain};
 
 /// The width of `ERROR` and `DEBUG`.
 const LEVEL_WIDTH: &[u8] = b"     ";
@@ -44,7 +48,8 @@ const WIDEST: usize = 256;
 ///
 /// # Guarantees
 ///
-/// One event is one line, whatever it holds. The control characters of ASCII and Latin-1, the line
+/// One event is one line, whatever it holds, unless [`multiline`](Self::multiline) says otherwise:
+/// then each further line begins with spaces. The control characters of ASCII and Latin-1, the line
 /// ends of Unicode and the marks that reorder text are escaped as in JSON (`\n`, `\u001b`), so that
 /// no text forges a line or drives a terminal. In a key, `_` replaces `"`, `=`, `\` and every
 /// character that is neither alphanumeric nor a mark of ASCII; if another field has that key, `_`
@@ -71,7 +76,11 @@ pub struct Line {
     has_target: bool,
     has_ids: bool,
     has_site: bool,
+    has_pid: bool,
+    has_host: bool,
+    has_lines_below: bool,
     target_width: usize,
+    max_target_width: usize,
 }
 
 /// The order and the quotes of a line.
@@ -101,7 +110,11 @@ impl Line {
             has_target: true,
             has_ids: true,
             has_site: false,
+            has_pid: false,
+            has_host: false,
+            has_lines_below: false,
             target_width: 0,
+            max_target_width: usize::MAX,
         }
     }
 
@@ -247,6 +260,64 @@ impl Line {
         self
     }
 
+    /// Writes the number of the process after the level, as `[4711]`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().pid();
+    /// ```
+    #[must_use]
+    pub const fn pid(mut self) -> Self {
+        self.has_pid = true;
+        self
+    }
+
+    /// Writes the name of the machine after the level, before the [number](Self::pid) of the
+    /// process if the line has both: `web-1[4711]`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().host().pid();
+    /// ```
+    #[must_use]
+    pub const fn host(mut self) -> Self {
+        self.has_host = true;
+        self
+    }
+
+    /// Writes texts of several lines, such as backtraces, and errors with sources as several lines:
+    /// for readers who are people.
+    ///
+    /// ```text
+    /// 2026-11-21T09:30:00.123456Z ERROR app::db: can't answer attempt=2
+    ///     err: can't read the row
+    ///       Caused by: connection reset
+    ///       Caused by: timed out
+    /// ```
+    ///
+    /// The further lines of the message come first, and then the fields whose values have several.
+    /// Each further line begins with four spaces or more, so that no text forges a record. Other
+    /// control characters are escaped as in every line. A stream of systemd's journal makes each
+    /// line an entry, and a file has a record in as many lines as it has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use log::Record;
+    /// use tach_log::{Line, display};
+    ///
+    /// let line = Line::new().without_time().multiline();
+    /// let record = Record::builder().target("app").args(format_args!("two\nlines")).build();
+    /// assert_eq!(display(line, &record).to_string(), "INFO  app: two\n    lines");
+    /// ```
+    #[must_use]
+    pub const fn multiline(mut self) -> Self {
+        self.has_lines_below = true;
+        self
+    }
+
     /// Writes the time with so many digits of a second, at most nine: by default six, or three in
     /// the [compact](Self::compact) line.
     ///
@@ -310,6 +381,27 @@ impl Line {
         self
     }
 
+    /// Shortens a target that is longer than `width` columns: from the left, as many modules as
+    /// needed are their first letters, so that `shop::orders::db` is `s::orders::db` with 14 and
+    /// `s::o::db` with 10. The last module stays whole. With
+    /// [`target_width`](Self::target_width), messages begin in one column.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use log::Record;
+    /// use tach_log::{Line, display};
+    ///
+    /// let line = Line::new().without_time().max_target_width(10);
+    /// let record = Record::builder().target("shop::orders::db").build();
+    /// assert_eq!(display(line, &record).to_string(), "INFO  s::o::db:");
+    /// ```
+    #[must_use]
+    pub const fn max_target_width(mut self, width: usize) -> Self {
+        self.max_target_width = width;
+        self
+    }
+
     fn write_line<const COLORS: bool>(
         &self,
         event: &Event<'_>,
@@ -321,7 +413,7 @@ impl Line {
         let is_compact = self.style == Style::Compact;
         let start = to.len();
         self.write_head::<COLORS>(event, to);
-        let target = self.target_of(event);
+        let target = &*self.target_of(event);
         if !is_compact && !target.is_empty() {
             self.write_target::<COLORS>(target, to);
         }
@@ -330,9 +422,10 @@ impl Line {
             to.push(b' ');
             write_site::<COLORS>(site, to)?;
         }
+        let mut below = Vec::new();
         if !event.message().is_empty() {
             to.push(b' ');
-            escape::write::<false>(to, event.message());
+            self.write_message(event.message(), to, &mut below);
         }
         let ids = self.ids_of(event);
         let names_spans = event.has_spans() && !is_compact;
@@ -346,7 +439,9 @@ impl Line {
             if ids.is_some_and(|ids| ids.has(key, value)) {
                 return Ok(());
             }
-            to.push(b' ');
+            let is_below = self.writes_below(value);
+            let to = if is_below { &mut below } else { &mut *to };
+            to.extend_from_slice(if is_below { below::FIELD } else { b" " });
             faint::<COLORS>(to, |to| {
                 let is_taken = names_spans && key == SPAN || ids.is_some() && is_id_key(key);
                 if key_value::is_plain(key) && !is_taken {
@@ -357,9 +452,10 @@ impl Line {
                     let head = if names_spans { head } else { &head[1..] };
                     key_value::write_name(to, key, head, &mut names, event);
                 }
-                to.push(b'=');
+                to.push(if is_below { b':' } else { b'=' });
             });
             match value {
+                value if is_below => below::write_value(to, value),
                 // Each text in it has quotes.
                 Value::Json(json) => to.extend_from_slice(json.as_bytes()),
                 value => key_value::write_value(to, value),
@@ -374,8 +470,25 @@ impl Line {
         if to.get(start) == Some(&b' ') {
             to.remove(start);
         }
+        to.extend_from_slice(&below);
         to.push(b'\n');
         Ok(())
+    }
+
+    /// Writes the message. If its further lines are to stand below, adds them there.
+    #[inline]
+    fn write_message(&self, message: &str, to: &mut Vec<u8>, below: &mut Vec<u8>) {
+        if self.has_lines_below {
+            below::write_message(to, message, below);
+        } else {
+            escape::write::<false>(to, message);
+        }
+    }
+
+    /// Returns whether a value stands below the line.
+    #[inline]
+    fn writes_below(&self, value: Value<'_>) -> bool {
+        self.has_lines_below && below::has_lines(value)
     }
 
     /// Writes time and level.
@@ -400,6 +513,27 @@ impl Line {
             }
             to.extend_from_slice(LEVEL_WIDTH.get(level.len()..).unwrap_or_default());
         }
+        if self.has_process() {
+            to.push(b' ');
+            faint::<COLORS>(to, |to| self.write_process(to));
+        }
+    }
+
+    const fn has_process(&self) -> bool {
+        self.has_pid || self.has_host
+    }
+
+    /// Writes the machine and the process.
+    fn write_process(&self, to: &mut Vec<u8>) {
+        if self.has_host {
+            escape::write::<false>(to, host_name());
+        }
+        if self.has_pid {
+            to.push(b'[');
+            // A forked child has another number.
+            write_plain(to, Value::U64(process::id().into()));
+            to.push(b']');
+        }
     }
 
     /// Returns the ids that the line has.
@@ -416,8 +550,13 @@ impl Line {
 
     /// Returns the target that the line has, or an empty text.
     #[inline]
-    fn target_of<'a>(&self, event: &Event<'a>) -> &'a str {
-        if self.has_target { event.target() } else { "" }
+    fn target_of<'a>(&self, event: &Event<'a>) -> Cow<'a, str> {
+        match event.target() {
+            _ if !self.has_target => Cow::Borrowed(""),
+            // A character has one byte or more.
+            target if target.len() <= self.max_target_width => Cow::Borrowed(target),
+            target => short::shortened(target, self.max_target_width),
+        }
     }
 
     fn write_target<const COLORS: bool>(&self, target: &str, to: &mut Vec<u8>) {
@@ -476,6 +615,11 @@ impl Format for Line {
         };
         if let Some(wrong) = wrong.filter(|_| width > 0) {
             faults.push(format!("target_width({width}): {wrong}"));
+        }
+        if !self.has_target && self.max_target_width < usize::MAX {
+            let width = self.max_target_width;
+            faults
+                .push(format!("max_target_width({width}): without_target() leaves the target out"));
         }
         faults.iter().map(|fault| format!("Line::{fault}")).collect()
     }

@@ -12,6 +12,7 @@ mod faults;
 mod formats;
 mod ids;
 mod layouts;
+mod lines;
 mod manual;
 #[cfg(feature = "serde")]
 mod nested;

@@ -39,9 +39,9 @@ keys! {
     calls {
         ids = |to: Self, is_on: bool| if is_on { to.ids() } else { to.without_ids() };
     }
-    numbers digits target_width;
+    numbers digits target_width max_target_width;
     parsed offset;
-    flags local_time site without_time without_level without_target;
+    flags local_time site pid host multiline without_time without_level without_target;
 }
 
 keys! {
@@ -100,8 +100,8 @@ macro_rules! parts {
 }
 
 parts!(
-    Time, Level, Target, Message, SpanNames, File, Line, Module, ThreadName, ThreadId, TraceId,
-    SpanId
+    Time, Level, Target, Message, SpanNames, File, Line, Module, ThreadName, ThreadId, Pid, Host,
+    TraceId, SpanId
 );
 
 #[cfg(test)]
@@ -124,6 +124,10 @@ mod tests {
             ("ids = false", Line::new().without_ids()),
             ("local_time = true", Line::new().local_time()),
             ("site = true", Line::new().site()),
+            (
+                "pid = true\nhost = true\nmultiline = true\nmax_target_width = 9",
+                Line::new().pid().host().multiline().max_target_width(9),
+            ),
         ];
         for (text, expected) in cases {
             let keys: Calls<Line> = toml::from_str(text).unwrap();
@@ -175,6 +179,8 @@ mod tests {
             ("module", Part::Module),
             ("thread_name", Part::ThreadName),
             ("thread_id", Part::ThreadId),
+            ("pid", Part::Pid),
+            ("host", Part::Host),
             ("trace_id", Part::TraceId),
             ("span_id", Part::SpanId),
         ];

@@ -33,13 +33,6 @@ pub(crate) fn has_room<S>(_: &S, _: Duration) -> bool {
     true
 }
 
-/// Returns the name of the machine, which is empty if it is not known.
-#[cfg(feature = "syslog")]
-pub(crate) fn host_name() -> String {
-    let name = tach_core::adapter::variable("COMPUTERNAME");
-    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
 /// Signals, of which there are none.
 pub(crate) mod signals {
     pub(crate) fn blocked<R>(spawn: impl FnOnce() -> R) -> R {

@@ -61,9 +61,3 @@ pub(crate) fn has_room(stream: &impl AsFd, timeout: Duration) -> bool {
         }
     }
 }
-
-/// Returns the name of the machine.
-#[cfg(feature = "syslog")]
-pub(crate) fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process;
 
 use syslog_fmt::v5424::{self, Timestamp};
-use tach_core::adapter::rfc3339;
+use tach_core::adapter::{host_name, rfc3339};
 use tach_log::{Event, Format, Line};
 
 use self::socket::{Address, Socket};
@@ -16,7 +16,7 @@ use super::any_format::AnyFormat;
 use super::envelope::Envelope;
 use super::{Sink, kind, severity};
 use crate::faults::Faults;
-use crate::host::{platform, program};
+use crate::host::program;
 
 /// The socket of the daemon on this machine.
 #[cfg(all(unix, not(target_vendor = "apple")))]
@@ -45,7 +45,7 @@ const LONGEST_TAG: usize = 32;
 /// use tach_pipeline::{Facility, Pipeline, Sink, Syslog};
 ///
 /// let syslog = Syslog::tcp("logs.example.com:601").facility(Facility::Local3);
-/// let pipeline = Pipeline::builder().sink(Sink::syslog(syslog)).build()?;
+/// let guard = Pipeline::builder().sink(Sink::syslog(syslog)).build()?;
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Sink {
     /// use tach_log::Json;
     /// use tach_pipeline::{Pipeline, Sink, Syslog};
     ///
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .sink(Sink::syslog(Syslog::local()))
     ///     .sink(Sink::syslog(Syslog::udp("logs.example.com:514")).format(Json::new()))
     ///     .build()?;
@@ -289,8 +289,8 @@ impl Syslog {
                 tag: format!("{}[{}]: ", tag(app_name), process::id()),
             };
         }
-        let host_name = self.host_name.clone().unwrap_or_else(platform::host_name);
-        let host_name = printable(&host_name, LONGEST_HOST);
+        let host_name =
+            printable(self.host_name.as_deref().unwrap_or_else(|| host_name()), LONGEST_HOST);
         let app_name = printable(app_name, LONGEST_APP);
         Header::Rfc5424(v5424::Formatter::from_config(v5424::Config {
             facility: self.facility.of_crate(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use super::{Line, PLAIN, Style, color, faint, write_ids, write_site};
+use super::{Line, PLAIN, Style, below, color, faint, write_ids, write_site};
 use crate::escape;
 use crate::event::{Event, Span};
 use crate::format::ids::{SPAN_ID, TRACE_ID, is_id_key};
@@ -33,6 +33,10 @@ pub(super) fn write<const COLORS: bool>(
         in_style::<COLORS>(to, color(level), |to| write!(to, "{level:>5}"))?;
         to.push(b' ');
     }
+    if line.has_process() {
+        faint::<COLORS>(to, |to| line.write_process(to));
+        to.push(b' ');
+    }
     if event.has_spans() {
         event.spans(|span| {
             in_style::<COLORS>(to, BOLD, |to| {
@@ -51,7 +55,7 @@ pub(super) fn write<const COLORS: bool>(
     }
     let target = line.target_of(event);
     if !target.is_empty() {
-        faint::<COLORS>(to, |to| escape::write::<false>(to, target));
+        faint::<COLORS>(to, |to| escape::write::<false>(to, &target));
         faint::<COLORS>(to, |to| to.push(b':'));
         to.push(b' ');
     }
@@ -60,7 +64,8 @@ pub(super) fn write<const COLORS: bool>(
         to.push(b' ');
     }
     let start = to.len();
-    escape::write::<false>(to, event.message());
+    let mut below = Vec::new();
+    line.write_message(event.message(), to, &mut below);
     let ids = line.ids_of(event);
     let head: &[&str] = if ids.is_some() { &[TRACE_ID, SPAN_ID] } else { &[] };
     let mut names = Names::default();
@@ -69,15 +74,25 @@ pub(super) fn write<const COLORS: bool>(
             return Ok(());
         }
         let is_printed = event.is_printed();
-        if to.len() > start {
-            to.push(b' ');
-        }
-        if key_value::is_plain(key) && !(ids.is_some() && is_id_key(key)) {
+        let mut write = |key: &str| {
+            if line.writes_below(value) {
+                below.extend_from_slice(below::FIELD);
+                in_style::<COLORS>(&mut below, ITALIC, |to| to.write_all(key.as_bytes()))?;
+                faint::<COLORS>(&mut below, |to| to.push(b':'));
+                below::write_value(&mut below, value);
+                return Ok(());
+            }
+            if to.len() > start {
+                to.push(b' ');
+            }
             field::<COLORS>(to, key, value, is_printed)
+        };
+        if key_value::is_plain(key) && !(ids.is_some() && is_id_key(key)) {
+            write(key)
         } else {
             let mut name = Vec::new();
             key_value::write_name(&mut name, key, head, &mut names, event);
-            field::<COLORS>(to, &String::from_utf8_lossy(&name), value, is_printed)
+            write(&String::from_utf8_lossy(&name))
         }
     })?;
     if is_compact {
@@ -91,6 +106,7 @@ pub(super) fn write<const COLORS: bool>(
         })?;
     }
     write_ids::<COLORS>(ids, to);
+    to.extend_from_slice(&below);
     to.push(b'\n');
     Ok(())
 }
