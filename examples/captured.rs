@@ -18,7 +18,7 @@ fn charge(user: u64, cents: u64) -> bool {
 }
 
 fn main() {
-    let _pipeline = tach_pipeline::Pipeline::builder().init();
+    let _guard = tach_pipeline::Pipeline::builder().init();
     charge(7, 100);
 }
 
@@ -55,9 +55,9 @@ mod tests {
 
         let memory = Memory::default();
         let sink = Sink::writer("memory", memory.clone()).format(Line::tracing());
-        let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
-        tracing::subscriber::with_default(pipeline.subscriber(), work);
-        pipeline.flush(Duration::from_secs(5)).unwrap();
+        let guard = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+        tracing::subscriber::with_default(guard.pipeline().subscriber(), work);
+        guard.pipeline().flush(Duration::from_secs(5)).unwrap();
         let bytes = memory.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }

@@ -25,14 +25,16 @@ use tach_pipeline::{Pipeline, Sink};
 use tracing_subscriber::layer::SubscriberExt as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::stderr().filter("warn"))
         .sink(Sink::stdout().format(Json::new()))
         .filter("info,noisy=off")
         .build()?;
-    pipeline.set_logger()?;
-    let logger = slog::Logger::root(pipeline.clone(), slog::o!("pool" => "a"));
-    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(pipeline.clone()))?;
+    guard.pipeline().set_logger()?;
+    let logger = slog::Logger::root(guard.pipeline().clone(), slog::o!("pool" => "a"));
+    tracing::subscriber::set_global_default(
+        tracing_subscriber::registry().with(guard.pipeline().clone()),
+    )?;
 
     log::info!(port = 3000; "ready");
     slog::warn!(logger, "slow"; "ms" => 9.5);

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let builder = logs.into_iter().fold(builder, |to, log| to.sink(Sink::file(log)));
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     let builder = builder.survive(folder);
-    let pipeline = builder.build()?;
-    pipeline.flush(Duration::from_mins(1))?;
+    let guard = builder.build()?;
+    guard.pipeline().flush(Duration::from_mins(1))?;
     Ok(())
 }

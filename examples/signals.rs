@@ -26,8 +26,8 @@ fn serve() -> Result<(), tach_pipeline::Error> {
     // The long interval shows what a signal would lose: by default it is 5 ms. After the first
     // record the pipeline's thread naps for so long.
     let builder = Pipeline::builder().sink(Sink::stdout()).flush_interval(Duration::from_secs(1));
-    let pipeline = builder.init()?;
-    pipeline.flush_on_signals(Duration::from_secs(5))?;
+    let guard = builder.init()?;
+    guard.pipeline().flush_on_signals()?;
     for number in 1..=50 {
         log::info!(number; "served");
         thread::sleep(Duration::from_millis(1));

@@ -134,7 +134,7 @@ fn pipeline(path: &Path, format: impl Format + Send + 'static) -> Guard {
 
 fn tach_slog(path: &Path) -> Opened {
     let guard = pipeline(path, Json::new());
-    slog_to(guard.clone(), || drop(guard))
+    slog_to(guard.pipeline().clone(), || drop(guard))
 }
 
 fn slog_to<D>(drain: D, close: impl FnOnce() + 'static) -> Opened
@@ -159,7 +159,7 @@ fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
 }
 
 fn of_log(guard: Guard) -> Opened {
-    let pipeline = guard.clone();
+    let pipeline = guard.pipeline().clone();
     log::set_max_level(pipeline.max_level());
     let other = pipeline.clone();
     Opened {
@@ -173,7 +173,7 @@ fn of_log(guard: Guard) -> Opened {
 
 fn tach_tracing(path: &Path) -> Opened {
     let guard = pipeline(path, Json::new());
-    tracing_to(tracing_subscriber::registry().with(guard.clone()).into(), || drop(guard))
+    tracing_to(tracing_subscriber::registry().with(guard.pipeline().clone()).into(), || drop(guard))
 }
 
 fn tracing_to(dispatch: Dispatch, close: impl FnOnce() + 'static) -> Opened {

@@ -57,7 +57,7 @@ impl Telemetry {
 
     pub(crate) fn shutdown(self) -> Result<(), Failure> {
         match self {
-            Self::Direct(pipeline) => direct::shutdown(&pipeline),
+            Self::Direct(guard) => direct::shutdown(guard.pipeline()),
             Self::Sdk(providers) => providers.shutdown(),
         }
     }

@@ -29,7 +29,7 @@ impl Kind {
             Self::Spans => Sink::otlp(otlp.signals([Signal::Traces])),
         };
         let (incident, incidents) = channel();
-        let pipeline = Pipeline::builder().sink(sink);
+        let pipeline = Pipeline::builder().sink(sink).flush_timeout(LONG);
         let pipeline = pipeline.on_incident(move |it| {
             let _the_test_has_ended = incident.send(it.to_string());
         });
@@ -98,7 +98,7 @@ fn a_collector_that_starts_while_the_process_ends_gets_all() {
         let pipeline = guard.clone();
         kind.log(&pipeline, ["late"; 100]);
         thread::scope(|scope| {
-            scope.spawn(|| drop(guard.with_timeout(LONG)));
+            scope.spawn(|| drop(guard));
             thread::sleep(10 * SHORT);
             collector.run();
         });

@@ -86,7 +86,7 @@ fn serve_answers(answers: impl IntoIterator<Item = Answer>) -> Served {
 fn build(otlp: Otlp) -> Guard {
     let pipeline = Pipeline::builder()
         .sink(Sink::otlp(otlp.protocol(tach_otlp::Protocol::Grpc).signals([Signal::Traces])));
-    pipeline.on_incident(|_| ()).build().unwrap()
+    pipeline.on_incident(|_| ()).flush_timeout(SHORT).build().unwrap()
 }
 
 fn start_spans<'a>(pipeline: &Pipeline, names: impl IntoIterator<Item = &'a str>) {
@@ -233,8 +233,7 @@ fn a_span_that_is_never_taken_keeps_no_other() {
         let taken = served.requests.try_iter().map(|request| names(request.into_inner()));
         let good = taken.filter(|names| !names.iter().any(|name| name == "bad")).flatten();
         assert_eq!(good.count(), 99, "each once");
-        drop(pipeline.with_timeout(Duration::ZERO));
-    }
+        }
 }
 
 #[test]
@@ -254,7 +253,6 @@ fn a_pause_that_the_server_asks_for_is_kept() {
     // A flush keeps the pause too, and says why.
     let error = pipeline.flush(SHORT).unwrap_err().to_string();
     assert!(error.contains("full; it asks to wait 3600s"), "{error}");
-    drop(pipeline.with_timeout(Duration::ZERO));
     assert!(served.requests.try_recv().is_err());
 }
 

@@ -21,6 +21,7 @@ fn failure(otlp: Otlp) -> String {
         .on_incident(move |incident| {
             let _the_test_has_ended = sender.send(incident.to_string());
         })
+        .flush_timeout(Duration::ZERO)
         .build()
         .unwrap();
     with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
@@ -33,7 +34,6 @@ fn failure(otlp: Otlp) -> String {
     assert!(error.contains(&last), "{error}: {last}");
     assert!(incident.contains("; "), "{incident}");
     assert_eq!(stats.sinks()[0].written(), 0);
-    drop(pipeline.with_timeout(Duration::ZERO));
     last
 }
 

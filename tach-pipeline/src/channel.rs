@@ -10,7 +10,7 @@ pub(crate) mod wake;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tach_core::Instant;
 
@@ -43,8 +43,6 @@ pub(crate) struct Channel {
     common: Lock<Sender>,
     reopenings: AtomicU64,
     is_ending: AtomicBool,
-    /// How long to wait for the sinks when the last handle is dropped, as the guard was told.
-    pub(crate) leave_timeout: OnceLock<Duration>,
     /// Whether a flush at the end has failed. Another one would only delay the exit.
     pub(crate) is_given_up: Switch,
 }
@@ -73,7 +71,6 @@ impl Channel {
             common,
             reopenings: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
-            leave_timeout: OnceLock::new(),
             is_given_up: Switch::default(),
         }
     }

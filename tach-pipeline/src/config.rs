@@ -71,8 +71,8 @@ use crate::pipeline::builder::Builder;
 ///     file.rotate = { daily = true, max_bytes = 100_000_000, keep_for = "14days" }
 /// "#;
 /// let config: Config = toml::from_str(text)?;
-/// let pipeline = config.builder().filter_from_env("RUST_LOG").build()?;
-/// # drop(pipeline);
+/// let guard = config.builder().filter_from_env("RUST_LOG").build()?;
+/// # drop(guard);
 /// # std::fs::remove_dir_all("logs")?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -130,7 +130,7 @@ keys! {
     values when_full;
     numbers rate_limit then_each;
     sizes queue_bytes max_record_bytes;
-    parsed flush_interval flush_at_exit;
+    parsed flush_interval flush_timeout;
     flags without_flush_at_exit strict_environment collapse_repeats;
 }
 

@@ -228,7 +228,7 @@ impl Error {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let _pipeline = Pipeline::builder().init()?;
+    /// let _guard = Pipeline::builder().init()?;
     /// assert!(Pipeline::builder().init().unwrap_err().is_already_set());
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -246,8 +246,8 @@ impl Error {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// if pipeline.flush(Duration::from_millis(100)).is_err_and(|error| error.is_timeout()) {
+    /// let guard = Pipeline::builder().build()?;
+    /// if guard.pipeline().flush(Duration::from_millis(100)).is_err_and(|error| error.is_timeout()) {
     ///     eprintln!("the disk is slow today");
     /// }
     /// # Ok::<(), tach_pipeline::Error>(())
@@ -266,9 +266,9 @@ impl Error {
     ///
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::file("/dev/full")).build()?;
+    /// let guard = Pipeline::builder().sink(Sink::file("/dev/full")).build()?;
     /// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("lost?")).build());
-    /// assert!(pipeline.flush(Duration::from_secs(1)).unwrap_err().is_sink());
+    /// assert!(guard.pipeline().flush(Duration::from_secs(1)).unwrap_err().is_sink());
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

@@ -44,7 +44,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// use log::LevelFilter;
 /// use tach_pipeline::{FlightRecorder, Pipeline, Sink};
 ///
-/// let pipeline = Pipeline::builder()
+/// let guard = Pipeline::builder()
 ///     .filter("info,app=debug")
 ///     .sink(Sink::stderr().filter("info"))
 ///     .flight_recorder(FlightRecorder::new())

@@ -26,7 +26,7 @@ use crate::stats::{Items, Were};
 /// ```
 /// use tach_pipeline::{Incident, Pipeline};
 ///
-/// let pipeline = Pipeline::builder()
+/// let guard = Pipeline::builder()
 ///     .on_incident(|incident| match incident {
 ///         Incident::Dropped { items, count, .. } => eprintln!("{count} {items} are lost"),
 ///         other => eprintln!("{other}"),

@@ -20,7 +20,7 @@
 //!
 //! fn main() -> Result<(), tach_pipeline::Error> {
 //!     let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
-//!     let _pipeline = Pipeline::builder()
+//!     let _guard = Pipeline::builder()
 //!         .sink(Sink::file("logs/app.log").rotate(rotation))
 //!         .filter("info,app::db=debug")
 //!         .init()?;
@@ -37,7 +37,7 @@
 //! use tach_pipeline::{Pipeline, Sink};
 //!
 //! fn main() -> Result<(), tach_pipeline::Error> {
-//!     let _pipeline = Pipeline::builder()
+//!     let _guard = Pipeline::builder()
 //!         .sink(Sink::stdout().format(Json::new()))
 //!         .sink(Sink::stderr().filter("error"))
 //!         .filter_from_env("RUST_LOG")
@@ -52,14 +52,12 @@
 //!
 #![cfg_attr(all(unix, feature = "otlp"), doc = "```no_run")]
 #![cfg_attr(not(all(unix, feature = "otlp")), doc = "```ignore")]
-//! use std::time::Duration;
-//!
 //! use tach_pipeline::{Otlp, Pipeline, Sink};
 //!
 //! fn main() -> Result<(), tach_pipeline::Error> {
 //!     let otlp = Otlp::from_env().service_name("checkout");
-//!     let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).sink(Sink::stderr()).init()?;
-//!     pipeline.flush_on_signals(Duration::from_secs(5))?;
+//!     let guard = Pipeline::builder().sink(Sink::otlp(otlp)).sink(Sink::stderr()).init()?;
+//!     guard.pipeline().flush_on_signals()?;
 //!     let _request = tracing::info_span!("request", http.route = "/pay").entered();
 //!     tracing::info!(user.id = 7, "paid");
 //!     Ok(())
@@ -253,16 +251,16 @@
 //!   `std::process::abort`, the pipeline is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
 //!   the timeout. Then stderr has the numbers of records that wait in the queues and for each sink,
 //!   and of those that were dropped. No sink waits for another one that stalls.
-//!   [`Builder::flush_at_exit`] sets how long the exit waits, and names the platforms. Elsewhere
-//!   the guard flushes at the end of `main`; before `std::process::exit` call [`Pipeline::flush`].
+//!   [`Builder::flush_timeout`] sets how long the exit waits, and
+//!   [`Builder::without_flush_at_exit`] names the platforms. Elsewhere the guard flushes at the end
+//!   of `main`; before `std::process::exit` call [`Pipeline::flush`].
 //! - With the feature `survive`, on Linux, [`Builder::survive`] keeps the queues in a
 //!   file. Then the next start writes what a killed process had not written: also after SIGKILL
 //!   and a segmentation fault.
 //! - Otherwise `exec` and a [signal](#signals) that ends the process lose the contents of the queues, and what is gathered for a collector: a second of records and
 //!   spans, and the traces that [`Tail`] holds. Before `exec` call [`Pipeline::flush`].
 //!   [`Builder::flush_on`] makes the calls of a level wait until their records are written.
-//! - When the last handle of a pipeline is dropped, the pipeline is flushed, within the time of its
-//!   guard.
+//! - When the last handle of a pipeline is dropped, the pipeline is flushed.
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
 //! - `fork` copies no threads. The child writes neither the parent's records nor, through this

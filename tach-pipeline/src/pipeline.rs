@@ -86,8 +86,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().filter("warn,app=debug").build()?;
-    /// assert_eq!(pipeline.max_level(), log::LevelFilter::Debug);
+    /// let guard = Pipeline::builder().filter("warn,app=debug").build()?;
+    /// assert_eq!(guard.pipeline().max_level(), log::LevelFilter::Debug);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -113,8 +113,8 @@ impl Pipeline {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.flush(Duration::from_secs(1))?;
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().flush(Duration::from_secs(1))?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn flush(&self, timeout: Duration) -> Result<(), Error> {
@@ -132,8 +132,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// let stats = pipeline.stats();
+    /// let guard = Pipeline::builder().build()?;
+    /// let stats = guard.pipeline().stats();
     /// let lost = stats.dropped() + stats.sinks().iter().map(|sink| sink.dropped()).sum::<u64>();
     /// assert_eq!(lost, 0);
     /// # Ok::<(), tach_pipeline::Error>(())
@@ -154,8 +154,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.reopen();
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().reopen();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn reopen(&self) {
@@ -170,8 +170,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.rotate();
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().rotate();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn rotate(&self) {

@@ -24,8 +24,8 @@ use crate::incident::Reporter;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
 
-/// How long a flush without a timeout of its own waits: of `log`, slog, the guard and the exit. As
-/// long the back end waits for a full sink that makes no progress, under `WhenFull::Block`.
+/// The default of `Builder::flush_timeout`. As long the back end waits for a full sink that makes no
+/// progress, under `WhenFull::Block`.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Shared {
@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
     pub(crate) urgent: Urgent,
+    /// How long a flush waits whose caller names no time.
+    pub(crate) flush_timeout: Duration,
     pub(crate) spans: Spans,
     /// Reports what the handles' callers ask for and hardly get.
     pub(crate) reporter: Reporter,
@@ -73,6 +75,7 @@ impl Shared {
             limits,
             wanted,
             urgent: Urgent::default(),
+            flush_timeout: FLUSH_TIMEOUT,
             spans: Spans::new(wanted),
             reporter: Reporter::default(),
             clock,
@@ -179,14 +182,14 @@ impl Shared {
 
     /// Flushes when a guard or the last handle is dropped. If the flush fails, prints the reason
     /// and the numbers of records that are lost if the process ends now.
-    pub(crate) fn leave(&self, timeout: Duration) {
+    pub(crate) fn leave(&self) {
         // The back end and the sinks' threads can't wait for themselves. The exit still flushes.
         if self.channel.progress.waker.is_back_end() || self.channel.is_given_up.is_on() {
             return;
         }
-        let Err(error) = self.flush_at_end(timeout) else { return };
+        let Err(error) = self.flush_at_end(self.flush_timeout) else { return };
         // Without a time to wait, nothing was tried.
-        if !timeout.is_zero() {
+        if !self.flush_timeout.is_zero() {
             self.channel.is_given_up.on();
         }
         if !error.is_reported() {
@@ -257,7 +260,7 @@ impl Drop for Alive {
     fn drop(&mut self) {
         let channel = &self.0.channel;
         if channel.is_in_its_process() {
-            self.0.leave(channel.leave_timeout.get().copied().unwrap_or(FLUSH_TIMEOUT));
+            self.0.leave();
         }
         channel.end();
     }

@@ -99,7 +99,7 @@ const LEAST_LINE: usize = 512;
 /// use tach_log::Json;
 /// use tach_pipeline::{Pipeline, Sink};
 ///
-/// let pipeline = Pipeline::builder()
+/// let guard = Pipeline::builder()
 ///     .sink(Sink::stderr().filter("warn"))
 ///     .sink(Sink::writer("memory", Vec::new()).format(Json::new()))
 ///     .build()?;
@@ -279,11 +279,11 @@ impl<K> Sink<K> {
     /// use tach_log::Json;
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .sink(Sink::stdout().filter("info").name("lines"))
     ///     .sink(Sink::stdout().filter("audit=info").format(Json::new()).name("audit"))
     ///     .build()?;
-    /// pipeline.set_sink_filter("audit", "audit=debug")?;
+    /// guard.pipeline().set_sink_filter("audit", "audit=debug")?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -316,11 +316,11 @@ impl<K> Sink<K> {
     ///
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .sink(Sink::file("audit.log").stall_timeout(Duration::MAX))
     ///     .sink(Sink::stderr().stall_timeout(Duration::ZERO))
     ///     .build()?;
-    /// # drop(pipeline);
+    /// # drop(guard);
     /// # std::fs::remove_file("audit.log").unwrap();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
@@ -379,7 +379,7 @@ impl<K> Sink<K> {
     ///     }
     /// }
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::stdout().format(Csv)).build()?;
+    /// let guard = Pipeline::builder().sink(Sink::stdout().format(Csv)).build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -433,7 +433,7 @@ impl<K> Sink<K> {
     /// ```
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .filter("info,app::db=debug")
     ///     .sink(Sink::stderr().filter("warn,app::db=off"))
     ///     .sink(Sink::stdout().filter("app::db=debug"))
@@ -462,7 +462,7 @@ impl<K> Sink<K> {
     /// use log::{Level, LevelFilter};
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .sink(Sink::stderr().filter("warn"))
     ///     .sink(Sink::stdout().only(|metadata| metadata.level() >= Level::Info))
     ///     .build()?;

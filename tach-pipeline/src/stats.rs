@@ -23,10 +23,10 @@ pub(crate) use self::items::{Items, Were};
 ///
 /// use tach_pipeline::{Pipeline, Sink};
 ///
-/// let pipeline = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
+/// let guard = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
 /// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("ready")).build());
-/// pipeline.flush(Duration::from_secs(1))?;
-/// let stats = pipeline.stats();
+/// guard.pipeline().flush(Duration::from_secs(1))?;
+/// let stats = guard.pipeline().stats();
 /// assert_eq!((stats.records(), stats.dropped()), (1, 0));
 /// let sink = &stats.sinks()[0];
 /// assert_eq!((sink.name(), sink.written(), sink.dropped()), ("memory", 1, 0));
@@ -53,8 +53,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().records(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().records(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -81,11 +81,11 @@ impl Stats {
     /// use log::Level;
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
+    /// let guard = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
     /// let record = log::Record::builder().level(Level::Error).args(format_args!("late")).build();
     /// log::Log::log(&*pipeline, &record);
-    /// pipeline.flush(Duration::from_secs(1))?;
-    /// assert_eq!(pipeline.stats().logged(Level::Error), 1);
+    /// guard.pipeline().flush(Duration::from_secs(1))?;
+    /// assert_eq!(guard.pipeline().stats().logged(Level::Error), 1);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -99,8 +99,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().dropped(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().dropped(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -114,8 +114,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().dropped_of(log::Level::Error), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().dropped_of(log::Level::Error), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -129,8 +129,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].name(), "stderr");
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].name(), "stderr");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -165,8 +165,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].name(), "stderr");
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].name(), "stderr");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -179,8 +179,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].written(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].written(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -193,8 +193,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].bytes(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].bytes(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -208,8 +208,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].dropped(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -238,8 +238,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].oversize(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].oversize(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -253,8 +253,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].waiting(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].waiting(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -268,8 +268,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].failures(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].failures(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -282,8 +282,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].last_error(), None);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].last_error(), None);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
 /// times: a buffer that grew once needs no more. An allocation for each record comes each time.
 fn allocations(builder: Builder) -> u64 {
     // The queue is smaller than the records, so it has been full before.
-    let pipeline = builder.queue_bytes(16 * 1024).build().unwrap();
+    let guard = builder.queue_bytes(16 * 1024).build().unwrap();
     let log_all = || {
         for number in 0..RECORDS {
             let fields = [
@@ -64,9 +64,9 @@ fn allocations(builder: Builder) -> u64 {
                 ("number", (RECORDS + number).into()),
             ];
             let message = format_args!("{} and {}", 1, 2);
-            pipeline.log(&log::Record::builder().args(message).key_values(&fields).build());
+            guard.pipeline().log(&log::Record::builder().args(message).key_values(&fields).build());
         }
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
     };
     log_all();
     let counts = (0..TIMES).map(|_| {
@@ -103,10 +103,10 @@ fn memory() {
 
 fn a_long_record_s_memory_is_given_back() {
     let sink = Sink::writer("nothing", io::sink());
-    let pipeline = Pipeline::builder().sink(sink).queue_bytes(16 * 1024).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).queue_bytes(16 * 1024).build().unwrap();
     let log = |text: &str| {
-        pipeline.log(&log::Record::builder().args(format_args!("{text}")).build());
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().log(&log::Record::builder().args(format_args!("{text}")).build());
+        guard.pipeline().flush(LONG).unwrap();
     };
     log("short");
     let before = IN_USE.load(Ordering::SeqCst);
@@ -134,17 +134,19 @@ fn no_allocation_by(format: &(impl Format + Clone + fmt::Debug + Send + 'static)
 
 /// A program with a thread for each request.
 fn threads_that_have_ended_leave_nothing(builder: Builder, in_files: impl Fn() -> u64) {
-    let pipeline = builder.sink(Sink::writer("nothing", io::sink())).build().unwrap();
+    let guard = builder.sink(Sink::writer("nothing", io::sink())).build().unwrap();
     // The bytes in memory, and those in files.
     let in_use = |requests: usize| {
         for number in 0..requests {
             let log = || {
-                pipeline.log(&log::Record::builder().args(format_args!("{number}")).build());
+                guard
+                    .pipeline()
+                    .log(&log::Record::builder().args(format_args!("{number}")).build());
             };
             thread::scope(|scope| scope.spawn(log).join().unwrap());
             // So that few threads that have ended wait for the back end.
             if number % 100 == 99 {
-                pipeline.flush(LONG).unwrap();
+                guard.pipeline().flush(LONG).unwrap();
             }
         }
         (IN_USE.load(Ordering::SeqCst), in_files())

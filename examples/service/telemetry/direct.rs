@@ -42,7 +42,7 @@ pub(super) fn start(receiver: Option<&str>) -> Result<Guard, Failure> {
 }
 
 /// Sends what is left, and prints how long the spans took.
-pub(super) fn shutdown(pipeline: &Guard) -> Result<(), Failure> {
+pub(super) fn shutdown(pipeline: &Pipeline) -> Result<(), Failure> {
     let flushed = pipeline.flush(LAST_EXPORT);
     let line = |spans: SpanDurations| {
         let route: String = spans.attributes().map(|(_, route)| route).collect();

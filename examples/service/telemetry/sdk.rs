@@ -25,14 +25,14 @@ use crate::Failure;
 pub(crate) struct Providers {
     spans: SdkTracerProvider,
     logs: Option<SdkLoggerProvider>,
-    pipeline: Guard,
+    guard: Guard,
 }
 
 impl Providers {
     pub(super) fn shutdown(self) -> Result<(), Failure> {
         let logs = self.logs.map_or(Ok(()), |logs| logs.shutdown());
         let result = self.spans.shutdown().and(logs);
-        drop(self.pipeline);
+        drop(self.guard);
         Ok(result?)
     }
 }
@@ -65,22 +65,22 @@ pub(super) fn start(receiver: Option<&str>) -> Result<Providers, Failure> {
 
     // Records of log and events of tracing to standard error. Interrupted, the service drains and
     // returns from `main`, which flushes them. A program that handles no signals has one line more:
-    // `pipeline.flush_on_signals(Duration::from_secs(5))?`.
-    let pipeline = Pipeline::builder().sink(Sink::stderr()).filter_from_env("RUST_LOG").build()?;
+    // `guard.pipeline().flush_on_signals()?`.
+    let guard = Pipeline::builder().sink(Sink::stderr()).filter_from_env("RUST_LOG").build()?;
     // Events and spans to OpenTelemetry.
     let tracer = Clocked::new(spans.clone()).tracer("service");
     let clocked_logs = logs.clone().map(Clocked::new);
     let records = clocked_logs.as_ref().map(OpenTelemetryTracingBridge::new);
     let subscriber = tracing_subscriber::registry()
         .with(tracing_subscriber::filter::LevelFilter::INFO)
-        .with(pipeline.layer())
+        .with(guard.pipeline().layer())
         .with(records)
         .with(tracing_opentelemetry::layer().with_tracer(tracer));
     // With the feature `tracing-log`, `init` would set the logger of log too.
     tracing::subscriber::set_global_default(subscriber)?;
 
-    pipeline.set_logger()?;
-    Ok(Providers { spans, logs, pipeline })
+    guard.pipeline().set_logger()?;
+    Ok(Providers { spans, logs, guard })
 }
 
 pub(super) fn adopt(span: &Span, headers: &HeaderMap) {

@@ -18,14 +18,14 @@ const NS_PER_S: u128 = 1_000_000_000;
 /// use tach_pipeline::{Durations, Pipeline};
 /// use tracing_subscriber::layer::SubscriberExt as _;
 ///
-/// let pipeline = Pipeline::builder().durations(Durations::new()).build()?;
-/// let subscriber = tracing_subscriber::registry().with(Pipeline::clone(&pipeline));
+/// let guard = Pipeline::builder().durations(Durations::new()).build()?;
+/// let subscriber = tracing_subscriber::registry().with(Pipeline::clone(guard.pipeline()));
 /// tracing::subscriber::with_default(subscriber, || {
 ///     (0..10).for_each(|_| drop(tracing::info_span!("query")));
 /// });
-/// pipeline.flush(Duration::from_secs(1))?;
+/// guard.pipeline().flush(Duration::from_secs(1))?;
 ///
-/// let all = pipeline.durations();
+/// let all = guard.pipeline().durations();
 /// let queries = &all[0];
 /// assert_eq!((queries.name(), queries.count()), ("query", 10));
 /// assert!(queries.min() <= queries.quantile(0.5) && queries.quantile(0.99) <= queries.max());
@@ -72,8 +72,8 @@ impl SpanDurations {
     /// use tach_pipeline::{Durations, Pipeline};
     ///
     /// let durations = Durations::new().attribute("http.route");
-    /// let pipeline = Pipeline::builder().durations(durations).build()?;
-    /// for spans in pipeline.durations() {
+    /// let guard = Pipeline::builder().durations(durations).build()?;
+    /// for spans in guard.pipeline().durations() {
     ///     let attributes: Vec<(&str, &str)> = spans.attributes().collect();
     ///     println!("{} {attributes:?}: {:?}", spans.name(), spans.quantile(0.5));
     /// }
@@ -89,8 +89,8 @@ impl SpanDurations {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert!(!pipeline.durations().iter().any(|spans| spans.is_overflow()));
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert!(!guard.pipeline().durations().iter().any(|spans| spans.is_overflow()));
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -113,8 +113,8 @@ impl SpanDurations {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// for spans in pipeline.durations() {
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// for spans in guard.pipeline().durations() {
     ///     println!("{}: {:?} in all", spans.name(), spans.sum());
     /// }
     /// # Ok::<(), tach_pipeline::Error>(())

@@ -32,25 +32,25 @@ impl Builder {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
+    /// let guard = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
     /// log::info!("ready");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn init(self) -> Result<Guard, Error> {
-        let pipeline = self.build()?;
+        let guard = self.build()?;
         // Neither can be taken back, so tracing's is the first only where it may fail.
         #[cfg(feature = "tracing")]
         let is_first = super::tracing::may_be_set();
         #[cfg(feature = "tracing")]
         if is_first {
-            super::tracing::install(&pipeline)?;
+            super::tracing::install(guard.pipeline())?;
         }
-        logger::install(&pipeline)?;
+        logger::install(guard.pipeline())?;
         #[cfg(feature = "tracing")]
         if !is_first {
-            super::tracing::install(&pipeline)?;
+            super::tracing::install(guard.pipeline())?;
         }
-        Ok(pipeline)
+        Ok(guard)
     }
 }
 
@@ -70,9 +70,9 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().filter("info").build()?;
-    /// pipeline.set_logger()?;
-    /// pipeline.set_filter("info,app::db=trace")?;
+    /// let guard = Pipeline::builder().filter("info").build()?;
+    /// guard.pipeline().set_logger()?;
+    /// guard.pipeline().set_filter("info,app::db=trace")?;
     /// assert_eq!(log::max_level(), log::LevelFilter::Trace);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -99,9 +99,9 @@ impl Pipeline {
     ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().filter("info").build()?;
-    /// pipeline.set_filter_for("info,app::db=trace", Duration::from_secs(600))?;
-    /// assert_eq!(pipeline.current_filter(), "info,app::db=trace");
+    /// let guard = Pipeline::builder().filter("info").build()?;
+    /// guard.pipeline().set_filter_for("info,app::db=trace", Duration::from_secs(600))?;
+    /// assert_eq!(guard.pipeline().current_filter(), "info,app::db=trace");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn set_filter_for(&self, directives: &str, time: Duration) -> Result<(), Error> {
@@ -130,8 +130,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.current_filter(), "info");
+    /// let guard = Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().current_filter(), "info");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -160,13 +160,13 @@ impl Pipeline {
     /// use log::LevelFilter;
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .filter("debug")
     ///     .sink(Sink::stderr().filter("warn"))
     ///     .sink(Sink::stdout().filter("info"))
     ///     .build()?;
     /// // An operator asks for more.
-    /// pipeline.set_sink_filter("stdout", "info,app::db=debug")?;
+    /// guard.pipeline().set_sink_filter("stdout", "info,app::db=debug")?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn set_sink_filter(&self, sink: &str, directives: &str) -> Result<(), Error> {
@@ -197,8 +197,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::stdout().filter("warn")).build()?;
-    /// assert_eq!(pipeline.current_sink_filter("stdout").as_deref(), Some("warn"));
+    /// let guard = Pipeline::builder().sink(Sink::stdout().filter("warn")).build()?;
+    /// assert_eq!(guard.pipeline().current_sink_filter("stdout").as_deref(), Some("warn"));
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

@@ -10,7 +10,6 @@ use crate::frame::texts::MaybeStatic;
 use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
 use crate::pipeline::Pipeline;
-use crate::shared::FLUSH_TIMEOUT;
 use tach_log::Value;
 use tach_log::adapter::{self, Printed, VisitFields};
 
@@ -69,7 +68,7 @@ impl VisitFields for Writer<'_> {
     }
 }
 
-/// Logs records with their fields. `flush` waits at most five seconds.
+/// Logs records with their fields. `flush` waits as long as [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets.
 impl Log for Pipeline {
     #[inline]
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -102,7 +101,7 @@ impl Log for Pipeline {
     }
 
     fn flush(&self) {
-        let _no_way_to_report = self.shared().flush(FLUSH_TIMEOUT);
+        let _no_way_to_report = self.shared().flush(self.shared().flush_timeout);
     }
 }
 

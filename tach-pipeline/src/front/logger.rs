@@ -23,8 +23,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.set_logger()?;
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().set_logger()?;
     /// log::info!("ready");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

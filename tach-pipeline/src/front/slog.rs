@@ -11,7 +11,6 @@ use crate::frame::{FIRST_COUNTS, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::Pipeline;
-use crate::shared::FLUSH_TIMEOUT;
 use tach_log::Value;
 
 impl Level {
@@ -32,7 +31,8 @@ const fn level(level: slog::Level) -> Level {
 
 /// Logs records with their values and the logger's. If a key comes twice, the record's value
 /// counts, and then the innermost logger's. The target is the record's tag, or else its module.
-/// Logging can't fail; `flush` waits at most five seconds.
+/// Logging can't fail; `flush` waits as long as
+/// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets.
 impl Drain for Pipeline {
     type Ok = ();
     type Err = Never;
@@ -69,7 +69,7 @@ impl Drain for Pipeline {
 
     fn flush(&self) -> Result<(), FlushError> {
         self.shared()
-            .flush(FLUSH_TIMEOUT)
+            .flush(self.shared().flush_timeout)
             .map_err(|error| FlushError::Io(std::io::Error::other(error)))
     }
 }

@@ -52,7 +52,7 @@ const RECORD_BYTES: usize = 1024 * 1024;
 /// ```
 /// use tach_pipeline::{Pipeline, Sink, WhenFull};
 ///
-/// let pipeline = Pipeline::builder()
+/// let guard = Pipeline::builder()
 ///     .sink(Sink::stderr())
 ///     .filter("info")
 ///     .when_full(WhenFull::DropNewest)
@@ -78,7 +78,8 @@ pub struct Builder {
     redacted: Vec<String>,
     rate_limit: Option<u32>,
     then_each: Option<u32>,
-    at_exit: Option<Duration>,
+    flush_timeout: Duration,
+    flushes_at_exit: bool,
     flush_on: Option<(Level, Duration)>,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
@@ -93,7 +94,7 @@ impl Pipeline {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn builder() -> Builder {
@@ -118,7 +119,8 @@ impl Builder {
             redacted: Vec::new(),
             rate_limit: None,
             then_each: None,
-            at_exit: Some(FLUSH_TIMEOUT),
+            flush_timeout: FLUSH_TIMEOUT,
+            flushes_at_exit: true,
             flush_on: None,
             on_incident: None,
             record_bytes: RECORD_BYTES,
@@ -154,7 +156,7 @@ impl Builder {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
+    /// let guard = Pipeline::builder().build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn build(mut self) -> Result<Guard, Error> {
@@ -184,13 +186,13 @@ impl Builder {
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]
-        if let Some(timeout) = self.at_exit {
-            pipeline::exit::flush_at_exit(&shared, timeout);
+        if self.flushes_at_exit {
+            pipeline::exit::flush_at_exit(&shared);
         }
         self.spans.dump_on_panic(&shared);
         // Such a panic runs no functions of the exit.
-        if let (Some(timeout), true) = (self.at_exit, cfg!(panic = "abort")) {
-            pipeline::panics::flush_on_panic(&shared, timeout);
+        if self.flushes_at_exit && cfg!(panic = "abort") {
+            pipeline::panics::flush_on_panic(&shared);
         }
         Ok(Guard::new(Pipeline::new(shared)))
     }
@@ -243,6 +245,7 @@ impl Builder {
         let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), rings);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
         shared.reporter = reporter;
+        shared.flush_timeout = self.flush_timeout;
         if let Some((level, timeout)) = self.flush_on {
             let least = level.to_level_filter();
             let wakes = least.max(shared.urgent.wakes);
@@ -297,7 +300,8 @@ impl fmt::Debug for Builder {
             .field("redacted", &self.redacted)
             .field("rate_limit", &self.rate_limit)
             .field("then_each", &self.then_each)
-            .field("at_exit", &self.at_exit)
+            .field("flush_timeout", &self.flush_timeout)
+            .field("flushes_at_exit", &self.flushes_at_exit)
             .field("flush_on", &self.flush_on)
             .field("record_bytes", &self.record_bytes)
             .field("are_texts_copied", &self.are_texts_copied)

@@ -2,7 +2,6 @@
 //! `process::exit`, or a signal that a thread waits for.
 #![expect(unsafe_code, reason = "registers a function with the C library's exit")]
 
-use core::time::Duration;
 use std::process;
 use std::sync::{Arc, Once, Weak};
 use std::time::Instant;
@@ -23,13 +22,11 @@ struct AtEnd {
     pipeline: Weak<Shared>,
     /// The process in which the back end's thread runs. A forked process has no such thread.
     process: u32,
-    timeout: Duration,
 }
 
-/// Flushes the pipeline when the process exits, and waits at most `timeout`. Flushes it also when
-/// the process aborts.
-pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>, timeout: Duration) {
-    AT_EXIT.add(pipeline, timeout);
+/// Flushes the pipeline when the process exits or aborts.
+pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>) {
+    AT_EXIT.add(pipeline);
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };
@@ -47,8 +44,8 @@ impl Ending {
         Self(ArcSwapOption::const_empty())
     }
 
-    pub(super) fn add(&self, pipeline: &Arc<Shared>, timeout: Duration) {
-        let new = AtEnd { pipeline: Arc::downgrade(pipeline), process: process::id(), timeout };
+    pub(super) fn add(&self, pipeline: &Arc<Shared>) {
+        let new = AtEnd { pipeline: Arc::downgrade(pipeline), process: process::id() };
         self.0.rcu(|all| {
             let mut all = all.as_deref().cloned().unwrap_or_default();
             all.retain(|one| one.pipeline.strong_count() > 0);
@@ -64,15 +61,15 @@ impl Ending {
         let living = |pipeline: &Weak<Shared>, process: u32| {
             pipeline.upgrade().filter(|_| process == process::id())
         };
-        for AtEnd { pipeline, process, .. } in all.iter() {
+        for AtEnd { pipeline, process } in all.iter() {
             if let Some(pipeline) = living(pipeline, *process) {
                 pipeline.channel.exits();
             }
         }
-        for AtEnd { pipeline, process, timeout } in all.iter() {
-            // All pipelines share the time, so stalled sinks delay the exit once.
-            let left = timeout.saturating_sub(start.elapsed());
+        for AtEnd { pipeline, process } in all.iter() {
             if let Some(pipeline) = living(pipeline, *process) {
+                // All pipelines share the time, so stalled sinks delay the exit once.
+                let left = pipeline.flush_timeout.saturating_sub(start.elapsed());
                 if pipeline.channel.is_given_up.is_on() {
                     continue;
                 }

@@ -2,7 +2,6 @@
 
 use core::any::Any;
 use core::panic::Location;
-use core::time::Duration;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
@@ -17,22 +16,21 @@ use crate::shared::{Handle, Shared};
 const TARGET: &str = "panic";
 
 impl Pipeline {
-    /// Installs a panic hook that calls the old hook, then flushes the pipeline and waits at most
-    /// `timeout`, even if the panic is caught.
+    /// Installs a panic hook that calls the old hook, then flushes the pipeline, even if the
+    /// panic is caught. Waits at most as long as
+    /// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets.
     ///
     /// # Examples
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.flush_on_panic(Duration::from_secs(1));
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().flush_on_panic();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
-    pub fn flush_on_panic(&self, timeout: Duration) {
-        flush_on_panic(self.shared(), timeout);
+    pub fn flush_on_panic(&self) {
+        flush_on_panic(self.shared());
     }
 
     /// Installs a panic hook that logs each panic, and then calls the old hook.
@@ -46,8 +44,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.log_panics();
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().log_panics();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn log_panics(&self) {
@@ -63,13 +61,13 @@ impl Pipeline {
     }
 }
 
-pub(crate) fn flush_on_panic(shared: &Arc<Shared>, timeout: Duration) {
+pub(crate) fn flush_on_panic(shared: &Arc<Shared>) {
     let before = panic::take_hook();
     let shared = Arc::downgrade(shared);
     panic::set_hook(Box::new(move |info| {
         before(info);
         if let Some(shared) = shared.upgrade() {
-            let _too_late_to_report = shared.flush_at_end(timeout);
+            let _too_late_to_report = shared.flush_at_end(shared.flush_timeout);
         }
     }));
 }

@@ -24,16 +24,17 @@ static WAITER: Waiter = Waiter::new();
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Pipeline {
-    /// Installs handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT that flush the pipeline, wait at
-    /// most `timeout`, and end the process as the signal does.
+    /// Installs handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT that flush the pipeline, wait
+    /// at most as long as [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets, and end the
+    /// process as the signal does.
     ///
     /// The flush writes the records in the queues, and sends what is gathered for a collector at
     /// once: records, spans that have ended, and durations. `Tail` decides about the traces that it
-    /// holds. A collector that can't be reached is tried again until `timeout`.
+    /// holds. A collector that can't be reached is tried again until then.
     ///
     /// A signal that is ignored stays ignored, for example SIGHUP under `nohup`. A program that
     /// handles a signal itself, before or after this call, keeps its handler, and ends by an exit,
-    /// which [flushes](crate::Builder::flush_at_exit). In a child that was forked without `exec`,
+    /// which [flushes](crate::Builder::without_flush_at_exit). In a child that was forked without `exec`,
     /// the signals end the child at once.
     ///
     /// # Errors
@@ -43,16 +44,14 @@ impl Pipeline {
     /// # Examples
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.flush_on_signals(Duration::from_secs(5))?;
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().flush_on_signals()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
-    pub fn flush_on_signals(&self, timeout: Duration) -> Result<(), Error> {
-        self.flush_on_these_signals(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT], timeout)
+    pub fn flush_on_signals(&self) -> Result<(), Error> {
+        self.flush_on_these_signals(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT])
     }
 
     /// Like [`flush_on_signals`](Self::flush_on_signals), for other signals that end a process: for
@@ -62,20 +61,18 @@ impl Pipeline {
     ///
     /// Also for a signal of a fault, such as SIGSEGV: the thread that has the fault can't go on
     /// while another one writes. [`Builder::survive`](crate::Builder#method.survive) needs no
-    /// handler. SIGABRT is [flushed](crate::Builder::flush_at_exit) without a call.
+    /// handler. SIGABRT is [flushed](crate::Builder::without_flush_at_exit) without a call.
     ///
     /// # Examples
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// pipeline.flush_on_these_signals(&[libc::SIGTERM, libc::SIGUSR1], Duration::from_secs(5))?;
+    /// let guard = Pipeline::builder().build()?;
+    /// guard.pipeline().flush_on_these_signals(&[libc::SIGTERM, libc::SIGUSR1])?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
-    pub fn flush_on_these_signals(&self, these: &[c_int], timeout: Duration) -> Result<(), Error> {
+    pub fn flush_on_these_signals(&self, these: &[c_int]) -> Result<(), Error> {
         let can_wait = |signal: c_int| {
             signal_name(signal).is_some()
                 && !FORBIDDEN.contains(&signal)
@@ -86,7 +83,7 @@ impl Pipeline {
                 return Err(Error::signal(signal, None));
             }
         }
-        ON_SIGNALS.add(self.shared(), timeout);
+        ON_SIGNALS.add(self.shared());
         if WAITER.begin(process::id()) {
             host::spawn("tach-signals", wait).map_err(|error| {
                 WAITER.begin(0);

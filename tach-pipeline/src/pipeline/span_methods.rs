@@ -62,8 +62,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::{Durations, Pipeline};
     ///
-    /// let pipeline = Pipeline::builder().durations(Durations::new()).build()?;
-    /// for spans in pipeline.durations() {
+    /// let guard = Pipeline::builder().durations(Durations::new()).build()?;
+    /// for spans in guard.pipeline().durations() {
     ///     println!("{} took {:?} at the median", spans.name(), spans.quantile(0.5));
     /// }
     /// # Ok::<(), tach_pipeline::Error>(())
@@ -95,11 +95,11 @@ impl Pipeline {
     ///
     /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
     ///
-    /// let pipeline = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
+    /// let guard = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
     /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
     /// // For a file: `std::fs::File::create("work.json")?`.
     /// let mut trace = Vec::new();
-    /// pipeline.write_flight(&mut trace, &FlightFormat::trace_events(), Duration::from_secs(5))?;
+    /// guard.pipeline().write_flight(&mut trace, &FlightFormat::trace_events(), Duration::from_secs(5))?;
     /// # assert!(trace.len() > 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -44,7 +44,7 @@ impl Sink {
     /// ```no_run
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::journald()).build()?;
+    /// let guard = Pipeline::builder().sink(Sink::journald()).build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

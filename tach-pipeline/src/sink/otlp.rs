@@ -82,7 +82,7 @@ impl Sink {
     /// ```no_run
     /// use tach_pipeline::{Otlp, Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).init()?;
+    /// let guard = Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).init()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     ///
@@ -93,7 +93,7 @@ impl Sink {
     ///
     /// let traces = Otlp::from_env().endpoint("http://jaeger:4318").signals([Signal::Traces]);
     /// let others = Otlp::from_env().signals([Signal::Logs, Signal::Metrics]);
-    /// let pipeline =
+    /// let guard =
     ///     Pipeline::builder().sink(Sink::otlp(traces)).sink(Sink::otlp(others)).init()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```

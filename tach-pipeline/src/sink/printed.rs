@@ -13,7 +13,7 @@ impl Sink {
     /// ```
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::test()).filter("debug").build()?;
+    /// let guard = Pipeline::builder().sink(Sink::test()).filter("debug").build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

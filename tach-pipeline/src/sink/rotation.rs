@@ -66,7 +66,7 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// use tach_pipeline::{Pipeline, Rotation, Sink};
 ///
 /// let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
-/// let pipeline = Pipeline::builder().sink(Sink::file("app.log").rotate(rotation)).build()?;
+/// let guard = Pipeline::builder().sink(Sink::file("app.log").rotate(rotation)).build()?;
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -210,8 +210,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().early_traces(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().early_traces(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

@@ -112,8 +112,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().spanless_records(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().spanless_records(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -131,8 +131,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().dropped_spans(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().dropped_spans(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
@@ -148,8 +148,8 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().unclosed_spans(), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().unclosed_spans(), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

@@ -286,7 +286,7 @@ impl Drop for Scene {
 }
 
 /// Logs records in several batches, some of them long.
-fn log_all(pipeline: &Guard, returned: &AtomicU64) {
+fn log_all(pipeline: &Pipeline, returned: &AtomicU64) {
     for number in 0..12_u64 {
         let padding = if number % 5 == 4 { "x".repeat(20_000) } else { String::new() };
         let mut record = Record::builder();
@@ -303,9 +303,9 @@ fn log_all(pipeline: &Guard, returned: &AtomicU64) {
 fn deaths_of_a_process() -> Vec<Snapshot> {
     let (scene, counts) = (Scene::new(), Counts::default());
     scene.deaths(&counts, || {
-        let (pipeline, returned) = (scene.pipeline(), Arc::clone(&counts.returned));
+        let (guard, returned) = (scene.pipeline(), Arc::clone(&counts.returned));
         // A thread that has logged keeps the store until it ends.
-        thread::spawn(move || log_all(&pipeline, &returned)).join().unwrap();
+        thread::spawn(move || log_all(guard.pipeline(), &returned)).join().unwrap();
     })
 }
 

@@ -40,7 +40,7 @@ impl Builder {
     /// those that waited for the decision of a [tail](Self::tail): their traces are kept. A process
     /// that ends by an exit, or by a signal that the pipeline flushes for, leaves no open spans to
     /// the next one, also if it is killed while it flushes. Without a [flush at the
-    /// exit](Self::flush_at_exit) an exit can't be told from a kill. The report counts the spans
+    /// exit](Self::without_flush_at_exit) an exit can't be told from a kill. The report counts the spans
     /// (`spans`).
     ///
     /// If the process had a [flight recorder](Self::flight_recorder), the next one's recorder
@@ -131,13 +131,13 @@ impl Builder {
     ///
     /// # let folder = std::env::temp_dir().join(format!("tach-doc-survive-{}", std::process::id()));
     /// # let (log, survivors) = (folder.join("app.log"), folder.join("survivors"));
-    /// let pipeline = Pipeline::builder().sink(Sink::file(&log)).survive(&survivors).build()?;
+    /// let guard = Pipeline::builder().sink(Sink::file(&log)).survive(&survivors).build()?;
     /// log::Log::log(
     ///     &*pipeline,
     ///     &log::Record::builder().args(format_args!("outlives the process")).build(),
     /// );
     /// // From here on, the record is in the log or in the folder, whatever happens.
-    /// # drop(pipeline);
+    /// # drop(guard);
     /// # std::fs::remove_dir_all(folder).unwrap();
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```

@@ -132,8 +132,8 @@ fn stopped(sinks: &str) {
     if sinks == "two" {
         builder = builder.sink(Sink::writer("nothing", io::sink()));
     }
-    let pipeline = builder.build().unwrap();
-    pipeline.set_logger().unwrap();
+    let guard = builder.build().unwrap();
+    guard.pipeline().set_logger().unwrap();
     // The kernel's time, which the library does not stop.
     let nap = |millis: i64| {
         let time = Timespec { tv_sec: 0, tv_nsec: millis * 1_000_000 };
@@ -186,7 +186,7 @@ pub(crate) fn child(way: &str) -> bool {
         "an earlier handler of SIGTERM" => handle(SIGTERM, notes as *const () as _),
         _ => {}
     }
-    let mut builder = Pipeline::builder().flush_interval(NAP);
+    let mut builder = Pipeline::builder().flush_interval(NAP).flush_timeout(FOREVER);
     builder = match env::var(PATH) {
         Ok(path) => builder.sink(Sink::file(path)),
         Err(_) => builder.sink(Sink::stdout()),
@@ -196,15 +196,15 @@ pub(crate) fn child(way: &str) -> bool {
         "abort beside a stalled sink" => builder.sink(crate::stalls()),
         _ => builder,
     };
-    let pipeline = builder.build().unwrap();
-    pipeline.set_logger().unwrap();
-    pipeline.flush_on_signals(FOREVER).unwrap();
-    pipeline.flush_on_these_signals(&[SIGUSR1], FOREVER).unwrap();
+    let guard = builder.build().unwrap();
+    guard.pipeline().set_logger().unwrap();
+    guard.pipeline().flush_on_signals().unwrap();
+    guard.pipeline().flush_on_these_signals(&[SIGUSR1]).unwrap();
     for signal in [SIGSEGV, SIGBUS, libc::SIGKILL, SIGABRT, 0, -1, 1_000] {
-        assert!(pipeline.flush_on_these_signals(&[signal], FOREVER).is_err(), "{signal}");
+        assert!(guard.pipeline().flush_on_these_signals(&[signal]).is_err(), "{signal}");
     }
     match end {
-        "logged panics" => pipeline.log_panics(),
+        "logged panics" => guard.pipeline().log_panics(),
         "a hook that aborts" => panic::set_hook(Box::new(|_| process::abort())),
         "a later handler of SIGABRT" => later(SIGABRT, || low_level::exit(8)),
         "a later handler of SIGTERM" => later(SIGTERM, || IS_NOTED.store(true, Ordering::SeqCst)),
@@ -212,7 +212,7 @@ pub(crate) fn child(way: &str) -> bool {
     }
     (0..RECORDS).for_each(|number| log::info!("record {number}"));
     leave(end);
-    drop(pipeline);
+    drop(guard);
     true
 }
 

@@ -161,21 +161,22 @@ fn child(way: &str, path: &str) {
         "in the sink" => {
             builder = builder.sink(Sink::writer("exits", Acts(exit_once_all_is_logged)));
         }
-        "stalled" => builder = builder.sink(stalls()).flush_at_exit(Duration::from_millis(200)),
+        "stalled" => builder = builder.sink(stalls()).flush_timeout(Duration::from_millis(200)),
         "a full buffer beside the file" => {
             let stalls = stalls().buffer_bytes(BUFFER_BYTES);
-            builder = builder.sink(stalls).flush_at_exit(Duration::from_secs(1));
+            builder = builder.sink(stalls).flush_timeout(Duration::from_secs(1));
         }
-        // The exit does not wait again where the guard waited in vain.
-        "stalled in the guard" => builder = builder.sink(stalls()).flush_at_exit(FOREVER),
+        "stalled in the guard" => builder = builder.sink(stalls()),
         _ => {}
     }
+    if guard == "impatient" {
+        builder = builder.flush_timeout(Duration::from_millis(200));
+    }
     let kept = builder.build().unwrap();
-    kept.set_logger().unwrap();
+    kept.pipeline().set_logger().unwrap();
     let mut living = None;
     match guard {
-        "impatient" => living = Some(kept.with_timeout(Duration::from_millis(200))),
-        "living" => living = Some(kept),
+        "living" | "impatient" => living = Some(kept),
         "dropped" => drop(kept),
         "forgotten" => core::mem::forget(kept),
         "static" => drop(Box::leak(Box::new(kept))),

@@ -48,8 +48,9 @@ fn serve_requests(way: &str, endpoint: &str) {
     if way == "terminated/forever" {
         otlp = otlp.max_delay(FOREVER);
     }
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).init().unwrap();
-    pipeline.flush_on_signals(FOREVER).unwrap();
+    let builder = Pipeline::builder().sink(Sink::otlp(otlp)).flush_timeout(FOREVER);
+    let guard = builder.init().unwrap();
+    guard.pipeline().flush_on_signals().unwrap();
     for number in 0..3 {
         let _request = tracing::info_span!("request", number).entered();
         drop(tracing::info_span!("query"));

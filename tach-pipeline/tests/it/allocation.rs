@@ -30,31 +30,31 @@ fn steady(pipeline: &Pipeline, log: impl Fn()) -> u64 {
 #[test]
 fn a_thread_that_has_logged_allocates_no_more() {
     let memory = Memory::default();
-    let pipeline = small(&memory);
+    let guard = small(&memory);
     let log = || {
         let fields = [("float", log::kv::Value::from(0.1)), ("text", "text".into())];
-        pipeline.log(
+        guard.pipeline().log(
             &log::Record::builder()
                 .args(format_args!("{} and {}", 1, 2))
                 .key_values(&fields)
                 .build(),
         );
     };
-    assert_eq!(steady(&pipeline, log), 0);
-    pipeline.flush(LONG).unwrap();
+    assert_eq!(steady(guard.pipeline(), log), 0);
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.records().len(), 1 + CALLS + TIMES * CALLS);
 }
 
 #[test]
 fn calls_within_calls_do_not_either() {
     let memory = Memory::default();
-    let pipeline = small(&memory);
+    let guard = small(&memory);
     let log = || {
-        let message = Talks(&pipeline);
-        pipeline.log(&log::Record::builder().args(format_args!("{message}")).build());
+        let message = Talks(guard.pipeline());
+        guard.pipeline().log(&log::Record::builder().args(format_args!("{message}")).build());
     };
-    assert_eq!(steady(&pipeline, log), 0);
-    pipeline.flush(LONG).unwrap();
+    assert_eq!(steady(guard.pipeline(), log), 0);
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages()[..2], ["from within", "from around"]);
 }
 
@@ -62,23 +62,23 @@ fn calls_within_calls_do_not_either() {
 #[test]
 fn slog_s_records_do_not_either() {
     let memory = Memory::default();
-    let pipeline = small(&memory);
-    let logger = slog::Logger::root(pipeline.clone(), slog::o!("of" => "the logger"));
+    let guard = small(&memory);
+    let logger = slog::Logger::root(guard.pipeline().clone(), slog::o!("of" => "the logger"));
     let log = || slog::info!(logger, "message {}", 1; "number" => 1, "text" => "text");
-    assert_eq!(steady(&pipeline, log), 0);
+    assert_eq!(steady(guard.pipeline(), log), 0);
 }
 
 #[cfg(feature = "tracing")]
 #[test]
 fn events_within_spans_do_not_either() {
     let memory = Memory::default();
-    let pipeline = small(&memory);
-    let subscriber = subscriber(&pipeline);
+    let guard = small(&memory);
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         let _outer = tracing::info_span!("outer", a = 1).entered();
         let _inner = tracing::info_span!("inner", b = "text").entered();
         let log = || tracing::info!(number = 1, "message {}", 1);
-        assert_eq!(steady(&pipeline, log), 0);
+        assert_eq!(steady(guard.pipeline(), log), 0);
     });
 }
 
@@ -93,8 +93,8 @@ fn spans_do_not_either() {
             .endpoint(&test_support::receiver::serve().0)
             .signals([tach_pipeline::Signal::Traces]),
     );
-    let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         let log = || {
             let span = tracing::info_span!("outer", a = 1, b = "text", c = tracing::field::Empty);
@@ -102,7 +102,7 @@ fn spans_do_not_either() {
             span.record("c", 0.5);
             tracing::info_span!("inner").in_scope(|| tracing::info!("within"));
         };
-        assert_eq!(steady(&pipeline, log), 0);
+        assert_eq!(steady(guard.pipeline(), log), 0);
     });
 }
 
@@ -119,11 +119,11 @@ fn a_boundary_span_allocates_for_its_context_alone() {
                 .endpoint(&test_support::receiver::serve().0)
                 .signals([tach_pipeline::Signal::Traces]),
         );
-        let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096);
-        let pipeline = pipeline.sampling(Sampling::ratio(ratio)).build().unwrap();
-        tracing::subscriber::with_default(pipeline.subscriber(), || {
+        let guard = Pipeline::builder().sink(sink).queue_bytes(4096);
+        let guard = guard.sampling(Sampling::ratio(ratio)).build().unwrap();
+        tracing::subscriber::with_default(guard.pipeline().subscriber(), || {
             let log = || drop(tracing::info_span!("request", otel.kind = "server").entered());
-            assert_eq!(steady(&pipeline, log), allocations * CALLS as u64, "{ratio}");
+            assert_eq!(steady(guard.pipeline(), log), allocations * CALLS as u64, "{ratio}");
         });
     }
 }

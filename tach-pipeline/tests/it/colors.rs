@@ -22,14 +22,14 @@ const PATH: &str = "TACH_PIPELINE_COLORS_PATH";
 #[ignore = "writes to stderr"]
 fn child() {
     let Ok(path) = env::var(PATH) else { return };
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::stderr())
         .sink(Sink::stderr().format(Logfmt::new()))
         .sink(Sink::file(path))
         .with_clock(&CLOCK)
         .build()
         .unwrap();
-    info(&pipeline, "not \u{1b}[31mred");
+    info(guard.pipeline(), "not \u{1b}[31mred");
 }
 
 #[test]
@@ -37,13 +37,13 @@ fn colors_are_switched_by_method() {
     use crate::support::Memory;
     let [with, without] = [(); 2].map(|()| Memory::default());
     let sink = |memory: &Memory| Sink::writer("memory", memory.clone());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(sink(&with).colors())
         .sink(sink(&without).colors().without_colors())
         .build()
         .unwrap();
-    info(&pipeline, "a message");
-    pipeline.flush(crate::support::LONG).unwrap();
+    info(guard.pipeline(), "a message");
+    guard.pipeline().flush(crate::support::LONG).unwrap();
     assert_eq!([with, without].map(|it| it.text().contains('\u{1b}')), [true, false]);
 }
 
@@ -51,8 +51,8 @@ fn colors_are_switched_by_method() {
 #[test]
 #[ignore = "the child of the test below"]
 fn printed() {
-    let pipeline = Pipeline::builder().sink(Sink::test()).build().unwrap();
-    info(&pipeline, "printed by the pipeline");
+    let guard = Pipeline::builder().sink(Sink::test()).build().unwrap();
+    info(guard.pipeline(), "printed by the pipeline");
 }
 
 #[test]

@@ -65,11 +65,11 @@ fn both(folder: &Folder) -> [Config; 2] {
 fn a_file_configures_sinks_formats_and_filters_in_toml_and_json() {
     let folder = Folder::new("config");
     for config in both(&folder) {
-        let pipeline = config.builder().build().unwrap();
-        log(&pipeline, Level::Debug, "quiet");
-        log(&pipeline, Level::Error, "loud");
-        pipeline.flush(LONG).unwrap();
-        drop(pipeline);
+        let guard = config.builder().build().unwrap();
+        log(guard.pipeline(), Level::Debug, "quiet");
+        log(guard.pipeline(), Level::Error, "loud");
+        guard.pipeline().flush(LONG).unwrap();
+        drop(guard);
         let text = fs::read_to_string(folder.path("app.log")).unwrap();
         assert_eq!(text, "ERROR app: loud password=[redacted]\n");
         let lines = fs::read_to_string(folder.path("app.json")).unwrap();
@@ -93,7 +93,7 @@ fn a_file_configures_sinks_formats_and_filters_in_toml_and_json() {
         }
         fs::remove_file(folder.path("app.log")).unwrap();
     }
-    // The second pipeline rotated the file of the first.
+    // The second guard rotated the file of the first.
     let rotated = fs::read_dir(folder.path("")).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with("app.json.2")
     });
@@ -108,7 +108,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
         when_full = "drop_newest"
         queue_bytes = 8192
         flush_interval = "2ms"
-        flush_at_exit = "1s 500ms"
+        flush_timeout = "1s 500ms"
         flush_on = ["error", "1s"]
         before_errors = ["trace", 5]
         collapse_repeats = true
@@ -124,7 +124,7 @@ fn each_key_of_the_pipeline_is_a_method_of_its_builder() {
         .when_full(WhenFull::DropNewest)
         .queue_bytes(8192)
         .flush_interval(Duration::from_millis(2))
-        .flush_at_exit(Duration::from_millis(1500))
+        .flush_timeout(Duration::from_millis(1500))
         .flush_on(Level::Error, Duration::from_secs(1))
         .before_errors("trace", 5)
         .collapse_repeats()
@@ -205,10 +205,10 @@ fn null_is_like_no_key() {
 fn the_program_adds_to_what_the_file_says() {
     let memory = Memory::default();
     let config: Config = toml::from_str("filter = 'off'\nredact = ['pin']").unwrap();
-    let pipeline =
+    let guard =
         config.builder().filter("info").redact(["password"]).sink(memory.json()).build().unwrap();
-    log(&pipeline, Level::Info, "kept");
-    pipeline.flush(LONG).unwrap();
+    log(guard.pipeline(), Level::Info, "kept");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.records()[0]["password"], "[redacted]");
 }
 
@@ -259,8 +259,8 @@ fn an_unknown_key_is_an_error_that_says_where_and_which_keys_exist() {
 fn a_bad_value_is_an_error_that_names_the_key() {
     let cases = [
         (
-            "flush_at_exit = '5'",
-            "flush_at_exit: \"5\" can't be used: time unit needed, for example 5sec or 5ms",
+            "flush_timeout = '5'",
+            "flush_timeout: \"5\" can't be used: time unit needed, for example 5sec or 5ms",
         ),
         (
             "flush_on = ['loud', '1s']",
@@ -294,7 +294,7 @@ fn an_error_names_keys_and_no_type_of_rust() {
         ("queue_bytes = '64x'", r#"queue_bytes: invalid value: string "64x""#, size),
         ("rate_limit = '10MB'", r#"rate_limit: invalid type: string "10MB""#, number),
         ("rate_limit = 1.5", "rate_limit: invalid type: floating point `1.5`", number),
-        ("flush_at_exit = 5", "flush_at_exit: invalid type: integer `5`", duration),
+        ("flush_timeout = 5", "flush_timeout: invalid type: integer `5`", duration),
         (
             "flush_on = 'error'",
             r#"flush_on: invalid type: string "error""#,

@@ -15,7 +15,7 @@ const MOST: usize = 4096;
 fn a_record_that_is_too_long_is_cut_and_counts_its_loss() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).max_record_bytes(MOST);
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     // Each character has two bytes.
     let (long, short) = ("é".repeat(MOST), "short");
     let fields: [(_, log::kv::Value<'_>); 4] = [
@@ -26,7 +26,7 @@ fn a_record_that_is_too_long_is_cut_and_counts_its_loss() {
     ];
     let log_it = |message: &str| {
         log::Log::log(
-            &*pipeline,
+            guard.pipeline(),
             &log::Record::builder()
                 .level(log::Level::Info)
                 .args(format_args!("{message}"))
@@ -36,9 +36,9 @@ fn a_record_that_is_too_long_is_cut_and_counts_its_loss() {
     };
     log_it(short);
     log_it(&long);
-    info(&pipeline, &"x".repeat(MOST + 1));
-    info(&pipeline, &"x".repeat(MOST - 64));
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), &"x".repeat(MOST + 1));
+    info(guard.pipeline(), &"x".repeat(MOST - 64));
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     for (record, message) in records[..2].iter().zip([short, &long]) {
         let text = |key: &str| record[key].as_str().unwrap();
@@ -59,16 +59,16 @@ fn a_record_that_is_too_long_is_cut_and_counts_its_loss() {
 #[test]
 fn fields_and_keys_beyond_their_bounds_are_counted() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     let log = |keys: &[String]| {
         let fields: Vec<_> = keys.iter().map(|key| (&**key, 1)).collect();
         let fields = fields.as_slice();
-        log::Log::log(&*pipeline, &log::Record::builder().key_values(&fields).build());
+        log::Log::log(guard.pipeline(), &log::Record::builder().key_values(&fields).build());
     };
     log(&(0..1_024).map(|at| format!("k{at:04}")).collect::<Vec<_>>());
     log(&(0..1_026).map(|at| format!("k{at:04}")).collect::<Vec<_>>());
     log(&["truncated_bytes".to_owned(), "x".repeat(300)]);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     let count = |at: usize| {
         records[at].as_object().unwrap().keys().filter(|key| key.starts_with('k')).count()
@@ -84,14 +84,14 @@ fn fields_and_keys_beyond_their_bounds_are_counted() {
 fn fields_for_whose_keys_there_is_no_room_are_left_out() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).max_record_bytes(256);
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     let keys: Vec<_> = (0..1_000).map(|number| format!("key {number}")).collect();
     let fields: Vec<_> = keys.iter().map(|key| (key.as_str(), "value")).collect();
     log::Log::log(
-        &*pipeline,
+        guard.pipeline(),
         &log::Record::builder().args(format_args!("many")).key_values(&fields).build(),
     );
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert!(memory.text().len() < 1_000, "{}", memory.text());
     let given: u64 = fields.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
     let record = &memory.records()[0];
@@ -105,11 +105,11 @@ fn a_line_that_is_too_long_is_cut() {
     use tracing_subscriber::fmt::MakeWriter as _;
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone());
-    let pipeline = Pipeline::builder().sink(sink).max_record_bytes(256).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).max_record_bytes(256).build().unwrap();
     let line = "x".repeat(300);
-    let lines = pipeline.make_writer();
+    let lines = guard.pipeline().make_writer();
     lines.make_writer().write_all(format!("{line}\n").as_bytes()).unwrap();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.text(), format!("{} truncated_bytes=172\n", &line[..128]));
 }
 
@@ -123,15 +123,15 @@ fn the_spans_of_a_long_record_keep_what_has_room() {
     let builder = Pipeline::builder()
         .sink(flat.json())
         .sink(nested.json().format(Json::new().without("span").spans("spans")));
-    let pipeline = builder.max_record_bytes(MOST).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = builder.max_record_bytes(MOST).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     let long = "x".repeat(MOST);
     tracing::dispatcher::with_default(&subscriber, || {
         let _outer = tracing::info_span!("outer", a = long, number = 1).entered();
         let _inner = tracing::info_span!("inner", b = long, c = "short").entered();
         tracing::info!(d = long, "said");
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let lost = |record: &serde_json::Value| record["truncated_bytes"].as_u64().unwrap();
     let length = |text: &serde_json::Value| text.as_str().unwrap().len() as u64;
     let record = &flat.records()[0];
@@ -160,15 +160,15 @@ fn the_options_of_fields_hold_in_spans_too() {
     let memory = Memory::default();
     let json = Json::new().without("span").spans("spans").texts("id").max_depth(5);
     let builder = Pipeline::builder().sink(memory.json().format(json));
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     let deep = serde_json::json!([[[[]]]]);
-    crate::support::in_subscriber(&pipeline, || {
+    crate::support::in_subscriber(guard.pipeline(), || {
         let _span = tracing::info_span!("outer", id = u64::MAX, other = u64::MAX).entered();
         let fields = [("deep", Value::from_serde(&deep)), ("id", 7.into())];
         let mut record = log::Record::builder();
-        log::Log::log(&*pipeline, &record.key_values(&fields).build());
+        log::Log::log(guard.pipeline(), &record.key_values(&fields).build());
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let record = &memory.records()[0];
     assert_eq!((&record["deep"], &record["id"]), (&deep, &"7".into()));
     let span = &record["spans"][0];
@@ -180,7 +180,7 @@ fn the_options_of_fields_hold_in_spans_too() {
 fn a_line_is_as_long_as_its_receiver_takes_it() {
     const LINE: usize = 1_000;
     let (json, text, whole) = (Memory::default(), Memory::default(), Memory::default());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(json.json().max_line_bytes(LINE))
         .sink(Sink::writer("text", text.clone()).max_line_bytes(LINE))
         .sink(whole.json())
@@ -191,7 +191,7 @@ fn a_line_is_as_long_as_its_receiver_takes_it() {
     let long = [&*escapes, &*plain, "short"];
     let log_it = |target: &str, message: &str, fields: &dyn log::kv::Source| {
         log::Log::log(
-            &*pipeline,
+            guard.pipeline(),
             &log::Record::builder()
                 .level(log::Level::Info)
                 .target(target)
@@ -209,7 +209,7 @@ fn a_line_is_as_long_as_its_receiver_takes_it() {
         }
         log_it("a", message, &many.as_slice());
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let (records, wholes) = (json.records(), whole.records());
     assert_eq!((records.len(), wholes.len()), (12, 12));
     assert_eq!(text.text().lines().count(), 12);

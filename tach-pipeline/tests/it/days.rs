@@ -31,17 +31,17 @@ fn a_file_has_the_records_of_its_day_by_the_clock_of_the_pipeline() {
         let clock = Box::leak(Box::new(ManualClock::new("2026-11-27T23:59:59Z".parse().unwrap())));
         let clock = &*clock;
         let sink = Sink::file(folder.path("app.log")).rotate(Rotation::new().daily());
-        let pipeline = Pipeline::builder().with_clock(clock).sink(sink).build().unwrap();
+        let guard = Pipeline::builder().with_clock(clock).sink(sink).build().unwrap();
         for day in ["27", "28", "29"] {
-            info(&pipeline, &format!("early {day}"));
+            info(guard.pipeline(), &format!("early {day}"));
             clock.advance(Duration::from_millis(500));
-            info(&pipeline, &format!("late {day}"));
+            info(guard.pipeline(), &format!("late {day}"));
             if flushes {
-                pipeline.flush(LONG).unwrap();
+                guard.pipeline().flush(LONG).unwrap();
             }
             clock.advance(Duration::from_secs(24 * 60 * 60) - Duration::from_millis(500));
         }
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let files = files(&folder);
         assert_eq!(files.len(), 3, "{files:?}");
         for ((name, text), day) in files.iter().zip(["29", "27", "28"]) {
@@ -72,14 +72,14 @@ fn names_sort_in_the_order_of_rotations() {
                 rotation = rotation.at_start();
             }
             let sink = Sink::file(&path).rotate(rotation);
-            let pipeline = Pipeline::builder().with_clock(clock).sink(sink).build().unwrap();
+            let guard = Pipeline::builder().with_clock(clock).sink(sink).build().unwrap();
             for number in 1..4 {
-                info(&pipeline, &format!("{}: {number}", "x".repeat(64 * 1024 - 100)));
-                pipeline.flush(LONG).unwrap();
+                info(guard.pipeline(), &format!("{}: {number}", "x".repeat(64 * 1024 - 100)));
+                guard.pipeline().flush(LONG).unwrap();
             }
             clock.advance(Duration::from_secs(10));
-            info(&pipeline, &format!("{}: 4", "x".repeat(64 * 1024 - 100)));
-            pipeline.flush(LONG).unwrap();
+            info(guard.pipeline(), &format!("{}: 4", "x".repeat(64 * 1024 - 100)));
+            guard.pipeline().flush(LONG).unwrap();
             let mut files = files(&folder);
             files.retain(|(name, _)| name != "app.log");
             let last = |text: &str| text.trim_end().rsplit(' ').next().unwrap().to_owned();

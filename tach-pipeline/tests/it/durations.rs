@@ -19,8 +19,8 @@ fn spans_of_all_threads_are_counted_and_read() {
     const THREADS: u64 = 4;
     const EACH: u64 = 1_000;
     let builder = Pipeline::builder().sink(of_nothing()).with_clock(&CLOCK);
-    let pipeline = builder.durations(Durations::new().attribute("worker")).build().unwrap();
-    let dispatch = subscriber(&pipeline);
+    let guard = builder.durations(Durations::new().attribute("worker")).build().unwrap();
+    let dispatch = subscriber(guard.pipeline());
     thread::scope(|scope| {
         for worker in 0..THREADS {
             let dispatch = &dispatch;
@@ -35,13 +35,13 @@ fn spans_of_all_threads_are_counted_and_read() {
             });
         }
         // A reader changes nothing.
-        scope.spawn(|| (0..100).for_each(|_| drop(pipeline.durations())));
+        scope.spawn(|| (0..100).for_each(|_| drop(guard.pipeline().durations())));
     });
     tracing::dispatcher::with_default(&dispatch, || {
         tracing::info_span!("long").in_scope(|| CLOCK.advance(Duration::from_secs(3)));
     });
-    pipeline.flush(LONG).unwrap();
-    let all = pipeline.durations();
+    guard.pipeline().flush(LONG).unwrap();
+    let all = guard.pipeline().durations();
     let named = |name: &str| all.iter().filter(|spans| spans.name() == name).collect::<Vec<_>>();
     assert_eq!(all.len() as u64, 2 + THREADS);
     assert_eq!(named("outer")[0].count(), THREADS * EACH);
@@ -60,8 +60,8 @@ fn spans_of_all_threads_are_counted_and_read() {
 #[test]
 fn without_a_sink_of_spans_the_header_is_the_caller_s() {
     let builder = Pipeline::builder().sink(of_nothing()).filter("info,quiet=off");
-    let pipeline = builder.durations(Durations::new()).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = builder.durations(Durations::new()).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let parent = TraceContext::from_headers(header, "").unwrap();
@@ -71,8 +71,8 @@ fn without_a_sink_of_spans_the_header_is_the_caller_s() {
         span.set_attribute("key", 1);
         drop(tracing::info_span!(target: "quiet", "refused"));
     });
-    pipeline.flush(LONG).unwrap();
-    let all = pipeline.durations();
+    guard.pipeline().flush(LONG).unwrap();
+    let all = guard.pipeline().durations();
     assert_eq!((all.len(), all[0].name(), all[0].count()), (1, "span", 1));
 }
 
@@ -81,8 +81,8 @@ fn without_a_sink_of_spans_the_header_is_the_caller_s() {
 fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).durations(Durations::new());
-    let pipeline = builder.filter("info,more=debug").before_errors("debug", 10).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = builder.filter("info,more=debug").before_errors("debug", 10).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         let _more = tracing::debug_span!(target: "more", "accepted").entered();
         let _kept = tracing::debug_span!("refused", key = 7).entered();
@@ -91,8 +91,8 @@ fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
             tracing::error!("failed");
         });
     });
-    pipeline.flush(LONG).unwrap();
-    let all = pipeline.durations();
+    guard.pipeline().flush(LONG).unwrap();
+    let all = guard.pipeline().durations();
     let names: Vec<_> = all.iter().map(SpanDurations::name).collect();
     assert_eq!(names, ["inner", "accepted"]);
     assert_eq!(memory.messages(), ["kept", "failed"]);
@@ -101,9 +101,9 @@ fn a_span_that_the_filter_refuses_is_not_recorded_for_a_backtrace() {
 
 #[test]
 fn nothing_is_collected_unless_it_is_asked_for() {
-    let pipeline = Pipeline::builder().sink(of_nothing()).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(of_nothing()).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || drop(tracing::info_span!("span")));
-    pipeline.flush(LONG).unwrap();
-    assert_eq!(pipeline.durations(), []);
+    guard.pipeline().flush(LONG).unwrap();
+    assert_eq!(guard.pipeline().durations(), []);
 }

@@ -64,7 +64,7 @@ fn assert_faults(found: &[String]) {
 fn child() {
     let Ok(way) = env::var(WAY) else { return };
     let incidents = Arc::<Mutex<Vec<String>>>::default();
-    let pipeline = match &*way {
+    let guard = match &*way {
         "stderr" | "alone" | "program" => builder().build(),
         "incident" => {
             let incidents = Arc::clone(&incidents);
@@ -79,14 +79,14 @@ fn child() {
             return assert_faults(&faults.map(ToString::to_string).collect::<Vec<_>>());
         }
     };
-    let pipeline = pipeline.unwrap();
+    let guard = guard.unwrap();
     if way == "incident" {
         assert_faults(&incidents.lock().unwrap());
     }
-    assert_eq!(levels(&pipeline), env::var(LEVELS).unwrap());
-    assert_eq!(pipeline.stats().sinks().len().to_string(), env::var(SINKS).unwrap());
-    log::Log::log(&*pipeline, &log::Record::builder().level(Level::Error).build());
-    pipeline.flush(LONG).unwrap();
+    assert_eq!(levels(guard.pipeline()), env::var(LEVELS).unwrap());
+    assert_eq!(guard.pipeline().stats().sinks().len().to_string(), env::var(SINKS).unwrap());
+    log::Log::log(guard.pipeline(), &log::Record::builder().level(Level::Error).build());
+    guard.pipeline().flush(LONG).unwrap();
 }
 
 /// Starts children with these variables in each way.

@@ -38,8 +38,8 @@ fn child() {
     } else {
         builder.sink(Sink::writer("slow", Slow(File::create(path).unwrap())))
     };
-    let guard = builder.build().unwrap();
-    let pipeline = guard.clone();
+    let guard = builder.flush_timeout(LONG).build().unwrap();
+    let pipeline = guard.pipeline().clone();
     let log = || (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
     match &*way {
         "guard" => log(),
@@ -56,16 +56,16 @@ fn child() {
         #[cfg(unix)]
         "a handler logs" => {
             let file = Sink::file(env::var(PATH).unwrap());
-            let pipeline = Pipeline::builder().sink(file).queue_bytes(4096).build().unwrap();
-            handler::logs(&pipeline);
+            let guard = Pipeline::builder().sink(file).queue_bytes(4096).build().unwrap();
+            handler::logs(guard.pipeline());
         }
         "hold stderr" => {
             // More than the queue has room for: the back end has to write meanwhile.
             let builder = Pipeline::builder().sink(Sink::stderr()).queue_bytes(4096);
-            let pipeline = builder.build().unwrap();
+            let guard = builder.build().unwrap();
             end_unless_done();
             let _lock = io::stderr().lock();
-            (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+            (0..COUNT).for_each(|number| info(guard.pipeline(), &number.to_string()));
         }
         "guard outlives the handles" => outlives_the_handles(),
         "stalled in a queue" => stalls_in_a_queue(),
@@ -75,12 +75,12 @@ fn child() {
         "abort after an error" => {
             let file = Sink::file(env::var(PATH).unwrap()).sync(SyncPolicy::Every);
             let builder = Pipeline::builder().sink(file).flush_on(log::Level::Warn, LONG);
-            let pipeline = builder.build().unwrap();
+            let guard = builder.build().unwrap();
             for number in 0..COUNT {
                 let level = if number % 10 == 9 { log::Level::Error } else { log::Level::Info };
                 let mut record = log::Record::builder();
                 record.level(level).target("app");
-                log::Log::log(&*pipeline, &record.args(format_args!("{number}")).build());
+                log::Log::log(guard.pipeline(), &record.args(format_args!("{number}")).build());
             }
             process::abort();
         }
@@ -94,13 +94,13 @@ fn child() {
             process::exit(0);
         }
         "panic" => {
-            pipeline.flush_on_panic(LONG);
+            pipeline.flush_on_panic();
             log();
             core::mem::forget(guard);
             panic!("on purpose");
         }
         "abort in a thread's panic" => {
-            pipeline.flush_on_panic(LONG);
+            pipeline.flush_on_panic();
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 before(info);
@@ -144,7 +144,7 @@ fn outlives_the_handles() {
     let mood = || Err(io::Error::other("on purpose"));
     let sink = Sink::writer("fails", Moody { memory: Memory::default(), mood });
     let guard = Pipeline::builder().sink(sink).build().unwrap();
-    info(&guard.clone(), "in vain");
+    info(&guard.pipeline().clone(), "in vain");
     drop(guard);
 }
 
@@ -156,11 +156,12 @@ fn stalls_in_a_queue() {
     };
     let sink = Sink::writer("stalls", Moody { memory: Memory::default(), mood });
     let builder = Pipeline::builder().sink(sink).when_full(WhenFull::DropNewest);
+    let builder = builder.flush_timeout(Duration::from_millis(100));
     let guard = builder.queue_bytes(4096).build().unwrap();
-    info(&guard, "first");
-    let _late = guard.flush(Duration::from_millis(50));
-    (0..COUNT).for_each(|number| info(&guard, &number.to_string()));
-    drop(guard.with_timeout(Duration::from_millis(100)));
+    info(guard.pipeline(), "first");
+    let _late = guard.pipeline().flush(Duration::from_millis(50));
+    (0..COUNT).for_each(|number| info(guard.pipeline(), &number.to_string()));
+    drop(guard);
 }
 
 /// Drops records for a sink that fails for good.
@@ -169,7 +170,7 @@ fn fills_the_disk() {
     let sink = Sink::writer("full", Moody { memory: Memory::default(), mood });
     let guard = Pipeline::builder().sink(sink.buffer_bytes(64 * 1024)).build().unwrap();
     let long = "x".repeat(1_000);
-    (0..COUNT).for_each(|_| info(&guard, &long));
+    (0..COUNT).for_each(|_| info(guard.pipeline(), &long));
     drop(guard);
 }
 
@@ -189,7 +190,7 @@ fn drops_the_guard_in_a_sink() {
     let file = File::create(env::var(PATH).unwrap()).unwrap();
     let sink = Sink::writer("drops", Drops(Arc::clone(&kept), file));
     let guard = Pipeline::builder().sink(sink).build().unwrap();
-    let pipeline = guard.clone();
+    let pipeline = guard.pipeline().clone();
     *kept.lock().unwrap() = Some(guard);
     info(&pipeline, "0");
     pipeline.flush(LONG).unwrap();
@@ -207,16 +208,16 @@ fn panics_in_a_sink() {
         panic!("on purpose")
     };
     let sink = Sink::writer("panics", Moody { memory: Memory::default(), mood });
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    pipeline.flush_on_panic(LONG);
-    info(&pipeline, "in vain");
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    guard.pipeline().flush_on_panic();
+    info(guard.pipeline(), "in vain");
     let start = Instant::now();
     thread::sleep(Duration::from_millis(500));
     // At once, after 10 ms, after 20 more, and so on up to a second.
     let tried = tried.load(Ordering::SeqCst);
     let most = 8 + start.elapsed().as_secs();
     assert!((1..=most).contains(&u64::from(tried)), "{tried}");
-    core::mem::forget(pipeline);
+    core::mem::forget(guard);
 }
 
 /// Aborts a process that hangs.

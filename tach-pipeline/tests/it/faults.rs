@@ -24,17 +24,17 @@ fn both(mood: impl FnMut(u32) -> io::Result<()> + Send + 'static) -> [Vec<String
             mood(count)
         },
     };
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::writer("moody", writer).format(Json::new()))
         .sink(sound.json())
         .build()
         .unwrap();
     for number in 0..100 {
-        info(&pipeline, &number.to_string());
+        info(guard.pipeline(), &number.to_string());
         // Fails while the sink does; the last flush makes up for it.
-        let _failed = pipeline.flush(LONG);
+        let _failed = guard.pipeline().flush(LONG);
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     [moody.messages(), sound.messages()]
 }
 
@@ -69,13 +69,13 @@ fn a_flush_tells_what_failed_and_then_goes_on() {
     };
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("the moody one", writer).format(Json::new());
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    info(&pipeline, "kept");
-    let error = pipeline.flush(LONG).unwrap_err();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    info(guard.pipeline(), "kept");
+    let error = guard.pipeline().flush(LONG).unwrap_err();
     assert!(error.is_sink());
     assert_eq!(error.to_string(), "can't write the log to the moody one: on purpose");
     fails.store(0, Ordering::SeqCst);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["kept"]);
 }
 
@@ -90,14 +90,14 @@ fn what_a_failing_sink_has_no_room_for_is_counted() {
     };
     let writer = Moody { memory: memory.clone(), mood };
     let sink = Sink::writer("moody", writer).format(Json::new());
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     let long = "x".repeat(1000);
     for _ in 0..3_000 {
-        info(&pipeline, &long);
+        info(guard.pipeline(), &long);
     }
-    pipeline.flush(LONG).unwrap_err();
+    guard.pipeline().flush(LONG).unwrap_err();
     fails.store(0, Ordering::SeqCst);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     let written = records.iter().filter(|record| record["msg"] == long.as_str()).count() as u64;
     let told = records.last().unwrap();
@@ -113,7 +113,7 @@ fn dropped_records_are_not_reported_while_a_sink_fails() {
     let writer = Moody { memory: Memory::default(), mood };
     let reports = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&reports);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::writer("moody", writer).buffer_bytes(65_536))
         .on_incident(move |incident| {
             if matches!(incident, Incident::Dropped { .. }) {
@@ -124,10 +124,10 @@ fn dropped_records_are_not_reported_while_a_sink_fails() {
         .build()
         .unwrap();
     let long = "x".repeat(1000);
-    (0..100).for_each(|_| info(&pipeline, &long));
+    (0..100).for_each(|_| info(guard.pipeline(), &long));
     for _ in 0..10 {
-        info(&pipeline, &long);
-        pipeline.flush(LONG).unwrap_err();
+        info(guard.pipeline(), &long);
+        guard.pipeline().flush(LONG).unwrap_err();
     }
     assert_eq!(reports.load(Ordering::SeqCst), 0);
 }
@@ -145,9 +145,9 @@ fn a_sink_may_write_little_at_a_time() {
     }
     let memory = Memory::default();
     let sink = Sink::writer("little", Little(memory.clone())).format(Json::new());
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    (0..100).for_each(|number| info(&pipeline, &number.to_string()));
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    (0..100).for_each(|number| info(guard.pipeline(), &number.to_string()));
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), numbers());
 }
 
@@ -169,13 +169,13 @@ fn a_flush_of_which_nothing_came_says_so() {
     }
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
-    let pipeline = builder.build().unwrap();
-    info(&pipeline, "unwritten");
-    let error = pipeline.flush(LONG).unwrap_err();
+    let guard = builder.build().unwrap();
+    info(guard.pipeline(), "unwritten");
+    let error = guard.pipeline().flush(LONG).unwrap_err();
     assert!(error.is_sink());
     assert!(error.to_string().contains("panicked"), "{error}");
     assert_eq!(memory.text(), "");
-    core::mem::forget(pipeline);
+    core::mem::forget(guard);
 }
 
 #[cfg(unix)]
@@ -187,15 +187,15 @@ fn a_writer_that_would_block_is_waited_for() {
     theirs.set_nonblocking(true).unwrap();
     let builder = Pipeline::builder().sink(Sink::writer("socket", theirs));
     // More is logged than the socket has room for, and less than the queue has.
-    let pipeline = builder.queue_bytes(1 << 20).build().unwrap();
+    let guard = builder.queue_bytes(1 << 20).build().unwrap();
     let text = "x".repeat(1_000);
-    (0..400).for_each(|_| info(&pipeline, &text));
-    assert!(pipeline.flush(Duration::from_millis(100)).unwrap_err().is_timeout());
+    (0..400).for_each(|_| info(guard.pipeline(), &text));
+    assert!(guard.pipeline().flush(Duration::from_millis(100)).unwrap_err().is_timeout());
     let reader = thread::spawn(move || {
         let lines = io::BufReader::new(ours).lines().map(Result::unwrap);
         lines.take(400).collect::<Vec<_>>()
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert!(reader.join().unwrap().iter().all(|line| line.ends_with(&text)));
 }
 
@@ -203,23 +203,23 @@ fn a_writer_that_would_block_is_waited_for() {
 #[test]
 fn a_full_disk_is_told_with_the_path() {
     let builder = Pipeline::builder().sink(Sink::file("/dev/full"));
-    let pipeline = builder.build().unwrap();
-    info(&pipeline, "unwritten");
-    let error = pipeline.flush(LONG).unwrap_err();
+    let guard = builder.build().unwrap();
+    info(guard.pipeline(), "unwritten");
+    let error = guard.pipeline().flush(LONG).unwrap_err();
     assert!(error.is_sink());
     let told = error.to_string();
     assert!(told.starts_with("can't write the log to /dev/full: No space left"), "{told}");
-    core::mem::forget(pipeline);
+    core::mem::forget(guard);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_a_sink_that_fails() {
     let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
-    let pipeline = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::writer("pipe", theirs)).build().unwrap();
     drop(ours);
-    info(&pipeline, "unwritten");
-    let told = pipeline.flush(LONG).unwrap_err().to_string();
+    info(guard.pipeline(), "unwritten");
+    let told = guard.pipeline().flush(LONG).unwrap_err().to_string();
     assert!(told.starts_with("can't write the log to pipe: Broken pipe"), "{told}");
-    core::mem::forget(pipeline);
+    core::mem::forget(guard);
 }

@@ -16,15 +16,15 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
     let path = folder.path("app.log");
     fs::write(&path, "1970-01-01T00:00:00.000000Z INFO  app: earlier\n").unwrap();
     let sink = Sink::file(&path).keep_open();
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    info(&pipeline, "one");
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    info(guard.pipeline(), "one");
+    guard.pipeline().flush(LONG).unwrap();
     fs::rename(&path, folder.path("app.log.1")).unwrap();
-    info(&pipeline, "still in the old one");
-    pipeline.reopen();
-    pipeline.flush(LONG).unwrap();
-    info(&pipeline, "in the new one");
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), "still in the old one");
+    guard.pipeline().reopen();
+    guard.pipeline().flush(LONG).unwrap();
+    info(guard.pipeline(), "in the new one");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(folder.messages("app.log.1"), ["earlier", "one", "still in the old one"]);
     assert_eq!(folder.messages("app.log"), ["in the new one"]);
 }
@@ -33,13 +33,13 @@ fn a_file_is_appended_to_and_opened_anew_on_request() {
 fn a_file_that_cannot_be_opened_anew_is_kept() {
     let folder = Folder::new("kept");
     let path = folder.path("app.log");
-    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     fs::rename(&path, folder.path("app.log.1")).unwrap();
     fs::create_dir(&path).unwrap();
-    pipeline.reopen();
-    pipeline.flush(LONG).unwrap();
-    info(&pipeline, "not lost");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().reopen();
+    guard.pipeline().flush(LONG).unwrap();
+    info(guard.pipeline(), "not lost");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(folder.messages("app.log.1"), ["not lost"]);
 }
 
@@ -49,19 +49,19 @@ fn a_file_that_cannot_be_opened_anew_is_kept() {
 fn a_deleted_file_whose_path_is_taken_does_not_grow() {
     let folder = Folder::new("taken");
     let path = folder.path("app.log");
-    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     let deleted = fs::File::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    info(&pipeline, "not lost");
-    assert!(pipeline.flush(LONG).is_err());
+    info(guard.pipeline(), "not lost");
+    assert!(guard.pipeline().flush(LONG).is_err());
     let length = deleted.metadata().unwrap().len();
     for _ in 0..5 {
-        assert!(pipeline.flush(LONG).is_err());
+        assert!(guard.pipeline().flush(LONG).is_err());
     }
     assert_eq!(deleted.metadata().unwrap().len(), length);
     fs::remove_dir(&path).unwrap();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(folder.messages("app.log"), ["not lost"]);
 }
 
@@ -98,9 +98,9 @@ fn files_that_are_rotated_by_another_crate_hold_whole_lines() {
     let count = AppendCount::new(1_000);
     let path = folder.path("app.log");
     let file = FileRotate::new(path, count, limit, Compression::None, None);
-    let pipeline = Pipeline::builder().sink(Sink::writer("app.log", file)).build().unwrap();
-    (0..20_000).for_each(|number| info(&pipeline, &number.to_string()));
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(Sink::writer("app.log", file)).build().unwrap();
+    (0..20_000).for_each(|number| info(guard.pipeline(), &number.to_string()));
+    guard.pipeline().flush(LONG).unwrap();
     let files = fs::read_dir(folder.path("")).unwrap().map(|file| file.unwrap().file_name());
     let files: Vec<_> = files.collect();
     assert!(files.len() > 2, "{files:?}");
@@ -114,9 +114,9 @@ fn files_that_are_rotated_by_another_crate_hold_whole_lines() {
 fn folders_are_made() {
     let folder = Folder::new("made");
     let path = folder.path("one").join("more").join("app.log");
-    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
-    info(&pipeline, "there");
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    info(guard.pipeline(), "there");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(folder.messages("one/more/app.log"), ["there"]);
     #[cfg(unix)]
     {
@@ -137,10 +137,10 @@ fn a_file_that_is_deleted_is_made_again_and_lacks_nothing() {
         if sinks == 2 {
             builder = builder.sink(Sink::writer("beside", std::io::sink()));
         }
-        let pipeline = builder.build().unwrap();
+        let guard = builder.build().unwrap();
         for number in 0..20 {
-            info(&pipeline, &number.to_string());
-            pipeline.flush(LONG).unwrap();
+            info(guard.pipeline(), &number.to_string());
+            guard.pipeline().flush(LONG).unwrap();
             assert_eq!(folder.messages("logs/app.log"), [number.to_string()]);
             match number % 2 {
                 0 => fs::remove_file(&path).unwrap(),
@@ -156,12 +156,12 @@ fn a_file_that_is_not_followed_is_kept_when_it_is_deleted_or_moved() {
     let folder = Folder::new("not-followed");
     let path = folder.path("app.log");
     let sink = Sink::file(&path).keep_open();
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     fs::hard_link(&path, folder.path("link")).unwrap();
     fs::remove_file(&path).unwrap();
     thread::sleep(Duration::from_millis(1_100));
-    info(&pipeline, "there");
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), "there");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(folder.messages("link"), ["there"]);
     assert!(!path.exists());
 }
@@ -173,12 +173,12 @@ fn no_record_is_lost_while_the_file_is_moved() {
     const MOVES: usize = 3;
     let folder = Folder::new("moved");
     let path = folder.path("app.log");
-    let pipeline = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&path)).build().unwrap();
     let is_done = AtomicBool::new(false);
     let count = thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0..MOVES {
-                // Until the pipeline has made the file again.
+                // Until the guard has made the file again.
                 while fs::rename(&path, folder.path(&format!("app.log.{number}"))).is_err() {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -190,14 +190,14 @@ fn no_record_is_lost_while_the_file_is_moved() {
         });
         let mut count: u32 = 0;
         while !is_done.load(Ordering::SeqCst) {
-            info(&pipeline, &count.to_string());
+            info(guard.pipeline(), &count.to_string());
             count += 1;
             let start = Instant::now();
             while start.elapsed() < Duration::from_micros(20) {}
         }
         count
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let names = (0..MOVES).map(|number| format!("app.log.{number}"));
     let messages = names.chain(["app.log".to_owned()]).flat_map(|name| folder.messages(&name));
     let numbers: Vec<u32> = messages.map(|message| message.parse().unwrap()).collect();
@@ -218,12 +218,12 @@ fn a_file_is_rotated_by_size_without_a_loss() {
     let folder = Folder::new("rotated");
     let path = folder.path("app.log");
     let rotation = Rotation::new().max_bytes(100_000);
-    // The second pipeline continues where the first ended.
+    // The second guard continues where the first ended.
     for range in [0..10_000, 10_000..20_000] {
         let sink = Sink::file(&path).rotate(rotation);
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-        range.for_each(|number: u32| info(&pipeline, &number.to_string()));
-        pipeline.flush(LONG).unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
+        range.for_each(|number: u32| info(guard.pipeline(), &number.to_string()));
+        guard.pipeline().flush(LONG).unwrap();
     }
     let old = old_files(&folder);
     assert!(old.len() > 5, "{old:?}");
@@ -248,9 +248,9 @@ fn a_file_from_before_1970_is_rotated() {
     let written = std::time::UNIX_EPOCH - Duration::from_secs(1);
     fs::File::options().append(true).open(&path).unwrap().set_modified(written).unwrap();
     let sink = Sink::file(&path).rotate(Rotation::new().daily().keep(3));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    info(&pipeline, "new");
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    info(guard.pipeline(), "new");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!((old_files(&folder).len(), folder.messages("app.log")), (1, vec!["new".to_owned()]));
 }
 
@@ -260,9 +260,9 @@ fn a_file_of_yesterday_is_rotated_and_the_oldest_files_are_deleted() {
     let path = folder.path("app.log");
     for day in 0..5 {
         let sink = Sink::file(&path).rotate(Rotation::new().daily().keep(3));
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-        info(&pipeline, &day.to_string());
-        pipeline.flush(LONG).unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
+        info(guard.pipeline(), &day.to_string());
+        guard.pipeline().flush(LONG).unwrap();
         let yesterday = std::time::SystemTime::now() - Duration::from_secs(24 * 60 * 60);
         fs::File::options().append(true).open(&path).unwrap().set_modified(yesterday).unwrap();
         // The name of another file.
@@ -290,9 +290,9 @@ fn old_files_are_compressed_and_complete() {
     fs::write(folder.path(left), "2025-01-01T00:00:00.000000Z INFO  app: left\n").unwrap();
     fs::write(folder.path(&format!("{left}.gz.part")), "half").unwrap();
     let rotation = Rotation::new().max_bytes(100_000).gzip();
-    let pipeline = Pipeline::builder().sink(Sink::file(&path).rotate(rotation)).build().unwrap();
-    (0..20_000).for_each(|number| info(&pipeline, &number.to_string()));
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&path).rotate(rotation)).build().unwrap();
+    (0..20_000).for_each(|number| info(guard.pipeline(), &number.to_string()));
+    guard.pipeline().flush(LONG).unwrap();
     // Also those of rotations that came while others were compressed, without a further rotation.
     let is_done = |names: &[String]| names.iter().all(|name| name.ends_with("Z.gz"));
     let start = Instant::now();
@@ -300,7 +300,7 @@ fn old_files_are_compressed_and_complete() {
         assert!(start.elapsed() < LONG, "{:?}", old_files(&folder));
         thread::sleep(Duration::from_millis(1));
     }
-    drop(pipeline);
+    drop(guard);
     let mut text = String::new();
     for name in old_files(&folder) {
         let file = fs::File::open(folder.path(&name)).unwrap();
@@ -326,13 +326,13 @@ fn the_file_behind_a_link_is_rotated_and_the_link_stays() {
     symlink("middle", folder.path("current")).unwrap();
     let rotation = Rotation::new().max_bytes(64 * 1024).keep(2);
     let sink = Sink::file(folder.path("current")).rotate(rotation);
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     // Each record fills a file.
     for number in 0..5 {
-        info(&pipeline, &format!("{number} {}", "x".repeat(60_000)));
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), &format!("{number} {}", "x".repeat(60_000)));
+        guard.pipeline().flush(LONG).unwrap();
     }
-    drop(pipeline);
+    drop(guard);
     let names = |name: &str| {
         let files = fs::read_dir(folder.path(name)).unwrap();
         let mut names: Vec<_> =
@@ -362,13 +362,13 @@ fn a_fifo_is_not_rotated() {
     let path = folder.path("app.log");
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let sink = Sink::file(&path).rotate(Rotation::new().max_bytes(64 * 1024));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     let reader = thread::spawn(move || {
         let lines = std::io::BufReader::new(fs::File::open(path).unwrap());
         std::io::BufRead::lines(lines).take(5_000).count()
     });
-    (0..5_000).for_each(|number| info(&pipeline, &number.to_string()));
-    pipeline.flush(LONG).unwrap();
+    (0..5_000).for_each(|number| info(guard.pipeline(), &number.to_string()));
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(reader.join().unwrap(), 5_000);
     assert_eq!(old_files(&folder), [""; 0]);
 }
@@ -390,21 +390,21 @@ fn a_file_is_rotated_at_the_start_and_on_demand() {
         if sinks == 2 {
             builder = builder.sink(Sink::writer("beside", std::io::sink()));
         }
-        let pipeline = builder.build().unwrap();
-        info(&pipeline, "one");
-        pipeline.flush(LONG).unwrap();
-        pipeline.rotate();
-        pipeline.flush(LONG).unwrap();
-        info(&pipeline, "two");
-        pipeline.flush(LONG).unwrap();
+        let guard = builder.build().unwrap();
+        info(guard.pipeline(), "one");
+        guard.pipeline().flush(LONG).unwrap();
+        guard.pipeline().rotate();
+        guard.pipeline().flush(LONG).unwrap();
+        info(guard.pipeline(), "two");
+        guard.pipeline().flush(LONG).unwrap();
         // An empty file is left alone.
-        pipeline.rotate();
-        pipeline.flush(LONG).unwrap();
-        pipeline.rotate();
-        pipeline.flush(LONG).unwrap();
-        info(&pipeline, "three");
-        pipeline.flush(LONG).unwrap();
-        drop(pipeline);
+        guard.pipeline().rotate();
+        guard.pipeline().flush(LONG).unwrap();
+        guard.pipeline().rotate();
+        guard.pipeline().flush(LONG).unwrap();
+        info(guard.pipeline(), "three");
+        guard.pipeline().flush(LONG).unwrap();
+        drop(guard);
         // A thread deletes the others.
         while names().len() > 3 {
             thread::sleep(Duration::from_millis(10));
@@ -442,10 +442,10 @@ fn synced() {
 
     let Some(path) = std::env::var_os(SYNCED) else { return };
     let sink = Sink::file(path).sync(SyncPolicy::Every);
-    let pipeline = Pipeline::builder().sink(sink).on_incident(|_| {}).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).on_incident(|_| {}).build().unwrap();
     for number in 0..10 {
-        info(&pipeline, &number.to_string());
-        let _may_fail = pipeline.flush(LONG);
+        info(guard.pipeline(), &number.to_string());
+        let _may_fail = guard.pipeline().flush(LONG);
     }
 }
 

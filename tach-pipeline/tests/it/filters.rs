@@ -20,11 +20,11 @@ fn log(logger: &Pipeline, level: Level, target: &str) {
 
 fn logged(builder: Builder) -> Vec<String> {
     let memory = Memory::default();
-    let pipeline = builder.sink(memory.json()).build().unwrap();
+    let guard = builder.sink(memory.json()).build().unwrap();
     for level in Level::iter() {
-        log(&pipeline, level, "app");
+        log(guard.pipeline(), level, "app");
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     memory.messages()
 }
 
@@ -49,9 +49,9 @@ fn a_word_that_was_meant_as_a_level_is_an_error() {
         assert_eq!(error.lines().count(), 3, "{error}");
         assert_eq!(error.matches(&format!("{word:?} alone is a target")).count(), 2, "{error}");
     }
-    let pipeline = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
-    assert!(fault(pipeline.set_filter("warning").unwrap_err()).contains("\"warn\""));
-    assert_eq!(pipeline.max_level(), LevelFilter::Info);
+    let guard = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
+    assert!(fault(guard.pipeline().set_filter("warning").unwrap_err()).contains("\"warn\""));
+    assert_eq!(guard.pipeline().max_level(), LevelFilter::Info);
     assert_eq!(logged(Pipeline::builder().filter("app")).len(), 5);
     assert_eq!(logged(Pipeline::builder().filter("warn=info,app")).len(), 5);
 }
@@ -60,7 +60,7 @@ fn a_word_that_was_meant_as_a_level_is_an_error() {
 fn a_filter_that_selects_nothing_is_reported() {
     let doubted = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&doubted);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .filter("my-app=debug,info")
         .sink(Memory::default().json().filter("a-sink"))
         .on_incident(move |incident| {
@@ -70,7 +70,7 @@ fn a_filter_that_selects_nothing_is_reported() {
         })
         .build()
         .unwrap();
-    pipeline.set_filter("later-on=info").unwrap();
+    guard.pipeline().set_filter("later-on=info").unwrap();
     assert_eq!(*doubted.lock().unwrap(), ["my-app=debug", "a-sink", "later-on=info"]);
     assert_eq!(logged(Pipeline::builder().filter("my-app=debug,info")).len(), 3);
 }
@@ -78,38 +78,38 @@ fn a_filter_that_selects_nothing_is_reported() {
 #[test]
 fn a_filter_for_a_time_returns_to_the_one_before() {
     let builder = Pipeline::builder().filter("warn").sink(Memory::default().json().filter("info"));
-    let pipeline = builder.build().unwrap();
-    assert_eq!(pipeline.current_sink_filter("memory").unwrap(), "info");
-    assert_eq!(pipeline.current_sink_filter("none"), None);
+    let guard = builder.build().unwrap();
+    assert_eq!(guard.pipeline().current_sink_filter("memory").unwrap(), "info");
+    assert_eq!(guard.pipeline().current_sink_filter("none"), None);
     // A second time, and a change in the middle: each wins over the times that began before it.
-    pipeline.set_filter_for("debug", Duration::from_millis(20)).unwrap();
-    pipeline.set_filter_for("info", Duration::from_secs(9999)).unwrap();
+    guard.pipeline().set_filter_for("debug", Duration::from_millis(20)).unwrap();
+    guard.pipeline().set_filter_for("info", Duration::from_secs(9999)).unwrap();
     thread::sleep(Duration::from_millis(100));
-    assert_eq!(pipeline.current_filter(), "info");
-    pipeline.set_filter("off").unwrap();
-    pipeline.set_filter_for("error", Duration::from_millis(20)).unwrap();
-    assert_eq!(pipeline.max_level(), LevelFilter::Error);
-    while pipeline.current_filter() != "off" {
+    assert_eq!(guard.pipeline().current_filter(), "info");
+    guard.pipeline().set_filter("off").unwrap();
+    guard.pipeline().set_filter_for("error", Duration::from_millis(20)).unwrap();
+    assert_eq!(guard.pipeline().max_level(), LevelFilter::Error);
+    while guard.pipeline().current_filter() != "off" {
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(pipeline.max_level(), LevelFilter::Off);
-    pipeline.set_filter_for("info", Duration::from_millis(20)).unwrap();
-    pipeline.set_filter_for("debug", Duration::from_millis(20)).unwrap();
-    while pipeline.current_filter() != "off" {
+    assert_eq!(guard.pipeline().max_level(), LevelFilter::Off);
+    guard.pipeline().set_filter_for("info", Duration::from_millis(20)).unwrap();
+    guard.pipeline().set_filter_for("debug", Duration::from_millis(20)).unwrap();
+    while guard.pipeline().current_filter() != "off" {
         thread::sleep(Duration::from_millis(1));
     }
-    assert!(pipeline.set_filter_for("warning", Duration::from_secs(1)).is_err());
-    assert_eq!(pipeline.current_filter(), "off");
+    assert!(guard.pipeline().set_filter_for("warning", Duration::from_secs(1)).is_err());
+    assert_eq!(guard.pipeline().current_filter(), "off");
 }
 
 #[test]
 fn sinks_of_one_stream_have_names() {
     let sink = |name| Sink::writer("memory", std::io::sink()).filter("info").name(name);
-    let pipeline = Pipeline::builder().sink(sink("lines")).sink(sink("audit")).build().unwrap();
-    pipeline.set_sink_filter("audit", "warn").unwrap();
-    let filter = |name| pipeline.current_sink_filter(name).unwrap();
+    let guard = Pipeline::builder().sink(sink("lines")).sink(sink("audit")).build().unwrap();
+    guard.pipeline().set_sink_filter("audit", "warn").unwrap();
+    let filter = |name| guard.pipeline().current_sink_filter(name).unwrap();
     assert_eq!([filter("lines"), filter("audit")], ["info", "warn"]);
-    let stats = pipeline.stats();
+    let stats = guard.pipeline().stats();
     let names: Vec<_> = stats.sinks().iter().map(SinkStats::name).collect();
     assert_eq!(names, ["lines", "audit"]);
     let error = Pipeline::builder().sink(sink("")).build().unwrap_err().to_string();
@@ -120,7 +120,7 @@ fn sinks_of_one_stream_have_names() {
 #[test]
 fn a_function_decides_with_the_filter_of_a_sink() {
     let (below, app, panics) = (Memory::default(), Memory::default(), Memory::default());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .filter("debug")
         .sink(below.json().only(|it| it.level() >= Level::Info))
         .sink(app.json().only(|it| it.target() == "app").filter("warn"))
@@ -128,9 +128,9 @@ fn a_function_decides_with_the_filter_of_a_sink() {
         .build()
         .unwrap();
     for target in ["app", "other"] {
-        Level::iter().for_each(|level| log(&pipeline, level, target));
+        Level::iter().for_each(|level| log(guard.pipeline(), level, target));
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(below.messages(), ["INFO app", "DEBUG app", "INFO other", "DEBUG other"]);
     assert_eq!(app.messages(), ["ERROR app", "WARN app"]);
     assert_eq!(panics.messages(), ["ERROR app", "ERROR other"]);
@@ -149,10 +149,10 @@ fn a_function_that_logs_does_not_feed_itself() {
         })
     };
     let guard = Pipeline::builder().sink(memory.json().only(only)).build().unwrap();
-    assert!(own.set(guard.clone()).is_ok());
+    assert!(own.set(guard.pipeline().clone()).is_ok());
     for _ in 0..2 {
-        log(&guard, Level::Error, "app");
-        guard.flush(LONG).unwrap();
+        log(guard.pipeline(), Level::Error, "app");
+        guard.pipeline().flush(LONG).unwrap();
     }
     assert_eq!(memory.messages(), ["ERROR app", "ERROR app"]);
 }
@@ -160,7 +160,7 @@ fn a_function_that_logs_does_not_feed_itself() {
 #[test]
 fn each_sink_writes_what_its_own_filter_passes() {
     let (all, db, quiet) = (Memory::default(), Memory::default(), Memory::default());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .filter("info,app::db=debug")
         .sink(all.json())
         .sink(db.json().filter("app::db=trace"))
@@ -169,10 +169,10 @@ fn each_sink_writes_what_its_own_filter_passes() {
         .unwrap();
     for target in ["app", "app::db"] {
         for level in [Level::Warn, Level::Info, Level::Debug, Level::Trace] {
-            log(&pipeline, level, target);
+            log(guard.pipeline(), level, target);
         }
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let of_db = ["WARN app::db", "INFO app::db", "DEBUG app::db"];
     let of_all: Vec<_> = ["WARN app", "INFO app"].into_iter().chain(of_db).collect();
     assert_eq!(all.messages(), of_all);
@@ -191,15 +191,15 @@ fn a_sink_s_filter_changes_at_run_time() {
     let builder = builder.sink(json("second", second).filter("info"));
     let builder = builder.sink(json("only", only).only(|it| it.target() == "app").filter("info"));
     let text = Sink::writer("text", text.clone()).filter("error");
-    let pipeline = builder.sink(text.format(Json::new().without("span"))).build().unwrap();
+    let guard = builder.sink(text.format(Json::new().without("span"))).build().unwrap();
     let round = || {
         for target in ["app", "db"] {
-            Level::iter().for_each(|level| log(&pipeline, level, target));
+            Level::iter().for_each(|level| log(guard.pipeline(), level, target));
         }
     };
     let mut seen = [0; 4];
     let mut written = || {
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let mut new = memories.iter().zip(&mut seen).map(|(memory, seen)| {
             let messages = memory.messages();
             let new = messages[mem::replace(seen, messages.len())..].join(" ");
@@ -211,44 +211,45 @@ fn a_sink_s_filter_changes_at_run_time() {
         [(); 4].map(|()| new.next().unwrap())
     };
     let info = "E app W app I app E db W db I db";
-    assert_eq!(pipeline.max_level(), LevelFilter::Info);
+    assert_eq!(guard.pipeline().max_level(), LevelFilter::Info);
     round();
     assert_eq!(written(), [info, info, "E app W app I app", "E app E db"]);
     // Records that were logged before the change may meet either filter, those after it the new.
-    pipeline.set_sink_filter("second", "warn,db=debug").unwrap();
-    assert_eq!(pipeline.max_level(), LevelFilter::Debug);
+    guard.pipeline().set_sink_filter("second", "warn,db=debug").unwrap();
+    assert_eq!(guard.pipeline().max_level(), LevelFilter::Debug);
     round();
     let second = "E app W app E db W db I db D db";
     assert_eq!(written(), [info, second, "E app W app I app", "E app E db"]);
     // The function still decides.
-    pipeline.set_sink_filter("only", "debug").unwrap();
-    pipeline.set_sink_filter("first", "off").unwrap();
+    guard.pipeline().set_sink_filter("only", "debug").unwrap();
+    guard.pipeline().set_sink_filter("first", "off").unwrap();
     round();
     assert_eq!(written(), ["", second, "E app W app I app D app", "E app E db"]);
     for name in ["first", "second", "text"] {
-        pipeline.set_sink_filter(name, "error").unwrap();
+        guard.pipeline().set_sink_filter(name, "error").unwrap();
     }
     round();
     let errors = "E app E db";
     assert_eq!(written(), [errors, errors, "E app W app I app D app", errors]);
-    let names: Vec<_> = pipeline.stats().sinks().iter().map(|it| it.name().to_owned()).collect();
+    let names: Vec<_> =
+        guard.pipeline().stats().sinks().iter().map(|it| it.name().to_owned()).collect();
     assert_eq!(names, ["first", "second", "only", "text"]);
-    assert_eq!(pipeline.stats().sinks().iter().map(SinkStats::dropped).sum::<u64>(), 0);
+    assert_eq!(guard.pipeline().stats().sinks().iter().map(SinkStats::dropped).sum::<u64>(), 0);
 }
 
 /// The back end itself writes to a pipeline's only sink.
 #[test]
 fn the_filter_of_an_only_sink_changes_at_run_time() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json().filter("error")).build().unwrap();
-    log(&pipeline, Level::Info, "before");
-    pipeline.set_sink_filter("memory", "info").unwrap();
-    log(&pipeline, Level::Info, "after");
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(memory.json().filter("error")).build().unwrap();
+    log(guard.pipeline(), Level::Info, "before");
+    guard.pipeline().set_sink_filter("memory", "info").unwrap();
+    log(guard.pipeline(), Level::Info, "after");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["INFO after"]);
-    let error = pipeline.set_sink_filter("memory", "app=loud").unwrap_err();
+    let error = guard.pipeline().set_sink_filter("memory", "app=loud").unwrap_err();
     assert!(error.is_option() && error.to_string().contains("of the sink memory"), "{error}");
-    let error = pipeline.set_sink_filter("stderr", "info").unwrap_err();
+    let error = guard.pipeline().set_sink_filter("stderr", "info").unwrap_err();
     let expected = "can't use Pipeline::set_sink_filter(\"stderr\", ..): the sinks with a filter are \
                     memory";
     assert!(error.is_option());
@@ -301,13 +302,13 @@ mod of_tracing {
     fn run(layered: impl FnOnce(&Pipeline, &dyn Fn()), again: &str) -> Vec<String> {
         let memory = Memory::default();
         let builder = Pipeline::builder().sink(memory.json()).filter("info,quiet=off");
-        let pipeline = builder.build().unwrap();
-        layered(&pipeline, &|| {
+        let guard = builder.build().unwrap();
+        layered(guard.pipeline(), &|| {
             events();
-            pipeline.set_filter(again).unwrap();
+            guard.pipeline().set_filter(again).unwrap();
             events();
         });
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let of = |record: &serde_json::Value| {
             format!("{} {} {}", record["target"], record["span"], record["b"]).replace('"', "")
         };
@@ -353,14 +354,14 @@ mod of_tracing {
         let builder = |at: usize| Pipeline::builder().sink(memories[at].json());
         let few = builder(0).filter("warn").build().unwrap();
         let many = builder(1).filter("debug").build().unwrap();
-        let layers = vec![few.clone().boxed(), many.clone().boxed()];
+        let layers = vec![few.pipeline().clone().boxed(), many.pipeline().clone().boxed()];
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layers), || {
             let _span = tracing::info_span!("span", a = 1).entered();
             tracing::info!("info");
             tracing::warn!("warn");
         });
-        few.flush(LONG).unwrap();
-        many.flush(LONG).unwrap();
+        few.pipeline().flush(LONG).unwrap();
+        many.pipeline().flush(LONG).unwrap();
         assert_eq!(memories[0].messages(), ["warn"]);
         assert_eq!(memories[1].messages(), ["info", "warn"]);
         assert_eq!(memories[1].records()[0]["a"], 1);

@@ -56,14 +56,14 @@ fn dumps(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn everything_before_is_in_a_dump() {
-    let (memory, pipeline) = build(FlightRecorder::new());
-    within(&pipeline, || {
+    let (memory, guard) = build(FlightRecorder::new());
+    within(guard.pipeline(), || {
         for number in 0..1_000 {
             let span = tracing::debug_span!("step", number);
             span.in_scope(|| tracing::debug!("message-{number}."));
             drop(span);
             if number % 100 == 0 {
-                let dump = dump(&pipeline);
+                let dump = dump(guard.pipeline());
                 assert!(dump.contains(&format!("message-{number}.")), "{number}");
                 assert!(!dump.contains("tach.unfinished"), "{number}");
                 assert_eq!(dump.matches("step").count(), number + 1);
@@ -71,23 +71,23 @@ fn everything_before_is_in_a_dump() {
         }
         let _open = tracing::info_span!("open", name = "here").entered();
         tracing::info!("written");
-        let dump = dump(&pipeline);
+        let dump = dump(guard.pipeline());
         assert_eq!((dump.matches("tach.unfinished").count(), dump.matches("here").count()), (1, 1));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["written"], "the sink has its own filter");
 }
 
 #[test]
 fn the_bounds_hold() {
     let recorder = FlightRecorder::new().max_bytes(1024 * 1024);
-    let (_memory, pipeline) = build(recorder);
-    within(&pipeline, || {
+    let (_memory, guard) = build(recorder);
+    within(guard.pipeline(), || {
         for number in 0..20_000 {
             tracing::debug_span!("step").in_scope(|| tracing::debug!("message-{number}."));
         }
     });
-    let dump = dump(&pipeline);
+    let dump = dump(guard.pipeline());
     assert!(dump.contains("message-19999."), "the last one is kept");
     assert!(!dump.contains("message-0."), "the first one is forgotten");
     let count = dump.matches("message-").count();
@@ -98,13 +98,13 @@ fn the_bounds_hold() {
 #[test]
 fn a_dump_takes_a_part_of_the_recorder_s_memory() {
     const MOST: usize = 1024 * 1024;
-    let (_memory, pipeline) = build(FlightRecorder::new().max_bytes(MOST));
-    within(&pipeline, || {
+    let (_memory, guard) = build(FlightRecorder::new().max_bytes(MOST));
+    within(guard.pipeline(), || {
         // The smallest spans and events there are, on several threads and within each other.
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    within(&pipeline, || {
+                    within(guard.pipeline(), || {
                         for _ in 0..2_500 {
                             let span = tracing::trace_span!("s");
                             let _other = tracing::trace_span!("t").entered();
@@ -123,7 +123,7 @@ fn a_dump_takes_a_part_of_the_recorder_s_memory() {
     for (name, format) in formats {
         let mut written = Count(0);
         let dump = allocation_counter::measure(|| {
-            pipeline.write_flight(&mut written, &format, LONG).unwrap();
+            guard.pipeline().write_flight(&mut written, &format, LONG).unwrap();
         });
         assert!(written.0 > MOST / 2, "{name}: {} bytes", written.0);
         // Half of it, and the bytes that are gathered for one write.
@@ -151,15 +151,15 @@ fn what_is_old_is_left_out() {
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
     let recorder = FlightRecorder::new().max_age(Duration::from_secs(20));
     let builder = Pipeline::builder().with_clock(clock.clone());
-    let pipeline = builder.flight_recorder(recorder).build().unwrap();
-    within(&pipeline, || {
+    let guard = builder.flight_recorder(recorder).build().unwrap();
+    within(guard.pipeline(), || {
         let open = tracing::info_span!("open");
         tracing::info_span!("long-ago").in_scope(|| tracing::info!("once-upon"));
         clock.advance(Duration::from_secs(19));
-        let young = dump(&pipeline);
+        let young = dump(guard.pipeline());
         assert!(young.contains("long-ago") && young.contains("once-upon"));
         clock.advance(Duration::from_secs(2));
-        let old = dump(&pipeline);
+        let old = dump(guard.pipeline());
         assert!(old.contains("open"));
         assert!(!old.contains("long-ago") && !old.contains("once-upon"));
         drop(open);
@@ -170,12 +170,12 @@ fn what_is_old_is_left_out() {
 fn keys_are_redacted() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).redact(["password"]);
-    let pipeline = builder.flight_recorder(FlightRecorder::new()).build().unwrap();
-    within(&pipeline, || {
+    let guard = builder.flight_recorder(FlightRecorder::new()).build().unwrap();
+    within(guard.pipeline(), || {
         let open = tracing::info_span!("open", password = "secret");
         open.in_scope(|| tracing::info!(password = "secret", "event"));
         tracing::info_span!("ended", password = "secret");
-        let dump = dump(&pipeline);
+        let dump = dump(guard.pipeline());
         assert_eq!((dump.matches("secret").count(), dump.matches("[redacted]").count()), (0, 3));
     });
 }
@@ -194,16 +194,16 @@ fn a_slow_span_is_written_to_a_file() {
             incidents.send(path.to_path_buf()).unwrap();
         }
     });
-    let pipeline = builder.flight_recorder(recorder).build().unwrap();
-    within(&pipeline, || {
+    let guard = builder.flight_recorder(recorder).build().unwrap();
+    within(guard.pipeline(), || {
         tracing::info_span!("fast").in_scope(|| tracing::info!("before"));
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         assert!(dumps(&folder.path("made")).is_empty());
         tracing::info_span!("slow").in_scope(|| tracing::info!("within"));
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         // The pause is a minute.
         tracing::info_span!("slow").in_scope(|| tracing::info!("after"));
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
     });
     let files = dumps(&folder.path("made"));
     let [file] = &files[..] else { panic!("{files:?}") };
@@ -230,11 +230,11 @@ fn the_files_are_few() {
     let recorder = FlightRecorder::new()
         .folder(folder.path(""), FlightFormat::trace_events())
         .slower_than(Duration::ZERO);
-    let (_memory, pipeline) = build(recorder.pause(Duration::ZERO).keep(2));
-    within(&pipeline, || {
+    let (_memory, guard) = build(recorder.pause(Duration::ZERO).keep(2));
+    within(guard.pipeline(), || {
         for number in 0..5 {
             tracing::info_span!("slow").in_scope(|| tracing::info!("message-{number}."));
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
     });
     let files = dumps(&folder.path(""));
@@ -255,9 +255,9 @@ fn the_newest_file_is_kept_whatever_its_name() {
     let recorder = FlightRecorder::new()
         .folder(folder.path(""), FlightFormat::trace_events())
         .slower_than(Duration::ZERO);
-    let (_memory, pipeline) = build(recorder.keep(2));
-    within(&pipeline, || drop(tracing::info_span!("slow")));
-    pipeline.flush(LONG).unwrap();
+    let (_memory, guard) = build(recorder.keep(2));
+    within(guard.pipeline(), || drop(tracing::info_span!("slow")));
+    guard.pipeline().flush(LONG).unwrap();
     let files = dumps(&folder.path(""));
     assert_eq!(files.len(), 2, "{files:?}");
     assert!(String::from_utf8_lossy(&fs::read(&files[0]).unwrap()).contains("slow"));
@@ -278,12 +278,12 @@ fn a_report_of_a_file_stops_nobody() {
     let builder = builder.on_incident(move |_| {
         incidents.send(may_go_on.lock().unwrap().recv_timeout(LONG)).unwrap();
     });
-    let pipeline = builder.flight_recorder(recorder).build().unwrap();
-    within(&pipeline, || {
+    let guard = builder.flight_recorder(recorder).build().unwrap();
+    within(guard.pipeline(), || {
         // If each waited for a few seconds, the function would give up.
         for _ in 0..20 {
             drop(tracing::info_span!("slow"));
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
     });
     go_on.send(()).unwrap();
@@ -313,10 +313,10 @@ fn a_folder_that_is_lost_is_reported() {
     let builder = builder
         .on_incident(move |incident| incidents.send(incident.to_string()).unwrap())
         .flight_recorder(recorder.pause(Duration::MAX));
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     fs::remove_dir(folder.path("made")).unwrap();
     fs::write(folder.path("made"), "in its place").unwrap();
-    let slow = || within(&pipeline, || drop(tracing::info_span!("slow")));
+    let slow = || within(guard.pipeline(), || drop(tracing::info_span!("slow")));
     slow();
     let incident = reported.recv_timeout(LONG).unwrap();
     assert!(incident.contains("can't be written"), "{incident}");
@@ -332,7 +332,7 @@ fn a_folder_that_is_lost_is_reported() {
     };
     assert!(incident.contains("are in"), "{incident}");
     slow();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(dumps(&folder.path("made")).len(), 1, "after a file it is long");
 }
 
@@ -343,8 +343,8 @@ fn nothing_waits_for_itself() {
 
     impl io::Write for Asks {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if let Some(pipeline) = &*self.0.lock().unwrap() {
-                let asked = pipeline.write_flight(io::sink(), &FlightFormat::trace_events(), LONG);
+            if let Some(guard) = &*self.0.lock().unwrap() {
+                let asked = guard.write_flight(io::sink(), &FlightFormat::trace_events(), LONG);
                 self.1.lock().unwrap().push(asked.unwrap_err().to_string());
             }
             Ok(bytes.len())
@@ -358,18 +358,19 @@ fn nothing_waits_for_itself() {
     let (pipeline_of_sink, answers) = (Arc::default(), Arc::default());
     let asks = Asks(Arc::clone(&pipeline_of_sink), Arc::clone(&answers));
     let builder = Pipeline::builder().sink(Sink::writer("asks", asks));
-    let pipeline = builder.flight_recorder(FlightRecorder::new()).build().unwrap();
-    *pipeline_of_sink.lock().unwrap() = Some(pipeline.clone());
-    within(&pipeline, || tracing::info!("event"));
-    pipeline.flush(LONG).unwrap();
+    let guard = builder.flight_recorder(FlightRecorder::new()).build().unwrap();
+    *pipeline_of_sink.lock().unwrap() = Some(guard.pipeline().clone());
+    within(guard.pipeline(), || tracing::info!("event"));
+    guard.pipeline().flush(LONG).unwrap();
     pipeline_of_sink.lock().unwrap().take();
     assert!(!answers.lock().unwrap().is_empty());
 }
 
 #[test]
 fn without_a_recorder_there_is_nothing_to_write() {
-    let pipeline = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
-    let error = pipeline.write_flight(io::sink(), &FlightFormat::trace_events(), LONG).unwrap_err();
+    let guard = Pipeline::builder().sink(Memory::default().json()).build().unwrap();
+    let error =
+        guard.pipeline().write_flight(io::sink(), &FlightFormat::trace_events(), LONG).unwrap_err();
     assert!(error.to_string().contains("flight_recorder"), "{error}");
 }
 
@@ -387,26 +388,27 @@ fn a_writer_s_failure_is_returned() {
         }
     }
 
-    let (_memory, pipeline) = build(FlightRecorder::new());
-    let error = pipeline.write_flight(Full, &FlightFormat::trace_events(), LONG).unwrap_err();
+    let (_memory, guard) = build(FlightRecorder::new());
+    let error =
+        guard.pipeline().write_flight(Full, &FlightFormat::trace_events(), LONG).unwrap_err();
     assert!(error.to_string().contains("full"), "{error}");
 }
 
 /// Many threads ask while others log.
 #[test]
 fn requests_from_many_threads_are_answered() {
-    let (_memory, pipeline) = build(FlightRecorder::new().max_bytes(128 * 1024));
+    let (_memory, guard) = build(FlightRecorder::new().max_bytes(128 * 1024));
     let start = Barrier::new(8);
     thread::scope(|scope| {
         for number in 0..8 {
-            let (pipeline, start) = (&pipeline, &start);
+            let (guard, start) = (&guard, &start);
             scope.spawn(move || {
-                within(pipeline, || {
+                within(guard.pipeline(), || {
                     start.wait();
                     for round in 0..20 {
                         let own = format!("own-{number}-{round}.");
                         tracing::info_span!("step").in_scope(|| tracing::info!("{own}"));
-                        let dump = dump(pipeline);
+                        let dump = dump(guard.pipeline());
                         assert!(dump.contains(&own));
                     }
                 });
@@ -423,11 +425,11 @@ fn child() {
     let recorder =
         FlightRecorder::new().folder(&folder, FlightFormat::trace_events()).on_panic(LONG);
     let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
-    let pipeline = builder.flight_recorder(recorder).build().unwrap();
+    let guard = builder.flight_recorder(recorder).build().unwrap();
     // The first file can't be written.
     fs::remove_dir(&folder).unwrap();
     fs::write(&folder, "in its place").unwrap();
-    within(&pipeline, || {
+    within(guard.pipeline(), || {
         tracing::info_span!("before").in_scope(|| tracing::info!("event"));
         let _open = tracing::info_span!("around").entered();
         let caught = panic::catch_unwind(|| panic!("no file"));
@@ -445,7 +447,7 @@ fn child() {
                 scope.spawn(|| panic::catch_unwind(|| panic!("oh")));
             }
         });
-        let _failed = pipeline.flush(LONG);
+        let _failed = guard.pipeline().flush(LONG);
     });
 }
 
@@ -494,31 +496,31 @@ fn forks() {
     let Some(folder) = env::var_os(FORKS) else { return };
     let recorder =
         FlightRecorder::new().folder(folder, FlightFormat::trace_events()).on_panic(LONG);
-    let (_memory, pipeline) = build(recorder);
+    let (_memory, guard) = build(recorder);
     let step = || tracing::info_span!("step").in_scope(|| tracing::info!("event"));
     // A new subscriber and a new callsite take locks of tracing.
     let (are_known, is_done) = (Barrier::new(3), AtomicBool::new(false));
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                within(&pipeline, || {
+                within(guard.pipeline(), || {
                     step();
                     are_known.wait();
                     while !is_done.load(Ordering::Relaxed) {
                         step();
-                        dump(&pipeline);
+                        dump(guard.pipeline());
                     }
                 });
             });
         }
         let _ends = Ends(&is_done);
-        within(&pipeline, || {
+        within(guard.pipeline(), || {
             are_known.wait();
             for _ in 0..50 {
                 crate::exits::fork::in_child(|| {
                     step();
                     let format = FlightFormat::trace_events();
-                    let written = pipeline.write_flight(io::sink(), &format, LONG);
+                    let written = guard.pipeline().write_flight(io::sink(), &format, LONG);
                     let is_refused =
                         written.is_err_and(|error| error.to_string().contains("forked"));
                     is_refused && panic::catch_unwind(|| panic!("in the child")).is_err()
@@ -563,11 +565,11 @@ fn dumps_of_other_users_stay() {
             .folder(folder.path(""), FlightFormat::trace_events())
             .slower_than(Duration::ZERO)
     };
-    let (_memory, pipeline) = build(recorder().pause(Duration::ZERO).keep(1));
-    within(&pipeline, || {
+    let (_memory, guard) = build(recorder().pause(Duration::ZERO).keep(1));
+    within(guard.pipeline(), || {
         for _ in 0..3 {
             drop(tracing::info_span!("slow"));
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
     });
     let files = dumps(&folder.path(""));

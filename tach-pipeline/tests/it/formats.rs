@@ -18,17 +18,17 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(7));
 fn a_format_of_the_users_writes_as_it_does_for_other_back_ends() {
     let (written, mut expected) = (Captured::default(), Vec::new());
     let sink = Sink::writer("memory", written.clone()).format(Raw);
-    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     let fields = [("a\nb", log::kv::Value::from("two words")), ("int", (-1).into())];
     for message in [format_args!("as it is\n"), format_args!("{}\n", 1)] {
         let mut record = Record::builder();
         record.level(Level::Warn).target("app").key_values(&fields);
         let record = record.args(message).build();
-        pipeline.log(&record);
+        guard.pipeline().log(&record);
         let anchor = CLOCK.anchor();
         event_time::during(anchor, || tach_log::write(Raw)(&mut expected, &record)).unwrap();
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let expected = String::from_utf8(expected).unwrap();
     assert!(expected.starts_with("7 WARN WARN app as it is\n|a\nb=Str(\"two words\")|"));
     assert_eq!(written.take(), expected);
@@ -66,10 +66,10 @@ fn a_renamed_key_is_redacted_by_either_name() {
             builder = builder.sink(Sink::writer("memory", output.clone()).format(format));
             outputs.push(output);
         }
-        let pipeline = builder.build().unwrap();
+        let guard = builder.build().unwrap();
         let args = format_args!("logged in");
-        pipeline.log(&Record::builder().args(args).key_values(&fields).build());
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().log(&Record::builder().args(args).key_values(&fields).build());
+        guard.pipeline().flush(LONG).unwrap();
         for output in outputs {
             let text = output.take();
             assert!(text.contains("[redacted]") && !text.contains("s3cret"), "{redacted}: {text}");
@@ -97,11 +97,11 @@ impl Format for Moody {
 #[test]
 fn a_record_whose_format_fails_or_panics_is_dropped_alone() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json().format(Moody)).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json().format(Moody)).build().unwrap();
     for message in ["before", "fails", "panics", "after"] {
-        info(&pipeline, message);
+        info(guard.pipeline(), message);
     }
-    drop(pipeline);
+    drop(guard);
     let dropped = "records dropped while the sink failed";
     // The first is reported before the next record, and the second after a second or at the end.
     let mut messages = memory.messages();
@@ -128,11 +128,11 @@ fn a_format_that_fails_for_its_own_report_loses_no_count() {
     }
     let memory = Memory::default();
     let sink = memory.json().format(Once(0.into()));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     for message in ["lost", "one", "two"] {
-        info(&pipeline, message);
+        info(guard.pipeline(), message);
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let dropped = "records dropped while the sink failed";
     assert_eq!(memory.messages(), ["one", dropped, "two"]);
     assert_eq!(memory.records()[1]["count"], 1);

@@ -17,7 +17,7 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_500_000_000)
 fn log_s_records_are_written_as_by_the_formatters() {
     use log::Log as _;
     let (json, line, logfmt) = (Memory::default(), Memory::default(), Memory::default());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(json.json())
         .sink(Sink::writer("line", line.clone()))
         .sink(Sink::writer("logfmt", logfmt.clone()).format(Logfmt::new()))
@@ -39,7 +39,7 @@ fn log_s_records_are_written_as_by_the_formatters() {
             .args(message)
             .key_values(&fields)
             .build();
-        pipeline.log(&record);
+        guard.pipeline().log(&record);
         let [json, line, logfmt] = &mut expected;
         event_time::during(CLOCK.anchor(), || {
             tach_log::write(Json::new())(json, &record).unwrap();
@@ -47,7 +47,7 @@ fn log_s_records_are_written_as_by_the_formatters() {
             tach_log::write(Logfmt::new())(logfmt, &record).unwrap();
         });
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let expected = expected.map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!([json.text(), line.text(), logfmt.text()], expected);
 }
@@ -76,20 +76,20 @@ proptest! {
         let builder = memories.iter().zip(formats).fold(Pipeline::builder(), |builder, (to, format)| {
             builder.sink(Sink::writer("memory", to.clone()).format(format))
         });
-        let pipeline = builder.with_clock(&CLOCK).build().unwrap();
+        let guard = builder.with_clock(&CLOCK).build().unwrap();
         let mut record = log::Record::builder();
         record.target(target).key_values(&fields);
         let mut expected = <[Vec<u8>; 3]>::default();
         let [json, line, logfmt] = &mut expected;
         let message = format_args!("{message}");
         let record = record.args(message).build();
-        pipeline.log(&record);
+        guard.pipeline().log(&record);
         event_time::during(CLOCK.anchor(), || {
             tach_log::write(Json::new())(json, &record).unwrap();
             tach_log::write(Line::new())(line, &record).unwrap();
             tach_log::write(Logfmt::new())(logfmt, &record).unwrap();
         });
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         prop_assert_eq!(memories.map(|memory| memory.text().into_bytes()), expected);
     }
 }
@@ -97,13 +97,13 @@ proptest! {
 #[test]
 fn the_time_is_that_of_the_call_and_of_the_stamp_within_one() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     let before = UnixTime::now();
-    info(&pipeline, "now");
+    info(guard.pipeline(), "now");
     let after = UnixTime::now();
     let stamp = Anchor::new(Instant::from_ticks(1), UnixTime::from_nanos(1_500_000_000));
-    event_time::during(stamp, || info(&pipeline, "then"));
-    pipeline.flush(LONG).unwrap();
+    event_time::during(stamp, || info(guard.pipeline(), "then"));
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     let now: jiff::Timestamp = records[0]["ts"].as_str().unwrap().parse().unwrap();
     let micros = |time: UnixTime| i64::try_from(time.as_micros()).unwrap();
@@ -115,12 +115,12 @@ fn the_time_is_that_of_the_call_and_of_the_stamp_within_one() {
 #[test]
 fn slog_s_records_have_their_values_and_the_logger_s() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let log = slog::Logger::root(pipeline.clone(), slog::o!("logger" => "of \"all\""));
+    let guard = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let log = slog::Logger::root(guard.pipeline().clone(), slog::o!("logger" => "of \"all\""));
     slog::crit!(log, "message {}", 1; "u" => u64::MAX, "i" => -1_i8, "f" => f64::NAN, "b" => false,
         "s" => "text", "c" => 'c', "d" => format_args!("{}", 2), "none" => None::<u8>);
     slog::info!(log, # "tag", "tagged");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let expected = [
         json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "CRITICAL", "target": module_path!(),
             "msg": "message 1", "u": u64::MAX, "i": -1, "f": null, "b": false, "s": "text", "c": "c",
@@ -135,8 +135,8 @@ fn slog_s_records_have_their_values_and_the_logger_s() {
 #[test]
 fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         tracing::info!(target: "alone", u = 1_u64, "message {}", 1);
         tracing::info!(target: "number", message = 5);
@@ -146,7 +146,7 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
         let _inner = tracing::info_span!("inner", message = "kept", b = ?Some(1)).entered();
         tracing::error!(target: "within", f = 0.5, yes = true, shown = %"a\nb", r#type = 1);
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let expected = [
         json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "alone",
             "msg": "message 1", "u": 1}),
@@ -164,8 +164,8 @@ fn tracing_s_events_have_their_fields_and_those_of_the_spans() {
 #[test]
 fn fields_have_their_keys_wherever_they_are_among_others() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     let mut expected = Vec::new();
     tracing::dispatcher::with_default(&subscriber, || {
         for round in 0..3 {
@@ -196,7 +196,7 @@ fn fields_have_their_keys_wherever_they_are_among_others() {
             expected.extend([few, none, many]);
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.records(), expected);
 }
 
@@ -227,8 +227,8 @@ fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
     };
 
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         for (of, fields) in [(&ONE_HAS, &ONE_HAS), (&ONE_HAS, &OTHER_HAS), (&ONE_HAS, &ONE_HAS)] {
             let mut fields_of = fields.fields().iter();
@@ -237,7 +237,7 @@ fn an_event_made_by_hand_may_have_the_fields_of_another_callsite() {
             Event::dispatch(of, &fields.fields().value_set(&values));
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let own = json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "one",
         "a": 1, "b": 2});
     let foreign = json!({"ts": "1970-01-01T00:00:01.500000Z", "level": "INFO", "target": "one",
@@ -253,15 +253,16 @@ fn several_pipelines_may_be_layers_of_one_subscriber() {
     let [one, other] = memories
         .each_ref()
         .map(|memory| Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap());
-    let subscriber = tracing_subscriber::registry().with(one.clone()).with(other.clone());
+    let subscriber =
+        tracing_subscriber::registry().with(one.pipeline().clone()).with(other.pipeline().clone());
     tracing::subscriber::with_default(subscriber, || {
         let span = tracing::info_span!("span", a = 1, late = tracing::field::Empty).entered();
         span.record("late", 2);
         tracing::info!(target: "app", "within");
     });
     let end = r#""msg":"within","span":"span","a":1,"late":2}"#;
-    for (pipeline, memory) in [one, other].iter().zip(&memories) {
-        pipeline.flush(LONG).unwrap();
+    for (guard, memory) in [one, other].iter().zip(&memories) {
+        guard.pipeline().flush(LONG).unwrap();
         // Compared as text, since a parser would keep one of two equal keys.
         assert!(memory.text().trim_end().ends_with(end), "{}", memory.text());
     }
@@ -271,17 +272,16 @@ fn several_pipelines_may_be_layers_of_one_subscriber() {
 #[test]
 fn lines_of_a_fmt_subscriber_are_written_as_they_are() {
     let memory = Memory::default();
-    let pipeline =
-        Pipeline::builder().sink(memory.json()).filter("info,quiet=off").build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).filter("info,quiet=off").build().unwrap();
     let subscriber = tracing_subscriber::fmt()
         .without_time()
         .with_ansi(false)
-        .with_writer(pipeline.make_writer());
+        .with_writer(guard.pipeline().make_writer());
     tracing::subscriber::with_default(subscriber.finish(), || {
         tracing::warn!(target: "app", number = 1, "ready");
         tracing::warn!(target: "quiet", "unseen");
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.text(), " WARN app: ready number=1\n");
 }
 
@@ -292,10 +292,10 @@ fn with_the_prelude_a_pipeline_takes_each_method_of_a_layer() {
     use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::prelude::*;
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let warnings = pipeline.clone().with_filter(LevelFilter::WARN);
-    let errors = pipeline.layer().with_filter(LevelFilter::ERROR);
-    let lines = pipeline.make_writer().with_filter(|metadata| metadata.target() == "app");
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let warnings = guard.pipeline().clone().with_filter(LevelFilter::WARN);
+    let errors = guard.pipeline().layer().with_filter(LevelFilter::ERROR);
+    let lines = guard.pipeline().make_writer().with_filter(|metadata| metadata.target() == "app");
     let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false).with_writer(lines);
     tracing::subscriber::with_default(tracing_subscriber::registry().with(warnings), || {
         tracing::info!("hidden");
@@ -309,7 +309,7 @@ fn with_the_prelude_a_pipeline_takes_each_method_of_a_layer() {
         tracing::warn!(target: "other", "hidden");
         tracing::warn!(target: "app", "of a writer");
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let text = memory.text();
     let expected = ["\"of a layer\"", "\"of a layer alone\"", " WARN app: of a writer"];
     assert!(expected.iter().all(|expected| text.contains(expected)), "{text}");
@@ -324,23 +324,23 @@ fn a_record_of_log_has_the_spans_around_it() {
     use tracing_subscriber::filter::filter_fn;
     use tracing_subscriber::layer::SubscriberExt as _;
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let hidden = pipeline.layer().with_filter(filter_fn(|of| of.name() != "hidden"));
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let hidden = guard.pipeline().layer().with_filter(filter_fn(|of| of.name() != "hidden"));
     let subscriber = tracing_subscriber::registry().with(hidden);
-    info(&pipeline, "without a subscriber");
+    info(guard.pipeline(), "without a subscriber");
     tracing::subscriber::with_default(subscriber, || {
-        info(&pipeline, "outside");
+        info(guard.pipeline(), "outside");
         let _outer = tracing::info_span!("request", user = "bob", id = 1).entered();
         let _hidden = tracing::info_span!("hidden", secret = true).entered();
         let _inner = tracing::info_span!("query", id = 2).entered();
-        info(&pipeline, "inside");
+        info(guard.pipeline(), "inside");
     });
-    // A subscriber without the pipeline has spans that are not the pipeline's.
+    // A subscriber without the guard has spans that are not the guard's.
     tracing::subscriber::with_default(tracing_subscriber::registry(), || {
         let _span = tracing::info_span!("other").entered();
-        info(&pipeline, "elsewhere");
+        info(guard.pipeline(), "elsewhere");
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     let spans: Vec<_> = records.iter().map(|record| record["span"].clone()).collect();
     assert_eq!(spans, [json!(null), json!(null), json!("request:query"), json!(null)]);

@@ -50,9 +50,11 @@ fn stalling() -> (Memory, Sink<kind::Stream>, GoOn) {
 /// written, in order, and the counts that were reported.
 fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
     let (memory, sink, go_on) = stalling();
-    let pipeline =
+    let guard =
         Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096 + 8).build().unwrap();
-    go_on.after(&pipeline, || (1..=1_000).for_each(|number| info(&pipeline, &number.to_string())));
+    go_on.after(guard.pipeline(), || {
+        (1..=1_000).for_each(|number| info(guard.pipeline(), &number.to_string()))
+    });
     let (told, written): (Vec<_>, Vec<_>) =
         memory.records().into_iter().partition(|record| record["target"] == "tach_pipeline");
     for record in &told {
@@ -88,7 +90,7 @@ fn the_oldest_are_dropped_and_counted() {
 fn errors_outlive_an_overload() {
     for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
         let (memory, sink, go_on) = stalling();
-        let pipeline = Pipeline::builder().sink(sink).when_full(policy).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).when_full(policy).build().unwrap();
         let log_all = || {
             for number in 0..25_000 {
                 let (level, target) = match number % 250 {
@@ -97,10 +99,10 @@ fn errors_outlive_an_overload() {
                 };
                 let args = format_args!("{number}");
                 let record = Record::builder().level(level).target(target).args(args).build();
-                pipeline.log(&record);
+                guard.pipeline().log(&record);
             }
         };
-        go_on.after(&pipeline, || {
+        go_on.after(guard.pipeline(), || {
             thread::scope(|scope| {
                 scope.spawn(log_all);
                 scope.spawn(log_all);
@@ -111,7 +113,7 @@ fn errors_outlive_an_overload() {
         assert_eq!(errors, 200, "{policy:?}");
         let times = records.iter().map(|record| record["ts"].as_str().unwrap());
         assert!(times.is_sorted(), "{policy:?}");
-        let stats = pipeline.stats();
+        let stats = guard.pipeline().stats();
         let of = |level| stats.dropped_of(level);
         assert_eq!((of(Level::Error), of(Level::Info)), (0, stats.dropped()));
         assert!(stats.dropped() > 25_000, "the control: the queue was full");
@@ -175,16 +177,16 @@ fn errors_outlive_a_sink_that_does_not_write() {
 fn too_long_a_record_is_dropped_alone() {
     for policy in [WhenFull::DropNewest, WhenFull::DropOldest] {
         let memory = Memory::default();
-        let pipeline = Pipeline::builder()
+        let guard = Pipeline::builder()
             .sink(memory.json())
             .when_full(policy)
             .queue_bytes(4096)
             .build()
             .unwrap();
-        info(&pipeline, "before");
-        info(&pipeline, &"long ".repeat(1_000));
-        info(&pipeline, "after");
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), "before");
+        info(guard.pipeline(), &"long ".repeat(1_000));
+        info(guard.pipeline(), "after");
+        guard.pipeline().flush(LONG).unwrap();
         let mut messages = memory.messages();
         messages.sort();
         assert_eq!(messages, ["after", "before", "records dropped"]);

@@ -43,11 +43,11 @@ fn child() {
     };
     match &*way {
         "init" => {
-            let pipeline = builder().init().unwrap();
+            let guard = builder().init().unwrap();
             log_all();
-            pipeline.set_filter("debug,quiet=off").unwrap();
+            guard.pipeline().set_filter("debug,quiet=off").unwrap();
             log_all();
-            pipeline.set_filter("off").unwrap();
+            guard.pipeline().set_filter("off").unwrap();
             assert_eq!(log::max_level(), log::LevelFilter::Off);
             assert_eq!(LevelFilter::current(), LevelFilter::OFF);
             log_all();
@@ -64,7 +64,7 @@ fn child() {
             let error = builder().init().unwrap_err();
             assert!(error.is_already_set(), "{error}");
             assert!(error.to_string().contains("log"), "{error}");
-            // Otherwise events would go to a pipeline that the program does not have.
+            // Otherwise events would go to a guard that the program does not have.
             assert!(!tracing::dispatcher::has_been_set());
         }
         "init after a subscriber" => {
@@ -75,17 +75,17 @@ fn child() {
             assert_eq!(log::max_level(), log::LevelFilter::Trace);
         }
         "registry" => {
-            let pipeline = builder().build().unwrap();
-            subscriber(&pipeline).init();
+            let guard = builder().build().unwrap();
+            subscriber(guard.pipeline()).init();
             log_all();
-            pipeline.set_filter("debug,quiet=off").unwrap();
+            guard.pipeline().set_filter("debug,quiet=off").unwrap();
             log_all();
         }
         "set_logger, then registry" => {
-            let pipeline = builder().build().unwrap();
-            pipeline.set_logger().unwrap();
+            let guard = builder().build().unwrap();
+            guard.pipeline().set_logger().unwrap();
             // The subscriber is set, and then no second logger.
-            subscriber(&pipeline).try_init().unwrap_err();
+            subscriber(guard.pipeline()).try_init().unwrap_err();
             log_all();
         }
         "init by a variable" => {
@@ -107,19 +107,19 @@ fn child() {
             forks::in_child(|| {
                 log::info!(target: "by_log", "nobody writes it");
                 // Its filter refuses the events of `log_all` that the parent's accepts.
-                let pipeline = builder().filter("debug,quiet=off").init().unwrap();
+                let guard = builder().filter("debug,quiet=off").init().unwrap();
                 log_all();
                 span.record("b", 2);
                 span.in_scope(|| tracing::info!(target: "by_tracing", key = 5, "info"));
-                // A pipeline of this process is installed now.
+                // A guard of this process is installed now.
                 assert!(builder().init().unwrap_err().is_already_set());
                 // Three generations.
                 forks::in_child(|| {
-                    let pipeline = builder().init().unwrap();
+                    let guard = builder().init().unwrap();
                     log::info!(target: "by_log", key = 6; "info");
-                    pipeline.flush(LONG).is_ok()
+                    guard.pipeline().flush(LONG).is_ok()
                 });
-                pipeline.flush(LONG).is_ok()
+                guard.pipeline().flush(LONG).is_ok()
             });
         }
         way => panic!("no such way: {way}"),

@@ -25,7 +25,7 @@ fn logs_incidents(sink: impl Into<Sink>) -> (Guard, Told) {
         info(pipeline.get().unwrap(), &incident.to_string());
     });
     let guard = builder.build().unwrap();
-    handle.set((*guard).clone()).unwrap();
+    handle.set(guard.pipeline().clone()).unwrap();
     (guard, told)
 }
 
@@ -46,17 +46,17 @@ impl Format for Fails {
 #[test]
 fn a_format_that_fails_on_each_record_is_reported_seldom() {
     for sinks in [1, 2] {
-        let (pipeline, told) = logs_incidents(Sink::writer("first", io::sink()).format(Fails));
+        let (guard, told) = logs_incidents(Sink::writer("first", io::sink()).format(Fails));
         for _ in 0..sinks * 500 {
-            info(&pipeline, "a record");
-            pipeline.flush(LONG).unwrap();
+            info(guard.pipeline(), "a record");
+            guard.pipeline().flush(LONG).unwrap();
         }
         let told = told.lock().unwrap();
         assert!((1..FEW).contains(&told.len()), "{told:?}");
         let message = "can't format records for first: on purpose; what fails is dropped";
         assert_eq!(told[0], (Some(Task::Format), true, message.to_owned()));
         // Each record is counted, and so are those of the incidents.
-        let dropped = pipeline.stats().sinks()[0].dropped();
+        let dropped = guard.pipeline().stats().sinks()[0].dropped();
         assert_eq!(dropped, (sinks * 500 + told.len()) as u64);
     }
 }
@@ -85,8 +85,8 @@ fn counts(builder: Builder, sink: &Memory, log: impl Fn(&Pipeline)) -> (Vec<u64>
     });
     let guard = builder.build().unwrap();
     for _ in 0..500 {
-        log(&guard);
-        guard.flush(LONG).unwrap();
+        log(guard.pipeline());
+        guard.pipeline().flush(LONG).unwrap();
     }
     drop(guard);
     let records = sink.records();
@@ -142,12 +142,12 @@ fn a_trouble_that_comes_and_goes_is_reported_seldom() {
             Ok(())
         }
     }
-    let (pipeline, told) = logs_incidents(Sink::writer("moody", Alternates(false)));
+    let (guard, told) = logs_incidents(Sink::writer("moody", Alternates(false)));
     for _ in 0..500 {
-        info(&pipeline, "a record");
-        let _fails_by_turns = pipeline.flush(LONG);
+        info(guard.pipeline(), "a record");
+        let _fails_by_turns = guard.pipeline().flush(LONG);
     }
-    pipeline.flush(LONG).or_else(|_| pipeline.flush(LONG)).unwrap();
+    guard.pipeline().flush(LONG).or_else(|_| guard.pipeline().flush(LONG)).unwrap();
     let told = told.lock().unwrap();
     assert!((2..2 * FEW).contains(&told.len()), "{told:?}");
     for (at, (task, begins, _)) in told.iter().enumerate() {
@@ -171,19 +171,19 @@ fn a_rotation_on_demand_that_fails_is_tried_again() {
     };
     set_mode(0o755);
     let sink = Sink::file(folder.path("app.log")).rotate(Rotation::new().daily());
-    let (pipeline, told) = logs_incidents(sink);
-    info(&pipeline, "before");
-    pipeline.flush(LONG).unwrap();
+    let (guard, told) = logs_incidents(sink);
+    info(guard.pipeline(), "before");
+    guard.pipeline().flush(LONG).unwrap();
     set_mode(if rustix::process::geteuid().is_root() { 0o777 } else { 0o555 });
-    pipeline.rotate();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().rotate();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(told.lock().unwrap()[0].0, Some(Task::Rotate));
     set_mode(0o755);
     let start = Instant::now();
     while fs::read_dir(folder.path("")).unwrap().count() < 2 {
         assert!(start.elapsed() < LONG, "the rotation is never tried again");
-        info(&pipeline, "after");
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), "after");
+        guard.pipeline().flush(LONG).unwrap();
     }
 }
 
@@ -203,13 +203,13 @@ fn a_rotation_that_fails_is_reported_once_and_tried_again() {
     };
     set_mode(0o755);
     let rotation = Rotation::new().max_bytes(64 * 1024);
-    let (pipeline, told) = logs_incidents(Sink::file(&path).rotate(rotation));
+    let (guard, told) = logs_incidents(Sink::file(&path).rotate(rotation));
     let forbidden = if rustix::process::geteuid().is_root() { 0o777 } else { 0o555 };
     set_mode(forbidden);
     let long = "x".repeat(1_000);
     for _ in 0..200 {
-        info(&pipeline, &long);
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), &long);
+        guard.pipeline().flush(LONG).unwrap();
     }
     {
         let told = told.lock().unwrap();
@@ -222,13 +222,13 @@ fn a_rotation_that_fails_is_reported_once_and_tried_again() {
     }
     // Nothing is lost meanwhile, and the incidents are in the log too.
     let count = told.lock().unwrap().len();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(folder.messages("app.log").len(), 200 + count);
     set_mode(0o755);
     let is_over = || told.lock().unwrap().last().is_some_and(|(_, begins, _)| !begins);
     while !is_over() {
-        info(&pipeline, &long);
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), &long);
+        guard.pipeline().flush(LONG).unwrap();
     }
     let told = told.lock().unwrap();
     assert!(told.iter().all(|(task, ..)| *task == Some(Task::Rotate)), "{told:?}");

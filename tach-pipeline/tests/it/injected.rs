@@ -52,15 +52,15 @@ fn logs() {
     let builder = Pipeline::builder().sink(file).on_incident(move |_| {
         count.fetch_add(1, Ordering::SeqCst);
     });
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     for number in 0..COUNT {
-        info(&pipeline, &format!("{} {number}", "x".repeat(100)));
+        info(guard.pipeline(), &format!("{} {number}", "x".repeat(100)));
         if number % 100 == 99 {
-            let _may_fail = pipeline.flush(LONG);
+            let _may_fail = guard.pipeline().flush(LONG);
         }
     }
-    let _may_fail = (0..20).find(|_| pipeline.flush(LONG).is_ok());
-    let stats = pipeline.stats();
+    let _may_fail = (0..20).find(|_| guard.pipeline().flush(LONG).is_ok());
+    let stats = guard.pipeline().stats();
     let lost = stats.dropped() + stats.sinks()[0].dropped() + stats.sinks()[0].waiting();
     let report = format!("{lost} {}", incidents.load(Ordering::SeqCst));
     // Another thread, whose first write no case lets fail either.

@@ -20,15 +20,15 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1_700_000_000_
 fn export<'a>(records: impl IntoIterator<Item = [&'a str; 4]>) -> Vec<u8> {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
-    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     for [target, message, key, text] in records {
         let fields = [("number", log::kv::Value::from(-1)), (key, text.into())];
         let mut record = log::Record::builder();
         record.level(log::Level::Warn).target(target).key_values(&fields);
         record.file(Some("src/main.rs")).line(Some(7));
-        log::Log::log(&*pipeline, &record.args(format_args!("{message}")).build());
+        log::Log::log(guard.pipeline(), &record.args(format_args!("{message}")).build());
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     memory.text().into_bytes()
 }
 
@@ -139,14 +139,14 @@ fn names_are_those_that_the_journal_takes() {
 fn levels_have_syslog_s_priorities() {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    let log = slog::Logger::root(pipeline.clone(), slog::o!());
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    let log = slog::Logger::root(guard.pipeline().clone(), slog::o!());
     slog::crit!(log, "2");
     slog::error!(log, "3");
     slog::warn!(log, "4");
     slog::info!(log, "6");
     slog::debug!(log, "7");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     for entry in entries(memory.text().as_bytes()) {
         let value = |of| entry.iter().find(|(name, _)| name == of).map(|(_, value)| value);
         assert_eq!(value("PRIORITY"), value("MESSAGE"), "{entry:?}");
@@ -158,15 +158,15 @@ fn levels_have_syslog_s_priorities() {
 fn a_line_of_a_fmt_subscriber_is_the_message() {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
-    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
     let subscriber = tracing_subscriber::fmt()
         .without_time()
         .with_ansi(false)
-        .with_writer(pipeline.make_writer());
+        .with_writer(guard.pipeline().make_writer());
     tracing::subscriber::with_default(subscriber.finish(), || {
         tracing::warn!(target: "app", number = 1, "two\nlines");
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let entries = entries(memory.text().as_bytes());
     let message = entries[0].iter().find(|(name, _)| name == "MESSAGE").unwrap();
     assert_eq!(String::from_utf8_lossy(&message.1), " WARN app: two\nlines number=1");

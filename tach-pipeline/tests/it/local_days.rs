@@ -29,9 +29,9 @@ fn names(folder: &Path) -> Vec<String> {
 fn writes() {
     let Some(path) = env::var_os(PATH) else { return };
     let sink = Sink::file(Path::new(&path)).rotate(Rotation::new().daily().local_time().keep(2));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    info(&pipeline, "today");
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    info(guard.pipeline(), "today");
+    guard.pipeline().flush(LONG).unwrap();
     // Another thread deletes the oldest file.
     let start = Instant::now();
     while names(Path::new(&path).parent().unwrap()).len() > 3 {

@@ -14,10 +14,10 @@ fn four_threads_lose_nothing_and_keep_their_order() {
     let records = env::var("TACH_RECORDS").map_or(200_000, |number| number.parse().unwrap());
     let each: u64 = records / 4;
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
     thread::scope(|scope| {
         for thread in 0..4_u64 {
-            let pipeline = &pipeline;
+            let guard = &guard;
             scope.spawn(move || {
                 for number in 0..each {
                     let fields = [("thread", thread), ("number", number)];
@@ -25,12 +25,12 @@ fn four_threads_lose_nothing_and_keep_their_order() {
                         .args(format_args!("message"))
                         .key_values(&fields)
                         .build();
-                    pipeline.log(&record);
+                    guard.pipeline().log(&record);
                 }
             });
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let mut next = [0; 4];
     for line in memory.text().lines() {
         let record: Value = serde_json::from_str(line).unwrap();
@@ -45,7 +45,7 @@ fn four_threads_lose_nothing_and_keep_their_order() {
 fn the_guard_has_everything_written() {
     let memory = Memory::default();
     let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let pipeline = guard.clone();
+    let pipeline = guard.pipeline().clone();
     for number in 0..1_000 {
         info(&pipeline, &number.to_string());
     }
@@ -63,7 +63,7 @@ fn the_last_handle_has_everything_written() {
         let memory = Memory::default();
         let pipeline = {
             let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
-            (*guard).clone()
+            guard.pipeline().clone()
         };
         let other = pipeline.clone();
         (0..1_000).for_each(|number| info(&pipeline, &number.to_string()));
@@ -77,11 +77,11 @@ fn the_last_handle_has_everything_written() {
 #[test]
 fn a_record_may_be_longer_than_the_queue() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).queue_bytes(4096).build().unwrap();
     let long = "long ".repeat(100_000);
-    info(&pipeline, "before");
-    info(&pipeline, &long);
-    info(&pipeline, "after");
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), "before");
+    info(guard.pipeline(), &long);
+    info(guard.pipeline(), "after");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["before", &long, "after"]);
 }

@@ -19,11 +19,11 @@ use crate::support::{is_own_road, subscriber};
 #[test]
 fn a_value_may_log_when_it_is_printed() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    info(&pipeline, &Talks(&pipeline).to_string());
-    let talks = Talks(&pipeline);
-    pipeline.log(&log::Record::builder().args(format_args!("{talks}")).build());
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    info(guard.pipeline(), &Talks(guard.pipeline()).to_string());
+    let talks = Talks(guard.pipeline());
+    guard.pipeline().log(&log::Record::builder().args(format_args!("{talks}")).build());
+    guard.pipeline().flush(LONG).unwrap();
     let (within, around) = ("from within", "from around");
     assert_eq!(memory.messages(), [within, around, within, around]);
 }
@@ -40,14 +40,14 @@ fn a_field_of_tracing_may_log_when_it_is_printed() {
         }
     }
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         for _ in 0..2 {
-            tracing::info!(before = 1, logs = ?Logs(&pipeline), after = 2, "from around");
+            tracing::info!(before = 1, logs = ?Logs(guard.pipeline()), after = 2, "from around");
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["from within", "from around", "from within", "from around"]);
     for record in memory.records().iter().skip(1).step_by(2) {
         assert_eq!(
@@ -66,10 +66,12 @@ fn a_value_that_panics_loses_no_record() {
         }
     }
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    pipeline.log(&log::Record::builder().args(format_args!("before {Panics} after")).build());
-    info(&pipeline, "next");
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    guard
+        .pipeline()
+        .log(&log::Record::builder().args(format_args!("before {Panics} after")).build());
+    info(guard.pipeline(), "next");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["before <panicked>", "next"]);
 }
 
@@ -77,11 +79,11 @@ fn a_value_that_panics_loses_no_record() {
 fn a_sink_may_log_and_flush() {
     let memory = Memory::default();
     let (sink, handle) = talkative(&memory, 1_000);
-    let pipeline = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
-    handle.set(pipeline.clone()).unwrap();
-    info(&pipeline, "first");
-    pipeline.flush(LONG).unwrap();
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
+    handle.set(guard.pipeline().clone()).unwrap();
+    info(guard.pipeline(), "first");
+    guard.pipeline().flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let messages = memory.messages();
     assert_eq!(messages[0], "first");
     assert!(messages.iter().filter(|message| *message == "from the sink").count() > 20);
@@ -125,16 +127,16 @@ fn sinks_of_two_pipelines_may_log_to_each_other() {
         };
         let sink = Sink::writer("answers", sink).format(Json::new());
         let built = Pipeline::builder().sink(sink).queue_bytes(4096).build().unwrap();
-        handles[one].set(built.clone()).unwrap();
+        handles[one].set(built.pipeline().clone()).unwrap();
         built
     });
-    for pipeline in &pipelines {
-        info(pipeline, "first");
+    for guard in &pipelines {
+        info(guard.pipeline(), "first");
     }
     // After the first flush of each, both have written their first record.
     for _ in 0..2 {
-        for pipeline in &pipelines {
-            pipeline.flush(LONG).unwrap();
+        for guard in &pipelines {
+            guard.pipeline().flush(LONG).unwrap();
         }
     }
     // The end reports what was dropped less than a second after the last report.
@@ -159,9 +161,9 @@ fn what_a_thread_logs_at_its_end_comes_last() {
     }
     thread_local!(static LATE: RefCell<Option<Late>> = const { RefCell::new(None) });
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     for number in 0..40 {
-        let pipeline = pipeline.clone();
+        let pipeline = guard.pipeline().clone();
         // Destructors run in no specified order.
         let is_first = number % 2 == 0;
         let thread = thread::spawn(move || {
@@ -176,7 +178,7 @@ fn what_a_thread_logs_at_its_end_comes_last() {
         });
         thread.join().unwrap();
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let messages = memory.messages();
     for number in (0..40).map(|number| format!("{number:02}")) {
         let of_thread = messages.iter().filter(|message| message.starts_with(&number));
@@ -199,10 +201,10 @@ fn destructors_of_a_thread_s_memory_may_log() {
     let memory = Memory::default();
     // Levels by target are looked up in memory of the thread too.
     let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
-    let pipeline = builder.build().unwrap();
-    // Destructors run in no specified order: one is registered before the pipeline's, one after.
+    let guard = builder.build().unwrap();
+    // Destructors run in no specified order: one is registered before the guard's, one after.
     for is_first in [true, false] {
-        let pipeline = pipeline.clone();
+        let pipeline = guard.pipeline().clone();
         // Joined one by one: the end of a scope does not wait for destructors.
         let thread = thread::spawn(move || {
             if is_first {
@@ -213,7 +215,7 @@ fn destructors_of_a_thread_s_memory_may_log() {
         });
         thread.join().unwrap();
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let messages = memory.messages();
     let count = |text| messages.iter().filter(|message| *message == text).count();
     assert_eq!((count("in time"), count("late")), (2, 3));
@@ -226,9 +228,9 @@ fn spans_may_be_nested_without_end() {
     // To enter a span, a registry searches all spans that the thread is in.
     let depth = if is_own_road() { 40_000 } else { 10_000 };
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let subscriber = subscriber(&pipeline);
-    let logger = pipeline.clone();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
+    let logger = guard.pipeline().clone();
     let nest = move || {
         tracing::dispatcher::with_default(&subscriber, || {
             let mut guards = vec![tracing::info_span!("request", user = 7).entered()];
@@ -244,7 +246,7 @@ fn spans_may_be_nested_without_end() {
         });
     };
     thread::Builder::new().stack_size(2 << 20).spawn(nest).unwrap().join().unwrap();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     let all =
         [(3, json!(null)), (64, json!(null)), (64, json!(depth - 64)), (64, json!(depth - 64))];

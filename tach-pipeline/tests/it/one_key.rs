@@ -48,12 +48,12 @@ proptest! {
     #[test]
     fn of_a_record_s_keys_the_last_counts(keys in prop::collection::vec(0_u8..40, 0..60)) {
         use log::Log as _;
-        let (pipeline, outputs) = Outputs::pipeline();
+        let (guard, outputs) = Outputs::pipeline();
         let names: Vec<_> = keys.iter().map(|key| format!("k{key}")).collect();
         let fields: Vec<_> = names.iter().map(String::as_str).zip(0..).collect();
         let fields = fields.as_slice();
-        pipeline.log(&log::Record::builder().target("t").key_values(&fields).build());
-        let event = outputs.last(&pipeline);
+        guard.pipeline().log(&log::Record::builder().target("t").key_values(&fields).build());
+        let event = outputs.last(guard.pipeline());
         for (key, _) in fields {
             let last = fields.iter().rfind(|(name, _)| name == key).unwrap().1;
             prop_assert_eq!(&event[*key], last);
@@ -77,11 +77,14 @@ mod slog {
 
     /// Logs through the pipeline and slog-json, and returns the event of each.
     fn both(log: impl FnOnce(&Logger)) -> [Value; 2] {
-        let (pipeline, outputs) = Outputs::pipeline();
+        let (guard, outputs) = Outputs::pipeline();
         let other = Captured::default();
         let drain = Mutex::new(Json::new(io::LineWriter::new(other.clone())).build()).fuse();
-        log(&Logger::root(Duplicate(pipeline.clone(), drain).fuse(), o!("k" => 1, "outer" => 1)));
-        [outputs.last(&pipeline), serde_json::from_str(&other.text()).unwrap()]
+        log(&Logger::root(
+            Duplicate(guard.pipeline().clone(), drain).fuse(),
+            o!("k" => 1, "outer" => 1),
+        ));
+        [outputs.last(guard.pipeline()), serde_json::from_str(&other.text()).unwrap()]
     }
 
     #[test]
@@ -101,10 +104,10 @@ mod slog {
         let memory = Memory::default();
         let sink =
             Sink::writer("memory", memory.clone()).format(tach_log::Json::bunyan("app", "a"));
-        let pipeline = Pipeline::builder().sink(sink).filter("trace").build().unwrap();
+        let guard = Pipeline::builder().sink(sink).filter("trace").build().unwrap();
         let other = Captured::default();
         let drain = slog_bunyan::with_name("app", io::LineWriter::new(other.clone())).build();
-        let both = Duplicate(pipeline.clone(), Mutex::new(drain).fuse()).fuse();
+        let both = Duplicate(guard.pipeline().clone(), Mutex::new(drain).fuse()).fuse();
         let log = Logger::root(both, o!("outer" => 1));
         crit!(log, "said"; "k" => 0.5);
         error!(log, "said"; "text" => "a \"b\"");
@@ -112,7 +115,7 @@ mod slog {
         info!(log, "two\nlines"; "yes" => true, "shown" => %"s", "debug" => ?Some(1));
         debug!(log, "");
         trace!(log, "said");
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let parsed = |text: &str| {
             let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
             let without_host = events.map(|mut event| {
@@ -153,14 +156,17 @@ mod tracing {
 
     /// Logs through the pipeline and the JSON of tracing-subscriber, and returns the event of each.
     fn both(log: impl FnOnce()) -> [Value; 2] {
-        let (pipeline, outputs) = Outputs::pipeline();
+        let (guard, outputs) = Outputs::pipeline();
         let other = Captured::default();
         let writer = other.clone();
         let json = fmt::layer().json().flatten_event(true).with_writer(move || writer.clone());
-        let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(json);
+        let subscriber = tracing_subscriber::registry().with(guard.pipeline().clone()).with(json);
         subscriber::with_default(subscriber, log);
         let theirs = other.text();
-        [outputs.last(&pipeline), serde_json::from_str(theirs.lines().last().unwrap()).unwrap()]
+        [
+            outputs.last(guard.pipeline()),
+            serde_json::from_str(theirs.lines().last().unwrap()).unwrap(),
+        ]
     }
 
     #[test]

@@ -17,7 +17,7 @@ const HAND_OVERS: u64 = 20_000;
 #[test]
 fn causes_are_written_before_their_effects() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     let next = Mutex::new((0, thread::current().id()));
     let other_threads = Mutex::new(0);
     thread::scope(|scope| {
@@ -28,7 +28,7 @@ fn causes_are_written_before_their_effects() {
                     if next.0 == HAND_OVERS {
                         return;
                     }
-                    info(&pipeline, &next.0.to_string());
+                    info(guard.pipeline(), &next.0.to_string());
                     let me = thread::current().id();
                     *other_threads.lock().unwrap() += u64::from(next.1 != me);
                     *next = (next.0 + 1, me);
@@ -38,7 +38,7 @@ fn causes_are_written_before_their_effects() {
             });
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let expected: Vec<_> = (0..HAND_OVERS).map(|number| number.to_string()).collect();
     assert_eq!(memory.messages(), expected);
     // The control: without an order these would be written at random.
@@ -57,21 +57,23 @@ fn records_that_wait_are_merged_by_time() {
         Ok(())
     };
     let sink = Sink::writer("gated", Moody { memory: memory.clone(), mood }).format(Json::new());
-    let pipeline = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
-    info(&pipeline, "gate");
+    let guard = Pipeline::builder().sink(sink).with_clock(&CLOCK).build().unwrap();
+    info(guard.pipeline(), "gate");
     for number in 0..100 {
         // A thread ends before the next one logs: each has a queue that some other one has used.
         CLOCK.advance(Duration::from_nanos(1));
         if number % 3 == 0 {
-            thread::scope(|scope| scope.spawn(|| info(&pipeline, &number.to_string())).join())
-                .unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| info(guard.pipeline(), &number.to_string())).join()
+            })
+            .unwrap();
         } else {
-            info(&pipeline, &number.to_string());
+            info(guard.pipeline(), &number.to_string());
         }
     }
     CLOCK.advance(Duration::from_nanos(1));
     drop(open);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let numbers = (0..100).map(|number| number.to_string());
     let expected: Vec<_> = ["gate".to_owned()].into_iter().chain(numbers).collect();
     assert_eq!(memory.messages(), expected);
@@ -80,16 +82,16 @@ fn records_that_wait_are_merged_by_time() {
 #[test]
 fn records_of_one_time_keep_their_order_and_late_ones_are_written() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     let at = |ns| Anchor::new(Instant::from_ticks(0), UnixTime::from_nanos(ns));
     event_time::during(at(5), || {
         for message in ["a", "b", "c"] {
-            info(&pipeline, message);
+            info(guard.pipeline(), message);
         }
     });
-    pipeline.flush(LONG).unwrap();
-    event_time::during(at(4), || info(&pipeline, "late"));
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
+    event_time::during(at(4), || info(guard.pipeline(), "late"));
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["a", "b", "c", "late"]);
 }
 
@@ -105,9 +107,9 @@ fn is_written(memory: &Memory) -> bool {
 #[test]
 fn a_record_of_the_future_is_not_held_until_then() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     let in_an_hour = UnixTime::now() + Duration::from_secs(3600);
-    event_time::during(Anchor::new(Instant::now(), in_an_hour), || info(&pipeline, "early"));
+    event_time::during(Anchor::new(Instant::now(), in_an_hour), || info(guard.pipeline(), "early"));
     assert!(is_written(&memory));
 }
 
@@ -115,11 +117,11 @@ fn a_record_of_the_future_is_not_held_until_then() {
 fn a_clock_that_stands_or_is_set_back_holds_nothing() {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(10_000_000_000_000));
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
-    info(&pipeline, "before");
+    let guard = Pipeline::builder().sink(memory.json()).with_clock(&CLOCK).build().unwrap();
+    info(guard.pipeline(), "before");
     assert!(is_written(&memory));
     CLOCK.step_back(Duration::from_secs(3600));
-    info(&pipeline, "after");
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), "after");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["before", "after"]);
 }

@@ -64,7 +64,7 @@ fn pipeline(with: impl FnOnce(Builder) -> Builder) -> (Requests, Guard) {
 }
 
 /// Runs `f` with a subscriber that has the pipeline as a layer, and flushes the pipeline.
-fn run(pipeline: &Guard, f: impl FnOnce()) {
+fn run(pipeline: &Pipeline, f: impl FnOnce()) {
     in_subscriber(pipeline, f);
     pipeline.flush(LONG).unwrap();
 }
@@ -76,9 +76,9 @@ fn spans(f: impl FnOnce()) -> HashMap<String, Span> {
 
 /// Like [`spans`], with a pipeline that `with` completes.
 fn spans_of(with: impl FnOnce(Builder) -> Builder, f: impl FnOnce()) -> HashMap<String, Span> {
-    let (requests, pipeline) = pipeline(with);
-    run(&pipeline, f);
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    let (requests, guard) = pipeline(with);
+    run(guard.pipeline(), f);
+    assert_eq!(guard.pipeline().stats().sinks()[0].dropped(), 0);
     received::by_name(&requests)
 }
 

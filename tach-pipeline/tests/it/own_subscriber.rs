@@ -11,9 +11,9 @@ use tracing::{Dispatch, Metadata, Span, dispatcher, info, info_span};
 use crate::support::{LONG, Memory};
 
 fn own(memory: &Memory) -> (tach_pipeline::Guard, Dispatch) {
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let dispatch = Dispatch::new(pipeline.subscriber());
-    (pipeline, dispatch)
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let dispatch = Dispatch::new(guard.pipeline().subscriber());
+    (guard, dispatch)
 }
 
 /// Returns which of the fields of spans each record has.
@@ -56,14 +56,14 @@ fn spans_may_be_left_in_any_order() {
 #[test]
 fn a_parent_is_open_as_long_as_its_children() {
     let memory = Memory::default();
-    let (pipeline, dispatch) = own(&memory);
+    let (guard, dispatch) = own(&memory);
     dispatcher::with_default(&dispatch, || {
         let parent = info_span!("parent", a = 1);
         let child = info_span!(parent: &parent, "child", b = 2);
         drop(parent);
         child.in_scope(|| info!("event"));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let [record] = &memory.records()[..] else { panic!("{}", memory.text()) };
     assert_eq!((&record["a"], &record["b"]), (&1.into(), &2.into()));
 }
@@ -72,7 +72,7 @@ fn a_parent_is_open_as_long_as_its_children() {
 #[test]
 fn the_id_of_a_closed_span_leads_nowhere() {
     let memory = Memory::default();
-    let (pipeline, dispatch) = own(&memory);
+    let (guard, dispatch) = own(&memory);
     dispatcher::with_default(&dispatch, || {
         let mut seen = std::collections::HashSet::new();
         let mut closed: Option<Id> = None;
@@ -89,7 +89,7 @@ fn the_id_of_a_closed_span_leads_nowhere() {
             }
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     assert_eq!(records.len(), 999);
     assert!(records.iter().all(|record| record.get("a").is_none()));
@@ -100,7 +100,7 @@ fn the_id_of_a_closed_span_leads_nowhere() {
 fn many_spans_are_open_and_closed_elsewhere() {
     const MANY: u64 = 20_000;
     let memory = Memory::default();
-    let (pipeline, dispatch) = own(&memory);
+    let (guard, dispatch) = own(&memory);
     for round in 0..3 {
         let spans: Vec<Span> = dispatcher::with_default(&dispatch, || {
             (0..MANY).map(|number| info_span!("span", number, round)).collect()
@@ -115,7 +115,7 @@ fn many_spans_are_open_and_closed_elsewhere() {
             });
         });
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let found = memory.records();
     let found = found.iter().map(|it| (it["round"].as_u64(), it["number"].as_u64()));
     let expected = (0..3)
@@ -127,8 +127,8 @@ fn many_spans_are_open_and_closed_elsewhere() {
 #[test]
 fn each_subscriber_has_a_current_span_of_its_own() {
     let memory = Memory::default();
-    let (pipeline, one) = own(&memory);
-    let other = Dispatch::new(pipeline.subscriber());
+    let (guard, one) = own(&memory);
+    let other = Dispatch::new(guard.pipeline().subscriber());
     dispatcher::with_default(&one, || {
         let _outer = info_span!("outer", a = 1).entered();
         dispatcher::with_default(&other, || {
@@ -138,7 +138,7 @@ fn each_subscriber_has_a_current_span_of_its_own() {
         });
         info!("event");
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(fields(&memory), [["b"], ["a"]]);
 }
 
@@ -146,8 +146,8 @@ fn each_subscriber_has_a_current_span_of_its_own() {
 #[test]
 fn a_span_of_another_subscriber_is_no_parent() {
     let memory = Memory::default();
-    let (pipeline, one) = own(&memory);
-    let other = Dispatch::new(pipeline.subscriber());
+    let (guard, one) = own(&memory);
+    let other = Dispatch::new(guard.pipeline().subscriber());
     dispatcher::with_default(&one, || {
         let outer = info_span!("outer", a = 1);
         let id = outer.id().unwrap();
@@ -158,7 +158,7 @@ fn a_span_of_another_subscriber_is_no_parent() {
         });
         outer.in_scope(|| info!("event"));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(fields(&memory), [["b"], ["a"]]);
 }
 
@@ -168,8 +168,8 @@ fn a_span_beyond_the_filter_is_no_error() {
     let span = || info_span!("span");
     let (_accepts, accepting) = own(&Memory::default());
     let known = dispatcher::with_default(&accepting, || span().metadata()).unwrap();
-    let pipeline = Pipeline::builder().filter("warn").sink(Sink::stderr()).build().unwrap();
-    let dispatch = Dispatch::new(pipeline.subscriber());
+    let guard = Pipeline::builder().filter("warn").sink(Sink::stderr()).build().unwrap();
+    let dispatch = Dispatch::new(guard.pipeline().subscriber());
     dispatcher::with_default(&dispatch, || {
         assert!(span().is_disabled());
         let values = known.fields().value_set(&[]);

@@ -45,35 +45,39 @@ fn child() {
     let builder = Pipeline::builder().sink(Sink::stderr().format(Bare));
     match &*way {
         "logs" => {
-            let pipeline = builder.build().unwrap();
-            (0..LINES).for_each(|number| info(&pipeline, &line(&name, number)));
-            pipeline.flush(LONG).unwrap();
+            let guard = builder.build().unwrap();
+            (0..LINES).for_each(|number| info(guard.pipeline(), &line(&name, number)));
+            guard.pipeline().flush(LONG).unwrap();
         }
         // README's pair of sinks, and a panic in the middle.
         "logs to both" => {
-            let pipeline = builder.sink(Sink::stdout().format(Bare)).build().unwrap();
-            (0..LINES / 2).for_each(|number| info(&pipeline, &line(&name, number)));
+            let guard = builder.sink(Sink::stdout().format(Bare)).build().unwrap();
+            (0..LINES / 2).for_each(|number| info(guard.pipeline(), &line(&name, number)));
             let panics = thread::spawn(|| panic!("on purpose"));
-            (LINES / 2..LINES).for_each(|number| info(&pipeline, &line(&name, number)));
+            (LINES / 2..LINES).for_each(|number| info(guard.pipeline(), &line(&name, number)));
             panics.join().unwrap_err();
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
         "prints" => (0..LINES).for_each(|number| println!("{}", line(&name, number))),
         "logs long records" => {
-            let pipeline = builder.build().unwrap();
+            let guard = builder.build().unwrap();
             for number in 0..100 {
-                info(&pipeline, &format!("<{name} {number} {} {number}>", "x".repeat(LONG_RECORD)));
-                info(&pipeline, &line(&name, number));
+                info(
+                    guard.pipeline(),
+                    &format!("<{name} {number} {} {number}>", "x".repeat(LONG_RECORD)),
+                );
+                info(guard.pipeline(), &line(&name, number));
             }
-            pipeline.flush(LONG).unwrap();
-            let stats = pipeline.stats();
+            guard.pipeline().flush(LONG).unwrap();
+            let stats = guard.pipeline().stats();
             assert_eq!((stats.sinks()[0].written(), stats.sinks()[0].oversize()), (200, 100));
         }
         "logs to nobody" => {
-            let pipeline = Pipeline::builder().sink(Sink::stdout().format(Bare)).build().unwrap();
-            (0..LINES).for_each(|number| info(&pipeline, &line(&name, number)));
-            pipeline.flush(LONG).unwrap();
-            let (stats, waiting) = (pipeline.stats(), pipeline.stats().sinks()[0].waiting());
+            let guard = Pipeline::builder().sink(Sink::stdout().format(Bare)).build().unwrap();
+            (0..LINES).for_each(|number| info(guard.pipeline(), &line(&name, number)));
+            guard.pipeline().flush(LONG).unwrap();
+            let (stats, waiting) =
+                (guard.pipeline().stats(), guard.pipeline().stats().sinks()[0].waiting());
             assert_eq!((stats.sinks()[0].dropped() > 0, waiting), (true, 0));
         }
         way => panic!("no such way: {way}"),

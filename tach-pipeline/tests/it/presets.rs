@@ -192,10 +192,10 @@ fn every_line_is_an_object_with_the_parts_of_its_service() {
         let file = folder.path(&format!("{name}.jsonl"));
         builder = builder.sink(Sink::file(file).format(format.clone()));
     }
-    let pipeline = builder.build().unwrap();
-    let count = records(&pipeline);
-    pipeline.flush(LONG).unwrap();
-    drop(pipeline);
+    let guard = builder.build().unwrap();
+    let count = records(guard.pipeline());
+    guard.pipeline().flush(LONG).unwrap();
+    drop(guard);
     for (name, _, parts) in presets {
         let lines = fs::read_to_string(folder.path(&format!("{name}.jsonl"))).unwrap();
         for line in lines.lines() {

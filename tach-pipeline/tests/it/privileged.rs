@@ -22,8 +22,8 @@ fn child() {
     let obeys = way != "ignores";
     let memory = Memory::default();
     let builder = Pipeline::builder().filter("warn").filter_from_env("RUST_LOG");
-    let pipeline = builder.sink(memory.json()).build().unwrap();
-    assert_eq!(log::Log::enabled(&*pipeline, &log::Metadata::builder().build()), obeys);
+    let guard = builder.sink(memory.json()).build().unwrap();
+    assert_eq!(log::Log::enabled(guard.pipeline(), &log::Metadata::builder().build()), obeys);
     #[cfg(feature = "otlp")]
     {
         let options = format!("{:?}", tach_pipeline::Otlp::from_env());

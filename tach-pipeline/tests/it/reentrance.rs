@@ -29,18 +29,18 @@ const WAY: &str = "TACH_PIPELINE_REENTRANCE";
 fn child() {
     let Ok(way) = env::var(WAY) else { return };
     end_unless_done();
-    let pipeline = build(Sink::otlp(
+    let guard = build(Sink::otlp(
         Otlp::new().endpoint(&test_support::receiver::serve().0).signals([Signal::Traces]),
     ));
     match &*way {
-        "a value opens spans and logs" => values(&pipeline),
-        "a value flushes" => flushes(&pipeline),
-        "a thread ends" => thread_ends(&pipeline),
+        "a value opens spans and logs" => values(guard.pipeline()),
+        "a value flushes" => flushes(guard.pipeline()),
+        "a thread ends" => thread_ends(guard.pipeline()),
         "a sink traces" => sink_traces(),
-        "twice in a subscriber" => twice(&pipeline),
-        "a span ends another one" => ends_another(&pipeline),
+        "twice in a subscriber" => twice(guard.pipeline()),
+        "a span ends another one" => ends_another(guard.pipeline()),
         #[cfg(unix)]
-        "fork with open spans" => forks(&pipeline),
+        "fork with open spans" => forks(guard.pipeline()),
         way => panic!("no such way: {way}"),
     }
 }
@@ -110,23 +110,23 @@ fn in_each_place(value: &dyn fmt::Debug) {
     span.in_scope(|| info!(value = ?value, "{value:?}"));
 }
 
-fn values(pipeline: &Guard) {
+fn values(pipeline: &Pipeline) {
     dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     in_each_place(&Calls(traces));
     // The two fields of the span are printed twice, and those of the event once.
     assert_written(pipeline, 6 * SPANS + 1, 6 * EVENTS + 1);
 }
 
-fn flushes(pipeline: &Guard) {
+fn flushes(pipeline: &Pipeline) {
     dispatcher::set_global_default(subscriber(pipeline)).unwrap();
-    let handle = (**pipeline).clone();
+    let handle = pipeline.clone();
     in_each_place(&Calls(move || handle.flush(LONG).unwrap()));
     assert_written(pipeline, 1, 1);
 }
 
 /// One value opens spans and logs when the thread's memory is dropped. The other one logs after the
 /// pipeline's and the registry's memory of the thread: a registry has no spans there.
-fn thread_ends(pipeline: &Guard) {
+fn thread_ends(pipeline: &Pipeline) {
     struct Drops(fn());
     impl Drop for Drops {
         fn drop(&mut self) {
@@ -138,7 +138,7 @@ fn thread_ends(pipeline: &Guard) {
         static LAST: RefCell<Option<Drops>> = const { RefCell::new(None) };
     }
     static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
-    PIPELINE.set((**pipeline).clone()).unwrap();
+    PIPELINE.set(pipeline.clone()).unwrap();
     dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     let thread = thread::spawn(|| {
         // The memory of a thread is dropped in reverse order.
@@ -169,18 +169,18 @@ fn sink_traces() {
         Otlp::new().endpoint(&test_support::receiver::serve().0).signals([Signal::Traces]),
     );
     let events = Sink::writer("traces", Traces(50));
-    let pipeline = Pipeline::builder().sink(spans).sink(events).build().unwrap();
-    dispatcher::set_global_default(subscriber(&pipeline)).unwrap();
+    let guard = Pipeline::builder().sink(spans).sink(events).build().unwrap();
+    dispatcher::set_global_default(subscriber(guard.pipeline())).unwrap();
     traces();
-    while pipeline.stats().sinks()[1].written() < 51 * EVENTS {
-        pipeline.flush(LONG).unwrap();
+    while guard.pipeline().stats().sinks()[1].written() < 51 * EVENTS {
+        guard.pipeline().flush(LONG).unwrap();
     }
-    assert_written(&pipeline, 51 * SPANS, 51 * EVENTS);
+    assert_written(guard.pipeline(), 51 * SPANS, 51 * EVENTS);
 }
 
 /// Each layer sends the spans and the events.
-fn twice(pipeline: &Guard) {
-    let layer = || (**pipeline).clone();
+fn twice(pipeline: &Pipeline) {
+    let layer = || pipeline.clone();
     set_global_default(registry().with(layer()).with(layer())).unwrap();
     info_span!("outer").in_scope(|| info_span!("inner").in_scope(|| info!("within")));
     assert_written(pipeline, 2 * 2, 2);
@@ -203,10 +203,10 @@ impl<S: tracing::Subscriber> Layer<S> for Keeps {
     }
 }
 
-fn ends_another(pipeline: &Guard) {
+fn ends_another(pipeline: &Pipeline) {
     static KEEPS: OnceLock<[Keeps; 2]> = OnceLock::new();
     let [below, above] = KEEPS.get_or_init(Default::default);
-    let subscriber = registry().with(below.clone()).with((**pipeline).clone());
+    let subscriber = registry().with(below.clone()).with(pipeline.clone());
     set_global_default(subscriber.with(above.clone())).unwrap();
     for keeps in [below, above] {
         let chain: Vec<_> = (0..100).map(|_| info_span!("link")).collect();
@@ -233,7 +233,7 @@ fn is_valid(span: &Span) -> bool {
 
 /// The child ends the parent's spans and opens its own. Neither is sent by it, nor lost here.
 #[cfg(unix)]
-fn forks(pipeline: &Guard) {
+fn forks(pipeline: &Pipeline) {
     dispatcher::set_global_default(subscriber(pipeline)).unwrap();
     let outer = info_span!("outer");
     let entered = outer.enter();

@@ -47,7 +47,7 @@ fn an_option_out_of_its_bounds_is_refused() {
     let queue = "a queue has 4096 (4 KiB) to 268435456 bytes (256 MiB)";
     let nap = "a nap is longer than zero and lasts a second at most";
     let hour = Duration::from_secs(3600);
-    let cases: [(Builder, &str, &str); 14] = [
+    let cases: [(Builder, &str, &str); 13] = [
         (quiet().queue_bytes(1), "Builder::queue_bytes(1)", queue),
         (quiet().queue_bytes(268_435_457), "Builder::queue_bytes(268435457)", queue),
         (quiet().flush_interval(hour), "Builder::flush_interval(3600s)", nap),
@@ -72,11 +72,6 @@ fn an_option_out_of_its_bounds_is_refused() {
             quiet().filter_from_env(""),
             "Builder::filter_from_env(\"\")",
             "a variable has a name, such as RUST_LOG",
-        ),
-        (
-            quiet().flush_at_exit(Duration::ZERO),
-            "Builder::flush_at_exit(0ns)",
-            "the exit waits for a while; without_flush_at_exit() disables the flush",
         ),
         (
             quiet().before_errors("debug", 0),

@@ -91,9 +91,9 @@ fn theirs(build: impl FnOnce(SubscriberBuilder, Captured) -> Box<dyn FnOnce(fn()
 fn ours(line: Line) -> String {
     let memory = Memory::default();
     let sink = Sink::writer("memory", memory.clone()).format(line);
-    let pipeline = Pipeline::builder().sink(sink).filter("trace").build().unwrap();
-    in_subscriber(&pipeline, log);
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).filter("trace").build().unwrap();
+    in_subscriber(guard.pipeline(), log);
+    guard.pipeline().flush(LONG).unwrap();
     memory.text()
 }
 

@@ -15,17 +15,17 @@ fn a_key_in_the_address_is_in_no_message() {
     let sink = Sink::otlp(otlp.clone().signals([Signal::Logs])).filter("info");
     let debug = format!("{otlp:?} {sink:?}");
     let builder = Pipeline::builder().sink(sink).without_flush_at_exit();
-    let pipeline = builder
+    let guard = builder
+        .flush_timeout(Duration::ZERO)
         .on_incident(move |incident| incidents.send(format!("{incident} {incident:?}")).unwrap())
         .build()
         .unwrap();
-    // The guard would wait for a collector that never comes.
-    let pipeline = core::mem::ManuallyDrop::new(pipeline);
-    info(&pipeline, "one");
-    let failure = pipeline.flush(LONG).unwrap_err();
-    let timeout = pipeline.flush(Duration::ZERO).unwrap_err();
+    info(guard.pipeline(), "one");
+    let failure = guard.pipeline().flush(LONG).unwrap_err();
+    let timeout = guard.pipeline().flush(Duration::ZERO).unwrap_err();
     let incident = reported.recv_timeout(LONG).unwrap();
-    let stats = format!("{:?} {}", pipeline.stats(), pipeline.stats().sinks()[0].name());
+    let stats =
+        format!("{:?} {}", guard.pipeline().stats(), guard.pipeline().stats().sinks()[0].name());
     for text in [debug, incident, failure.to_string(), timeout.to_string(), stats] {
         assert!(text.contains("127.0.0.1:1/v1/logs") && !text.contains("s3cret"), "{text}");
     }

@@ -21,15 +21,15 @@ fn log_at(pipeline: &Pipeline, level: Level, target: &str, message: &str) {
 #[test]
 fn an_error_has_the_records_written_that_led_to_it() {
     let memories = [Memory::default(), Memory::default()];
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(memories[0].json())
         .sink(memories[1].json().filter("info"))
         .filter("info,app=warn")
         .before_errors("app=debug,noisy=off", 3)
         .build()
         .unwrap();
-    assert_eq!(pipeline.max_level(), LevelFilter::Debug);
-    let log = |level, target, message| log_at(&pipeline, level, target, message);
+    assert_eq!(guard.pipeline().max_level(), LevelFilter::Debug);
+    let log = |level, target, message| log_at(guard.pipeline(), level, target, message);
     log(Level::Debug, "app", "forgotten");
     log(Level::Debug, "app", "a");
     log(Level::Trace, "app", "too verbose");
@@ -37,12 +37,12 @@ fn an_error_has_the_records_written_that_led_to_it() {
     log(Level::Info, "other", "written at once");
     log(Level::Info, "app", "b");
     log(Level::Debug, "app", "c");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memories[0].messages(), ["written at once"]);
     log(Level::Error, "other", "error");
     log(Level::Error, "other", "next");
     log(Level::Debug, "app", "never written");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memories[0].messages(), ["written at once", "a", "b", "c", "error", "next"]);
     assert_eq!(memories[1].messages(), ["written at once", "b", "error", "next"]);
     // They keep their times.
@@ -50,10 +50,10 @@ fn an_error_has_the_records_written_that_led_to_it() {
         memories[0].records().iter().map(|record| record["ts"].to_string()).collect();
     assert!(times[1] < times[0] && times[0] < times[2] && times[3] < times[4], "{times:?}");
     // The filter that is set at run time applies to the records that are written.
-    pipeline.set_filter("app=info").unwrap();
+    guard.pipeline().set_filter("app=info").unwrap();
     log(Level::Info, "app", "d");
     log(Level::Debug, "app", "never written either");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memories[0].messages()[6..], ["d"]);
 }
 
@@ -82,9 +82,9 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1));
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).filter("debug").collapse_repeats();
-    let pipeline = builder.with_clock(&CLOCK).build().unwrap();
+    let guard = builder.with_clock(&CLOCK).build().unwrap();
     let log = |level, target, message| {
-        log_at(&pipeline, level, target, message);
+        log_at(guard.pipeline(), level, target, message);
         CLOCK.advance(Duration::from_nanos(1));
     };
     log(Level::Info, "app", "a");
@@ -97,14 +97,14 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
         let fields = [("field", field)];
         let mut record = Record::builder();
         record.level(Level::Debug).target("other").key_values(&fields);
-        pipeline.log(&record.args(format_args!("b")).build());
+        guard.pipeline().log(&record.args(format_args!("b")).build());
         CLOCK.advance(Duration::from_nanos(1));
     }
     log(Level::Info, "app", "c");
     log(Level::Info, "app", "c");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     log(Level::Info, "app", "c");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let b = || once("b");
     let expected = [once("a"), b(), b(), b(), repeated(3), b(), b(), repeated(1), once("c")];
     let records = memory.records();
@@ -117,9 +117,9 @@ fn equal_records_in_a_row_are_written_once_and_counted() {
     assert_eq!(report["from"].as_str(), Some("1970-01-01T00:00:00.000000Z"));
     // The control: without the option all are written.
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    (0..3).for_each(|_| log_at(&pipeline, Level::Info, "app", "a"));
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    (0..3).for_each(|_| log_at(guard.pipeline(), Level::Info, "app", "a"));
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(memory.messages(), ["a"; 3]);
 }
 
@@ -129,21 +129,21 @@ fn records_are_counted_by_level_also_those_that_are_not_written() {
     let [memory, beside] = [Memory::default(), Memory::default()];
     let builder = Pipeline::builder().filter("info").before_errors("app=debug", 10).rate_limit(100);
     let builder = builder.collapse_repeats().sink(memory.json().filter("error"));
-    let pipeline = builder.sink(beside.json().filter("debug")).build().unwrap();
-    let counts = |pipeline: &Pipeline| {
-        pipeline.flush(LONG).unwrap();
-        Level::iter().map(|level| pipeline.stats().logged(level)).collect::<Vec<_>>()
+    let guard = builder.sink(beside.json().filter("debug")).build().unwrap();
+    let counts = || {
+        guard.pipeline().flush(LONG).unwrap();
+        Level::iter().map(|level| guard.pipeline().stats().logged(level)).collect::<Vec<_>>()
     };
     for (level, times) in [(Level::Warn, 2), (Level::Info, 3), (Level::Debug, 4), (Level::Trace, 5)]
     {
-        (0..times).for_each(|_| log_at(&pipeline, level, "app", "a"));
+        (0..times).for_each(|_| log_at(guard.pipeline(), level, "app", "a"));
     }
     // The others are kept or refused.
-    assert_eq!(counts(&pipeline), [0, 2, 3, 0, 0]);
+    assert_eq!(counts(), [0, 2, 3, 0, 0]);
     assert_eq!(memory.messages().len(), 0);
     // The first error has those written that were kept, and the other errors repeat it.
-    (0..6).for_each(|_| log_at(&pipeline, Level::Error, "app", "a"));
-    assert_eq!(counts(&pipeline), [6, 2, 3, 4, 0]);
+    (0..6).for_each(|_| log_at(guard.pipeline(), Level::Error, "app", "a"));
+    assert_eq!(counts(), [6, 2, 3, 4, 0]);
     assert_eq!(memory.messages(), ["a", "the last record was repeated"]);
 }
 
@@ -151,8 +151,8 @@ fn records_are_counted_by_level_also_those_that_are_not_written() {
 fn a_count_is_written_though_no_other_record_comes() {
     let memory = Memory::default();
     let sink = memory.json();
-    let pipeline = Pipeline::builder().sink(sink).collapse_repeats().build().unwrap();
-    (0..3).for_each(|_| log_at(&pipeline, Level::Info, "app", "a"));
+    let guard = Pipeline::builder().sink(sink).collapse_repeats().build().unwrap();
+    (0..3).for_each(|_| log_at(guard.pipeline(), Level::Info, "app", "a"));
     let start = Instant::now();
     while memory.messages().len() < 2 && start.elapsed() < LONG {
         thread::sleep(Duration::from_millis(10));
@@ -163,7 +163,7 @@ fn a_count_is_written_though_no_other_record_comes() {
 #[test]
 fn values_of_redacted_keys_are_in_no_sink() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(memory.json())
         .redact(["password", "Authorization"])
         .filter("debug")
@@ -174,13 +174,15 @@ fn values_of_redacted_keys_are_in_no_sink() {
     let log = |level, value| {
         let fields = [("user", value), ("PASSWORD", value), ("authorization", value)];
         let mut record = Record::builder();
-        pipeline.log(&record.level(level).key_values(&fields).args(format_args!("a")).build());
+        guard
+            .pipeline()
+            .log(&record.level(level).key_values(&fields).args(format_args!("a")).build());
     };
     log(Level::Trace, 1);
     // Different secrets are different values.
     log(Level::Error, 2);
     log(Level::Error, 3);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     let users: Vec<_> = records.iter().map(|record| record["user"].as_u64().unwrap()).collect();
     assert_eq!(users, [1, 2, 3]);
@@ -196,10 +198,10 @@ fn values_of_redacted_keys_are_in_no_sink() {
 fn a_key_is_redacted_by_its_last_part_and_by_a_pattern() {
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).redact(["password", "*token*"]);
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     let fields = [("user.password", 1), ("access_token", 2), ("password.hint", 3)];
-    pipeline.log(&Record::builder().key_values(&fields).build());
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().log(&Record::builder().key_values(&fields).build());
+    guard.pipeline().flush(LONG).unwrap();
     let record = &memory.records()[0];
     assert_eq!(record["user.password"], "[redacted]");
     assert_eq!(record["access_token"], "[redacted]");
@@ -212,10 +214,10 @@ fn a_callsite_logs_as_many_records_a_second_as_the_limit() {
     static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(1));
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(memory.json()).rate_limit(2);
-    let pipeline = builder.with_clock(&CLOCK).build().unwrap();
+    let guard = builder.with_clock(&CLOCK).build().unwrap();
     log::set_max_level(LevelFilter::Trace);
     let log = |times| {
-        let pipeline = &*pipeline;
+        let pipeline = guard.pipeline();
         (0..times).for_each(|number| log::info!(logger: pipeline, "log {number}"));
         log::info!(logger: pipeline, "another");
         #[cfg(feature = "slog")]
@@ -237,11 +239,11 @@ fn a_callsite_logs_as_many_records_a_second_as_the_limit() {
         of_it.collect::<Vec<_>>()
     };
     log(4);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!((by("log"), by("another").len()), (vec!["log 0".to_owned(), "log 1".to_owned()], 1));
     CLOCK.advance(Duration::from_secs(1));
     log(1);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!((by("log").len(), by("another").len()), (3, 2));
     #[cfg(feature = "slog")]
     assert_eq!(by("slog"), ["slog 0", "slog 1", "slog 0"]);

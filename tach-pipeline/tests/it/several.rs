@@ -39,7 +39,7 @@ fn a_sink_that_stalls_holds_up_no_other() {
         if policy == WhenFull::Block {
             stalling = stalling.stall_timeout(SHORT);
         }
-        let pipeline = Pipeline::builder()
+        let guard = Pipeline::builder()
             .sink(stalling)
             .sink(Sink::file(&path).format(Json::new()))
             .when_full(policy)
@@ -47,9 +47,9 @@ fn a_sink_that_stalls_holds_up_no_other() {
             .queue_bytes(64 * 1024 * 1024)
             .build()
             .unwrap();
-        (0..COUNT).for_each(|number| info(&pipeline, &number.to_string()));
+        (0..COUNT).for_each(|number| info(guard.pipeline(), &number.to_string()));
         wait_for_lines(&path, COUNT);
-        let error = pipeline.flush(SHORT).unwrap_err();
+        let error = guard.pipeline().flush(SHORT).unwrap_err();
         assert!(error.is_timeout(), "{error}");
         // On a busy host the file's thread may be late too, and is then named beside it.
         assert!(error.to_string().contains(&fifo.display().to_string()), "{error}");
@@ -71,12 +71,12 @@ fn a_sink_that_stalls_holds_up_no_other() {
             }
             (written, dropped)
         });
-        info(&pipeline, "last");
+        info(guard.pipeline(), "last");
         let (written, dropped) = reader.join().unwrap();
         assert!(written > 1_000 && dropped > 1_000, "{written} {dropped}");
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(number_of_lines(&path), COUNT + 1);
-        let stats = pipeline.stats();
+        let stats = guard.pipeline().stats();
         let counts = stats.sinks().iter().map(SinkStats::dropped).collect::<Vec<_>>();
         assert_eq!((counts, stats.dropped()), (vec![dropped, 0], 0));
         assert_eq!(stats.records(), COUNT as u64 + 1);
@@ -90,7 +90,7 @@ fn a_sink_that_is_slow_gets_all_of_it() {
     const COUNT: usize = 20_000;
     let (theirs, ours) = std::os::unix::net::UnixStream::pair().unwrap();
     let memory = Memory::default();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::writer("socket", theirs).format(Json::new()).stall_timeout(Duration::MAX))
         .sink(memory.json())
         .build()
@@ -103,11 +103,11 @@ fn a_sink_that_is_slow_gets_all_of_it() {
         thread::sleep(Duration::from_millis(300));
         first + lines.take(COUNT - 100).count()
     });
-    (0..COUNT).for_each(|_| info(&pipeline, &text));
-    pipeline.flush(LONG).unwrap();
+    (0..COUNT).for_each(|_| info(guard.pipeline(), &text));
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(reader.join().unwrap(), COUNT);
     assert_eq!(memory.messages().len(), COUNT);
-    assert!(pipeline.stats().sinks().iter().all(|sink| sink.dropped() == 0));
+    assert!(guard.pipeline().stats().sinks().iter().all(|sink| sink.dropped() == 0));
 }
 
 static FORMATTED: AtomicU32 = AtomicU32::new(0);
@@ -147,10 +147,10 @@ fn a_record_is_formatted_once_for_all_sinks_of_a_format() {
             _ => sink,
         });
     }
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     let log = |level, target, message: &str| {
         log::Log::log(
-            &*pipeline,
+            guard.pipeline(),
             &log::Record::builder()
                 .level(level)
                 .target(target)
@@ -162,7 +162,7 @@ fn a_record_is_formatted_once_for_all_sinks_of_a_format() {
         log(log::Level::Info, "app", &format!("1 {round}"));
         log(log::Level::Warn, "other", &format!("2 {round}"));
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(FORMATTED.load(Ordering::SeqCst), 4_000);
     assert_eq!(shared.0.load(Ordering::SeqCst), 4_000);
     let both: Vec<_> = (0..2_000).flat_map(|n| [format!("1 {n}"), format!("2 {n}")]).collect();
@@ -193,17 +193,17 @@ fn a_format_that_fails_drops_the_record_for_its_sinks_alone() {
     }
     let memories: [Memory; 3] = core::array::from_fn(|_| Memory::default());
     let [one, other, sound] = &memories;
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(one.json().format(Fails))
         .sink(other.json().format(Fails))
         .sink(sound.json())
         .build()
         .unwrap();
     for message in ["fails", "panics", "works"] {
-        info(&pipeline, message);
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), message);
+        guard.pipeline().flush(LONG).unwrap();
     }
-    drop(pipeline);
+    drop(guard);
     assert_eq!(sound.messages(), ["fails", "panics", "works"]);
     let dropped = "records dropped while the sink failed";
     for memory in [one, other] {
@@ -228,21 +228,21 @@ fn a_flush_names_the_sinks_that_failed_or_were_late() {
     };
     let mood = || Err(io::ErrorKind::StorageFull.into());
     let fails = Moody { memory: Memory::default(), mood };
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::writer("sound", io::sink()))
         .sink(Sink::writer("stalling", stalls))
         .sink(Sink::writer("failing", fails))
         .build()
         .unwrap();
-    info(&pipeline, "one");
-    let error = pipeline.flush(SHORT).unwrap_err();
+    info(guard.pipeline(), "one");
+    let error = guard.pipeline().flush(SHORT).unwrap_err();
     assert!(error.is_timeout(), "{error}");
     assert_eq!(error.to_string(), "not everything was written within 50ms: records to stalling");
     drop(go_on);
-    let error = pipeline.flush(LONG).unwrap_err();
+    let error = guard.pipeline().flush(LONG).unwrap_err();
     assert!(error.is_sink());
     assert_eq!(error.to_string(), "can't write the log to failing: no storage space");
-    core::mem::forget(pipeline);
+    core::mem::forget(guard);
 }
 
 #[test]
@@ -250,15 +250,15 @@ fn files_of_several_sinks_are_opened_anew_on_request() {
     let folder = Folder::new("several-reopen");
     let paths = ["a.log", "b.log"];
     let sink = |name| Sink::file(folder.path(name)).keep_open();
-    let pipeline = Pipeline::builder().sink(sink(paths[0])).sink(sink(paths[1])).build().unwrap();
+    let guard = Pipeline::builder().sink(sink(paths[0])).sink(sink(paths[1])).build().unwrap();
     for path in paths {
         fs::rename(folder.path(path), folder.path(&format!("{path}.1"))).unwrap();
     }
-    info(&pipeline, "old");
-    pipeline.reopen();
-    pipeline.flush(LONG).unwrap();
-    info(&pipeline, "new");
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), "old");
+    guard.pipeline().reopen();
+    guard.pipeline().flush(LONG).unwrap();
+    info(guard.pipeline(), "new");
+    guard.pipeline().flush(LONG).unwrap();
     for path in paths {
         assert_eq!(folder.messages(&format!("{path}.1")), ["old"]);
         assert_eq!(folder.messages(path), ["new"]);
@@ -270,11 +270,11 @@ fn one_of_several_sinks_may_log_and_flush() {
     let (memory, beside) = (Memory::default(), Memory::default());
     let (sink, handle) = talkative(&memory, 10_000);
     let builder = Pipeline::builder().sink(sink).sink(beside.json()).queue_bytes(4096);
-    let pipeline = builder.build().unwrap();
-    handle.set(pipeline.clone()).unwrap();
-    info(&pipeline, "first");
+    let guard = builder.build().unwrap();
+    handle.set(guard.pipeline().clone()).unwrap();
+    info(guard.pipeline(), "first");
     // A sink's own records may follow only after the flush during which it logs them.
-    (0..3).for_each(|_| pipeline.flush(LONG).unwrap());
+    (0..3).for_each(|_| guard.pipeline().flush(LONG).unwrap());
     for memory in [memory, beside] {
         let messages = memory.messages();
         assert_eq!(messages[0], "first");
@@ -294,7 +294,7 @@ fn incidents_are_reported_to_the_owner() {
     let writer = Moody { memory: memory.clone(), mood };
     let incidents = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&incidents);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::writer("moody", writer).format(Json::new()))
         .sink(sound.json().stall_timeout(LONG))
         .on_incident(move |incident| {
@@ -311,10 +311,10 @@ fn incidents_are_reported_to_the_owner() {
         .unwrap();
     let long = "x".repeat(1000);
     for _ in 0..5_000 {
-        info(&pipeline, &long);
+        info(guard.pipeline(), &long);
     }
-    assert!(pipeline.flush(LONG).unwrap_err().is_sink());
-    let stats = pipeline.stats();
+    assert!(guard.pipeline().flush(LONG).unwrap_err().is_sink());
+    let stats = guard.pipeline().stats();
     let moody = &stats.sinks()[0];
     assert_eq!((moody.name(), moody.written(), moody.bytes()), ("moody", 0, 0));
     assert_eq!(moody.last_error(), Some("on purpose"));
@@ -322,16 +322,16 @@ fn incidents_are_reported_to_the_owner() {
     assert_eq!(sound.messages().len(), 5_000);
     fails.store(0, Ordering::SeqCst);
     let reported = || {
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         memory.records().iter().filter_map(|record| record["count"].as_u64()).sum::<u64>()
     };
     // There was a report less than a second ago, so the next one may be late.
     let start = Instant::now();
-    while reported() < pipeline.stats().sinks()[0].dropped() {
+    while reported() < guard.pipeline().stats().sinks()[0].dropped() {
         assert!(start.elapsed() < LONG, "what was dropped is never reported");
         thread::yield_now();
     }
-    let stats = pipeline.stats();
+    let stats = guard.pipeline().stats();
     let moody = &stats.sinks()[0];
     let bytes = memory.text().len() as u64;
     let records = memory.records();
@@ -363,7 +363,7 @@ fn records_that_a_queue_drops_are_counted() {
     let writer = Moody { memory: Memory::default(), mood };
     let count = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&count);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::writer("stalling", writer))
         .when_full(WhenFull::DropNewest)
         .queue_bytes(4096)
@@ -374,12 +374,12 @@ fn records_that_a_queue_drops_are_counted() {
         })
         .build()
         .unwrap();
-    info(&pipeline, "first");
+    info(guard.pipeline(), "first");
     is_stalled.recv().unwrap();
-    (0..1_000).for_each(|_| info(&pipeline, "more"));
+    (0..1_000).for_each(|_| info(guard.pipeline(), "more"));
     drop(go_on);
-    pipeline.flush(LONG).unwrap();
-    let stats = pipeline.stats();
+    guard.pipeline().flush(LONG).unwrap();
+    let stats = guard.pipeline().stats();
     assert!(stats.dropped() > 0);
     assert_eq!(stats.records() + stats.dropped(), 1_001);
     assert_eq!(stats.logged(log::Level::Info), stats.records());

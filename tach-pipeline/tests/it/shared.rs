@@ -76,15 +76,20 @@ fn writes() {
     let names = ALL[env::var(NAMES).unwrap().parse::<usize>().unwrap()];
     let rotation = Rotation::new().max_bytes(64 * 1024).names(names);
     let sink = Sink::file(path).rotate(compresses(rotation));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     for number in 0..RECORDS {
-        info(&pipeline, &format!("{name} {number:05}"));
+        info(guard.pipeline(), &format!("{name} {number:05}"));
         if number % 50 == 0 {
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
     }
-    pipeline.flush(LONG).unwrap();
-    assert_eq!(pipeline.stats().sinks()[0].failures(), 0, "{names:?} {:?}", pipeline.stats());
+    guard.pipeline().flush(LONG).unwrap();
+    assert_eq!(
+        guard.pipeline().stats().sinks()[0].failures(),
+        0,
+        "{names:?} {:?}",
+        guard.pipeline().stats()
+    );
 }
 
 #[test]
@@ -128,16 +133,16 @@ fn an_old_file_is_compressed_once_nobody_writes_it() {
     let folder = Folder::new("shared-late");
     let rotation = Rotation::new().daily().gzip();
     let (one, other) = (build(&folder, rotation), build(&folder, rotation));
-    info(&other, "early");
-    other.flush(LONG).unwrap();
-    one.rotate();
-    info(&one, "new");
+    info(other.pipeline(), "early");
+    other.pipeline().flush(LONG).unwrap();
+    one.pipeline().rotate();
+    info(one.pipeline(), "new");
     let start = Instant::now();
     while names(&folder).len() < 2 {
         assert!(start.elapsed() < LONG, "the file is never rotated");
-        one.flush(LONG).unwrap();
+        one.pipeline().flush(LONG).unwrap();
     }
-    one.flush(LONG).unwrap();
+    one.pipeline().flush(LONG).unwrap();
     // The thread that would compress the file ends with the pipeline.
     drop(one);
     let before = names(&folder);
@@ -146,9 +151,9 @@ fn an_old_file_is_compressed_once_nobody_writes_it() {
     let mut late = 0;
     while names(&folder)[1].ends_with('Z') {
         assert!(start.elapsed() < LONG, "the old file is never compressed");
-        info(&other, "late");
+        info(other.pipeline(), "late");
         late += 1;
-        other.flush(LONG).unwrap();
+        other.pipeline().flush(LONG).unwrap();
     }
     let found = messages(&folder);
     let count = |text: &str| found.iter().filter(|message| *message == text).count();
@@ -162,9 +167,9 @@ fn a_lock_of_another_program_delays_no_write() {
     let path = folder.path("app.log");
     let file = File::create(&path).unwrap();
     assert!(tach_files::try_lock(&file));
-    let pipeline = build(&folder, Rotation::new().daily());
-    info(&pipeline, "written");
-    pipeline.flush(LONG).unwrap();
+    let guard = build(&folder, Rotation::new().daily());
+    info(guard.pipeline(), "written");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(messages(&folder), ["written"]);
 }
 
@@ -178,13 +183,13 @@ fn a_lock_that_was_refused_is_taken_later() {
         let sink = options(Sink::file(&path).rotate(Rotation::new().daily()));
         let file = File::create(&path).unwrap();
         assert!(tach_files::try_lock(&file));
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
         drop(file);
         let start = Instant::now();
         while tach_files::try_lock(&File::open(&path).unwrap()) {
             assert!(start.elapsed() < LONG, "the lock is never taken");
-            info(&pipeline, "written");
-            pipeline.flush(LONG).unwrap();
+            info(guard.pipeline(), "written");
+            guard.pipeline().flush(LONG).unwrap();
         }
     }
 }
@@ -194,12 +199,12 @@ fn a_lock_that_was_refused_is_taken_later() {
 fn a_file_that_only_another_pipeline_wrote_is_rotated_on_demand() {
     let folder = Folder::new("shared-demand");
     let [one, other] = [(); 2].map(|()| build(&folder, Rotation::new().daily()));
-    info(&one, "old");
-    one.flush(LONG).unwrap();
-    other.rotate();
-    other.flush(LONG).unwrap();
-    info(&other, "new");
-    other.flush(LONG).unwrap();
+    info(one.pipeline(), "old");
+    one.pipeline().flush(LONG).unwrap();
+    other.pipeline().rotate();
+    other.pipeline().flush(LONG).unwrap();
+    info(other.pipeline(), "new");
+    other.pipeline().flush(LONG).unwrap();
     let texts: Vec<_> = names(&folder).iter().map(|name| read(&folder, name)).collect();
     assert!(texts.len() == 2 && texts[0].ends_with("new\n"), "{texts:?}");
 }
@@ -215,16 +220,16 @@ fn a_file_of_two_pipelines_is_rotated_by_its_length() {
         let other = sink.rotate(Rotation::new().max_bytes(MOST));
         let other = Pipeline::builder().sink(other).build().unwrap();
         let long = "x".repeat(100_000);
-        (0..100).for_each(|_| info(&one, &long));
-        one.flush(LONG).unwrap();
+        (0..100).for_each(|_| info(one.pipeline(), &long));
+        one.pipeline().flush(LONG).unwrap();
         let start = Instant::now();
         while names(&folder).len() == 1 {
             assert!(start.elapsed() < LONG, "the file is never rotated");
-            info(&other, "short");
-            other.flush(LONG).unwrap();
+            info(other.pipeline(), "short");
+            other.pipeline().flush(LONG).unwrap();
         }
         // It looks once a second.
-        let bytes = other.stats().sinks()[0].bytes();
+        let bytes = other.pipeline().stats().sinks()[0].bytes();
         assert!(bytes < MOST / 2, "{bytes}");
     }
 }

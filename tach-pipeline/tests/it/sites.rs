@@ -18,17 +18,17 @@ fn json() -> Json {
 fn logged(log: impl FnOnce(&Pipeline) + Send) -> Vec<Value> {
     let memory = Memory::default();
     let plain = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json().format(json())).sink(plain.json());
-    let pipeline = pipeline.build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json().format(json())).sink(plain.json());
+    let guard = guard.build().unwrap();
     let id = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("named \"one\"".to_owned());
         let log = || {
-            log(&pipeline);
+            log(guard.pipeline());
             std::thread::current().id()
         };
         thread.spawn_scoped(scope, log).unwrap().join().unwrap()
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let records = memory.records();
     for record in &records {
         assert_eq!(record["thread"], "named \"one\"");
@@ -108,17 +108,17 @@ fn spans_may_be_nested() {
     let memory = Memory::default();
     let format = Json::empty().with("msg", Part::Message).spans("spans");
     let sink = tach_pipeline::Sink::writer("memory", memory.clone()).format(format);
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    in_subscriber(&pipeline, || {
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    in_subscriber(guard.pipeline(), || {
         let outer = tracing::info_span!("outer", id = 1, name = "own", k = 0).entered();
         outer.record("k", 1);
         let _inner = tracing::info_span!("inner", id = 2).entered();
         tracing::info!(id = 3, spans = 4, "said");
     });
-    in_subscriber(&pipeline, || {
+    in_subscriber(guard.pipeline(), || {
         tracing::info!(id = 5);
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let nested = r#"[{"name":"outer","id":1,"name_":"own","k":1},{"name":"inner","id":2}]"#;
     let expected =
         format!("{{\"msg\":\"said\",\"spans\":{nested},\"id\":3,\"spans_\":4}}\n{{\"id\":5}}\n");

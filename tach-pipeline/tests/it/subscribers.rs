@@ -39,8 +39,8 @@ fn ended(pipeline: &Pipeline) -> Vec<String> {
 
 #[test]
 fn a_scoped_subscriber_does_not_mix_its_spans_with_those_around_it() {
-    let pipeline = build();
-    let [global, scoped] = [(); 2].map(|()| subscriber(&pipeline));
+    let guard = build();
+    let [global, scoped] = [(); 2].map(|()| subscriber(guard.pipeline()));
     with_default(&global, || {
         let main = tracing::info_span!("main", number = Empty);
         let entered = main.enter();
@@ -50,11 +50,11 @@ fn a_scoped_subscriber_does_not_mix_its_spans_with_those_around_it() {
             sub.in_scope(|| drop(tracing::info_span!("child of sub")));
             sub.record("number", 1);
         });
-        assert_eq!(ended(&pipeline), ["child of sub without", "sub 1"]);
+        assert_eq!(ended(guard.pipeline()), ["child of sub without", "sub 1"]);
         main.record("number", 2);
         drop(entered);
     });
-    assert_eq!(ended(&pipeline), ["child of sub without", "main 2", "sub 1"]);
+    assert_eq!(ended(guard.pipeline()), ["child of sub without", "main 2", "sub 1"]);
 }
 
 /// Keeps the callsite of the last event.
@@ -86,18 +86,18 @@ fn copies() {
     with_default(&registry().with(callsite.clone()).into(), connected);
     let metadata = callsite.0.lock().unwrap().unwrap();
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
     let log = |line| {
         let args = format_args!("connected attempt=2");
         let mut record = log::Record::builder();
         record.file(metadata.file()).module_path(metadata.module_path()).line(line);
-        pipeline.log(&record.target(metadata.target()).args(args).build());
+        guard.pipeline().log(&record.target(metadata.target()).args(args).build());
     };
     let count = || {
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         memory.messages().len()
     };
-    for subscriber in [subscriber(&pipeline), Dispatch::new(pipeline.subscriber())] {
+    for subscriber in [subscriber(guard.pipeline()), Dispatch::new(guard.pipeline().subscriber())] {
         let before = count();
         with_default(&subscriber, || {
             connected();
@@ -108,7 +108,7 @@ fn copies() {
         with_default(&subscriber, || log(Some(1)));
         log(metadata.line());
         with_default(&registry().into(), || log(metadata.line()));
-        with_default(&self::subscriber(&build()), || log(metadata.line()));
+        with_default(&self::subscriber(build().pipeline()), || log(metadata.line()));
         assert_eq!(count() - before, 5);
     }
 }
@@ -116,8 +116,8 @@ fn copies() {
 /// As in tests that have a subscriber each.
 #[test]
 fn a_span_that_a_former_subscriber_left_open_is_no_other_span() {
-    let pipeline = build();
-    let [former, latter] = [(); 2].map(|()| subscriber(&pipeline));
+    let guard = build();
+    let [former, latter] = [(); 2].map(|()| subscriber(guard.pipeline()));
     let left = with_default(&former, || tracing::info_span!("left"));
     let id = left.id();
     mem::forget(left);
@@ -127,7 +127,7 @@ fn a_span_that_a_former_subscriber_left_open_is_no_other_span() {
         drop(request);
         (2..4).for_each(|number| drop(tracing::info_span!("request", number)));
     });
-    assert_eq!(ended(&pipeline), ["request 1", "request 2", "request 3"]);
+    assert_eq!(ended(guard.pipeline()), ["request 1", "request 2", "request 3"]);
 }
 
 #[cfg(feature = "otlp")]
@@ -137,8 +137,8 @@ fn methods_of_a_span_find_the_ids_of_its_own_subscriber() {
     let sink = Sink::otlp(
         Otlp::new().endpoint(&test_support::receiver::serve().0).signals([Signal::Traces]),
     );
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    let [former, latter] = [(); 2].map(|()| subscriber(&pipeline));
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    let [former, latter] = [(); 2].map(|()| subscriber(guard.pipeline()));
     let start = |subscriber| with_default(subscriber, || tracing::info_span!("span"));
     let [one, other] = [&former, &latter].map(start);
     let ids = [&one, &other].map(|span| span.trace_context().unwrap().span_id());

@@ -18,7 +18,7 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::from_nanos(482_196_050_52
 
 fn pipeline(sink: Sink<kind::Stream>) -> Pipeline {
     let pipeline = Pipeline::builder().sink(sink).filter("trace").with_clock(&CLOCK);
-    (*pipeline.build().unwrap()).clone()
+    pipeline.build().unwrap().pipeline().clone()
 }
 
 fn log(pipeline: &Pipeline, level: Level, message: &str) {

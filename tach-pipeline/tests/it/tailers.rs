@@ -49,19 +49,19 @@ fn tailed(program: &Path, rotation: Rotation, compresses: bool) -> Vec<String> {
     let clock: &ManualClock = Box::leak(Box::new(ManualClock::new(UnixTime::EPOCH)));
     clock.set("2026-11-20T12:00:00Z".parse().unwrap());
     let sink = Sink::file(&log).rotate(rotation);
-    let pipeline = Pipeline::builder().with_clock(clock).sink(sink).build().unwrap();
+    let guard = Pipeline::builder().with_clock(clock).sink(sink).build().unwrap();
     let mut text = String::new();
     for number in 0..LINES {
         if number > 0 && number % DAY == 0 {
             clock.advance(Duration::from_secs(24 * 60 * 60));
         }
-        info(&pipeline, &number.to_string());
+        info(guard.pipeline(), &number.to_string());
         // A rotation comes between two writes, and so between two calls.
         if number % WRITES == WRITES - 1 {
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
         if number % CALLS == CALLS - 1 || number == LINES - 1 {
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
             // The log, and the youngest old file.
             let start = Instant::now();
             while compresses && has_plain_files(&folder) > 2 {

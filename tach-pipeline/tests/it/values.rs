@@ -43,12 +43,12 @@ fn fields(memory: &Memory) -> Vec<Value> {
 #[test]
 fn slog_s_errors_have_their_sources() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let log = slog::Logger::root(pipeline.clone(), slog::o!());
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let log = slog::Logger::root(guard.pipeline().clone(), slog::o!());
     for error in [Failed("alone", None), chain()] {
         slog::error!(log, "failed"; "err" => #&error);
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let of_chain = json!({ "err": "no config", "err_sources": ["no file", "no disk"] });
     assert_eq!(fields(&memory), [json!({ "err": "alone" }), of_chain]);
 }
@@ -57,8 +57,8 @@ fn slog_s_errors_have_their_sources() {
 #[test]
 fn tracing_s_errors_have_their_sources() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let subscriber = subscriber(&pipeline);
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    let subscriber = subscriber(guard.pipeline());
     tracing::dispatcher::with_default(&subscriber, || {
         tracing::error!(err = &Failed("alone", None) as &dyn Error, "failed");
         let span = tracing::info_span!("span", cause = &chain() as &dyn Error).entered();
@@ -66,7 +66,7 @@ fn tracing_s_errors_have_their_sources() {
         drop(span);
         tracing::error!(message = &chain() as &dyn Error);
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let sources = json!(["no file", "no disk"]);
     let of_chain = json!({
         "err": "no config", "err_sources": sources, "cause": "no config", "cause_sources": sources,
@@ -97,7 +97,7 @@ mod nested {
     #[test]
     fn log_s_nested_values_and_errors_are_json() {
         let memory = Memory::default();
-        let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+        let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
         let user = json!({ "name": "a\nb\u{202e}", "ids": [1, 2.5, null], "é": {} });
         let error = chain();
         let error: &(dyn Error + 'static) = &error;
@@ -106,9 +106,9 @@ mod nested {
             ("err", KvValue::from_dyn_error(error)),
             ("k", 1.into()),
         ];
-        log(&pipeline, &values);
-        log(&pipeline, &values);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline(), &values);
+        log(guard.pipeline(), &values);
+        guard.pipeline().flush(LONG).unwrap();
         let sources = ["no file", "no disk"];
         let expected = json!({ "user": user, "err": "no config", "err_sources": sources, "k": 1 });
         assert_eq!(fields(&memory), [expected.clone(), expected]);
@@ -117,11 +117,14 @@ mod nested {
     #[test]
     fn sval_s_values_are_json() {
         let memory = Memory::default();
-        let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+        let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
         // Not an array, since the bridge from sval to serde refuses arrays.
         let list = vec![1, 2];
-        log(&pipeline, &[("list", KvValue::from_sval(&list)), ("one", KvValue::from_sval(&1))]);
-        pipeline.flush(LONG).unwrap();
+        log(
+            guard.pipeline(),
+            &[("list", KvValue::from_sval(&list)), ("one", KvValue::from_sval(&1))],
+        );
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(fields(&memory), [json!({ "list": [1, 2], "one": 1 })]);
     }
 
@@ -141,11 +144,11 @@ mod nested {
     #[test]
     fn a_value_that_fails_or_panics_leaves_the_rest_whole() {
         let memory = Memory::default();
-        let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
+        let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
         for value in [Bad(true), Bad(false)] {
-            log(&pipeline, &[("bad", KvValue::from_serde(&value)), ("k", 1.into())]);
+            log(guard.pipeline(), &[("bad", KvValue::from_serde(&value)), ("k", 1.into())]);
         }
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let expected = ["[1<failed to format>", "[1<panicked>"];
         assert_eq!(fields(&memory), expected.map(|bad| json!({ "bad": bad, "k": 1 })));
     }
@@ -154,11 +157,13 @@ mod nested {
     #[test]
     fn slog_s_nested_values_are_json() {
         let memory = Memory::default();
-        let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-        let log =
-            slog::Logger::root(pipeline.clone(), slog::o!("outer" => slog::Serde(json!([1]))));
+        let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+        let log = slog::Logger::root(
+            guard.pipeline().clone(),
+            slog::o!("outer" => slog::Serde(json!([1]))),
+        );
         slog::info!(log, "said"; "inner" => slog::Serde(json!({ "k": "\"" })));
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(fields(&memory), [json!({ "inner": { "k": "\"" }, "outer": [1] })]);
     }
 
@@ -166,14 +171,14 @@ mod nested {
     fn redacted_keys_are_hidden_within_nested_values() {
         let memory = Memory::default();
         let builder = Pipeline::builder().sink(memory.json()).redact(["password", "err"]);
-        let pipeline = builder.build().unwrap();
+        let guard = builder.build().unwrap();
         let user = json!([{ "name": "a", "Password": { "new": "s" } }]);
         let error = chain();
         let error: &(dyn Error + 'static) = &error;
         let values =
             [("users", KvValue::from_serde(&user)), ("err", KvValue::from_dyn_error(error))];
-        log(&pipeline, &values);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline(), &values);
+        guard.pipeline().flush(LONG).unwrap();
         let users = json!([{ "name": "a", "Password": "[redacted]" }]);
         assert_eq!(fields(&memory), [json!({ "users": users, "err": "[redacted]" })]);
     }
@@ -182,11 +187,11 @@ mod nested {
     fn nested_values_of_long_records_are_cut_as_texts() {
         let memory = Memory::default();
         let sink = memory.json().format(Json::empty());
-        let pipeline = Pipeline::builder().sink(sink).max_record_bytes(512).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).max_record_bytes(512).build().unwrap();
         let (short, long) = (json!([1, 2]), json!(["x".repeat(1_000)]));
         let values = [("short", KvValue::from_serde(&short)), ("long", KvValue::from_serde(&long))];
-        log(&pipeline, &values);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline(), &values);
+        guard.pipeline().flush(LONG).unwrap();
         let record = &fields(&memory)[0];
         assert_eq!(record["short"], short);
         let kept = record["long"].as_str().unwrap();
@@ -206,11 +211,11 @@ mod nested {
     fn a_value_of_serde_that_panics_costs_its_field_alone() {
         let memory = Memory::default();
         let sink = memory.json().format(Json::empty());
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
         let values =
             [("before", 1.into()), ("panics", KvValue::from_serde(&Panics)), ("behind", 2.into())];
-        log(&pipeline, &values);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline(), &values);
+        guard.pipeline().flush(LONG).unwrap();
         let expected = json!({ "before": 1, "panics": "<panicked>", "behind": 2 });
         assert_eq!(fields(&memory), [expected]);
     }
@@ -219,10 +224,10 @@ mod nested {
     fn a_deep_value_is_cut() {
         let memory = Memory::default();
         let sink = memory.json().format(Json::empty());
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
         let value = (0..70).fold(json!(1), |value, _| json!([value]));
-        log(&pipeline, &[("deep", KvValue::from_serde(&value)), ("behind", 2.into())]);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline(), &[("deep", KvValue::from_serde(&value)), ("behind", 2.into())]);
+        guard.pipeline().flush(LONG).unwrap();
         let record = &fields(&memory)[0];
         let kept = (0..64).fold(json!("…"), |value, _| json!([value]));
         assert_eq!((&record["deep"], &record["behind"]), (&kept, &json!(2)));
@@ -233,15 +238,15 @@ mod nested {
     fn the_journal_has_json_and_the_joined_text_of_an_error() {
         let memory = Memory::default();
         let sink = Sink::writer("memory", memory.clone()).format(JournalExport::new());
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
         let list = json!([1, "a b"]);
         let error = chain();
         let error: &(dyn Error + 'static) = &error;
         log(
-            &pipeline,
+            guard.pipeline(),
             &[("list", KvValue::from_serde(&list)), ("err", KvValue::from_dyn_error(error))],
         );
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let end = "LIST=[1,\"a b\"]\nERR=no config: no file: no disk\n\n";
         assert!(memory.text().ends_with(end), "{}", memory.text());
     }

@@ -22,11 +22,11 @@ pub(crate) fn run(role: &str) {
         "recover" => {
             let guard = builder(&scene, 0).build().unwrap();
             // The collector refuses a request once, and then the pipeline waits before the next.
-            let mut flushed = guard.flush(Duration::from_secs(60));
+            let mut flushed = guard.pipeline().flush(Duration::from_secs(60));
             for _ in 0..20 {
                 if flushed.is_err() {
                     thread::sleep(Duration::from_millis(200));
-                    flushed = guard.flush(Duration::from_secs(60));
+                    flushed = guard.pipeline().flush(Duration::from_secs(60));
                 }
             }
             flushed.unwrap();
@@ -70,7 +70,7 @@ pub(crate) fn run(role: &str) {
             for at in 0.. {
                 let mut record = Record::builder();
                 record.level(Level::Info).target("app").file_static(Some(file!())).line(Some(1));
-                guard.log(&record.args(format_args!("survives 0 {at} x end")).build());
+                guard.pipeline().log(&record.args(format_args!("survives 0 {at} x end")).build());
                 count.set(at + 1);
             }
         }
@@ -81,7 +81,7 @@ pub(crate) fn run(role: &str) {
             say("started");
             for (at, byte) in std::io::stdin().lock().bytes().enumerate() {
                 byte.unwrap();
-                one(&guard, format_args!("survives {thread} {at} x end"));
+                one(guard.pipeline(), format_args!("survives {thread} {at} x end"));
                 count.set(at as u64 + 1);
             }
         }
@@ -167,7 +167,7 @@ fn flood_with(
     let lives = lives.unwrap_or_else(|| random.of(&[u64::MAX, 1_000, 100]));
     thread::scope(|scope| {
         for number in first..first + threads {
-            let pipeline = guard.clone();
+            let pipeline = guard.pipeline().clone();
             scope.spawn(move || {
                 let mut at = 0;
                 loop {
@@ -258,14 +258,14 @@ fn flood_and_fork(scene: &Scene, seed: u64) {
     let mut random = Random(seed);
     say("started");
     for at in 0.. {
-        one(&guard, format_args!("survives 0 {at} x end"));
+        one(guard.pipeline(), format_args!("survives 0 {at} x end"));
         count.set(at + 1);
         if random.below(300) == 0 {
             // SAFETY: the child logs, which takes no lock that another thread may hold, and ends.
             let child = unsafe { libc::fork() };
             if child == 0 {
                 for number in 0..100 {
-                    one(&guard, format_args!("survives 1 {} forked end", 1_000 + number));
+                    one(guard.pipeline(), format_args!("survives 1 {} forked end", 1_000 + number));
                 }
                 // The child outlives its parent, and must not keep the parent's file.
                 thread::sleep(Duration::from_millis(500));

@@ -54,7 +54,7 @@ fn build(scene: &Scene, seed: u64, role: &str) -> Guard {
 
 /// The child that passes on what is left.
 pub(crate) fn recover(scene: &Scene, role: &str) {
-    build(scene, 0, role).flush(Duration::from_secs(60)).unwrap();
+    build(scene, 0, role).pipeline().flush(Duration::from_secs(60)).unwrap();
 }
 
 /// The child with spans: each thread has one span around some spans with an event each.
@@ -64,7 +64,7 @@ pub(crate) fn flood(scene: &Scene, seed: u64, role: &str, is_ready: impl FnOnce(
     let (threads, pause) = (1 + random.size(4), random.of(&[0, 20, 300]));
     thread::scope(|scope| {
         for number in 0..threads {
-            let dispatch = tracing::Dispatch::new(guard.subscriber());
+            let dispatch = tracing::Dispatch::new(guard.pipeline().subscriber());
             scope.spawn(move || {
                 tracing::dispatcher::with_default(&dispatch, || units(scene, number, pause));
             });
@@ -101,14 +101,14 @@ const EXITS: [&str; 3] = ["exit", "return", "drop the guard"];
 pub(crate) fn end(scene: &Scene, seed: u64, role: &str) {
     static GUARD: OnceLock<Guard> = OnceLock::new();
     let guard = builder(scene, seed).build().unwrap();
-    tracing::subscriber::set_global_default(guard.subscriber()).unwrap();
+    tracing::subscriber::set_global_default(guard.pipeline().subscriber()).unwrap();
     let thread: usize = env::var(FIRST).unwrap().parse().unwrap();
     let count = Count::new(scene, thread);
     let outer = tracing::info_span!("outer");
     let inner = outer.in_scope(|| tracing::info_span!("inner"));
     // In half of the runs, the spans are in the queues alone.
     if seed % 2 == 1 {
-        guard.flush(Duration::from_secs(60)).unwrap();
+        guard.pipeline().flush(Duration::from_secs(60)).unwrap();
     }
     inner.in_scope(|| tracing::info!("survives {thread} 0 x end"));
     count.set(1);

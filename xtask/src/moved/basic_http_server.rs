@@ -25,7 +25,6 @@ pub(super) const PROGRAM: Program = Program {
             begin: "use tower_http",
             end: ";",
             with: "use tower_http::services::ServeDir;
-use std::time::Duration;
 use tach_log::Line;
 use tach_pipeline::{Pipeline, Sink};",
             own: &["use tower_http::services::ServeDir;"],
@@ -34,13 +33,13 @@ use tach_pipeline::{Pipeline, Sink};",
             file: "src/main.rs",
             begin: "tracing_subscriber::fmt",
             end: ".init();",
-            with: "let pipeline = Pipeline::builder()
+            with: "let guard = Pipeline::builder()
         .sink(Sink::stdout().format(Line::tracing().without_time().without_target()))
         .filter(format!(\"{}=info\", env!(\"CARGO_CRATE_NAME\")))
         .filter_from_env(\"RUST_LOG\")
         .init()
         .expect(\"can't start logging\");
-    pipeline.flush_on_signals(Duration::from_secs(5)).expect(\"can't handle signals\");",
+    guard.pipeline().flush_on_signals().expect(\"can't handle signals\");",
             own: &[],
         },
     ],

@@ -51,8 +51,8 @@ pub(super) const PROGRAM: Program = Program {
             begin: "fn async_root_logger<T>",
             end: "\n}\n",
             with: "fn root_logger(level: &ConfigLoggingLevel, sink: impl Into<Sink>) -> io::Result<Logger> {
-    let pipeline = Pipeline::builder().sink(sink).filter(\"trace\").build()?;
-    let drain = slog::LevelFilter(pipeline.clone(), Level::from(level)).fuse();
+    let guard = Pipeline::builder().sink(sink).filter(\"trace\").build()?;
+    let drain = slog::LevelFilter(guard.pipeline().clone(), Level::from(level)).fuse();
     Ok(Logger::root(drain, o!()))
 }
 ",

@@ -16,7 +16,7 @@ const INIT: &str = "let builder = Pipeline::builder()
             _ => \"trace\",
         })
         .filter_from_env(\"RUST_LOG\");
-    let _pipeline = if opt.quiet { None } else { Some(builder.init()?) };";
+    let _guard = if opt.quiet { None } else { Some(builder.init()?) };";
 
 pub(super) const PROGRAM: Program = Program {
     name: "inferno",

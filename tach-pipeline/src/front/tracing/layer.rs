@@ -39,11 +39,11 @@ use crate::trace::{Slot, current};
 /// use tach_pipeline::Pipeline;
 /// use tracing_subscriber::layer::SubscriberExt as _;
 ///
-/// let pipeline = Pipeline::builder().build()?;
+/// let guard = Pipeline::builder().build()?;
 /// let others = tracing_subscriber::fmt::layer();
-/// let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(others);
+/// let subscriber = tracing_subscriber::registry().with(guard.pipeline().clone()).with(others);
 /// tracing::subscriber::set_global_default(subscriber)?;
-/// pipeline.set_logger()?;
+/// guard.pipeline().set_logger()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl<S> Layer<S> for Pipeline
@@ -161,9 +161,9 @@ impl Pipeline {
     /// use tach_pipeline::Pipeline;
     /// use tracing_subscriber::layer::SubscriberExt as _;
     ///
-    /// let pipeline = Pipeline::builder().filter("warn").build()?;
+    /// let guard = Pipeline::builder().filter("warn").build()?;
     /// let all = tracing_subscriber::fmt::layer();
-    /// let subscriber = tracing_subscriber::registry().with(pipeline.layer()).with(all);
+    /// let subscriber = tracing_subscriber::registry().with(guard.pipeline().layer()).with(all);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

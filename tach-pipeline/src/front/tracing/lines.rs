@@ -30,8 +30,8 @@ impl Pipeline {
     /// use tach_pipeline::{Pipeline, Sink};
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::stderr()).build()?;
-    /// let lines = tracing_subscriber::fmt::layer().with_writer(pipeline.make_writer());
+    /// let guard = Pipeline::builder().sink(Sink::stderr()).build()?;
+    /// let lines = tracing_subscriber::fmt::layer().with_writer(guard.pipeline().make_writer());
     /// tracing_subscriber::registry().with(lines).init();
     /// tracing::info!("ready");
     /// # Ok::<(), tach_pipeline::Error>(())

@@ -41,8 +41,8 @@ impl Pipeline {
     /// ```
     /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let pipeline = Pipeline::builder().sink(Sink::stderr()).build()?;
-    /// tracing::subscriber::with_default(pipeline.subscriber(), || tracing::info!("ready"));
+    /// let guard = Pipeline::builder().sink(Sink::stderr()).build()?;
+    /// tracing::subscriber::with_default(guard.pipeline().subscriber(), || tracing::info!("ready"));
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

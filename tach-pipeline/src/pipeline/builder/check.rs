@@ -33,9 +33,6 @@ impl Builder {
             let call = || format!("Builder::before_errors({directives:?}, {records})");
             faults.unless(*records > 0, call, "one record or more is kept");
         }
-        let call = || "Builder::flush_at_exit(0ns)".to_owned();
-        let wanted = "the exit waits for a while; without_flush_at_exit() disables the flush";
-        faults.unless(self.at_exit.is_none_or(|timeout| !timeout.is_zero()), call, wanted);
         let call = || "Builder::rate_limit(0)".to_owned();
         let wanted = "one record or more is logged; the filter \"off\" drops all";
         faults.unless(self.rate_limit != Some(0), call, wanted);

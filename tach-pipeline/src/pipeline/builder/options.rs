@@ -261,8 +261,27 @@ impl Builder {
         self
     }
 
-    /// Sets how long the process waits at its exit until everything is written, by default five
-    /// seconds.
+    /// Sets how long a flush may take whose caller names no time, by default five seconds: at a
+    /// dropped [`Guard`](crate::Guard), at the last handle, at the [exit](Self::without_flush_at_exit),
+    /// at [a panic](crate::Pipeline::flush_on_panic) and [a signal](crate#signals), and by `flush`
+    /// of `log` and slog. With zero they write what they can, and wait for nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use tach_pipeline::Pipeline;
+    ///
+    /// let builder = Pipeline::builder().flush_timeout(Duration::from_secs(1));
+    /// ```
+    pub fn flush_timeout(mut self, timeout: Duration) -> Self {
+        self.flush_timeout = timeout;
+        self
+    }
+
+    /// Ends the process without a flush, which by default its exit begins and waits for, as long as
+    /// [`flush_timeout`](Self::flush_timeout) sets.
     ///
     /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
     /// `panic = "abort"`, so is each panic. On Unix `std::process::abort` is one too, for which the
@@ -276,28 +295,12 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::Pipeline;
-    ///
-    /// let builder = Pipeline::builder().flush_at_exit(Duration::from_secs(1));
-    /// ```
-    pub fn flush_at_exit(mut self, timeout: Duration) -> Self {
-        self.at_exit = Some(timeout);
-        self
-    }
-
-    /// Ends the process without the flush of [`flush_at_exit`](Self::flush_at_exit).
-    ///
-    /// # Examples
-    ///
-    /// ```
     /// use tach_pipeline::Pipeline;
     ///
     /// let builder = Pipeline::builder().without_flush_at_exit();
     /// ```
     pub fn without_flush_at_exit(mut self) -> Self {
-        self.at_exit = None;
+        self.flushes_at_exit = false;
         self
     }
 
@@ -323,7 +326,7 @@ impl Builder {
     ///
     /// # let folder = std::env::temp_dir();
     /// # let path = folder.join("tach-doc-audit.log");
-    /// let pipeline = Pipeline::builder()
+    /// let guard = Pipeline::builder()
     ///     .sink(Sink::file(&path).sync(SyncPolicy::Every))
     ///     .flush_on(log::Level::Error, Duration::from_secs(1))
     ///     .build()?;

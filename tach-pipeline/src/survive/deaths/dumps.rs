@@ -11,7 +11,7 @@ use prost::Message as _;
 use tach_otlp::Otlp;
 
 use super::{Counts, Scene, Snapshot};
-use crate::{Builder, FlightFormat, FlightRecorder, Guard, Incident, Pipeline, Sink};
+use crate::{Builder, FlightFormat, FlightRecorder, Incident, Pipeline, Sink};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -35,7 +35,7 @@ fn otlp() -> FlightFormat {
     FlightFormat::otlp(&Otlp::new())
 }
 
-fn log(pipeline: &Guard, text: &str) {
+fn log(pipeline: &Pipeline, text: &str) {
     tracing::subscriber::with_default(pipeline.subscriber(), || {
         tracing::info_span!("unit").in_scope(|| tracing::info!("{text}"));
     });
@@ -47,9 +47,9 @@ fn death() -> Snapshot {
     let left = thread::scope(|scope| {
         // A thread that has logged keeps the store until it ends.
         let process = scope.spawn(|| {
-            let pipeline = builder(&scene, otlp()).build().unwrap();
-            log(&pipeline, "the last words");
-            pipeline.flush(LONG).unwrap();
+            let guard = builder(&scene, otlp()).build().unwrap();
+            log(guard.pipeline(), "the last words");
+            guard.pipeline().flush(LONG).unwrap();
             scene.snapshot(&Counts::default())
         });
         process.join().unwrap()
@@ -89,8 +89,8 @@ fn a_slow_disk_holds_up_no_record_and_the_file_of_the_process_stays_until_the_du
     });
     let while_it_waits = thread::scope(|scope| {
         let process = scope.spawn(|| {
-            let pipeline = builder(&scene, slow).build().unwrap();
-            log(&pipeline, "meanwhile");
+            let guard = builder(&scene, slow).build().unwrap();
+            log(guard.pipeline(), "meanwhile");
             let is_logged = || fs::read_to_string(scene.log()).unwrap().contains("meanwhile");
             let has_begun = || dumps(&scene).iter().any(|(_, dump)| !dump.is_empty());
             let mut tries = 0..60_000;
@@ -101,7 +101,7 @@ fn a_slow_disk_holds_up_no_record_and_the_file_of_the_process_stays_until_the_du
             assert_eq!(processes(&scene), 2);
             let while_it_waits = scene.snapshot(&Counts::default());
             let_go.send(()).unwrap();
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
             let [(name, dump)] = &dumps(&scene)[..] else { panic!("one file") };
             assert!(is_whole(name) && dump == b"a half of it", "{name}");
             assert_eq!(processes(&scene), 1);
@@ -133,7 +133,7 @@ fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
     let scene = Scene::after(&death());
     let (report, reported) = mpsc::channel();
     let builder = builder(&scene, format(|_| panic!("a format")));
-    let pipeline = builder.on_incident(move |incident| {
+    let guard = builder.on_incident(move |incident| {
         if let Incident::RecordingNotRecovered { .. } = incident {
             report.send(incident.to_string()).unwrap();
             panic!("an observer");
@@ -141,9 +141,9 @@ fn neither_a_format_nor_an_observer_that_panics_ends_the_log() {
     });
     thread::scope(|scope| {
         scope.spawn(|| {
-            let pipeline = pipeline.build().unwrap();
-            log(&pipeline, "goes on");
-            pipeline.flush(LONG).unwrap();
+            let guard = guard.build().unwrap();
+            log(guard.pipeline(), "goes on");
+            guard.pipeline().flush(LONG).unwrap();
         });
     });
     // Nothing waits for the observer.

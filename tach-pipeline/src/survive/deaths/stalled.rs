@@ -10,7 +10,7 @@ use log::{Level, Log as _, Record};
 use super::{Counts, Scene, Snapshot, Sparse};
 use crate::survive::image::Image;
 use crate::survive::layout::head;
-use crate::{Builder, Guard, Pipeline, Sink, WhenFull};
+use crate::{Builder, Pipeline, Sink, WhenFull};
 
 const LONG: Duration = Duration::from_secs(60);
 const RECOVERED: usize = 2_000;
@@ -41,7 +41,7 @@ fn builder(scene: &Scene) -> (Builder, Receiver<Vec<u8>>, Sender<()>) {
     (Pipeline::builder().sink(sink).survive(scene.files()), written, go_on)
 }
 
-fn log(pipeline: &Guard, text: &str, number: usize) {
+fn log(pipeline: &Pipeline, text: &str, number: usize) {
     let padding = "x".repeat(1_000);
     let args = format_args!("{text} {number} {padding}");
     pipeline.log(&Record::builder().level(Level::Info).target("app").args(args).build());
@@ -53,8 +53,8 @@ fn death() -> Snapshot {
     let left = thread::scope(|scope| {
         let process = scope.spawn(|| {
             let (builder, written, go_on) = builder(&scene);
-            let pipeline = builder.queue_bytes(32 << 20).build().unwrap();
-            (0..RECOVERED).for_each(|number| log(&pipeline, "recovered", number));
+            let guard = builder.queue_bytes(32 << 20).build().unwrap();
+            (0..RECOVERED).for_each(|number| log(guard.pipeline(), "recovered", number));
             written.recv_timeout(LONG).unwrap();
             let left = scene.snapshot(&Counts::default());
             drop((written, go_on));
@@ -74,10 +74,12 @@ fn errors_that_a_full_queue_kept_outlive_the_process() {
         let left = thread::scope(|scope| {
             let process = scope.spawn(|| {
                 let (builder, written, go_on) = builder(&scene);
-                let pipeline = builder.when_full(policy).build().unwrap();
+                let guard = builder.when_full(policy).build().unwrap();
                 let log = |level, number| {
                     let args = format_args!("number {number} {}", "x".repeat(100));
-                    pipeline.log(&Record::builder().level(level).target("app").args(args).build());
+                    guard
+                        .pipeline()
+                        .log(&Record::builder().level(level).target("app").args(args).build());
                 };
                 log(Level::Info, 0);
                 written.recv_timeout(LONG).unwrap();
@@ -110,11 +112,11 @@ fn a_recovery_lets_the_queues_have_their_turn_before_they_drop() {
         let process = scope.spawn(|| {
             let (builder, written, go_on) = builder(&scene);
             let builder = builder.queue_bytes(64 * 1024).when_full(WhenFull::DropNewest);
-            let pipeline = builder.build().unwrap();
+            let guard = builder.build().unwrap();
             let text = || String::from_utf8(written.recv_timeout(LONG).unwrap()).unwrap();
             let mut all = vec![text()];
             // More than half of the queue, and not all of it.
-            (0..OWN).for_each(|number| log(&pipeline, "own", number));
+            (0..OWN).for_each(|number| log(guard.pipeline(), "own", number));
             go_on.send(()).unwrap();
             let last = format!("recovered {} ", RECOVERED - 1);
             while !all.iter().any(|text| text.contains("own 0 ")) {

@@ -118,7 +118,7 @@ impl Collector {
     }
 }
 
-fn operate(pipeline: &Guard, returned: &AtomicU64) {
+fn operate(pipeline: &Pipeline, returned: &AtomicU64) {
     let mut spans = BTreeMap::<usize, tracing::Span>::new();
     tracing::subscriber::with_default(pipeline.subscriber(), || {
         for op in OPS {
@@ -147,10 +147,10 @@ fn operate(pipeline: &Guard, returned: &AtomicU64) {
 fn deaths(collector: &Collector, tail: Option<Tail>) -> Vec<Snapshot> {
     let scene = Scene::new();
     scene.deaths(&collector.counts, || {
-        let pipeline = collector.pipeline(&scene, tail);
+        let guard = collector.pipeline(&scene, tail);
         let returned = Arc::clone(&collector.counts.returned);
         // A thread that has logged keeps the store until it ends.
-        thread::spawn(move || operate(&pipeline, &returned)).join().unwrap();
+        thread::spawn(move || operate(guard.pipeline(), &returned)).join().unwrap();
     })
 }
 
@@ -213,7 +213,7 @@ fn die(tail: Option<Tail>) {
     for (at, death) in deaths.iter().enumerate().step_by(every) {
         let scene = Scene::after(death);
         let recovery = collector.pipeline(&scene, None);
-        recovery.flush(Duration::from_secs(60)).unwrap();
+        recovery.pipeline().flush(Duration::from_secs(60)).unwrap();
         drop(recovery);
         scene.wait();
         let before = &received[..usize::try_from(death.received).unwrap()];
@@ -232,8 +232,8 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
     }
     let (scene, counts) = (Scene::new(), Counts::default());
     let deaths = scene.deaths(&counts, || {
-        let (pipeline, returned) = (Collector::recorder(&scene), Arc::clone(&counts.returned));
-        thread::spawn(move || operate(&pipeline, &returned)).join().unwrap();
+        let (guard, returned) = (Collector::recorder(&scene), Arc::clone(&counts.returned));
+        thread::spawn(move || operate(guard.pipeline(), &returned)).join().unwrap();
     });
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
     let every = if std::env::var_os("TACH_DEATHS").is_some() { 1 } else { 5 };
@@ -252,7 +252,7 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
         let scopes = data.resource_spans.into_iter().flat_map(|spans| spans.scope_spans);
         let spans: Vec<_> = scopes.flat_map(|scope| scope.spans).collect();
         let what = format!("death {at} of {}", deaths.len());
-        // After the end of the pipeline nothing is left, which its file says before it is removed.
+        // After the end of the guard nothing is left, which its file says before it is removed.
         let is_over = death.files.iter().all(|(_, file)| {
             Image::read(&file.bytes()).is_ok_and(|image| image.taken() == u64::MAX)
         });

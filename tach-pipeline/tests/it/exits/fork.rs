@@ -52,12 +52,12 @@ pub(super) fn while_stderr_is_locked(pipeline: &Pipeline) {
 pub(super) fn while_a_queue_is_read() {
     let builder = Pipeline::builder().queue_bytes(1 << 20).when_full(WhenFull::DropOldest);
     let sink = Sink::writer("nothing", io::sink());
-    let pipeline = builder.sink(sink).build().unwrap();
+    let guard = builder.sink(sink).build().unwrap();
     let text = "x".repeat(1 << 18);
     for _ in 0..50 {
-        (0..8).for_each(|_| info(&pipeline, &text));
+        (0..8).for_each(|_| info(guard.pipeline(), &text));
         in_child(|| {
-            (0..8).for_each(|_| info(&pipeline, &text));
+            (0..8).for_each(|_| info(guard.pipeline(), &text));
             true
         });
     }

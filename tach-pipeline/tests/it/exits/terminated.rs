@@ -42,7 +42,7 @@ pub(super) fn while_threads_log(pipeline: &Pipeline) {
 
 /// Raises a signal that the pipeline handles, without waiting for it.
 pub(super) fn after_all_is_logged(pipeline: &Pipeline, signal: i32, log: impl FnOnce()) {
-    pipeline.flush_on_signals(Duration::from_secs(60)).unwrap();
+    pipeline.flush_on_signals().unwrap();
     log();
     raise(signal).unwrap();
     thread::sleep(Duration::from_secs(600));

@@ -110,8 +110,8 @@ fn named<'a>(slices: &'a [Slice], name: &str) -> &'a Slice {
 #[test]
 fn nanoseconds_are_exact() {
     let clock = Arc::new(ManualClock::new(UnixTime::from_nanos(1_700_000_000_000_000_017)));
-    let pipeline = pipeline(Some(clock.clone()));
-    within(&pipeline, || {
+    let guard = pipeline(Some(clock.clone()));
+    within(guard.pipeline(), || {
         let outer = tracing::info_span!("outer").entered();
         clock.advance(Duration::from_nanos(12_345));
         tracing::info!("mark");
@@ -121,7 +121,7 @@ fn nanoseconds_are_exact() {
         clock.advance(Duration::from_secs(9));
         drop(outer);
     });
-    let dump = dump(&pipeline);
+    let dump = dump(guard.pipeline());
     for expected in [
         r#""otherData":{"start":"2023-11-14T22:13:20.000000017Z"}"#,
         r#""ts":0.000,"dur":9000012.352,"cat":"it::flight::trace_events","#,
@@ -135,8 +135,8 @@ fn nanoseconds_are_exact() {
 
 #[test]
 fn spans_and_events_have_their_tracks_and_fields() {
-    let pipeline = pipeline(None);
-    let dump = within(&pipeline, || {
+    let guard = pipeline(None);
+    let dump = within(guard.pipeline(), || {
         let request = tracing::info_span!(target: "app", "request", id = 7, otel.name = "GET /");
         let entered = request.enter();
         let query = tracing::debug_span!("query", sql = "select", rows = tracing::field::Empty);
@@ -161,7 +161,7 @@ fn spans_and_events_have_their_tracks_and_fields() {
         drop((moved, next));
         drop(entered);
         tracing::warn!(target: "app", "outside");
-        let written = dump(&pipeline);
+        let written = dump(guard.pipeline());
         drop(request);
         written
     });
@@ -205,8 +205,8 @@ fn spans_and_events_have_their_tracks_and_fields() {
 #[test]
 fn tasks_that_take_turns_have_tracks_of_their_own() {
     const TASKS: usize = 300;
-    let pipeline = pipeline(None);
-    let dispatch = subscriber(&pipeline);
+    let guard = pipeline(None);
+    let dispatch = subscriber(guard.pipeline());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().unwrap();
     runtime.block_on(async {
         let tasks = (0..TASKS).map(|task| {
@@ -229,7 +229,7 @@ fn tasks_that_take_turns_have_tracks_of_their_own() {
             task.await.unwrap();
         }
     });
-    let (slices, _) = read(&dump(&pipeline));
+    let (slices, _) = read(&dump(guard.pipeline()));
     let count = |name: &str| slices.iter().filter(|slice| slice.name == name).count();
     assert_eq!((count("task"), count("step"), count("slept")), (TASKS, 3 * TASKS, 3 * TASKS));
     let spans = || slices.iter().filter(|slice| !slice.is_mark);
@@ -247,15 +247,15 @@ fn tasks_that_take_turns_have_tracks_of_their_own() {
 
 #[test]
 fn values_of_all_kinds_are_arguments() {
-    let pipeline = pipeline(None);
+    let guard = pipeline(None);
     let error = io::Error::other("disk full");
     let error: &(dyn Error + 'static) = &error;
-    within(&pipeline, || {
+    within(guard.pipeline(), || {
         let negative = -1_i64;
         tracing::info!(negative, most = u64::MAX, wide = u128::MAX, half = 0.5, yes = true, error);
         tracing::info!(text = "a\u{1}\"\u{1F600}", nan = f64::NAN, "\"quoted\"");
     });
-    let (slices, _) = read(&dump(&pipeline));
+    let (slices, _) = read(&dump(guard.pipeline()));
     let [plain, quoted] = &slices[..] else { panic!("{slices:?}") };
     for (key, expected) in [
         ("negative", Value::from(-1)),

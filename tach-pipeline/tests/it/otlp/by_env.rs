@@ -27,8 +27,8 @@ fn child() {
     if way == "program" {
         builder = builder.sampling(Sampling::ratio(1.0));
     }
-    let pipeline = builder.build().unwrap();
-    run(&pipeline, || {
+    let guard = builder.build().unwrap();
+    run(guard.pipeline(), || {
         (0..ROOTS).for_each(|_| drop(tracing::info_span!("root")));
         assert!(tracing::info_span!("sampled").set_remote_parent(&parent()));
         assert!(tracing::info_span!("unsampled").set_remote_parent(&unsampled()));

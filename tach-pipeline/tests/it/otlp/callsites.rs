@@ -83,8 +83,8 @@ fn a_callsite_without_a_number_is_as_good_as_one_with() {
 /// The span knows its name without a number too.
 #[test]
 fn the_current_span_has_its_metadata() {
-    let (requests, pipeline) = super::pipeline(|builder| builder);
-    super::run(&pipeline, || {
+    let (requests, guard) = super::pipeline(|builder| builder);
+    super::run(guard.pipeline(), || {
         dispatcher::get_default(|dispatch| {
             for number in 0..3 * MANY {
                 let metadata = site(number, Kind::SPAN);

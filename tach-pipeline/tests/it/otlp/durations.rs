@@ -107,10 +107,10 @@ fn all_spans_are_counted_whether_they_are_sent_or_not() {
         .with_clock(clock)
         .sampling(Sampling::ratio(1.0).span("unsampled", 0.0))
         .tail(Tail::ratio(0.0));
-    let pipeline = builder.build().unwrap();
+    let guard = builder.build().unwrap();
     let take = |ns| clock.advance(Duration::from_nanos(ns));
     let many = |at: u64| 1_000 + at * at * 7_919;
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         tracing::info_span!("kept", otel.status_code = "error").in_scope(|| take(1_000_000_000));
         tracing::info_span!("dropped by the tail").in_scope(|| take(0));
         for at in 0..500 {
@@ -135,8 +135,8 @@ fn all_spans_are_counted_whether_they_are_sent_or_not() {
         let times = (point.start_time_unix_nano, point.time_unix_nano);
         assert_eq!(times, (START_NS, clock.unix_time().as_nanos()));
     }
-    // The pipeline returns the same durations to the process.
-    let all = pipeline.durations();
+    // The guard returns the same durations to the process.
+    let all = guard.pipeline().durations();
     let child = all.iter().find(|spans| spans.name() == "child").unwrap();
     assert_eq!((child.count(), child.sum().as_nanos()), (500, many.iter().sum::<u64>().into()));
     assert_eq!((child.min().as_nanos(), child.max().as_nanos()), (1_000, many[499].into()));
@@ -146,7 +146,7 @@ fn all_spans_are_counted_whether_they_are_sent_or_not() {
 fn chosen_attributes_tell_series_apart() {
     for ratio in [0.0, 1.0] {
         let [(of_spans, _spans), (endpoint, requests)] = [serve(), serve()];
-        let pipeline = Pipeline::builder()
+        let guard = Pipeline::builder()
             .sink(sink(&of_spans, Signal::Traces))
             .sink(sink(&endpoint, Signal::Metrics))
             .sampling(Sampling::ratio(ratio))
@@ -155,7 +155,7 @@ fn chosen_attributes_tell_series_apart() {
             .build()
             .unwrap();
         let printed = AtomicU64::new(0);
-        run(&pipeline, || {
+        run(guard.pipeline(), || {
             let other = Printed(&printed);
             let request = |route: &str, status: u16| {
                 let span = tracing::info_span!(
@@ -202,7 +202,7 @@ fn chosen_attributes_tell_series_apart() {
         assert_eq!(series, expected, "{ratio}");
         // A parent that is set before the span is left may decide that it is sampled.
         assert!(printed.load(Ordering::Relaxed) > 0, "{ratio}");
-        let all = pipeline.durations();
+        let all = guard.pipeline().durations();
         let attributes = |at: usize| all[at].attributes().collect::<Vec<_>>();
         assert_eq!(attributes(0), [("route", "/a"), ("status", "200")]);
         assert_eq!(attributes(4), []);
@@ -215,7 +215,7 @@ fn a_delta_is_about_one_period_and_series_are_bounded() {
     let [deltas, totals] =
         [&servers[0], &servers[1]].map(|it| Otlp::new().endpoint(&it.0).signals([Signal::Metrics]));
     let clock = manual();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::otlp(deltas.temporality(Temporality::Delta)))
         .sink(Sink::otlp(totals))
         .with_clock(clock)
@@ -223,12 +223,12 @@ fn a_delta_is_about_one_period_and_series_are_bounded() {
         .build()
         .unwrap();
     let second = || clock.advance(Duration::from_secs(1));
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         tracing::info_span!("one").in_scope(second);
         tracing::info_span!("two").in_scope(second);
         tracing::info_span!("three").in_scope(second);
     });
-    run(&pipeline, || tracing::info_span!("two").in_scope(second));
+    run(guard.pipeline(), || tracing::info_span!("two").in_scope(second));
     let mut found = Vec::new();
     for metric in servers.iter().flat_map(|(_, requests)| metrics(requests)) {
         let (points, temporality) = points(&metric);
@@ -253,7 +253,7 @@ fn a_delta_is_about_one_period_and_series_are_bounded() {
         of(true, [3, 4], "", 1),
     ];
     assert_eq!(found, expected);
-    let all = pipeline.durations();
+    let all = guard.pipeline().durations();
     assert_eq!((all[1].is_overflow(), all[1].name(), all[1].count()), (true, "", 3));
 }
 
@@ -262,17 +262,17 @@ fn a_remote_parent_changes_no_duration() {
     let contexts = [(0.0, parent()), (1.0, unsampled()), (1.0, parent()), (0.0, unsampled())];
     for (ratio, context) in contexts {
         let clock = manual();
-        let (requests, pipeline) = pipeline(|builder| {
+        let (requests, guard) = pipeline(|builder| {
             let durations = Durations::new().attribute("route");
             builder.sampling(Sampling::ratio(ratio)).durations(durations).with_clock(clock)
         });
-        run(&pipeline, || {
+        run(guard.pipeline(), || {
             let span = tracing::info_span!("request", route = "/a");
             clock.advance(Duration::from_secs(1));
             assert!(span.set_remote_parent(&context));
             clock.advance(Duration::from_secs(2));
         });
-        let all = pipeline.durations();
+        let all = guard.pipeline().durations();
         let request = &all[0];
         assert_eq!((all.len(), request.name(), request.count()), (1, "request", 1));
         assert_eq!(request.sum(), Duration::from_secs(3), "{ratio} {context}");
@@ -288,17 +288,17 @@ fn metrics_come_each_period_and_at_the_end() {
     let interval = Duration::from_millis(30);
     let otlp = Otlp::new().signals([Signal::Metrics]);
     let sink = Sink::otlp(otlp.clone().endpoint(&endpoint).metric_interval(interval));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    start(&pipeline);
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    start(guard.pipeline());
     for _ in 0..2 {
         requests.recv_timeout(LONG).expect("metrics come without a flush");
     }
-    drop(pipeline);
+    drop(guard);
     let (endpoint, requests) = serve();
     let sink = Sink::otlp(otlp.endpoint(&endpoint));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    start(&pipeline);
-    drop(pipeline);
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    start(guard.pipeline());
+    drop(guard);
     assert!(!metrics(&requests).is_empty());
 }
 
@@ -314,15 +314,15 @@ fn a_flush_sends_what_is_new() {
         let (endpoint, requests) = serve();
         let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Metrics]);
         let otlp = otlp.temporality(temporality);
-        let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+        let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
         for sent in [1, 0, 1] {
             if sent > 0 {
-                start(&pipeline);
+                start(guard.pipeline());
             }
-            (0..3).for_each(|_| pipeline.flush(LONG).unwrap());
+            (0..3).for_each(|_| guard.pipeline().flush(LONG).unwrap());
             assert_eq!(metrics(&requests).len(), sent, "{temporality:?}");
         }
-        drop(pipeline);
+        drop(guard);
         assert!(metrics(&requests).is_empty(), "{temporality:?}");
     }
 }
@@ -339,8 +339,8 @@ fn a_quiet_period_has_no_delta() {
         let otlp = otlp.temporality(temporality).metric_interval(Duration::from_millis(10));
         builder = builder.sink(Sink::otlp(otlp));
     }
-    let pipeline = builder.build().unwrap();
-    start(&pipeline);
+    let guard = builder.build().unwrap();
+    start(guard.pipeline());
     servers[0].1.recv_timeout(LONG).expect("a delta");
     for _ in 0..5 {
         servers[1].1.recv_timeout(LONG).expect("a total");

@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use tach_core::{Clock, Instant, SystemClock, UnixTime};
 use tach_log::{Event, Format};
 use tach_pipeline::{
-    Builder, Durations, Guard, Sampling, Sink, SpanDurations, SpanExt as _, WhenFull,
+    Builder, Durations, Guard, Pipeline, Sampling, Sink, SpanDurations, SpanExt as _, WhenFull,
 };
 use test_support::receiver::Requests;
 use tracing::dispatcher;
@@ -34,10 +34,10 @@ fn gated(with: impl FnOnce(Builder) -> Builder) -> (Arc<Gate>, Requests, Guard) 
 /// Without its end, the span would stay open for ever.
 #[test]
 fn a_span_whose_end_was_dropped_ends_nevertheless() {
-    let (gate, requests, pipeline) = gated(|builder| builder);
-    run(&pipeline, || {
+    let (gate, requests, guard) = gated(|builder| builder);
+    run(guard.pipeline(), || {
         let open = tracing::info_span!("open");
-        let closed = gate.close(&pipeline);
+        let closed = gate.close(guard.pipeline());
         let span = tracing::info_span!("ended");
         // More events than the queue has room for.
         open.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
@@ -50,10 +50,10 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
         drop(span);
         drop(closed);
         for _ in 0..5 {
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
         }
         assert_eq!(received::names(&received::spans(&requests)), ["ended"]);
-        assert!(pipeline.stats().dropped() > 0);
+        assert!(guard.pipeline().stats().dropped() > 0);
         drop(open);
     });
     assert_eq!(received::names(&received::spans(&requests)), ["open"]);
@@ -62,12 +62,12 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
 /// While the back end waits, the queue is full. The end is kept, and what is lost is counted.
 #[test]
 fn what_a_full_queue_drops_is_counted_in_its_span() {
-    let (gate, requests, pipeline) = gated(|builder| builder);
-    run(&pipeline, || {
+    let (gate, requests, guard) = gated(|builder| builder);
+    run(guard.pipeline(), || {
         let fills = tracing::info_span!("fills", filler = tracing::field::Empty);
         let lacks = tracing::info_span!("lacks", late = tracing::field::Empty);
-        pipeline.flush(LONG).unwrap();
-        let closed = gate.close(&pipeline);
+        guard.pipeline().flush(LONG).unwrap();
+        let closed = gate.close(guard.pipeline());
         fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
         // The reserve is full too.
         fills.in_scope(|| (0..10_000).for_each(|_| tracing::error!("full")));
@@ -81,7 +81,7 @@ fn what_a_full_queue_drops_is_counted_in_its_span() {
         (0..5).for_each(|_| drop(tracing::info_span!("no start")));
         let lost_at = UnixTime::now();
         drop(closed);
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let spans = received::by_name(&requests);
         assert_eq!(spans.len(), 1);
         let lacks = &spans["lacks"];
@@ -90,7 +90,7 @@ fn what_a_full_queue_drops_is_counted_in_its_span() {
         assert_eq!((lacks.events.len(), lacks.dropped_events_count), (0, 3));
         assert_eq!((lacks.dropped_attributes_count, lacks.dropped_links_count), (1, 1));
         assert_eq!(lacks.status.as_ref().unwrap().code, 2, "an error is among them");
-        assert_eq!(pipeline.stats().dropped_spans(), 5);
+        assert_eq!(guard.pipeline().stats().dropped_spans(), 5);
         drop(fills);
     });
     let fills = received::by_name(&requests).remove("fills").unwrap();
@@ -103,22 +103,22 @@ fn what_a_full_queue_drops_is_counted_in_its_span() {
 fn a_span_whose_end_is_not_known_says_so() {
     const SPANS: usize = 3_000;
     for when_full in [WhenFull::DropNewest, WhenFull::DropOldest] {
-        let (gate, requests, pipeline) = gated(|builder| builder.when_full(when_full));
-        run(&pipeline, || {
+        let (gate, requests, guard) = gated(|builder| builder.when_full(when_full));
+        run(guard.pipeline(), || {
             let mut spans = Vec::new();
             for _ in 0..SPANS {
                 spans.push(tracing::info_span!("span"));
                 if spans.len() % 20 == 0 {
-                    pipeline.flush(LONG).unwrap();
+                    guard.pipeline().flush(LONG).unwrap();
                 }
             }
-            assert_eq!(pipeline.stats().dropped(), 0);
-            let closed = gate.close(&pipeline);
+            assert_eq!(guard.pipeline().stats().dropped(), 0);
+            let closed = gate.close(guard.pipeline());
             let lost_at = UnixTime::now();
             drop(spans);
             drop(closed);
             for _ in 0..5 {
-                pipeline.flush(LONG).unwrap();
+                guard.pipeline().flush(LONG).unwrap();
             }
             let spans = received::spans(&requests);
             let unknown = spans.iter().filter(|span| span.end_time_unix_nano < lost_at.as_nanos());
@@ -127,8 +127,8 @@ fn a_span_whose_end_is_not_known_says_so() {
             assert!(unknown > 0 && unknown < SPANS, "{unknown}");
             let is_known = |span: &&Span| span.end_time_unix_nano >= lost_at.as_nanos();
             assert!(spans.iter().all(|span| is_known(&span) || is_incomplete(span)));
-            let dropped = usize::try_from(pipeline.stats().dropped()).unwrap();
-            assert_eq!((dropped, pipeline.stats().dropped_spans()), (unknown, 0));
+            let dropped = usize::try_from(guard.pipeline().stats().dropped()).unwrap();
+            assert_eq!((dropped, guard.pipeline().stats().dropped_spans()), (unknown, 0));
         });
     }
 }
@@ -137,19 +137,19 @@ fn a_span_whose_end_is_not_known_says_so() {
 #[test]
 fn an_unfinished_span_may_be_incomplete_too() {
     for loses in [true, false] {
-        let (gate, requests, pipeline) = gated(Builder::unfinished_spans);
-        dispatcher::with_default(&subscriber(&pipeline), || {
+        let (gate, requests, guard) = gated(Builder::unfinished_spans);
+        dispatcher::with_default(&subscriber(guard.pipeline()), || {
             let [one, other] =
                 ["one", "other"].map(|name| tracing::info_span!("span", otel.name = name));
-            pipeline.flush(LONG).unwrap();
-            let closed = gate.close(&pipeline);
+            guard.pipeline().flush(LONG).unwrap();
+            let closed = gate.close(guard.pipeline());
             // The counts of two spans in turn need a record each.
             for _ in 0..if loses { 2_000 } else { 1 } {
                 one.in_scope(|| tracing::info!("event"));
                 other.in_scope(|| tracing::info!("event"));
             }
             drop(closed);
-            drop(pipeline);
+            drop(guard);
             let spans = received::spans(&requests);
             assert_eq!(received::names(&spans), ["one", "other"]);
             for span in &spans {
@@ -164,24 +164,24 @@ fn an_unfinished_span_may_be_incomplete_too() {
 /// start begins the span.
 #[test]
 fn a_lost_span_does_not_start_when_its_parent_is_set() {
-    let (gate, requests, pipeline) = gated(|builder| {
+    let (gate, requests, guard) = gated(|builder| {
         let builder = builder.unfinished_spans();
         builder.sampling(Sampling::ratio(0.0).span("fills", 1.0)).durations(Durations::new())
     });
-    dispatcher::with_default(&subscriber(&pipeline), || {
+    dispatcher::with_default(&subscriber(guard.pipeline()), || {
         let fills = tracing::info_span!("fills");
-        let closed = gate.close(&pipeline);
+        let closed = gate.close(guard.pipeline());
         fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
         // The first of these starts take the room that is left, if there is any.
         let mut spans: Vec<_> = (0..100).map(|_| tracing::info_span!("lost")).collect();
         let lost = spans.pop().unwrap();
         drop(closed);
-        pipeline.flush(LONG).unwrap();
-        let dropped = pipeline.stats().dropped_spans();
+        guard.pipeline().flush(LONG).unwrap();
+        let dropped = guard.pipeline().stats().dropped_spans();
         assert!((1..=100).contains(&dropped), "{dropped}");
         assert!(lost.set_remote_parent(&parent()));
         drop((lost, fills, spans));
-        drop(pipeline);
+        drop(guard);
     });
     assert_eq!(received::names(&received::spans(&requests)), ["fills"], "no other is open");
 }
@@ -194,13 +194,13 @@ fn a_loss_that_is_read_in_the_last_round_marks_the_span() {
     let (reached, is_reached) = mpsc::channel();
     let format = Held { message: "held", reached, until: Arc::clone(&held) };
     let sink = Sink::writer("held", io::sink()).format(format);
-    let (gate, requests, pipeline) = gated(|builder| builder.sink(sink));
-    let dispatch = subscriber(&pipeline);
+    let (gate, requests, guard) = gated(|builder| builder.sink(sink));
+    let dispatch = subscriber(guard.pipeline());
     dispatcher::with_default(&dispatch, || {
         let [ends, one, other] =
             ["ends", "one", "other"].map(|name| tracing::info_span!("span", otel.name = name));
-        pipeline.flush(LONG).unwrap();
-        let (closed, waits) = (gate.close(&pipeline), held.lock().unwrap());
+        guard.pipeline().flush(LONG).unwrap();
+        let (closed, waits) = (gate.close(guard.pipeline()), held.lock().unwrap());
         tracing::info!("held");
         drop(ends);
         drop(closed);
@@ -216,7 +216,7 @@ fn a_loss_that_is_read_in_the_last_round_marks_the_span() {
             scope.spawn(|| dispatcher::with_default(&dispatch, lose));
         });
         drop(waits);
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let spans = received::by_name(&requests);
         assert_eq!(spans.len(), 1);
         assert!(is_incomplete(&spans["ends"]));
@@ -256,7 +256,7 @@ struct Gate {
 
 impl Gate {
     /// Returns once the back end waits: the round that it was in could make room in the queue.
-    fn close(&self, pipeline: &Guard) -> MutexGuard<'_, ()> {
+    fn close(&self, pipeline: &Pipeline) -> MutexGuard<'_, ()> {
         self.is_reached.store(false, SeqCst);
         let closed = self.closed.lock().unwrap();
         while !self.is_reached.load(SeqCst) {
@@ -298,14 +298,14 @@ impl Clock for Gated {
 #[test]
 fn lost_spans_are_not_guessed() {
     const SPANS: u64 = 200_000;
-    let (_requests, pipeline) = pipeline(|builder| {
+    let (_requests, guard) = pipeline(|builder| {
         drop_newest(builder).sampling(Sampling::ratio(0.5)).durations(Durations::new())
     });
-    run(&pipeline, || (0..SPANS).for_each(|_| drop(tracing::info_span!("span"))));
+    run(guard.pipeline(), || (0..SPANS).for_each(|_| drop(tracing::info_span!("span"))));
     // The back end finds some rounds later which ends were dropped.
-    (0..10).for_each(|_| pipeline.flush(LONG).unwrap());
-    let dropped = pipeline.stats().dropped();
-    let count: u64 = pipeline.durations().iter().map(SpanDurations::count).sum();
+    (0..10).for_each(|_| guard.pipeline().flush(LONG).unwrap());
+    let dropped = guard.pipeline().stats().dropped();
+    let count: u64 = guard.pipeline().durations().iter().map(SpanDurations::count).sum();
     assert!(dropped > 0, "the control: the queue was never full");
     assert!(count < SPANS && count + dropped >= SPANS, "{count} {dropped}");
 }

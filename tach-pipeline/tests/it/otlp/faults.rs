@@ -35,12 +35,18 @@ pub(super) const KINDS: [Kind; 2] = [Kind::Records, Kind::Spans];
 impl Kind {
     /// Returns a pipeline that sends this kind, and its incidents.
     pub(super) fn build(self, otlp: Otlp) -> (Guard, Receiver<String>) {
+        self.build_to_flush(otlp, 10 * SHORT)
+    }
+
+    /// Like [`build`](Self::build), with a timeout of the guard's flush.
+    pub(super) fn build_to_flush(self, otlp: Otlp, timeout: Duration) -> (Guard, Receiver<String>) {
         let sink = match self {
             Self::Records => Sink::otlp(otlp.signals([Signal::Logs])),
             Self::Spans => Sink::otlp(otlp.signals([Signal::Traces])),
         };
         let (incident, incidents) = channel();
-        let pipeline = Pipeline::builder().sink(sink).without_flush_at_exit();
+        let pipeline =
+            Pipeline::builder().sink(sink).flush_timeout(timeout).without_flush_at_exit();
         let pipeline = pipeline.on_incident(move |it| {
             let _the_test_has_ended = incident.send(it.to_string());
         });
@@ -106,12 +112,16 @@ fn a_busy_collector_gets_the_same_again() {
     let is_repeated = |kind: Kind, busy: &str| {
         let busy = answer(busy, b"");
         let (endpoint, requests) = serve_answers(vec![busy.clone(), busy, OK.to_vec()]);
-        let (pipeline, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
-        kind.log(&pipeline, ["once"]);
+        let (guard, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+        kind.log(guard.pipeline(), ["once"]);
         let sent: Vec<_> = (0..3).map(|_| kind.next(&requests)).collect();
         assert_eq!(sent, [["once"], ["once"], ["once"]]);
-        wait_until(|| counts(&pipeline).written() > 0);
-        assert_eq!((counts(&pipeline).dropped(), counts(&pipeline).failures()), (0, 2), "{kind:?}");
+        wait_until(|| counts(guard.pipeline()).written() > 0);
+        assert_eq!(
+            (counts(guard.pipeline()).dropped(), counts(guard.pipeline()).failures()),
+            (0, 2),
+            "{kind:?}"
+        );
     };
     // At once, since each case waits for two pauses.
     thread::scope(|scope| {
@@ -128,19 +138,18 @@ fn a_pause_that_the_collector_asks_for_is_kept() {
     for kind in KINDS {
         let busy = answer("429 Slow\r\nretry-after: 3600", b"");
         let (endpoint, requests) = serve_answers(vec![busy, OK.to_vec()]);
-        let (pipeline, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
-        kind.log(&pipeline, ["once"]);
+        let (guard, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+        kind.log(guard.pipeline(), ["once"]);
         assert_eq!(kind.next(&requests), ["once"]);
         // A collector that asks for nothing gets further requests meanwhile.
         let busy = vec![answer("503 Busy", b""); 2];
         let (endpoint, control) = serve_answers([busy, vec![OK.to_vec()]].concat());
         let (other, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
-        kind.log(&other, ["again"]);
+        kind.log(other.pipeline(), ["again"]);
         (0..3).for_each(|_| assert_eq!(kind.next(&control), ["again"]));
-        let error = pipeline.flush(SHORT).unwrap_err().to_string();
+        let error = guard.pipeline().flush(SHORT).unwrap_err().to_string();
         assert!(error.contains("HTTP 429; it asks to wait 3600s"), "{kind:?}: {error}");
         assert!(requests.try_recv().is_err(), "{kind:?}");
-        drop(pipeline.with_timeout(Duration::ZERO));
     }
 }
 
@@ -149,12 +158,12 @@ fn a_flush_keeps_the_pause_that_a_collector_asks_for() {
     let asked = Duration::from_secs(1);
     let busy = answer("429 Slow\r\nretry-after: 1", b"");
     let (endpoint, _requests) = serve_answers(vec![busy, OK.to_vec()]);
-    let (pipeline, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
-    Kind::Records.log(&pipeline, ["late"]);
+    let (guard, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+    Kind::Records.log(guard.pipeline(), ["late"]);
     let start = Instant::now();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert!(start.elapsed() >= asked, "{:?}", start.elapsed());
-    assert_eq!(counts(&pipeline).written(), 1);
+    assert_eq!(counts(guard.pipeline()).written(), 1);
 }
 
 /// What may be refused for a single record or span is sent again in halves, each once.
@@ -169,16 +178,16 @@ fn a_refused_request_is_counted_and_not_repeated() {
         ] {
             let refused = vec![answer(status, b"reason"); sizes.len()];
             let (endpoint, requests) = serve_answers([refused, vec![OK.to_vec()]].concat());
-            let (pipeline, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
-            kind.log(&pipeline, ["one", "two"]);
-            let error = pipeline.flush(LONG).unwrap_err().to_string();
+            let (guard, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+            kind.log(guard.pipeline(), ["one", "two"]);
+            let error = guard.pipeline().flush(LONG).unwrap_err().to_string();
             assert!(error.contains(&format!("HTTP {}: reason", &status[..3])), "{error}");
             let sent: Vec<_> = sizes.iter().map(|_| kind.next(&requests).len()).collect();
             assert_eq!(sent, sizes, "{kind:?} {status}");
-            kind.log(&pipeline, ["next"]);
-            pipeline.flush(LONG).unwrap();
+            kind.log(guard.pipeline(), ["next"]);
+            guard.pipeline().flush(LONG).unwrap();
             assert!(kind.next(&requests).contains(&"next".to_owned()));
-            assert_eq!(counts(&pipeline).dropped(), 2, "{kind:?} {status}");
+            assert_eq!(counts(guard.pipeline()).dropped(), 2, "{kind:?} {status}");
         }
     }
 }
@@ -188,15 +197,19 @@ fn a_partial_success_counts_what_was_rejected() {
     for kind in KINDS {
         let partial = answer("200 OK", &kind.partial_success(3, "too large"));
         let (endpoint, requests) = serve_answers(vec![partial, OK.to_vec()]);
-        let (pipeline, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
-        kind.log(&pipeline, ["some"; 10]);
-        let error = pipeline.flush(LONG).unwrap_err();
+        let (guard, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+        kind.log(guard.pipeline(), ["some"; 10]);
+        let error = guard.pipeline().flush(LONG).unwrap_err();
         assert!(error.to_string().contains("too large"), "{error}");
-        assert_eq!((counts(&pipeline).dropped(), counts(&pipeline).written()), (3, 7), "{kind:?}");
+        assert_eq!(
+            (counts(guard.pipeline()).dropped(), counts(guard.pipeline()).written()),
+            (3, 7),
+            "{kind:?}"
+        );
         assert_eq!(kind.next(&requests).len(), 10);
         // The next request contains a record of the loss.
-        kind.log(&pipeline, ["next"]);
-        pipeline.flush(LONG).unwrap();
+        kind.log(guard.pipeline(), ["next"]);
+        guard.pipeline().flush(LONG).unwrap();
         if let Kind::Records = kind {
             let records = records_in(&requests.recv_timeout(LONG).unwrap().1);
             let attributes = records.iter().flat_map(|record| &record.attributes);
@@ -211,10 +224,14 @@ fn a_warning_is_reported_and_refuses_nothing() {
     for kind in KINDS {
         let warning = answer("200 OK", &kind.partial_success(0, "the quota is near"));
         let (endpoint, _requests) = serve_answers(vec![warning]);
-        let (pipeline, incidents) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
-        kind.log(&pipeline, ["some"; 10]);
-        pipeline.flush(LONG).unwrap();
-        assert_eq!((counts(&pipeline).dropped(), counts(&pipeline).written()), (0, 10), "{kind:?}");
+        let (guard, incidents) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+        kind.log(guard.pipeline(), ["some"; 10]);
+        guard.pipeline().flush(LONG).unwrap();
+        assert_eq!(
+            (counts(guard.pipeline()).dropped(), counts(guard.pipeline()).written()),
+            (0, 10),
+            "{kind:?}"
+        );
         let incidents: Vec<_> = incidents.try_iter().collect();
         let [incident] = &incidents[..] else { panic!("{incidents:?}") };
         let items = if let Kind::Records = kind { "records" } else { "spans" };
@@ -227,34 +244,34 @@ fn a_warning_is_reported_and_refuses_nothing() {
 fn spans_that_are_refused_are_in_a_log_record() {
     let (endpoint, _spans) = serve_answers(vec![answer("401 Who", b"too old"), OK.to_vec()]);
     let (logs, requests) = serve_answers(vec![OK.to_vec()]);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(sink(&endpoint, Signal::Traces))
         .sink(sink(&logs, Signal::Logs))
         .build()
         .unwrap();
-    Kind::Spans.log(&pipeline, ["refused"; 5]);
-    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    Kind::Spans.log(guard.pipeline(), ["refused"; 5]);
+    let error = guard.pipeline().flush(LONG).unwrap_err().to_string();
     assert!(error.contains("HTTP 401: too old"), "{error}");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let reports = records_in(&requests.recv_timeout(LONG).unwrap().1);
     let [report] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(value(&report.attributes, "count"), Value::IntValue(5));
     let body = format!("{:?}", report.body);
     assert!(body.contains(&format!("spans dropped while {endpoint}/v1/traces failed")), "{body}");
     // The loss is reported once.
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert!(requests.try_recv().is_err());
-    assert_eq!(counts(&pipeline).dropped(), 5);
+    assert_eq!(counts(guard.pipeline()).dropped(), 5);
 }
 
 #[test]
 fn all_is_dropped_once_the_collector_was_away_for_too_long() {
     for kind in KINDS {
         let otlp = Otlp::new().endpoint(NOBODY).max_delay(SHORT);
-        let (pipeline, _) = kind.build(otlp.retry_for(5 * SHORT));
-        kind.log(&pipeline, ["lost"]);
-        wait_until(|| counts(&pipeline).dropped() > 0);
-        assert_eq!(counts(&pipeline).dropped(), 1, "{kind:?}");
+        let (guard, _) = kind.build(otlp.retry_for(5 * SHORT));
+        kind.log(guard.pipeline(), ["lost"]);
+        wait_until(|| counts(guard.pipeline()).dropped() > 0);
+        assert_eq!(counts(guard.pipeline()).dropped(), 1, "{kind:?}");
     }
 }
 
@@ -262,21 +279,21 @@ fn all_is_dropped_once_the_collector_was_away_for_too_long() {
 #[test]
 fn a_sink_that_is_refused_everything_reports_no_loss_to_itself() {
     let (endpoint, requests) = serve_answers(vec![answer("401 Who", b"")]);
-    let (pipeline, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+    let (guard, _) = Kind::Records.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
     for record in ["first", "second", "third"] {
-        Kind::Records.log(&pipeline, [record]);
+        Kind::Records.log(guard.pipeline(), [record]);
         assert_eq!(Kind::Records.next(&requests), [record]);
     }
-    wait_until(|| counts(&pipeline).dropped() == 3);
+    wait_until(|| counts(guard.pipeline()).dropped() == 3);
 }
 
 #[test]
 fn what_waits_when_the_process_ends_is_counted() {
     for kind in KINDS {
         let (guard, _) = kind.build(Otlp::new().endpoint(NOBODY));
-        let pipeline = guard.clone();
+        let pipeline = guard.pipeline().clone();
         kind.log(&pipeline, ["late"; 100]);
-        drop(guard.with_timeout(10 * SHORT));
+        drop(guard);
         assert_eq!(
             (counts(&pipeline).waiting(), counts(&pipeline).written()),
             (100, 0),

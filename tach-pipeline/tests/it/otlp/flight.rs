@@ -12,17 +12,17 @@ use crate::support::LONG;
 /// The recorder contains the spans of traces that the tail has not decided about or drops.
 #[test]
 fn the_tail_takes_nothing_from_the_recorder() {
-    let (requests, pipeline) =
+    let (requests, guard) =
         pipeline(|builder| builder.tail(Tail::ratio(0.0)).flight_recorder(FlightRecorder::new()));
     let format = FlightFormat::otlp(&Otlp::new().service_name("recorded"));
     let mut data = Vec::new();
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         let root = tracing::info_span!("root").entered();
         for number in 0..200 {
             tracing::info!(number, "event");
         }
         tracing::info_span!("child").in_scope(|| tracing::error!("wrong"));
-        pipeline.write_flight(&mut data, &format, LONG).unwrap();
+        guard.pipeline().write_flight(&mut data, &format, LONG).unwrap();
         assert_eq!(requests.try_iter().count(), 0, "the tail waits for the root");
         drop(root);
     });

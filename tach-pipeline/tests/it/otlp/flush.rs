@@ -71,7 +71,7 @@ fn slow() -> String {
 }
 
 fn build(kind: Kind, endpoint: &str) -> Guard {
-    kind.build(Otlp::new().endpoint(endpoint).max_delay(LONG)).0
+    kind.build_to_flush(Otlp::new().endpoint(endpoint).max_delay(LONG), LONG).0
 }
 
 #[test]
@@ -89,18 +89,18 @@ fn a_flush_delivers_to_a_collector_that_accepts_in_time() {
         for (name, serve) in collectors {
             for (kind, is_flush) in KINDS.into_iter().flat_map(|it| [(it, true), (it, false)]) {
                 scope.spawn(move || {
-                    let pipeline = build(kind, &serve());
+                    let guard = build(kind, &serve());
                     if name == "restarted" {
-                        kind.log(&pipeline, ["before"]);
-                        pipeline.flush(LONG).unwrap();
+                        kind.log(guard.pipeline(), ["before"]);
+                        guard.pipeline().flush(LONG).unwrap();
                     }
-                    kind.log(&pipeline, ["one", "two"]);
-                    let clone = pipeline.clone();
+                    kind.log(guard.pipeline(), ["one", "two"]);
+                    let clone = guard.pipeline().clone();
                     if is_flush {
-                        pipeline.flush(LONG).unwrap();
-                        drop(pipeline.with_timeout(Duration::ZERO));
+                        guard.pipeline().flush(LONG).unwrap();
+                        core::mem::forget(guard);
                     } else {
-                        drop(pipeline.with_timeout(LONG));
+                        drop(guard);
                     }
                     let sink = counts(&clone);
                     let written = if name == "restarted" { 3 } else { 2 };
@@ -120,9 +120,9 @@ fn the_last_try_of_a_flush_is_near_its_end() {
         let accepts = start.elapsed() > timeout * 4 / 5;
         if accepts { OK.to_vec() } else { answer("503 Busy", b"") }
     });
-    let pipeline = build(Kind::Records, &endpoint);
-    Kind::Records.log(&pipeline, ["late"]);
-    pipeline.flush(timeout.saturating_sub(start.elapsed())).unwrap();
+    let guard = build(Kind::Records, &endpoint);
+    Kind::Records.log(guard.pipeline(), ["late"]);
+    guard.pipeline().flush(timeout.saturating_sub(start.elapsed())).unwrap();
     let tries = requests.try_iter().count();
     assert!((4..40).contains(&tries), "{tries}");
 }
@@ -130,17 +130,17 @@ fn the_last_try_of_a_flush_is_near_its_end() {
 #[test]
 fn a_flush_in_vain_takes_its_time_and_names_the_reason() {
     let (endpoint, requests) = serve_answers(vec![answer("503 Busy", b"come later")]);
-    let pipeline = build(Kind::Records, &endpoint);
-    Kind::Records.log(&pipeline, ["never"]);
+    let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
+    let (guard, _) = Kind::Records.build(otlp);
+    Kind::Records.log(guard.pipeline(), ["never"]);
     let (start, timeout) = (Instant::now(), 10 * SHORT);
-    let error = pipeline.flush(timeout).unwrap_err();
+    let error = guard.pipeline().flush(timeout).unwrap_err();
     assert!(error.is_timeout() && start.elapsed() >= timeout);
     assert!(error.to_string().contains("HTTP 503: come later"), "{error}");
     // Nobody waits any more, so the collector has its pauses.
     let tries = requests.try_iter().count();
     thread::sleep(10 * SHORT);
     assert!(requests.try_iter().count() <= 1, "after {tries} tries");
-    drop(pipeline.with_timeout(Duration::ZERO));
 }
 
 /// What a collector refuses for good is not waited for, and not forgotten while other events wait.
@@ -153,13 +153,13 @@ fn a_flush_ends_when_the_last_event_is_delivered_or_refused() {
             answer("503 Busy", b""),
             OK.to_vec(),
         ]);
-        let pipeline = build(kind, &endpoint);
-        kind.log(&pipeline, ["one", "two", "three"]);
-        let error = pipeline.flush(LONG).unwrap_err();
+        let guard = build(kind, &endpoint);
+        kind.log(guard.pipeline(), ["one", "two", "three"]);
+        let error = guard.pipeline().flush(LONG).unwrap_err();
         assert!(error.is_sink() && error.to_string().contains("HTTP 401: no key"), "{error}");
-        let sink = counts(&pipeline);
+        let sink = counts(guard.pipeline());
         assert_eq!((sink.written() + sink.dropped(), sink.waiting()), (3, 0), "{kind:?}");
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
     }
 }
 
@@ -172,12 +172,12 @@ fn several_callers_wait_for_one_collector() {
         is_up |= accepts.try_recv() == Err(std::sync::mpsc::TryRecvError::Disconnected);
         if is_up { OK.to_vec() } else { answer("503 Busy", b"") }
     });
-    let pipeline = build(Kind::Records, &endpoint);
+    let guard = build(Kind::Records, &endpoint);
     thread::scope(|scope| {
         let waits = [10 * SHORT, LONG, LONG].map(|timeout| {
-            Kind::Records.log(&pipeline, ["once"]);
-            let pipeline = &pipeline;
-            scope.spawn(move || pipeline.flush(timeout))
+            Kind::Records.log(guard.pipeline(), ["once"]);
+            let guard = &guard;
+            scope.spawn(move || guard.pipeline().flush(timeout))
         });
         wait_until(|| waits[0].is_finished());
         assert!(waits.iter().skip(1).all(|it| !it.is_finished()));
@@ -185,5 +185,5 @@ fn several_callers_wait_for_one_collector() {
         let done = waits.map(|wait| wait.join().unwrap().is_ok());
         assert_eq!(done, [false, true, true]);
     });
-    assert_eq!(counts(&pipeline).written(), 3);
+    assert_eq!(counts(guard.pipeline()).written(), 3);
 }

@@ -170,16 +170,16 @@ fn check(answer: &Answer, has_traffic: bool) {
     let (endpoint, accepted) = serve(move |body| has_poison(body).then(|| wrong.clone()));
     let timeout = if answer.is_in_time() { LONG } else { TIMEOUT };
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT).timeout(timeout).retry_for(LONG);
-    let (pipeline, _) = Kind::Spans.build(otlp);
+    let (guard, _) = Kind::Spans.build(otlp);
     let mut logged = 0;
     let mut log = |name: &str, count: usize| {
-        Kind::Spans.log(&pipeline, core::iter::repeat_n(name, count));
+        Kind::Spans.log(guard.pipeline(), core::iter::repeat_n(name, count));
         logged += count as u64;
     };
     log("good", 50);
     log("poison", 1);
     log("good", 50);
-    let settled = || counts(&pipeline).written() + counts(&pipeline).dropped();
+    let settled = || counts(guard.pipeline()).written() + counts(guard.pipeline()).dropped();
     // Further spans show that the collector works. Otherwise parts of the request do.
     wait_until(|| {
         if has_traffic {
@@ -190,10 +190,10 @@ fn check(answer: &Answer, has_traffic: bool) {
     // The one span that may wait still is the one that fails. Without a count, a span that is lost
     // would be waited for.
     wait_until(|| {
-        let sink = counts(&pipeline);
+        let sink = counts(guard.pipeline());
         settled() + 1 >= logged && sink.written() + sink.dropped() + sink.waiting() == logged
     });
-    let sink = counts(&pipeline);
+    let sink = counts(guard.pipeline());
     if answer.is_in_time() {
         // No span that was accepted counts as dropped. Others may count as written: the wrong
         // answer may be one that accepts.
@@ -202,7 +202,6 @@ fn check(answer: &Answer, has_traffic: bool) {
         // Halving finds one of a hundred, or of some more, by twice seven requests.
         assert!(sink.failures() <= 25, "{has_traffic} {sink:?} {answer:?}");
     }
-    drop(pipeline.with_timeout(Duration::ZERO));
 }
 
 /// Checks many at once, since most of them wait.

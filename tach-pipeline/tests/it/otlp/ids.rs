@@ -26,7 +26,7 @@ fn lines_have_the_ids_that_are_exported() {
     let (endpoint_of_logs, logs) = serve();
     let (json, logfmt, line, own) =
         (Memory::default(), Memory::default(), Memory::default(), Memory::default());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(sink(&endpoint, Signal::Traces))
         .sink(sink(&endpoint_of_logs, Signal::Logs))
         .sink(Sink::writer("json", json.clone()).format(Json::new()))
@@ -35,14 +35,14 @@ fn lines_have_the_ids_that_are_exported() {
         .sink(Sink::writer("own", own.clone()).format(Own))
         .build()
         .unwrap();
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         let _request = tracing::info_span!("request").entered();
         tracing::info!("tracing");
         let _query = tracing::info_span!("query").entered();
-        info(&pipeline, "log");
+        info(guard.pipeline(), "log");
     });
-    info(&pipeline, "outside");
-    pipeline.flush(LONG).unwrap();
+    info(guard.pipeline(), "outside");
+    guard.pipeline().flush(LONG).unwrap();
     let spans = received::by_name(&spans);
     let ids = |name: &str| (trace_id(&spans[name]), span_id(&spans[name].span_id));
     let (request, query) = (ids("request"), ids("query"));
@@ -81,13 +81,15 @@ fn lines_have_the_ids_that_are_exported() {
 fn lines_of_a_trace_that_is_not_sampled_say_so() {
     let (endpoint, _spans) = serve();
     let memory = Memory::default();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(sink(&endpoint, Signal::Traces))
         .sink(Sink::writer("memory", memory.clone()).format(Json::google_cloud()))
         .sampling(Sampling::ratio(0.0))
         .build()
         .unwrap();
-    run(&pipeline, || tracing::info_span!("request").in_scope(|| tracing::info!("left out")));
+    run(guard.pipeline(), || {
+        tracing::info_span!("request").in_scope(|| tracing::info!("left out"))
+    });
     let [record] = &memory.records()[..] else { panic!("one record is logged") };
     assert_eq!(record["logging.googleapis.com/trace_sampled"], false);
     assert_eq!(record["logging.googleapis.com/trace"].as_str().unwrap().len(), 32);
@@ -97,13 +99,13 @@ fn lines_of_a_trace_that_is_not_sampled_say_so() {
 #[test]
 fn lines_without_a_sink_of_spans_have_no_ids() {
     let memory = Memory::default();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(memory.json())
         .sink(Sink::writer("ecs", memory.clone()).format(Json::ecs()))
         .durations(Durations::new())
         .build()
         .unwrap();
-    run(&pipeline, || tracing::info_span!("request").in_scope(|| tracing::info!("logged")));
+    run(guard.pipeline(), || tracing::info_span!("request").in_scope(|| tracing::info!("logged")));
     assert!(memory.text().contains("logged") && !memory.text().contains("trace"));
 }
 
@@ -113,12 +115,12 @@ fn records_of_slog_have_the_ids_too() {
     let (endpoint, spans) = serve();
     let memory = Memory::default();
     let builder = Pipeline::builder().sink(sink(&endpoint, Signal::Traces)).sink(memory.json());
-    let pipeline = builder.build().unwrap();
-    let logger = slog::Logger::root(pipeline.clone(), slog::o!());
-    crate::support::in_subscriber(&pipeline, || {
+    let guard = builder.build().unwrap();
+    let logger = slog::Logger::root(guard.pipeline().clone(), slog::o!());
+    crate::support::in_subscriber(guard.pipeline(), || {
         tracing::info_span!("request").in_scope(|| slog::info!(logger, "in the span"));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let spans = received::by_name(&spans);
     let [record] = &memory.records()[..] else { panic!("one record is logged") };
     assert_eq!(record["trace_id"], format!("{:032x}", trace_id(&spans["request"])));

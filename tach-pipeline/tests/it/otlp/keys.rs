@@ -70,8 +70,8 @@ fn fields_win_over_the_attributes_of_spans() {
 fn fields_win_over_the_attributes_of_records() {
     let error: &(dyn Error + 'static) = &io::Error::other("first");
     let (endpoint, requests) = serve();
-    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
-    run(&pipeline, || {
+    let guard = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
+    run(guard.pipeline(), || {
         let _span = tracing::info_span!("outer").entered();
         tracing::info!(thread.id = "mine", code.line.number = "mine", span = "mine", "place");
         tracing::error!(err = error, error = "second", exception.message = "mine", "errors");
@@ -105,8 +105,8 @@ fn only_an_error_is_an_exception() {
         tracing::info!(error = %"disk full");
     };
     let (endpoint, requests) = serve();
-    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
-    run(&pipeline, log);
+    let guard = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
+    run(guard.pipeline(), log);
     let records = received::records(&requests);
     let span = spans(|| tracing::info_span!("span").in_scope(log)).remove("span").unwrap();
     let of_records: Vec<_> = records.iter().map(|record| &record.attributes).collect();

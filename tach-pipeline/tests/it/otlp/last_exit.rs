@@ -35,7 +35,7 @@ fn a_job_does_not_lengthen_the_request_that_spawned_it() {
             .span_slower_than("request", 100 * MS);
         // The job's own trace decides about nothing.
         let tail = Tail::ratio(0.0).span_slower_than("request", 100 * MS);
-        let (requests, pipeline) = pipeline(|builder| {
+        let (requests, guard) = pipeline(|builder| {
             let builder = builder.with_clock(clock).durations(Durations::new());
             builder.tail(tail).flight_recorder(recorder).on_incident(move |it| {
                 if let Incident::Recorded { .. } = it {
@@ -44,7 +44,7 @@ fn a_job_does_not_lengthen_the_request_that_spawned_it() {
             })
         });
         let in_handler = if is_slow { 100 * MS } else { 6 * MS };
-        run(&pipeline, || {
+        run(guard.pipeline(), || {
             let request = tracing::info_span!("request");
             let job = request.in_scope(|| {
                 clock.advance(in_handler);
@@ -53,7 +53,7 @@ fn a_job_does_not_lengthen_the_request_that_spawned_it() {
             drop(request);
             job.in_scope(|| clock.advance(1_500 * MS));
         });
-        let durations = pipeline.durations();
+        let durations = guard.pipeline().durations();
         let request = durations.iter().find(|spans| spans.name() == "request").unwrap();
         assert_eq!((request.count(), request.sum()), (1, in_handler));
         let spans = received::by_name(&requests);
@@ -109,8 +109,8 @@ fn a_span_ends_when_it_is_left_for_the_last_time() {
 #[test]
 fn threads_leave_a_span_in_any_order() {
     let clock = manual();
-    let (requests, pipeline) = pipeline(|builder| builder.with_clock(clock));
-    let dispatch = subscriber(&pipeline);
+    let (requests, guard) = pipeline(|builder| builder.with_clock(clock));
+    let dispatch = subscriber(guard.pipeline());
     let span = tracing::dispatcher::with_default(&dispatch, || tracing::info_span!("shared"));
     let span = Arc::new(span);
     let (entered, has_entered) = mpsc::channel();
@@ -130,7 +130,7 @@ fn threads_leave_a_span_in_any_order() {
     long.join().unwrap();
     clock.advance(1_000 * MS);
     thread::spawn(move || drop(span)).join().unwrap();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(took(&received::by_name(&requests)["shared"]), 6 * MS);
 }
 
@@ -138,8 +138,8 @@ fn threads_leave_a_span_in_any_order() {
 #[test]
 fn a_span_that_is_entered_after_a_pause_lasts_until_then() {
     let clock = manual();
-    let (requests, pipeline) = pipeline(|builder| builder.with_clock(clock));
-    run(&pipeline, || {
+    let (requests, guard) = pipeline(|builder| builder.with_clock(clock));
+    run(guard.pipeline(), || {
         let span = tracing::info_span!("socket");
         for _ in 0..2 {
             span.in_scope(|| clock.advance(MS));

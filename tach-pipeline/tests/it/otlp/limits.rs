@@ -24,8 +24,8 @@ fn child() {
         return;
     }
     let otlp = Otlp::from_env().signals([Signal::Logs, Signal::Traces]);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
-    run(&pipeline, || {
+    let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(guard.pipeline(), || {
         let span =
             tracing::info_span!("too long", text = "ääääääää", number = 12_345_678, more = 1);
         let _entered = span.enter();
@@ -88,8 +88,8 @@ fn as_many_events_as_the_program_wants_are_kept() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces]);
     let otlp = otlp.max_events(20_000).max_attributes(6).max_links(1).max_text_chars(3);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
-    run(&pipeline, || {
+    let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(guard.pipeline(), || {
         let span = tracing::info_span!("many", text = "abcdef", more = 1);
         let linked = TraceContext::from_headers(LINKED, "").unwrap();
         (0..2).for_each(|_| span.add_link(&linked));
@@ -108,8 +108,8 @@ fn an_id_that_stays_a_field_is_not_left_out() {
     let (endpoint, requests) = serve();
     let signals = [Signal::Logs, Signal::Traces];
     let otlp = Otlp::new().endpoint(&endpoint).signals(signals).max_attributes(2);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
-    run(&pipeline, || {
+    let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(guard.pipeline(), || {
         let _span = tracing::info_span!("request").entered();
         tracing::info!(trace_id = "0af7651916cd43dd8448eb211c80319c", number = 1, "event");
     });

@@ -34,8 +34,8 @@ fn received(f: impl FnOnce(&str)) -> Span {
 
 /// Returns the span that `f` records with a text.
 fn received_of(text: &str, f: impl FnOnce(&str)) -> Span {
-    let (requests, pipeline) = pipeline(|builder| builder);
-    run(&pipeline, || f(text));
+    let (requests, guard) = pipeline(|builder| builder);
+    run(guard.pipeline(), || f(text));
     let (_, body) = requests.recv_timeout(LONG).unwrap();
     assert!(body.len() < MOST, "{}", body.len());
     let spans = spans_in(&body);
@@ -141,8 +141,8 @@ fn a_span_is_cut_however_short_its_records_are() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces]);
     let otlp = otlp.max_events(1_000_000).max_links(1_000_000);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
-    run(&pipeline, || {
+    let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    run(guard.pipeline(), || {
         tracing::info_span!("many", small = 1).in_scope(|| {
             for _ in 0..30_000 {
                 tracing::info!(target: "a_target_that_is_as_long_as_the_paths_of_modules_are", "tick");

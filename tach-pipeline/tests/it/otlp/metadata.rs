@@ -22,12 +22,12 @@ fn said(options: impl Fn(Otlp) -> Otlp) -> [String; 3] {
         let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG).signals([signal]);
         Sink::otlp(options(otlp))
     };
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(sink(&endpoint, Signal::Traces))
         .sink(sink(&endpoint_of_logs, Signal::Logs))
         .build()
         .unwrap();
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         tracing::info_span!("request", id = 7).in_scope(|| tracing::info!(size = 1, "sent"));
     });
     let span = received::spans(&spans).remove(0);
@@ -80,8 +80,8 @@ fn the_level_and_the_target_of_a_span_are_those_of_its_call() {
     let (endpoint, spans) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces]);
     let sink = Sink::otlp(otlp.metadata([Metadata::Level, Metadata::Target]));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    run(&pipeline, || drop(tracing::warn_span!(target: "db", "query")));
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    run(guard.pipeline(), || drop(tracing::warn_span!(target: "db", "query")));
     let span = received::spans(&spans).remove(0);
     assert_eq!(value(&span.attributes, "level"), text("WARN"));
     assert_eq!(value(&span.attributes, "target"), text("db"));
@@ -95,14 +95,14 @@ fn the_filter_of_a_sink_chooses_the_events_in_its_spans() {
     let sink = |endpoint: &str, signal| {
         Sink::otlp(Otlp::new().endpoint(endpoint).max_delay(LONG).signals([signal]))
     };
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .filter("trace")
         .sink(sink(&endpoint, Signal::Traces).filter("info,db=error"))
         .sink(sink(&other, Signal::Traces))
         .sink(sink(&endpoint_of_logs, Signal::Logs).filter("warn"))
         .build()
         .unwrap();
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         let _span = tracing::info_span!("request").entered();
         tracing::debug!("debug");
         tracing::info!("info");

@@ -11,8 +11,8 @@ use super::pipeline;
 /// A layer has a copy of the ids in each thread.
 #[test]
 fn a_span_that_moves_takes_along_what_other_threads_start_in_it() {
-    let (_requests, pipeline) = pipeline(|builder| builder);
-    let dispatch = Dispatch::new(pipeline.subscriber());
+    let (_requests, guard) = pipeline(|builder| builder);
+    let dispatch = Dispatch::new(guard.pipeline().subscriber());
     let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let remote = TraceContext::from_headers(header, "").unwrap();
     let span = dispatcher::with_default(&dispatch, || info_span!("request"));

@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::Instant;
 
-use tach_pipeline::{Guard, Otlp, Pipeline, Signal, Sink, Stats};
+use tach_pipeline::{Otlp, Pipeline, Signal, Sink, Stats};
 use test_support::receiver::{self, OK, Requests};
 use test_support::test_of_this_program;
 
@@ -16,7 +16,7 @@ use crate::support::{LONG, in_subscriber};
 const PATHS: [&str; 3] = ["/v1/logs", "/v1/traces", "/v1/metrics"];
 
 /// Logs events, each within a span.
-fn log(pipeline: &Guard, count: usize) {
+fn log(pipeline: &Pipeline, count: usize) {
     in_subscriber(pipeline, || {
         for number in 0..count {
             let _span = tracing::info_span!("request", number).entered();
@@ -49,13 +49,13 @@ fn counts(stats: &Stats, endpoint: &str) -> Vec<(u64, u64)> {
 fn a_sink_sends_all_signals_by_one_connection() {
     let (endpoint, requests) = receiver::serve();
     let otlp = Otlp::new().endpoint(&endpoint).timeout(LONG);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
     for _ in 0..2 {
-        log(&pipeline, 10);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline(), 10);
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(paths(&requests), PATHS.map(|path| (path.to_owned(), 1)).into());
     }
-    assert_eq!(counts(&pipeline.stats(), &endpoint), [(20, 0), (20, 0), (2, 0)]);
+    assert_eq!(counts(&guard.pipeline().stats(), &endpoint), [(20, 0), (20, 0), (2, 0)]);
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn the_signals_that_are_sent_are_chosen() {
     ] {
         let (endpoint, requests) = receiver::serve();
         let otlp = Otlp::new().endpoint(&endpoint).signals(signals.iter().copied());
-        let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
-        log(&pipeline, 3);
-        pipeline.flush(LONG).unwrap();
+        let guard = Pipeline::builder().sink(Sink::otlp(otlp)).build().unwrap();
+        log(guard.pipeline(), 3);
+        guard.pipeline().flush(LONG).unwrap();
         let expected = expected.iter().map(|path| ((*path).to_owned(), 1)).collect();
         assert_eq!(paths(&requests), expected);
-        assert_eq!(pipeline.stats().sinks().len(), signals.len());
+        assert_eq!(guard.pipeline().stats().sinks().len(), signals.len());
     }
 }
 
@@ -85,10 +85,10 @@ fn a_signal_that_is_refused_costs_the_others_nothing() {
     });
     let otlp = Otlp::new().endpoint(&endpoint);
     let builder = Pipeline::builder().on_incident(|_| {}).sink(Sink::otlp(otlp));
-    let pipeline = builder.build().unwrap();
-    log(&pipeline, 10);
-    pipeline.flush(LONG).unwrap_err();
-    assert_eq!(counts(&pipeline.stats(), &endpoint)[..2], [(10, 0), (0, 10)]);
+    let guard = builder.build().unwrap();
+    log(guard.pipeline(), 10);
+    guard.pipeline().flush(LONG).unwrap_err();
+    assert_eq!(counts(&guard.pipeline().stats(), &endpoint)[..2], [(10, 0), (0, 10)]);
     assert_eq!(paths(&requests).len(), 3);
 }
 
@@ -101,22 +101,21 @@ fn a_signal_that_waits_leaves_the_others_room() {
     });
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(Duration::ZERO);
     let sink = Sink::otlp(otlp).buffer_bytes(256 * 1024);
-    let pipeline =
-        Pipeline::builder().on_incident(|_| {}).without_flush_at_exit().sink(sink).build().unwrap();
-    while pipeline.stats().sinks()[1].dropped() == 0 {
-        log(&pipeline, 100);
+    let builder = Pipeline::builder().on_incident(|_| {}).without_flush_at_exit();
+    let guard = builder.flush_timeout(Duration::ZERO).sink(sink).build().unwrap();
+    while guard.pipeline().stats().sinks()[1].dropped() == 0 {
+        log(guard.pipeline(), 100);
     }
-    let before = pipeline.stats().sinks()[0].clone();
-    log(&pipeline, 100);
+    let before = guard.pipeline().stats().sinks()[0].clone();
+    log(guard.pipeline(), 100);
     loop {
-        let logs = pipeline.stats().sinks()[0].clone();
+        let logs = guard.pipeline().stats().sinks()[0].clone();
         assert_eq!(logs.dropped(), 0);
         if logs.written() >= before.written() + 100 {
             break;
         }
         thread::yield_now();
     }
-    drop(pipeline.with_timeout(Duration::ZERO));
 }
 
 /// Otherwise callers would wait for `max_delay`, or records would be dropped.
@@ -125,11 +124,11 @@ fn a_small_buffer_is_sent_before_it_is_full() {
     let (endpoint, _requests) = receiver::serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
     let sink = Sink::otlp(otlp).buffer_bytes(64 * 1024);
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     let written = |stats: &Stats| stats.sinks()[..2].iter().all(|sink| sink.written() >= 2_000);
-    while !written(&pipeline.stats()) {
-        log(&pipeline, 100);
-        assert!(pipeline.stats().sinks().iter().all(|sink| sink.dropped() == 0));
+    while !written(&guard.pipeline().stats()) {
+        log(guard.pipeline(), 100);
+        assert!(guard.pipeline().stats().sinks().iter().all(|sink| sink.dropped() == 0));
     }
 }
 
@@ -151,9 +150,9 @@ fn child() {
     }
     let (endpoint, _requests) = receiver::serve();
     let sink = Sink::otlp(Otlp::new().endpoint(&endpoint));
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    log(&pipeline, 10);
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    log(guard.pipeline(), 10);
+    guard.pipeline().flush(LONG).unwrap();
     // The client looks the host up on a thread that inherits the name, and that ends then.
     let start = Instant::now();
     while threads_of_sinks() != 1 {

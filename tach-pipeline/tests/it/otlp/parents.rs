@@ -58,8 +58,8 @@ fn parents_are_tracing_s() {
 fn no_span_is_lost_between_threads() {
     const THREADS: usize = 4;
     const ROUNDS: usize = 2_000;
-    let (requests, pipeline) = pipeline(|builder| builder);
-    let dispatch = subscriber(&pipeline);
+    let (requests, guard) = pipeline(|builder| builder);
+    let dispatch = subscriber(guard.pipeline());
     thread::scope(|scope| {
         let (mut first, mut next) = sync_channel::<Span>(16);
         for thread in 0..THREADS {
@@ -81,7 +81,7 @@ fn no_span_is_lost_between_threads() {
             });
         }
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let spans = received::spans(&requests);
     let roots: HashMap<_, _> =
         spans.iter().filter(|span| span.name == "root").map(|span| (&span.span_id, span)).collect();

@@ -199,23 +199,23 @@ fn links_attributes_and_the_status_are_set_by_call() {
 /// The pipeline is found as a layer, a filtered layer, an inner layer and a boxed layer.
 #[test]
 fn the_pipeline_is_found_as_any_layer() {
-    let (requests, pipeline) = pipeline(|builder| builder);
+    let (requests, guard) = pipeline(|builder| builder);
     let set = |name: &'static str| {
         let span = tracing::info_span!("span", otel.name = name);
         assert!(span.set_remote_parent(&parent()), "{name}");
     };
-    with_default(registry().with(pipeline.layer()), || set("filtered"));
+    with_default(registry().with(guard.pipeline().layer()), || set("filtered"));
     let filtered = fmt::layer().with_writer(io::sink);
-    with_default(registry().with(pipeline.clone()).with(filtered), || set("inner"));
+    with_default(registry().with(guard.pipeline().clone()).with(filtered), || set("inner"));
     let other = tracing_opentelemetry::layer();
-    with_default(registry().with(other).with(pipeline.layer()), || set("outer"));
-    let boxed: Box<dyn Layer<_> + Send + Sync> = Box::new(pipeline.clone());
+    with_default(registry().with(other).with(guard.pipeline().layer()), || set("outer"));
+    let boxed: Box<dyn Layer<_> + Send + Sync> = Box::new(guard.pipeline().clone());
     with_default(registry().with(boxed), || set("boxed"));
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let spans = received::by_name(&requests);
     assert_eq!(spans.len(), 4);
     assert!(spans.values().all(|span| trace_id(span) == TRACE));
-    // Without a pipeline, or with a disabled span, nothing happens.
+    // Without a guard, or with a disabled span, nothing happens.
     with_default(registry(), || {
         let span = tracing::info_span!("span");
         assert!(!span.set_remote_parent(&parent()) && span.trace_context().is_none());
@@ -223,7 +223,7 @@ fn the_pipeline_is_found_as_any_layer() {
     let none = Span::none();
     assert!(!none.set_remote_parent(&parent()) && none.trace_context().is_none());
     let silent = Pipeline::builder().build().unwrap();
-    in_subscriber(&silent, || {
+    in_subscriber(silent.pipeline(), || {
         let span = tracing::info_span!("span");
         assert!(span.trace_context().is_none() && span.set_remote_parent(&parent()));
         assert_eq!(span.trace_context(), Some(parent()));
@@ -237,8 +237,8 @@ fn the_pipeline_is_found_as_any_layer() {
 #[test]
 fn children_see_one_of_the_two_traces() {
     const ROUNDS: u64 = 300;
-    let (requests, pipeline) = pipeline(|builder| builder);
-    let dispatch = subscriber(&pipeline);
+    let (requests, guard) = pipeline(|builder| builder);
+    let dispatch = subscriber(guard.pipeline());
     let within = |f: &dyn Fn()| dispatcher::with_default(&dispatch, f);
     let (sender, receiver) = channel::<Span>();
     thread::scope(|scope| {
@@ -260,7 +260,7 @@ fn children_see_one_of_the_two_traces() {
         }
         drop(sender);
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let spans = received::by_name(&requests);
     assert_eq!(spans.values().filter(|span| span.name.starts_with("child ")).count(), 300);
     let roots: HashMap<_, _> = spans

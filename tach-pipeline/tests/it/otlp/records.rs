@@ -12,9 +12,9 @@ use super::{run, sink};
 #[test]
 fn any_event_is_read_by_the_generated_code() {
     let (endpoint, requests) = serve();
-    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
+    let guard = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
     let long = "é".repeat(70_000);
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         let _span = tracing::error_span!("outer", tenant = 1).entered();
         let _inner = tracing::error_span!("inner").entered();
         tracing::info!(target: "a", max = u64::MAX, min = i64::MIN, big = u128::MAX, nan = f64::NAN);
@@ -51,8 +51,8 @@ fn any_event_is_read_by_the_generated_code() {
 fn a_record_has_the_event_s_name_if_the_program_gives_one() {
     let (endpoint, requests) = serve();
     let builder = Pipeline::builder().collapse_repeats().sink(sink(&endpoint, Signal::Logs));
-    let pipeline = builder.build().unwrap();
-    run(&pipeline, || {
+    let guard = builder.build().unwrap();
+    run(guard.pipeline(), || {
         tracing::info!(name: "cache.filled", entries = 3, "filled");
         tracing::info!(name: "event 7", entries = 3, "filled");
         tracing::info!(entries = 3, "filled");

@@ -12,8 +12,8 @@ use super::{Printed, pipeline, run, sink, spans_of};
 
 /// Returns the spans that are sent.
 fn sampled(sampling: Sampling, f: impl FnOnce()) -> Vec<Span> {
-    let (requests, pipeline) = pipeline(|builder| builder.sampling(sampling));
-    run(&pipeline, f);
+    let (requests, guard) = pipeline(|builder| builder.sampling(sampling));
+    run(guard.pipeline(), f);
     received::spans(&requests)
 }
 
@@ -88,7 +88,7 @@ fn records_have_the_ids_of_spans_that_are_not_sampled() {
     let builder = Pipeline::builder().sink(sink(&of_spans, Signal::Traces));
     let builder = builder.sink(sink(&of_records, Signal::Logs));
     let sampling = Sampling::ratio(1.0).span("unsampled", 0.0);
-    run(&builder.sampling(sampling).build().unwrap(), || {
+    run(builder.sampling(sampling).build().unwrap().pipeline(), || {
         for span in [tracing::info_span!("unsampled"), tracing::info_span!("sampled")] {
             span.in_scope(|| tracing::info!("within"));
         }

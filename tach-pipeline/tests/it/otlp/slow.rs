@@ -24,12 +24,16 @@ fn a_slow_collector_gets_the_same_again() {
             OK.to_vec()
         });
         let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT).timeout(5 * SHORT);
-        let (pipeline, _) = kind.build(otlp);
-        kind.log(&pipeline, ["once"]);
-        wait_until(|| counts(&pipeline).failures() == 2);
+        let (guard, _) = kind.build(otlp);
+        kind.log(guard.pipeline(), ["once"]);
+        wait_until(|| counts(guard.pipeline()).failures() == 2);
         drop(is_quick);
-        while pipeline.flush(LONG).is_err() {}
-        assert_eq!((counts(&pipeline).dropped(), counts(&pipeline).written()), (0, 1), "{kind:?}");
+        while guard.pipeline().flush(LONG).is_err() {}
+        assert_eq!(
+            (counts(guard.pipeline()).dropped(), counts(guard.pipeline()).written()),
+            (0, 1),
+            "{kind:?}"
+        );
         let sent: Vec<_> = (0..3).map(|_| kind.next(&requests)).collect();
         assert_eq!(sent, [["once"], ["once"], ["once"]]);
     }
@@ -44,14 +48,14 @@ fn a_flush_waits_for_a_slow_collector() {
             let _closed = waits.recv();
             OK.to_vec()
         });
-        let (pipeline, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
-        kind.log(&pipeline, ["first"]);
+        let (guard, _) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(SHORT));
+        kind.log(guard.pipeline(), ["first"]);
         assert_eq!(kind.next(&requests), ["first"]);
-        kind.log(&pipeline, ["second"]);
+        kind.log(guard.pipeline(), ["second"]);
         thread::scope(|scope| {
             let flush = scope.spawn(|| {
-                pipeline.flush(LONG).unwrap();
-                (counts(&pipeline).failures(), counts(&pipeline).written())
+                guard.pipeline().flush(LONG).unwrap();
+                (counts(guard.pipeline()).failures(), counts(guard.pipeline()).written())
             });
             go_on.send(()).unwrap();
             assert_eq!(kind.next(&requests), ["second"]);
@@ -92,18 +96,18 @@ fn each_request_has_the_whole_time() {
         });
         // `retry_for` is shorter than any pause.
         let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT).retry_for(5 * SHORT);
-        let (pipeline, _) = Kind::Records.build(otlp);
-        Kind::Records.log(&pipeline, ["first"]);
+        let (guard, _) = Kind::Records.build(otlp);
+        Kind::Records.log(guard.pipeline(), ["first"]);
         assert_eq!(Kind::Records.next(&requests), ["first"]);
-        log_long(&pipeline, 100);
-        wait_until(|| pipeline.stats().records() == 101);
+        log_long(guard.pipeline(), 100);
+        wait_until(|| guard.pipeline().stats().records() == 101);
         drop(go_on);
-        wait_for(&pipeline, 101);
+        wait_for(guard.pipeline(), 101);
         let sent: Vec<_> = requests.try_iter().map(|(_, body)| records_in(&body).len()).collect();
         let again = [sent[0] - 1, 1, sent[1] - 1, 1];
         assert_eq!((sent[0] + sent[1], &sent[2..6]), (100, &again[..]), "{sent:?}");
         let given_up: usize = sent[given_up].iter().sum();
-        assert_eq!(counts(&pipeline).dropped(), given_up as u64, "{sent:?}");
+        assert_eq!(counts(guard.pipeline()).dropped(), given_up as u64, "{sent:?}");
     }
 }
 
@@ -128,20 +132,20 @@ fn a_collector_that_catches_up_is_waited_for() {
         .buffer_bytes(1024 * 1024)
         .stall_timeout(Duration::MAX);
     let builder = Pipeline::builder().sink(sink_of_records).queue_bytes(64 * 1024 * 1024);
-    let pipeline = builder.on_incident(|_| ()).build().unwrap();
-    Kind::Records.log(&pipeline, ["first"]);
+    let guard = builder.on_incident(|_| ()).build().unwrap();
+    Kind::Records.log(guard.pipeline(), ["first"]);
     assert_eq!(Kind::Records.next(&requests), ["first"]);
-    log_long(&pipeline, 120);
-    wait_until(|| pipeline.stats().records() == 121);
+    log_long(guard.pipeline(), 120);
+    wait_until(|| guard.pipeline().stats().records() == 121);
     go_on.send(()).unwrap();
     let sent: Vec<_> = (0..3).map(|_| Kind::Records.next(&requests).len()).collect();
     // The records that failed are tried after the others, and the first of them at last.
     assert_eq!(sent[0] - 1, sent[2]);
     // More records than the buffer has room for.
-    log_long(&pipeline, 400);
+    log_long(guard.pipeline(), 400);
     // Meanwhile the buffer fills.
-    assert!(pipeline.flush(10 * SHORT).unwrap_err().is_timeout());
+    assert!(guard.pipeline().flush(10 * SHORT).unwrap_err().is_timeout());
     drop(go_on);
-    wait_for(&pipeline, 521);
-    assert_eq!(counts(&pipeline).dropped(), 0);
+    wait_for(guard.pipeline(), 521);
+    assert_eq!(counts(guard.pipeline()).dropped(), 0);
 }

@@ -75,8 +75,8 @@ fn an_error_has_its_sources() {
         assert_eq!(value(attributes, "cause.chain"), texts(&["disk full"]));
     }
     let (endpoint, requests) = serve();
-    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
-    run(&pipeline, log);
+    let guard = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
+    run(guard.pipeline(), log);
     let record = received::records(&requests).remove(0);
     assert_eq!(value(&record.attributes, "cause"), text("not written: disk full"));
     for attributes in [&span.attributes, &span.events[0].attributes, &record.attributes] {
@@ -125,9 +125,8 @@ fn what_is_beyond_the_limits_is_counted() {
 /// Sinks of events write repeated events as a count. Spans contain each event.
 #[test]
 fn each_span_has_an_event_that_repeats() {
-    let (requests, pipeline) =
-        pipeline(|builder| builder.collapse_repeats().tail(Tail::ratio(0.0)));
-    run(&pipeline, || {
+    let (requests, guard) = pipeline(|builder| builder.collapse_repeats().tail(Tail::ratio(0.0)));
+    run(guard.pipeline(), || {
         for _ in 0..3 {
             tracing::info_span!("request").in_scope(|| tracing::error!("no database"));
         }
@@ -145,8 +144,8 @@ fn events_may_be_log_records_alone() {
     let otlp =
         |endpoint: &str| Otlp::new().endpoint(endpoint).max_delay(LONG).without_span_events();
     let builder = Pipeline::builder().sink(Sink::otlp(otlp(&spans).signals([Signal::Traces])));
-    let pipeline = builder.sink(Sink::otlp(otlp(&logs).signals([Signal::Logs]))).build().unwrap();
-    run(&pipeline, || {
+    let guard = builder.sink(Sink::otlp(otlp(&logs).signals([Signal::Logs]))).build().unwrap();
+    run(guard.pipeline(), || {
         tracing::info_span!("span").in_scope(|| {
             // More events than fit in a span.
             (0..200).for_each(|_| tracing::info!("read"));

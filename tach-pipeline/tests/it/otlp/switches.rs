@@ -60,9 +60,9 @@ fn requests(caller: &TraceContext) -> Vec<Span> {
 
 /// Checks what a pipeline passes on that sends no spans.
 fn check(way: &str, has_own_ids: bool) {
-    let (pipeline, lines) = pipeline(way);
+    let (guard, lines) = pipeline(way);
     let mut count = 0;
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         let sampled = parent();
         let unsampled = TRACEPARENT.replace("-01", "-00");
         let unsampled = TraceContext::from_headers(&unsampled, "").unwrap();

@@ -31,9 +31,9 @@ fn the_tail_keeps_errors_and_slow_traces() {
     let tail = Tail::ratio(0.0)
         .slower_than(Duration::from_secs(1))
         .span_slower_than("report", Duration::from_secs(60));
-    let (requests, pipeline) = pipeline(|builder| builder.with_clock(&CLOCK).tail(tail));
+    let (requests, guard) = pipeline(|builder| builder.with_clock(&CLOCK).tail(tail));
     let take = |seconds| CLOCK.advance(Duration::from_secs(seconds));
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         tracing::info_span!("fine").in_scope(|| drop(tracing::info_span!("fine child")));
         tracing::info_span!("logged").in_scope(|| {
             let _child = tracing::info_span!("logged child").entered();
@@ -72,8 +72,8 @@ fn the_tail_keeps_errors_and_slow_traces() {
 #[test]
 fn kept_traces_are_whole() {
     const ROUNDS: usize = 2_000;
-    let (requests, pipeline) = eager(Tail::ratio(0.0));
-    let dispatch = subscriber(&pipeline);
+    let (requests, guard) = eager(Tail::ratio(0.0));
+    let dispatch = subscriber(guard.pipeline());
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<(Span, bool)>(16);
         let other = dispatch.clone();
@@ -108,35 +108,35 @@ fn kept_traces_are_whole() {
     }
     assert_eq!((traces.len(), count), (ROUNDS / 2, ROUNDS));
     assert!(traces.values().all(|spans| *spans == 2), "a root or a child is missing");
-    assert_eq!(pipeline.stats().early_traces(), 0);
+    assert_eq!(guard.pipeline().stats().early_traces(), 0);
 }
 
 /// A test or a checkpoint that flushes changes no decision: the error comes after the flush.
 #[test]
 fn a_flush_leaves_open_traces_whole() {
-    let (requests, pipeline) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
-    run(&pipeline, || {
+    let (requests, guard) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
+    run(guard.pipeline(), || {
         let open = tracing::info_span!("open");
         open.in_scope(|| drop(tracing::info_span!("child")));
         tracing::info_span!("ended").in_scope(|| tracing::error!("failed"));
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(names(&received::spans(&requests)), ["ended"]);
         open.in_scope(|| tracing::error!("failed"));
     });
     assert_eq!(names(&received::spans(&requests)), ["child", "open"]);
-    assert_eq!(pipeline.stats().early_traces(), 0);
+    assert_eq!(guard.pipeline().stats().early_traces(), 0);
 }
 
 #[test]
 fn the_end_decides_about_traces_that_have_not_ended() {
-    let (requests, pipeline) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
-    let handle = Pipeline::clone(&pipeline);
+    let (requests, guard) = pipeline(|builder| builder.tail(Tail::ratio(0.0)));
+    let handle = Pipeline::clone(guard.pipeline());
     in_subscriber(&handle, || {
         let failed = tracing::info_span!("failed");
         let fine = tracing::info_span!("fine");
         failed.in_scope(|| tracing::info_span!("child").in_scope(|| tracing::error!("failed")));
         fine.in_scope(|| drop(tracing::info_span!("fine child")));
-        drop(pipeline);
+        drop(guard);
     });
     assert_eq!(names(&received::spans(&requests)), ["child"]);
     assert_eq!(handle.stats().early_traces(), 2);
@@ -145,8 +145,8 @@ fn the_end_decides_about_traces_that_have_not_ended() {
 /// A span that has moved to a trace of another process is the root of its part of that trace.
 #[test]
 fn the_tail_decides_about_a_moved_span_by_itself() {
-    let (requests, pipeline) = eager(Tail::ratio(0.0).max_delay(10 * LONG));
-    run(&pipeline, || {
+    let (requests, guard) = eager(Tail::ratio(0.0).max_delay(10 * LONG));
+    run(guard.pipeline(), || {
         let outer = tracing::info_span!("outer");
         let moved = outer.in_scope(|| tracing::info_span!("moved"));
         assert!(moved.set_remote_parent(&parent()));

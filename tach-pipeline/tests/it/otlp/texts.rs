@@ -25,19 +25,19 @@ fn a_failure_says_what_is_not_sent() {
     for (signal, items, said, path) in cases {
         let (sender, incidents) = mpsc::channel();
         let endpoint = nowhere();
-        let pipeline = Pipeline::builder()
+        let guard = Pipeline::builder()
             .sink(sink(&endpoint, signal))
             .durations(Durations::new())
             .on_incident(move |incident| sender.send(incident.to_string()).unwrap())
+            .flush_timeout(Duration::ZERO)
             .build()
-            .unwrap()
-            .with_timeout(Duration::ZERO);
-        in_subscriber(&pipeline, || {
+            .unwrap();
+        in_subscriber(guard.pipeline(), || {
             drop(tracing::info_span!("request"));
-            info(&pipeline, "logged");
+            info(guard.pipeline(), "logged");
         });
         let expected = format!("{said}{endpoint}{path}: ");
-        let flush = || pipeline.flush(Duration::from_millis(50)).unwrap_err().to_string();
+        let flush = || guard.pipeline().flush(Duration::from_millis(50)).unwrap_err().to_string();
         flush();
         let incident = incidents.recv_timeout(LONG).unwrap();
         assert!(incident.starts_with(&expected), "{incident}");
@@ -52,12 +52,12 @@ fn a_flush_that_is_late_says_what_is_missing() {
     // A server that accepts the connection and never answers.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Traces)).build().unwrap();
-    let pipeline = pipeline.with_timeout(Duration::ZERO);
-    in_subscriber(&pipeline, || {
+    let builder = Pipeline::builder().sink(sink(&endpoint, Signal::Traces));
+    let guard = builder.flush_timeout(Duration::ZERO).build().unwrap();
+    in_subscriber(guard.pipeline(), || {
         drop(tracing::info_span!("request"));
     });
-    let error = pipeline.flush(Duration::from_millis(50)).unwrap_err();
+    let error = guard.pipeline().flush(Duration::from_millis(50)).unwrap_err();
     assert!(error.is_timeout());
     let expected = format!("not everything was written within 50ms: spans to {endpoint}/v1/traces");
     assert_eq!(error.to_string(), expected);
@@ -70,19 +70,19 @@ fn refused_spans_are_called_spans() {
     ]);
     let (sender, incidents) = mpsc::channel();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces]);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::otlp(otlp))
         .on_incident(move |incident| sender.send(incident.to_string()).unwrap())
         .build()
         .unwrap();
-    in_subscriber(&pipeline, || {
+    in_subscriber(guard.pipeline(), || {
         (0..3).for_each(|_| drop(tracing::info_span!("request")));
     });
-    let error = pipeline.flush(LONG).unwrap_err().to_string();
+    let error = guard.pipeline().flush(LONG).unwrap_err().to_string();
     assert!(error.starts_with("can't send spans to "), "{error}");
     let incident = incidents.recv_timeout(LONG).unwrap();
     let expected = format!("3 spans for {endpoint}/v1/traces were dropped: ");
     assert!(incident.starts_with(&expected), "{incident}");
-    assert_eq!(pipeline.stats().records(), 0, "spans are no records");
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 3);
+    assert_eq!(guard.pipeline().stats().records(), 0, "spans are no records");
+    assert_eq!(guard.pipeline().stats().sinks()[0].dropped(), 3);
 }

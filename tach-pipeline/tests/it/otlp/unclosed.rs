@@ -16,10 +16,10 @@ use crate::support::LONG;
 fn a_parent_whose_child_closes_elsewhere_is_counted() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&reports);
-    let (requests, pipeline) = pipeline(|builder| {
+    let (requests, guard) = pipeline(|builder| {
         builder.on_incident(move |incident| seen.lock().unwrap().push(incident.to_string()))
     });
-    let own = Dispatch::new(registry().with((*pipeline).clone()));
+    let own = Dispatch::new(registry().with(guard.pipeline().clone()));
     let other = Dispatch::new(NoSubscriber::new());
     let within = |dispatch: &Dispatch| {
         dispatcher::with_default(dispatch, || {
@@ -33,12 +33,12 @@ fn a_parent_whose_child_closes_elsewhere_is_counted() {
         drop((root, parent));
         drop(children);
     };
-    let unclosed = || pipeline.stats().unclosed_spans();
+    let unclosed = || guard.pipeline().stats().unclosed_spans();
     let spans = within(&own);
     dispatcher::with_default(&own, || close(spans));
     // A span without children may be closed anywhere.
     drop(dispatcher::with_default(&own, || tracing::info_span!("alone")));
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let names = ["alone", "child", "child", "parent", "root"];
     assert_eq!((received::names(&received::spans(&requests)), unclosed()), (names.to_vec(), 0));
     close(within(&own));
@@ -46,7 +46,7 @@ fn a_parent_whose_child_closes_elsewhere_is_counted() {
     let spans = within(&own);
     dispatcher::with_default(&other, || close(spans));
     assert_eq!(unclosed(), 4);
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(received::names(&received::spans(&requests)), ["child"; 4]);
     let reports = reports.lock().unwrap();
     let [report] = &reports[..] else { panic!("{reports:?}") };

@@ -22,7 +22,7 @@ const END: &str = "TACH_PIPELINE_UNFINISHED_END";
 
 fn build(endpoint: &str) -> Guard {
     let builder = Pipeline::builder().sink(sink(endpoint, Signal::Traces));
-    builder.unfinished_spans().build().unwrap()
+    builder.unfinished_spans().flush_timeout(LONG).build().unwrap()
 }
 
 /// Returns the spans that have arrived, sorted by name, and whether each is unfinished.
@@ -42,7 +42,7 @@ fn arrived(requests: &Requests) -> (Vec<Span>, Vec<bool>) {
 #[test]
 fn open_spans_are_sent_when_the_guard_is_dropped() {
     let (requests, guard) = pipeline(Builder::unfinished_spans);
-    let pipeline = guard.clone();
+    let pipeline = guard.pipeline().clone();
     in_subscriber(&pipeline, || {
         let root = tracing::info_span!("root", number = 1);
         let child = root.in_scope(|| tracing::info_span!("child"));
@@ -77,7 +77,7 @@ fn open_spans_are_sent_when_the_guard_is_dropped() {
 #[test]
 fn without_the_option_they_are_not_sent() {
     let (requests, guard) = pipeline(|builder| builder);
-    tracing::dispatcher::with_default(&subscriber(&guard), || {
+    tracing::dispatcher::with_default(&subscriber(guard.pipeline()), || {
         let _open = tracing::info_span!("open");
         drop(guard);
         assert_eq!(names(&arrived(&requests).0), [""; 0]);
@@ -87,7 +87,7 @@ fn without_the_option_they_are_not_sent() {
 #[test]
 fn the_tail_keeps_their_traces() {
     let (requests, guard) = pipeline(|builder| builder.unfinished_spans().tail(Tail::ratio(0.0)));
-    tracing::dispatcher::with_default(&subscriber(&guard), || {
+    tracing::dispatcher::with_default(&subscriber(guard.pipeline()), || {
         drop(tracing::info_span!("not kept"));
         let _open = tracing::info_span!("open").entered();
         drop(tracing::info_span!("within"));
@@ -104,7 +104,7 @@ fn the_tail_keeps_their_traces() {
 fn child() {
     let (Ok(how), Ok(endpoint)) = (env::var(END), env::var(ENDPOINT)) else { return };
     let guard = build(&endpoint);
-    subscriber(&guard).init();
+    subscriber(guard.pipeline()).init();
     let _open = tracing::info_span!("open").entered();
     let (entered, is_entered) = channel();
     thread::spawn(move || {
@@ -121,13 +121,13 @@ fn child() {
             process::exit(0);
         }
         "panic" => {
-            guard.flush_on_panic(LONG);
+            guard.pipeline().flush_on_panic();
             let caught = panic::catch_unwind(|| {
                 let _unwound = tracing::info_span!("unwound").entered();
                 panic!("on purpose");
             });
             assert!(caught.is_err());
-            guard.flush(LONG).unwrap();
+            guard.pipeline().flush(LONG).unwrap();
             // No flush and no return from `main` follow.
             process::abort();
         }

@@ -13,9 +13,9 @@ use crate::support::LONG;
 
 /// Returns the spans that a collector received, of a service whose own ratio is `ratio`.
 fn spans_of(with: impl FnOnce(Builder) -> Builder, f: impl FnOnce()) -> Vec<Received> {
-    let (requests, pipeline) = pipeline(with);
-    run(&pipeline, f);
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    let (requests, guard) = pipeline(with);
+    run(guard.pipeline(), f);
+    assert_eq!(guard.pipeline().stats().sinks()[0].dropped(), 0);
     let spans = requests.try_iter().flat_map(|(_, body)| otlp::spans(&body)).map(|mut span| {
         span.attributes.retain(|key, _| !key.starts_with("code.") && !key.starts_with("thread."));
         span
@@ -247,14 +247,14 @@ fn no_value_is_lost_between_two_threads() {
 /// The records that are kept have a bound, and what is beyond is counted.
 #[test]
 fn a_span_that_waits_keeps_a_bounded_number_of_records() {
-    let (requests, pipeline) = pipeline(ratio(0.0));
-    run(&pipeline, || {
+    let (requests, guard) = pipeline(ratio(0.0));
+    run(guard.pipeline(), || {
         let span = tracing::info_span!("request", method = "GET");
         let long = "x".repeat(1_000);
         (0..100).for_each(|number| span.set_attribute(&format!("key {number}"), &*long));
         assert!(span.set_remote_parent(&parent()));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let spans = super::received::spans(&requests);
     let (kept, dropped) = (spans[0].attributes.len(), spans[0].dropped_attributes_count);
     assert!((50..100).contains(&kept), "{kept}");

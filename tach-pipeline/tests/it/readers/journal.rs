@@ -61,10 +61,10 @@ fn in_a_namespace() {
     wait_until("the journal listens", || socket.exists());
     // First: the journal of a namespace ends if nobody writes for half a minute.
     by_stderr(&process::id().to_string());
-    let pipeline = Pipeline::builder().sink(Sink::journald()).build().unwrap();
-    log(&pipeline, "a", 0..records());
-    pipeline.flush(LONG * 10).unwrap();
-    assert_eq!(pipeline.stats().sinks()[0].written(), records() as u64);
+    let guard = Pipeline::builder().sink(Sink::journald()).build().unwrap();
+    log(guard.pipeline(), "a", 0..records());
+    guard.pipeline().flush(LONG * 10).unwrap();
+    assert_eq!(guard.pipeline().stats().sinks()[0].written(), records() as u64);
     let identifier = std::env::current_exe().unwrap();
     let identifier = identifier.file_name().unwrap().to_str().unwrap();
     let (mut seen, mut times) = (Seen::default(), BTreeSet::new());
@@ -139,17 +139,17 @@ fn service() {
     let Ok(name) = std::env::var("TACH_PIPELINE_READERS_SERVICE") else { return };
     if name == "long" {
         let sink = Sink::stderr().format(Line::new().without_time().without_level());
-        let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+        let guard = Pipeline::builder().sink(sink).build().unwrap();
         let start = "x".repeat(48 * 1024 - "app: ".len());
-        info(&pipeline, &format!("{start}<0>chosen by a client"));
-        pipeline.flush(LONG).unwrap();
+        info(guard.pipeline(), &format!("{start}<0>chosen by a client"));
+        guard.pipeline().flush(LONG).unwrap();
         process::exit(0);
     }
     let sink = Sink::stderr_or_journal().format(Json::new());
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     let fields = [("answer", 42)];
     log::Log::log(
-        &*pipeline,
+        guard.pipeline(),
         &log::Record::builder()
             .level(log::Level::Error)
             .target("app")
@@ -157,7 +157,7 @@ fn service() {
             .key_values(&fields)
             .build(),
     );
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     process::exit(0);
 }
 

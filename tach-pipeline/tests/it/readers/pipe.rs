@@ -29,10 +29,10 @@ fn child() {
     // Ends the line that the harness has begun.
     io::stderr().write_all(b"\n").unwrap();
     if way == "logs" {
-        let pipeline = Pipeline::builder().sink(Sink::stderr()).build().unwrap();
-        (0..records()).for_each(|number| info(&pipeline, &message(&owner, number, most)));
-        pipeline.flush(LONG * 10).unwrap();
-        assert_eq!(pipeline.stats().sinks()[0].written(), records() as u64);
+        let guard = Pipeline::builder().sink(Sink::stderr()).build().unwrap();
+        (0..records()).for_each(|number| info(guard.pipeline(), &message(&owner, number, most)));
+        guard.pipeline().flush(LONG * 10).unwrap();
+        assert_eq!(guard.pipeline().stats().sinks()[0].written(), records() as u64);
     } else {
         // Another program, which writes each line by one call.
         let mut stderr = File::from(io::stderr().as_fd().try_clone_to_owned().unwrap());

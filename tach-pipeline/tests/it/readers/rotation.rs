@@ -30,17 +30,17 @@ const SIGNAL: &str = "postrotate\n kill -HUP $(cat PID)\n endscript";
 fn child() {
     let Some(path) = env::var_os(FILE) else { return };
     let sink = Sink::file(&path).format(Line::new().without_time().without_level());
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
     let mut signals = Signals::new([SIGHUP]).unwrap();
-    let reopens = (*pipeline).clone();
+    let reopens = guard.pipeline().clone();
     thread::spawn(move || signals.forever().for_each(|_| reopens.reopen()));
     fs::write(Path::new(&path).with_extension("pid"), process::id().to_string()).unwrap();
     let chunk = records() / PAUSES;
     for at in 0..PAUSES {
-        log(&pipeline, "a", at * chunk..(at + 1) * chunk);
+        log(guard.pipeline(), "a", at * chunk..(at + 1) * chunk);
         thread::sleep(PAUSE);
     }
-    pipeline.flush(LONG * 10).unwrap();
+    guard.pipeline().flush(LONG * 10).unwrap();
     process::exit(0);
 }
 

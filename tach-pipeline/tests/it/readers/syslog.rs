@@ -61,10 +61,10 @@ fn send(roads: &[&str], count: usize, ports: &Ports, folder: &Folder) {
     let builder = roads
         .iter()
         .fold(Pipeline::builder(), |builder, road| builder.sink(sink(road, ports, folder)));
-    let pipeline = builder.build().unwrap();
-    log(&pipeline, "a", 0..count);
-    let flushed = pipeline.flush(LONG * 10);
-    let stats = pipeline.stats();
+    let guard = builder.build().unwrap();
+    log(guard.pipeline(), "a", 0..count);
+    let flushed = guard.pipeline().flush(LONG * 10);
+    let stats = guard.pipeline().stats();
     for sink in stats.sinks() {
         assert_eq!(sink.dropped(), 0, "{sink:?}");
     }

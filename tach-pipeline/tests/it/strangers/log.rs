@@ -27,8 +27,8 @@ fn a_link_in_the_place_of_the_log_is_not_followed() {
             if let Some(rotation) = rotation {
                 sink = sink.rotate(rotation);
             }
-            let pipeline = Pipeline::builder().sink(sink).on_incident(|_| {}).build().expect(kind);
-            fill(&pipeline, "before");
+            let guard = Pipeline::builder().sink(sink).on_incident(|_| {}).build().expect(kind);
+            fill(guard.pipeline(), "before");
             let moved = folder.path("moved");
             fs::rename(&log, &moved).unwrap();
             match kind {
@@ -36,10 +36,10 @@ fn a_link_in_the_place_of_the_log_is_not_followed() {
                 "dangling" => symlink(folder.path("missing"), &log).unwrap(),
                 _ => assert!(Command::new("mkfifo").arg(&log).status().unwrap().success()),
             }
-            pipeline.reopen();
-            pipeline.flush(LONG).unwrap();
-            info(&pipeline, "after");
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().reopen();
+            guard.pipeline().flush(LONG).unwrap();
+            info(guard.pipeline(), "after");
+            guard.pipeline().flush(LONG).unwrap();
             assert_eq!(fs::read_to_string(&victim).unwrap(), "", "{kind}");
             assert!(!folder.path("missing").exists(), "{kind}");
             assert!(
@@ -48,10 +48,10 @@ fn a_link_in_the_place_of_the_log_is_not_followed() {
             );
             // Once the link is gone, there is a log again.
             fs::remove_file(&log).unwrap();
-            pipeline.reopen();
-            pipeline.flush(LONG).unwrap();
-            info(&pipeline, "again");
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().reopen();
+            guard.pipeline().flush(LONG).unwrap();
+            info(guard.pipeline(), "again");
+            guard.pipeline().flush(LONG).unwrap();
             assert!(fs::read_to_string(&log).unwrap().contains(" again"), "{kind}");
         }
     }
@@ -66,17 +66,17 @@ fn a_hard_link_in_a_shared_folder_is_refused() {
     let victim = folder.path("victim");
     fs::write(&victim, SECRET).unwrap();
     let log = shared(&folder, SHARED[1]).join("app.log");
-    let pipeline = Pipeline::builder().sink(Sink::file(&log)).on_incident(|_| {}).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&log)).on_incident(|_| {}).build().unwrap();
     fs::remove_file(&log).unwrap();
     fs::hard_link(&victim, &log).unwrap();
-    pipeline.reopen();
-    info(&pipeline, "after");
-    let _nowhere_to_write = pipeline.flush(Duration::from_millis(100));
+    guard.pipeline().reopen();
+    info(guard.pipeline(), "after");
+    let _nowhere_to_write = guard.pipeline().flush(Duration::from_millis(100));
     assert_eq!(fs::read_to_string(&victim).unwrap(), SECRET);
     let error = Pipeline::builder().sink(Sink::file(&log)).build().unwrap_err().to_string();
     assert!(error.contains("another name"), "{error}");
     fs::remove_file(&log).unwrap();
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     assert!(fs::read_to_string(&log).unwrap().contains(" after"));
 }
 
@@ -129,16 +129,16 @@ fn a_stranger_chooses_no_device_and_reads_no_log_in_a_folder_of_everybody() {
     assert!(error.contains("another user's"), "{error}");
     // Also while the program runs.
     fs::remove_file(&log).unwrap();
-    let pipeline = Pipeline::builder().sink(Sink::file(&log)).on_incident(|_| {}).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(&log)).on_incident(|_| {}).build().unwrap();
     let theirs = folder.path("theirs");
     fs::write(&theirs, "").unwrap();
     give(&theirs, STRANGER);
     fs::rename(&log, folder.path("moved")).unwrap();
     fs::rename(&theirs, &log).unwrap();
-    pipeline.reopen();
-    pipeline.flush(LONG).unwrap();
-    info(&pipeline, "after");
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().reopen();
+    guard.pipeline().flush(LONG).unwrap();
+    info(guard.pipeline(), "after");
+    guard.pipeline().flush(LONG).unwrap();
     assert_eq!(fs::read_to_string(&log).unwrap(), "");
     assert!(fs::read_to_string(folder.path("moved")).unwrap().contains(" after"));
 }
@@ -200,10 +200,10 @@ fn standard_output_is_written_to_wherever_it_leads() {
 #[ignore = "the child of the test above"]
 fn to_stdout() {
     let sink = Sink::file("/dev/stdout").rotate(rotations()[0]);
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    info(&pipeline, "to an unnamed file");
-    pipeline.reopen();
-    pipeline.flush(LONG).unwrap();
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    info(guard.pipeline(), "to an unnamed file");
+    guard.pipeline().reopen();
+    guard.pipeline().flush(LONG).unwrap();
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn traced() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let log = Path::new(&folder).join("app.log");
     let rotation = *rotations().last().unwrap();
-    let pipeline = Pipeline::builder().sink(Sink::file(log).rotate(rotation)).build().unwrap();
+    let guard = Pipeline::builder().sink(Sink::file(log).rotate(rotation)).build().unwrap();
     let _a_mark_for_the_trace = fs::File::open("/tach-built");
     for number in 0..6 {
-        fill(&pipeline, &number.to_string());
-        pipeline.reopen();
+        fill(guard.pipeline(), &number.to_string());
+        guard.pipeline().reopen();
     }
-    drop(pipeline);
+    drop(guard);
 }
 
 #[test]

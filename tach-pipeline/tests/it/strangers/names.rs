@@ -166,9 +166,9 @@ proptest! {
         }
         let log = folder.path("app.log");
         let rotation = Rotation::new().max_bytes(64 * 1024).keep(0).names(kind);
-        let pipeline = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build().unwrap();
-        fill(&pipeline, "1");
-        fill(&pipeline, "2");
+        let guard = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build().unwrap();
+        fill(guard.pipeline(), "1");
+        fill(guard.pipeline(), "2");
         // And these are.
         let is_own_and_old = |name: &String| is_given_by_rotation(name, kind) && !staying.contains(name);
         let names_left = || entries(&folder.path("")).into_iter().map(|(name, ..)| name);

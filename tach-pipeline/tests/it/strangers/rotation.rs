@@ -70,7 +70,7 @@ fn root_does_not_rotate_where_others_may_write() {
             // A service that moved its log here starts, and its operator learns what to do.
             let told = Arc::new(Mutex::new(Vec::new()));
             let note = Arc::clone(&told);
-            let pipeline = Pipeline::builder()
+            let guard = Pipeline::builder()
                 .on_incident(move |incident| {
                     assert!(matches!(incident, Incident::Failed { task: Task::Rotate, .. }));
                     note.lock().unwrap().push(incident.to_string());
@@ -84,10 +84,10 @@ fn root_does_not_rotate_where_others_may_write() {
                 text.contains("may write the folder") && text.contains("a new one in it"),
                 "{text}"
             );
-            (0..6).for_each(|number| fill(&pipeline, &number.to_string()));
-            pipeline.rotate();
-            fill(&pipeline, "asked");
-            drop(pipeline);
+            (0..6).for_each(|number| fill(guard.pipeline(), &number.to_string()));
+            guard.pipeline().rotate();
+            fill(guard.pipeline(), "asked");
+            drop(guard);
             let mut after = entries(&path);
             after.retain(|(name, ..)| name != "app.log");
             assert!(after == before && fs::read_to_string(&victim).unwrap() == SECRET);
@@ -112,7 +112,7 @@ fn service() {
     else {
         #[cfg(feature = "gzip")]
         {
-            let pipeline = build(tach_pipeline::Rotation::new().max_bytes(64 * 1024).gzip());
+            let guard = build(tach_pipeline::Rotation::new().max_bytes(64 * 1024).gzip());
             // The trap at its compressed file is found, and reported at the next rotation.
             let old = folder.join(OLD.replace("2020", "2021"));
             // The youngest are compressed first, so there must be a pause for the trap.
@@ -120,15 +120,15 @@ fn service() {
                 *user == SERVICE && name.starts_with("app.log.2") && name.ends_with('Z')
             };
             wait_until(|| {
-                fill(&pipeline, "first");
+                fill(guard.pipeline(), "first");
                 wait_until(|| entries(folder).iter().filter(|it| is_left(it)).count() <= 2);
-                pipeline.stats().sinks()[0].failures() > 0 || !old.exists()
+                guard.pipeline().stats().sinks()[0].failures() > 0 || !old.exists()
             });
         }
         return;
     };
-    let pipeline = build(rotation);
-    (0..6).for_each(|number| fill(&pipeline, &number.to_string()));
+    let guard = build(rotation);
+    (0..6).for_each(|number| fill(guard.pipeline(), &number.to_string()));
     let is_last = start == (rotations().len() - 1).to_string();
     wait_until(|| !is_last || is_tidy(folder, SERVICE));
 }
@@ -195,13 +195,13 @@ fn a_new_file_and_an_archive_keep_the_mode_and_the_owner() {
                 files.map(|it| (it.mode() & 0o7777, it.uid(), it.gid())).collect::<Vec<_>>()
             };
             let first = access()[0];
-            let pipeline = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build();
-            let pipeline = pipeline.unwrap();
-            (0..3).for_each(|number| fill(&pipeline, &number.to_string()));
+            let guard = Pipeline::builder().sink(Sink::file(&log).rotate(rotation)).build();
+            let guard = guard.unwrap();
+            (0..3).for_each(|number| fill(guard.pipeline(), &number.to_string()));
             // Also a file that somebody else moved.
             fs::rename(&log, folder.path("moved")).unwrap();
-            pipeline.reopen();
-            pipeline.flush(LONG).unwrap();
+            guard.pipeline().reopen();
+            guard.pipeline().flush(LONG).unwrap();
             let is_done = |(name, ..): &(String, u32, Vec<u8>)| {
                 rotation == rotations()[0]
                     || !name.starts_with("app.log.")
@@ -222,8 +222,8 @@ fn a_fifo_in_the_place_of_an_old_file_stops_nothing() {
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let rotation = *rotations().last().unwrap();
     let sink = Sink::file(folder.path("app.log")).rotate(rotation);
-    let pipeline = Pipeline::builder().sink(sink).build().unwrap();
-    (0..6).for_each(|number| fill(&pipeline, &number.to_string()));
+    let guard = Pipeline::builder().sink(sink).build().unwrap();
+    (0..6).for_each(|number| fill(guard.pipeline(), &number.to_string()));
     let gzips = || entries(&folder.path("")).iter().filter(|it| it.0.ends_with("Z.gz")).count();
     wait_until(|| gzips() == 3);
     assert!(fifo.exists());

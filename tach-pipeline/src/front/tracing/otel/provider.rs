@@ -66,8 +66,8 @@ impl Pipeline {
     /// use opentelemetry::trace::Tracer as _;
     /// use tach_pipeline::Pipeline;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
-    /// global::set_tracer_provider(pipeline.tracer_provider());
+    /// let guard = Pipeline::builder().build()?;
+    /// global::set_tracer_provider(guard.pipeline().tracer_provider());
     /// // As a library does it:
     /// global::tracer("library").in_span("query", |_| tracing::info!("in the query"));
     /// # Ok::<(), tach_pipeline::Error>(())
@@ -81,18 +81,18 @@ impl Pipeline {
     /// use tracing_subscriber::filter::filter_fn;
     /// use tracing_subscriber::prelude::*;
     ///
-    /// let pipeline = Pipeline::builder().build()?;
+    /// let guard = Pipeline::builder().build()?;
     /// let at_boundaries = filter_fn(|metadata| {
     ///     metadata.is_span() && metadata.fields().field("otel.kind").is_some()
     /// });
     /// let layer = tracing_opentelemetry::layer()
-    ///     .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"))
+    ///     .with_tracer(guard.pipeline().tracer_provider().tracer("tracing-opentelemetry"))
     ///     .with_location(false)
     ///     .with_threads(false)
     ///     .with_target(false)
     ///     .with_tracked_inactivity(false)
     ///     .with_filter(at_boundaries);
-    /// let subscriber = tracing_subscriber::registry().with(pipeline.clone()).with(layer);
+    /// let subscriber = tracing_subscriber::registry().with(guard.pipeline().clone()).with(layer);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

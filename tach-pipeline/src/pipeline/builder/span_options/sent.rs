@@ -129,7 +129,7 @@ impl Builder {
     /// `tach.unfinished`, which is `true`. By default they are not sent. A sink must take spans.
     ///
     /// The process ends, as far as the pipeline knows, when the [`Guard`](crate::Guard) is dropped,
-    /// at an [exit](Self::flush_at_exit), and at a signal or a panic for which the pipeline is
+    /// at an [exit](Self::without_flush_at_exit), and at a signal or a panic for which the pipeline is
     /// flushed. That time is the end of such a span, since the true one is not known. Errors so far
     /// set its status.
     ///

@@ -191,7 +191,7 @@ fn destructors_of_values_may_start_spans() {
 #[test]
 fn a_context_does_not_keep_the_pipeline() {
     let (requests, guard) = pipeline(|builder| builder);
-    let context = in_subscriber(&guard, || {
+    let context = in_subscriber(guard.pipeline(), || {
         let span = tracing::info_span!("span", otel.kind = "server");
         // The span is never closed.
         dispatcher::get_default(|dispatch| dispatch.clone_span(&span.id().unwrap()));

@@ -113,13 +113,13 @@ fn the_current_span_s_parent_may_be_set() {
 #[test]
 fn pipelines_side_by_side_keep_apart() {
     let [(first, one), (second, two)] = [(); 2].map(|()| pipeline(|builder| builder));
-    with_default(registry().with(one.clone()).with(two.clone()), || {
+    with_default(registry().with(one.pipeline().clone()).with(two.pipeline().clone()), || {
         let _root = tracing::info_span!("root", otel.kind = "server").entered();
         let _inner = tracing::info_span!("inner", otel.kind = "internal").entered();
         drop(tracing::info_span!("innermost"));
     });
-    for (requests, pipeline) in [(first, one), (second, two)] {
-        pipeline.flush(LONG).unwrap();
+    for (requests, guard) in [(first, one), (second, two)] {
+        guard.pipeline().flush(LONG).unwrap();
         let spans = received::by_name(&requests);
         assert_eq!(ids(&spans["inner"]).2, ids(&spans["root"]).1);
         assert_eq!(ids(&spans["innermost"]).2, ids(&spans["inner"]).1);
@@ -129,11 +129,11 @@ fn pipelines_side_by_side_keep_apart() {
 /// The tail decides by that span alone, since no span of the pipeline contains it.
 #[test]
 fn a_child_of_the_sdk_s_is_a_root_for_the_tail() {
-    let (requests, pipeline) = eager(Tail::ratio(0.0).max_delay(10 * LONG));
+    let (requests, guard) = eager(Tail::ratio(0.0).max_delay(10 * LONG));
     // Spans come without a flush.
     let next = || spans_in(&requests.recv_timeout(LONG).unwrap().1).remove(0).name;
     let sdk = Sdk::new();
-    run(&pipeline, || {
+    run(guard.pipeline(), || {
         sdk.tracer.in_span("sdk", |_| {
             tracing::info_span!("in sdk").set_status(Status::error("failed"));
         });
@@ -161,8 +161,8 @@ fn a_child_of_the_sdk_s_is_a_root_for_the_tail() {
 #[test]
 fn a_child_by_the_context_of_an_open_span_is_in_its_trace() {
     for set_parent in [false, true] {
-        let (requests, pipeline) = eager(Tail::ratio(0.0));
-        run(&pipeline, || {
+        let (requests, guard) = eager(Tail::ratio(0.0));
+        run(guard.pipeline(), || {
             let root = tracing::info_span!("root", otel.kind = "server");
             let context = root.context();
             let dispatch = dispatcher::get_default(Clone::clone);

@@ -35,10 +35,10 @@ fn spans_of(
     with: impl FnOnce(Builder) -> Builder,
     f: impl FnOnce(&Tracer),
 ) -> HashMap<String, Received> {
-    let (requests, pipeline) = pipeline(with);
-    let tracer = pipeline.tracer_provider().tracer("library");
-    run(&pipeline, || f(&tracer));
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    let (requests, guard) = pipeline(with);
+    let tracer = guard.pipeline().tracer_provider().tracer("library");
+    run(guard.pipeline(), || f(&tracer));
+    assert_eq!(guard.pipeline().stats().sinks()[0].dropped(), 0);
     received(&requests).into_iter().map(|span| (span.name.clone(), span)).collect()
 }
 
@@ -220,9 +220,9 @@ fn one_decision_holds_for_a_trace() {
     // Of 2,000 roots 20 are sampled on average: fewer than 2 or more than 60 once in 10^6 runs.
     for (ratio, expected) in [(0.0, 0..=0), (0.01, 2..=60), (1.0, 2_000..=2_000)] {
         let mut sampled = 0;
-        let (requests, pipeline) = pipeline(|builder| builder.sampling(Sampling::ratio(ratio)));
-        let tracer = pipeline.tracer_provider().tracer("library");
-        run(&pipeline, || {
+        let (requests, guard) = pipeline(|builder| builder.sampling(Sampling::ratio(ratio)));
+        let tracer = guard.pipeline().tracer_provider().tracer("library");
+        run(guard.pipeline(), || {
             for number in 0..2_000 {
                 let mut work = || {
                     tracer.in_span("middle", |middle| {
@@ -296,10 +296,10 @@ fn durations_are_those_of_all_spans() {
         if let Some(ratio) = ratio {
             builder = builder.sampling(Sampling::ratio(ratio));
         }
-        let pipeline = builder.build().unwrap();
-        let tracer = pipeline.tracer_provider().tracer("library");
+        let guard = builder.build().unwrap();
+        let tracer = guard.pipeline().tracer_provider().tracer("library");
         let remote = extracted(&[("traceparent", &TRACEPARENT.replace("-01", "-00"))]);
-        in_subscriber(&pipeline, || {
+        in_subscriber(guard.pipeline(), || {
             tracing::info_span!("root").in_scope(|| {
                 for number in 0..5 {
                     let builder = tracer.span_builder("query").with_kind(SpanKind::Client);
@@ -317,7 +317,7 @@ fn durations_are_those_of_all_spans() {
                 }
             });
         });
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let metrics = metrics(&requests);
         let series = series(&metrics[0]);
         let query = &series["query"];
@@ -349,16 +349,16 @@ fn a_span_that_is_not_recorded_has_its_parent_s_ids() {
         },
     );
     assert_tree(&spans, &[("root", "")]);
-    let (_, pipeline) = pipeline(|builder| builder.filter("info,quiet=off"));
+    let (_, guard) = pipeline(|builder| builder.filter("info,quiet=off"));
     let scope = |name: &'static str| InstrumentationScope::builder(name).with_version("1").build();
-    let quiet = pipeline.tracer_provider().tracer_with_scope(scope("quiet"));
+    let quiet = guard.pipeline().tracer_provider().tracer_with_scope(scope("quiet"));
     assert!(passes_on(&quiet, &remote));
     assert!(!quiet.start("root").span_context().is_valid());
-    let tracer = pipeline.tracer_provider().tracer("library");
-    drop(pipeline);
-    assert!(passes_on(&tracer, &remote), "the pipeline is gone");
+    let tracer = guard.pipeline().tracer_provider().tracer("library");
+    drop(guard);
+    assert!(passes_on(&tracer, &remote), "the guard is gone");
     let no_sink = Pipeline::builder().build().unwrap();
-    assert!(passes_on(&no_sink.tracer_provider().tracer("library"), &remote));
+    assert!(passes_on(&no_sink.pipeline().tracer_provider().tracer("library"), &remote));
 }
 
 #[test]
@@ -408,14 +408,14 @@ static EPOCH: ManualClock = ManualClock::new(UnixTime::EPOCH);
 #[test]
 fn ended_spans_leave_nothing_behind() {
     let at = |number| SystemTime::now() + Duration::from_secs(number);
-    let (requests, pipeline) = pipeline(|builder| builder.sampling(Sampling::ratio(0.5)));
-    let tracer = pipeline.tracer_provider().tracer("library");
-    run(&pipeline, || {
+    let (requests, guard) = pipeline(|builder| builder.sampling(Sampling::ratio(0.5)));
+    let tracer = guard.pipeline().tracer_provider().tracer("library");
+    run(guard.pipeline(), || {
         for number in 0..10_000 {
             let mut span = tracer.start("span");
             span.end_with_timestamp(at(number));
         }
     });
-    assert_eq!(pipeline.stats().dropped_spans(), 0);
+    assert_eq!(guard.pipeline().stats().dropped_spans(), 0);
     assert!(received(&requests).iter().all(|span| span.start <= span.end));
 }

@@ -20,8 +20,8 @@ use crate::support::{LONG, Memory, info};
 #[test]
 fn sinks_of_events_do_not_get_added_events() {
     let (endpoint, requests) = serve();
-    let (spans, pipeline) = pipeline(|builder| builder.sink(sink(&endpoint, Signal::Logs)));
-    run(&pipeline, || {
+    let (spans, guard) = pipeline(|builder| builder.sink(sink(&endpoint, Signal::Logs)));
+    run(guard.pipeline(), || {
         let span = tracing::info_span!("span");
         span.add_event("added", vec![]);
         span.in_scope(|| tracing::info!("logged"));
@@ -41,10 +41,10 @@ fn records_have_the_ids_of_the_current_context() {
         if let Some((endpoint, _)) = &spans {
             builder = builder.sink(sink(endpoint, Signal::Traces));
         }
-        let pipeline = builder.build().unwrap();
-        let log = |text: &str| info(&pipeline, text);
+        let guard = builder.build().unwrap();
+        let log = |text: &str| info(guard.pipeline(), text);
         let mut own = (0, 0);
-        run(&pipeline, || {
+        run(guard.pipeline(), || {
             log("outside");
             sdk.tracer.in_span("sdk", |_| {
                 log("log");
@@ -92,12 +92,12 @@ fn records_have_the_ids_of_the_current_context() {
 fn records_have_the_ids_of_tracing_opentelemetry_s_spans() {
     let sdk = Sdk::new();
     let (endpoint, requests) = serve();
-    let pipeline = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
+    let guard = Pipeline::builder().sink(sink(&endpoint, Signal::Logs)).build().unwrap();
     let layer = tracing_opentelemetry::layer().with_tracer(sdk.tracer.clone());
-    with_default(registry().with(pipeline.clone()).with(layer), || {
+    with_default(registry().with(guard.pipeline().clone()).with(layer), || {
         tracing::info_span!("span").in_scope(|| tracing::info!("in span"));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let [record] = &received::records(&requests)[..] else { panic!("one record is sent") };
     let (_, span) = ids_of(&sdk.spans()["span"].span_context);
     assert_eq!((span_id(&record.span_id), record.flags), (span, 1));
@@ -107,11 +107,11 @@ fn records_have_the_ids_of_tracing_opentelemetry_s_spans() {
 #[test]
 fn lines_beside_the_sdk_have_its_ids() {
     let (sdk, memory) = (Sdk::new(), Memory::default());
-    let pipeline = Pipeline::builder().sink(memory.json()).build().unwrap();
-    run(&pipeline, || {
+    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
+    run(guard.pipeline(), || {
         sdk.tracer.in_span("sdk", |_| {
             tracing::info!("tracing");
-            info(&pipeline, "log");
+            info(guard.pipeline(), "log");
         });
     });
     let (trace, span) = ids_of(&sdk.spans()["sdk"].span_context);
