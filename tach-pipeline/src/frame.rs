@@ -115,6 +115,8 @@ const FOREIGN: u32 = 32;
 /// The start of a span follows another start of it, and has none of its fields.
 #[cfg(feature = "tracing")]
 pub(crate) const AGAIN: u32 = 128;
+/// Fields of spans without a name, which are no spans to a reader, are among those that follow.
+const NAMELESS: u32 = 1 << 25;
 /// The target's number is that of a callsite.
 pub(crate) const CALLSITE: u32 = 1 << 24;
 

@@ -57,6 +57,8 @@ impl Drain for Pipeline {
             to.mark(FIRST_COUNTS);
             list(to, |fields| serialize(record.kv(), record, fields));
             list(to, |fields| values.serialize(record, fields));
+            #[cfg(feature = "tracing")]
+            super::tracing::write_nameless_spans(to);
             self.shared().site(to, place(record), self.shared().spans.around());
         });
         Ok(())

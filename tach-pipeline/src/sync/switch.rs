@@ -7,6 +7,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Switch(AtomicBool);
 
 impl Switch {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
     pub(crate) fn on(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.0.store(true, Ordering::Relaxed);

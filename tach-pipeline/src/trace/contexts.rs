@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use self::slot::{ABANDONED, ACTIVE, CHILD, FOLLOWS, Ids, KEPT, LOST, of_pipeline};
+use self::slot::{ABANDONED, ACTIVE, CHILD, FOLLOWS, Ids, KEPT, LOST, PIPELINE, of_pipeline};
 pub(crate) use self::slot::{Flags, Slot};
 use self::table::{FIRST_BITS, Table};
 use super::by_span::BySpan;
@@ -218,10 +218,25 @@ impl Contexts {
         slot.take_own(number, ids, self.pipeline | CHILD | FOLLOWS)
     }
 
-    /// Returns the ids of an open span, unless it is unknown.
+    /// Returns the ids of an open span, or those that it was lent, unless it is unknown.
     #[inline]
     pub(crate) fn get(&self, key: Key) -> Option<SpanContext> {
-        self.find(key).map(Slot::context)
+        let own = self.find(key).map(Slot::context);
+        own.or_else(|| self.lent(slots::ids(key)?, key.number))
+    }
+
+    /// Gives a slot of the own subscriber the ids of another span, which stay that span's: nothing
+    /// is recorded for the slot.
+    #[cold]
+    pub(crate) fn lend(&self, slot: &Slot, number: u64, context: &SpanContext) {
+        slot.take_own(number, context.for_slot(), !self.pipeline & PIPELINE | FOLLOWS);
+    }
+
+    /// Returns the ids that the span with that number was [lent](Self::lend).
+    #[cold]
+    pub(crate) fn lent(&self, slot: &Slot, number: u64) -> Option<SpanContext> {
+        let is_lent = slot.flags_of(number)?.are_of(!self.pipeline);
+        is_lent.then(|| slot.context())
     }
 
     /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.

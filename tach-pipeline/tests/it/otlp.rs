@@ -19,6 +19,8 @@ mod limits;
 mod long_texts;
 mod metadata;
 mod moved;
+#[cfg(feature = "slog")]
+mod nameless;
 mod never_left;
 mod one_sink;
 mod parents;

@@ -14,7 +14,7 @@ use tach_log::adapter::{self, DEPTH, EachField, EachSpan, FIELDS, KEY_BYTES, Sit
 
 pub(crate) use self::redacted::is_redacted;
 use super::Reader;
-use crate::frame::{FIRST_COUNTS, SITE, SPANS, TAG_BITS, Tag};
+use crate::frame::{FIRST_COUNTS, NAMELESS, SITE, SPANS, TAG_BITS, Tag};
 
 /// Stands for the value of a redacted field.
 const REDACTED: &str = "[redacted]";
@@ -78,15 +78,17 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Visits each key once, in time linear in the fields.
+    /// Visits each key once, in time linear in the fields. `are_spans_left_out` says whether fields
+    /// of spans with names are left out.
     #[cold]
-    fn visit_once(&self, each: EachField<'_>) -> io::Result<()> {
+    fn visit_once(&self, are_spans_left_out: bool, each: EachField<'_>) -> io::Result<()> {
+        let ranked = || self.ranked().filter(|(rank, ..)| !(are_spans_left_out && rank.is_named));
         let mut highest = HashMap::new();
-        for (rank, key, _) in self.ranked() {
+        for (rank, key, _) in ranked() {
             let of_key = highest.entry(key).or_insert(rank);
             *of_key = rank.max(*of_key);
         }
-        for (rank, key, value) in self.ranked() {
+        for (rank, key, value) in ranked() {
             if highest.get(key) == Some(&rank) {
                 self.is_printed.set(rank.is_printed);
                 self.show(key, value, each)?;
@@ -145,14 +147,17 @@ impl<'a> Fields<'a> {
     /// highest rank counts. The event's own fields rank above the fields of spans.
     fn ranked(&self) -> impl Iterator<Item = (Rank, &'a str, Value<'a>)> + use<'a> {
         let first_counts = self.flags & FIRST_COUNTS != 0;
-        let (mut is_own, mut at) = (true, 0);
+        let (mut is_own, mut is_named, mut at) = (true, false, 0);
         let mut reader = Reader(self.bytes);
         let parts = iter::from_fn(move || Some((reader.is_printed(), reader.part()?)));
         parts.filter_map(move |(is_printed, (key, value))| {
             at += 1;
-            is_own &= value.is_some();
-            let place = if first_counts { -at } else { at };
-            Some((Rank { is_own, place, is_printed }, key, value?))
+            if value.is_none() {
+                (is_own, is_named) = (false, !key.is_empty());
+            }
+            // Spans come from the outermost to the innermost, whatever the order of the own fields.
+            let place = if first_counts && is_own { -at } else { at };
+            Some((Rank { is_own, place, is_printed, is_named }, key, value?))
         })
     }
 }
@@ -163,6 +168,8 @@ struct Rank {
     is_own: bool,
     place: isize,
     is_printed: bool,
+    /// Whether it is a field of a span with a name.
+    is_named: bool,
 }
 
 impl adapter::Fields for Fields<'_> {
@@ -172,7 +179,7 @@ impl adapter::Fields for Fields<'_> {
             return self.visit_before_spans(each);
         }
         if keys::may_repeat(self.bytes) {
-            return self.visit_once(each);
+            return self.visit_once(false, each);
         }
         let mut reader = Reader(self.bytes);
         loop {
@@ -185,7 +192,11 @@ impl adapter::Fields for Fields<'_> {
     }
 
     fn visit_own(&self, each: EachField<'_>) -> io::Result<()> {
-        if self.has_spans() { self.visit_before_spans(each) } else { self.visit(each) }
+        match (self.has_spans(), self.flags & NAMELESS != 0) {
+            (false, _) => self.visit(each),
+            (true, false) => self.visit_before_spans(each),
+            (true, true) => self.visit_once(true, each),
+        }
     }
 
     fn is_printed(&self) -> bool {
@@ -197,7 +208,8 @@ impl adapter::Fields for Fields<'_> {
         loop {
             let rest = reader.clone();
             let Some((part, _)) = reader.skip() else { return Ok(()) };
-            if let Some((name, None)) = part.is_span().then(|| rest.clone().part()).flatten() {
+            let name = part.is_span().then(|| rest.clone().part()).flatten();
+            if let Some((name, None)) = name.filter(|(name, _)| !name.is_empty()) {
                 each(name, &Self { bytes: reader.0, flags: 0, is_one_span: true, ..self.clone() })?;
             }
         }

@@ -7,7 +7,7 @@ pub(in crate::frame) mod span;
 use super::Writer;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::{EVENT_NAME, LINE, SPANS, TAG_BITS, Tag};
+use crate::frame::{EVENT_NAME, LINE, NAMELESS, SPANS, TAG_BITS, Tag};
 
 impl<'a> Writer<'a> {
     /// Writes a message that was already formatted.
@@ -22,14 +22,10 @@ impl<'a> Writer<'a> {
         Self { to }
     }
 
-    /// Marks the event as one in [spans](Self::span), which will follow.
-    pub(crate) fn spans(&mut self) {
-        self.mark(SPANS);
-    }
-
-    /// Begins the fields of a span. Call for the outermost span first, after the event's own
-    /// fields.
+    /// Begins the fields of a span around the event. Call for the outermost span first, after the
+    /// event's own fields.
     pub(crate) fn span(&mut self, name: &'static str) {
+        self.mark(if name.is_empty() { NAMELESS } else { SPANS });
         self.text([Tag::Span as u64], MaybeStatic::Static(name));
     }
 

@@ -34,7 +34,8 @@ impl Pipeline {
         if !is_enabled(self, metadata) {
             return false;
         }
-        if shared.filters.is_span_recorded(level(metadata), metadata.target()) {
+        let has_name = !metadata.name().is_empty();
+        if has_name && shared.filters.is_span_recorded(level(metadata), metadata.target()) {
             let code = current_thread::code(Callsite(metadata));
             self.start_span(shared, attributes, key, None, code, || within(shared));
         }

@@ -9,10 +9,12 @@ use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::enabled::{interest, is_enabled, most};
-use super::span_fields::{Kept, with_fields, write_spans};
+use super::span_fields::{Kept, NAMELESS, with_fields, write_spans};
 use crate::frame;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
+use crate::trace::key::Key;
+use crate::trace::otel::active::Active;
 use crate::trace::{Slot, current};
 
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
@@ -72,7 +74,10 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let named = attributes.parent().map(|id| self.key(id));
+        if attributes.metadata().name().is_empty() {
+            NAMELESS.on();
+        }
+        let named = attributes.parent().map(|id| self.key_within(id, &context));
         let within = |shared: &Shared| shared.within(named, attributes.is_contextual());
         if !self.begin_span(attributes, self.key(id), within) {
             return;
@@ -112,12 +117,16 @@ where
         self.link_spans(self.key(id), self.key(follows));
     }
 
-    fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         let (shared, key) = (self.shared(), self.key(id));
         let contexts = &shared.spans.contexts;
         if let Some(slot) = contexts.find(key) {
             let active = self.activate(contexts, key, None, slot);
             current::enter(shared.spans.id, key, slot.context(), active);
+        } else if NAMELESS.is_on() {
+            if let Some(around) = contexts.get(self.key_within(id, &context)) {
+                current::enter(shared.spans.id, key, around, Active::unrecorded());
+            }
         }
     }
 
@@ -143,7 +152,7 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let named = event.parent().map(|id| self.key(id));
+        let named = event.parent().map(|id| self.key_within(id, &context));
         let around = |shared: &Shared| {
             shared.around_event(event, shared.within(named, event.is_contextual()))
         };
@@ -172,6 +181,20 @@ impl Pipeline {
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
         self.clone().with_filter(Alone(self.clone()))
+    }
+
+    /// Returns the key of a span, or of the nearest one with a name that it is in.
+    #[inline]
+    fn key_within<S>(&self, id: &Id, context: &Context<'_, S>) -> Key
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        if !NAMELESS.is_on() {
+            return self.key(id);
+        }
+        let mut spans = iter::successors(context.span(id), SpanRef::parent);
+        let named = spans.find(|span| !span.name().is_empty());
+        self.key(&named.map_or_else(|| id.clone(), |span| span.id()))
     }
 
     /// Counts the parents of a span as spans that never close.

@@ -77,7 +77,8 @@ impl Pipeline {
     /// If a thread leaves a span because it panics, sets the span's status to an error.
     #[inline]
     fn mark_panic(&self, key: Key, slot: &Slot) {
-        if thread::panicking() {
+        // A span with the ids of another one sets no status of that one.
+        if thread::panicking() && self.slot(key).is_some() {
             self.set_status(Target::new(key, slot), Err("panicked"));
         }
     }

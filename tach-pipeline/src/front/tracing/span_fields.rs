@@ -13,10 +13,14 @@ use crate::channel::current_thread;
 use crate::frame::Writer;
 use crate::frame::texts::MaybeStatic;
 use crate::pipeline::Pipeline;
+use crate::sync::Switch;
 
 /// The most spans around an event in its record. A guard that is held over an `await` nests spans
 /// without end.
 pub(super) const MOST: usize = 64;
+/// Whether there was a span without a name, which carries fields and is no span to a reader.
+pub(super) static NAMELESS: Switch = Switch::new();
+
 /// The key of the number of spans that a record leaves out.
 const OMITTED: &str = "omitted_spans";
 
@@ -43,19 +47,35 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
     current_thread::give_back(scratch);
 }
 
+/// Writes the fields of the spans without names that the thread is in, for a record of slog.
+#[inline]
+pub(in crate::front) fn write_nameless_spans(to: &mut Writer<'_>) {
+    if NAMELESS.is_on() {
+        write_spans_if(to, str::is_empty);
+    }
+}
+
 /// Writes the spans that the thread is in, for a record of `log`, if the current subscriber is a
 /// pipeline's own, or a registry with a pipeline as a layer.
+#[inline]
 pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
+    write_spans_if(to, |_| true);
+}
+
+/// Writes those of the spans that the thread is in whose names are as `is_written` says.
+fn write_spans_if(to: &mut Writer<'_>, is_written: impl Fn(&str) -> bool) {
     dispatcher::get_default(|dispatch| {
         if let Some(subscriber) = dispatch.downcast_ref::<PipelineSubscriber>() {
-            return subscriber.write_current_spans(to);
+            return subscriber.write_current_spans(to, &is_written);
         }
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
         let current = registry.current_span();
         if let Some(span) = current.id().and_then(|id| registry.span(id)) {
             write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
+                if !is_written(span.name()) {
+                    return;
+                }
                 if let Some(kept) = span.extensions().get::<Kept>() {
-                    to.spans();
                     to.span(span.name());
                     to.fields(&kept.fields);
                 }
@@ -71,7 +91,6 @@ where
 {
     if let Some(span) = context.event_span(event) {
         write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
-            to.spans();
             to.span(span.name());
             if let Some(kept) = span.extensions().get::<Kept>() {
                 to.fields(&kept.fields);

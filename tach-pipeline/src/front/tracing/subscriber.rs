@@ -11,7 +11,7 @@ use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
 use super::enabled::{interest, is_enabled, most};
 use super::metadata::level;
-use super::span_fields::{MOST, with_fields, write_around};
+use super::span_fields::{MOST, NAMELESS, with_fields, write_around};
 use crate::channel::current_thread;
 use crate::frame::{self, Callsite, Code, Writer};
 use crate::ids::SpanContext;
@@ -95,6 +95,16 @@ impl PipelineSubscriber {
         is_contextual: bool,
     ) -> Option<SpanContext> {
         shared.within(named.map(|id| self.key(number(id))), is_contextual)
+    }
+
+    /// Gives a span without a name the ids of the span that it is in.
+    #[cold]
+    fn lend_ids(&self, shared: &Shared, attributes: &Attributes<'_>, span: Open) {
+        NAMELESS.on();
+        let within = self.within(shared, attributes.parent(), attributes.is_contextual());
+        if let Some(context) = within {
+            shared.spans.contexts.lend(span.ids(), span.number().id().get(), &context);
+        }
     }
 
     /// Returns the innermost span that the thread is in.
@@ -184,20 +194,28 @@ impl PipelineSubscriber {
     }
 
     /// Writes the names and the fields of the spans that the thread is in.
-    pub(super) fn write_current_spans(&self, to: &mut Writer<'_>) {
+    #[inline]
+    pub(super) fn write_current_spans(
+        &self,
+        to: &mut Writer<'_>,
+        is_written: impl Fn(&str) -> bool,
+    ) {
         if self.pipeline.shared().wanted.events {
-            self.current().into_iter().for_each(|span| self.write_span(span, to));
+            self.current().into_iter().for_each(|span| self.write_span(span, to, &is_written));
         }
     }
 
-    /// Writes the names and the fields of a span and its parents, from the outermost one.
-    fn write_span(&self, span: Open, to: &mut Writer<'_>) {
+    /// Writes the names and the fields of a span and its parents, from the outermost one, as far as
+    /// their names are as `is_written` says.
+    #[inline]
+    fn write_span(&self, span: Open, to: &mut Writer<'_>, is_written: impl Fn(&str) -> bool) {
         let parent = |span: &Open| span.parent()?.open(self.number);
         write_around(&span, MOST, to, &parent, &|span, to| {
             span.with(|metadata, fields| {
-                to.spans();
-                to.span(metadata.name());
-                to.fields(fields);
+                if is_written(metadata.name()) {
+                    to.span(metadata.name());
+                    to.fields(fields);
+                }
             });
         });
     }
@@ -235,8 +253,9 @@ impl Subscriber for PipelineSubscriber {
         let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
         let code = current_thread::code(Callsite(metadata));
         let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
+        let has_name = !metadata.name().is_empty();
         if let (Innermost::Recorded(parent), Some(code)) = (&innermost, code) {
-            if !parent.ids().may_be_sampled() {
+            if has_name && !parent.ids().may_be_sampled() {
                 if let Some(span) = self.unsampled_child(shared, attributes, code, *parent) {
                     return Id::from_non_zero_u64(span.id());
                 }
@@ -253,7 +272,9 @@ impl Subscriber for PipelineSubscriber {
         };
         let number = span.number();
         // What the filter refuses is kept for a backtrace, if anything.
-        if shared.filters.kept.is_none()
+        if !has_name {
+            self.lend_ids(shared, attributes, span);
+        } else if shared.filters.kept.is_none()
             || shared.filters.is_span_recorded(level(metadata), metadata.target())
         {
             let within = || match innermost {
@@ -303,7 +324,7 @@ impl Subscriber for PipelineSubscriber {
         };
         self.pipeline.log_event(event, around, |to| {
             if let Some(span) = self.around(event.parent(), event.is_contextual()) {
-                self.write_span(span, to);
+                self.write_span(span, to, |_| true);
             }
         });
     }
@@ -317,7 +338,10 @@ impl Subscriber for PipelineSubscriber {
             Some(slot) => {
                 (Some(spans.id), self.pipeline.activate(&spans.contexts, key, Some(span), slot))
             }
-            None if span.is_open() => (None, Active::unrecorded()),
+            None if span.is_open() => {
+                let lent = spans.contexts.lent(span.ids(), key.number);
+                (lent.map(|_| spans.id), Active::unrecorded())
+            }
             None => return,
         };
         current::enter_own(pipeline, key, span, active);

@@ -40,7 +40,8 @@ fn after_reopening(
     format: impl Format + Copy + fmt::Debug + Send + 'static,
     room: usize,
 ) -> String {
-    let name = format!("tach-pipeline-whole-{}-{format:?}-{room}.log", std::process::id());
+    let kind = core::any::type_name_of_val(&format).rsplit("::").next().unwrap_or_default();
+    let name = format!("tach-pipeline-whole-{}-{kind}-{room}.log", std::process::id());
     let path = std::env::temp_dir().join(name);
     let mut scratch = Scratch::new();
     let time = Time::Unix(UnixTime::EPOCH);

@@ -32,6 +32,8 @@ pub(crate) struct Slot {
 
 /// The lowest bit of the pipeline's number.
 const PIPELINE_SHIFT: u32 = u32::BITS;
+/// The bits of the pipeline's number.
+pub(super) const PIPELINE: u64 = u64::MAX << PIPELINE_SHIFT;
 const SAMPLED: u64 = 1;
 /// The span becomes the current one of `opentelemetry` when it is entered.
 pub(super) const ACTIVE: u64 = 2;
@@ -291,7 +293,7 @@ impl Flags {
     /// sampled, and is not [`ACTIVE`] unless `but` is.
     #[inline]
     pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
-        const MASK: u64 = u64::MAX << PIPELINE_SHIFT | SAMPLED | MOVED_SAMPLED | ACTIVE;
+        const MASK: u64 = PIPELINE | SAMPLED | MOVED_SAMPLED | ACTIVE;
         self.0 & MASK & !but == pipeline
     }
 
