@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let folder = env::args().nth(1).unwrap_or_else(|| "flight".to_owned());
     let recorder = FlightRecorder::new()
         .folder(folder, FlightFormat::trace_events())
-        .on_panic(Duration::from_secs(5))
+        .on_panic()
         .span_slower_than("request", Duration::from_millis(100));
     let _guard = Pipeline::builder()
         .filter("warn,flight_recorder=debug")

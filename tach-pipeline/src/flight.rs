@@ -84,7 +84,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 ///
 /// let recorder = FlightRecorder::new()
 ///     .folder("flight", FlightFormat::trace_events())
-///     .on_panic(Duration::from_secs(5))
+///     .on_panic()
 ///     .span_slower_than("request", Duration::from_secs(2));
 /// let builder = Pipeline::builder().flight_recorder(recorder);
 /// ```
@@ -96,7 +96,7 @@ pub struct FlightRecorder {
     max_bytes: usize,
     max_age: Duration,
     slow: Slow,
-    pub(crate) on_panic: Option<Duration>,
+    pub(crate) writes_on_panic: bool,
     folder: Option<(PathBuf, FlightFormat)>,
     files: usize,
     pause: Duration,
@@ -115,7 +115,7 @@ impl FlightRecorder {
             max_bytes: MAX_BYTES,
             max_age: MAX_AGE,
             slow: Slow::default(),
-            on_panic: None,
+            writes_on_panic: false,
             folder: None,
             files: FILES,
             pause: PAUSE,
@@ -154,8 +154,8 @@ impl FlightRecorder {
     }
 
     /// Writes a file after a panic in any thread, even if the panic is caught. Installs a panic
-    /// hook that calls the old hook, waits at most `timeout`, which is not zero, for the back end,
-    /// and writes.
+    /// hook that calls the old hook, waits for the back end, at most as long as
+    /// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets, and writes.
     ///
     /// A panic on a thread of the pipeline, as in a sink, or in a forked process writes no file.
     ///
@@ -164,12 +164,10 @@ impl FlightRecorder {
     /// # Examples
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
-    /// let recorder = tach_pipeline::FlightRecorder::new().on_panic(Duration::from_secs(5));
+    /// let recorder = tach_pipeline::FlightRecorder::new().on_panic();
     /// ```
-    pub fn on_panic(mut self, timeout: Duration) -> Self {
-        self.on_panic = Some(timeout);
+    pub fn on_panic(mut self) -> Self {
+        self.writes_on_panic = true;
         self
     }
 
@@ -261,20 +259,20 @@ impl FlightRecorder {
 
     /// Returns whether any option makes the recorder write files.
     fn writes_files(&self) -> bool {
-        self.on_panic.is_some() || !self.slow.is_empty()
+        self.writes_on_panic || !self.slow.is_empty()
     }
 
     /// Adds a fault for each option that can't work.
-    pub(crate) fn check(&self, faults: &mut Faults) {
+    pub(crate) fn check(&self, flush_timeout: Duration, faults: &mut Faults) {
         let call = || format!("FlightRecorder::max_bytes({})", self.max_bytes);
         faults.unless(self.max_bytes >= LEAST_BYTES, call, "it takes 65536 bytes (64 KiB) or more");
         let call = || format!("FlightRecorder::max_age({:?})", self.max_age);
         faults.unless(!self.max_age.is_zero(), call, "an age is longer than zero");
         let call = || format!("FlightRecorder::keep({})", self.files);
         faults.unless(self.files > 0, call, "the file that is written is kept, so it is 1 or more");
-        let call = || "FlightRecorder::on_panic(0ns)".to_owned();
-        let has_time = self.on_panic.is_none_or(|timeout| !timeout.is_zero());
-        faults.unless(has_time, call, "the back end needs some time, such as five seconds");
+        let call = || "FlightRecorder::on_panic()".to_owned();
+        let has_time = !self.writes_on_panic || !flush_timeout.is_zero();
+        faults.unless(has_time, call, "the back end needs some time, so flush_timeout isn't zero");
         if let Some((folder, _)) = &self.folder {
             let call = || format!("FlightRecorder::folder(\"{}\", ..)", folder.display());
             let wanted = "no file is written there; say when by on_panic, slower_than or \

@@ -1,7 +1,8 @@
 //! What a line for people shows beside time, level and message, and what stands below it.
 
-use std::error::Error;
-use std::{fmt, fs, process};
+use core::error::Error;
+use core::fmt;
+use std::{fs, process};
 
 use log::kv::{ToValue, Value};
 use log::{Level, Record};
@@ -10,8 +11,7 @@ use tach_log::{Format, Json, Line, Logfmt, Part};
 
 /// Every kind of line, without its time.
 fn lines() -> [Line; 4] {
-    [Line::new(), Line::compact(), Line::tracing(), Line::tracing_compact()]
-        .map(|line| line.without_time())
+    [Line::new(), Line::compact(), Line::tracing(), Line::tracing_compact()].map(Line::without_time)
 }
 
 #[track_caller]

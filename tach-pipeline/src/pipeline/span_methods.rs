@@ -116,19 +116,19 @@ impl Pipeline {
 }
 
 /// Installs a panic hook that writes a file of the flight recorder.
-pub(crate) fn dump_on_panic(shared: &Arc<Shared>, timeout: Duration) {
+pub(crate) fn dump_on_panic(shared: &Arc<Shared>) {
     let before = panic::take_hook();
     let shared = Arc::downgrade(shared);
     panic::set_hook(Box::new(move |info| {
         before(info);
         if let Some(shared) = shared.upgrade() {
-            dump(&shared, timeout);
+            dump(&shared);
         }
     }));
 }
 
 /// Calls none of the user's code, since a panic in a panic hook ends the process.
-fn dump(shared: &Shared, timeout: Duration) {
+fn dump(shared: &Shared) {
     let Some(flight) = &shared.spans.flight else { return };
     if shared.channel.progress.waker.is_back_end() || !shared.channel.is_in_its_process() {
         return;
@@ -138,7 +138,7 @@ fn dump(shared: &Shared, timeout: Duration) {
     };
     let written = shared
         .spans
-        .snapshot(&shared.channel, timeout)
+        .snapshot(&shared.channel, shared.flush_timeout)
         .and_then(|snapshot| files.write(&snapshot).map_err(Error::record));
     match written {
         Ok(path) => to_stderr(format_args!("the last spans and events are in {}", path.display())),

@@ -25,7 +25,8 @@ const FORKS: &str = "TACH_PIPELINE_FLIGHT_FORKS";
 fn build(recorder: FlightRecorder) -> (Memory, Guard) {
     let memory = Memory::default();
     let builder = Pipeline::builder().filter("trace").sink(memory.json().filter("info"));
-    (memory, builder.flight_recorder(recorder).build().unwrap())
+    let builder = builder.flight_recorder(recorder).flush_timeout(LONG);
+    (memory, builder.build().unwrap())
 }
 
 fn within<R>(pipeline: &Pipeline, f: impl FnOnce() -> R) -> R {
@@ -422,9 +423,8 @@ fn requests_from_many_threads_are_answered() {
 fn child() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let folder = PathBuf::from(folder);
-    let recorder =
-        FlightRecorder::new().folder(&folder, FlightFormat::trace_events()).on_panic(LONG);
-    let builder = Pipeline::builder().sink(Sink::writer("panics", Panics));
+    let recorder = FlightRecorder::new().folder(&folder, FlightFormat::trace_events()).on_panic();
+    let builder = Pipeline::builder().sink(Sink::writer("panics", Panics)).flush_timeout(LONG);
     let guard = builder.flight_recorder(recorder).build().unwrap();
     // The first file can't be written.
     fs::remove_dir(&folder).unwrap();
@@ -494,8 +494,7 @@ fn forks() {
     }
 
     let Some(folder) = env::var_os(FORKS) else { return };
-    let recorder =
-        FlightRecorder::new().folder(folder, FlightFormat::trace_events()).on_panic(LONG);
+    let recorder = FlightRecorder::new().folder(folder, FlightFormat::trace_events()).on_panic();
     let (_memory, guard) = build(recorder);
     let step = || tracing::info_span!("step").in_scope(|| tracing::info!("event"));
     // A new subscriber and a new callsite take locks of tracing.

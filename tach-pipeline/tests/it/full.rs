@@ -53,7 +53,7 @@ fn stalled(policy: WhenFull) -> (Vec<u64>, Vec<u64>) {
     let guard =
         Pipeline::builder().sink(sink).when_full(policy).queue_bytes(4096 + 8).build().unwrap();
     go_on.after(guard.pipeline(), || {
-        (1..=1_000).for_each(|number| info(guard.pipeline(), &number.to_string()))
+        (1..=1_000).for_each(|number| info(guard.pipeline(), &number.to_string()));
     });
     let (told, written): (Vec<_>, Vec<_>) =
         memory.records().into_iter().partition(|record| record["target"] == "tach_pipeline");

@@ -217,7 +217,7 @@ fn a_flight_recorder_s_options_must_work() {
     let folder = folder.path("made");
     let recorder = FlightRecorder::new;
     let wanted_bytes = "it takes 65536 bytes (64 KiB) or more";
-    let cases: [(FlightRecorder, &str, &str); 5] = [
+    let cases: [(FlightRecorder, &str, &str); 4] = [
         (recorder().max_bytes(65_535), "FlightRecorder::max_bytes(65535)", wanted_bytes),
         (
             recorder().max_age(Duration::ZERO),
@@ -228,11 +228,6 @@ fn a_flight_recorder_s_options_must_work() {
             recorder().keep(0),
             "FlightRecorder::keep(0)",
             "the file that is written is kept, so it is 1 or more",
-        ),
-        (
-            recorder().folder(&folder, FlightFormat::trace_events()).on_panic(Duration::ZERO),
-            "FlightRecorder::on_panic(0ns)",
-            "the back end needs some time, such as five seconds",
         ),
         (
             recorder()
@@ -252,6 +247,13 @@ fn a_flight_recorder_s_options_must_work() {
         &call,
         wanted,
     );
+    assert_refused(
+        quiet()
+            .flight_recorder(recorder().folder(&folder, FlightFormat::trace_events()).on_panic())
+            .flush_timeout(Duration::ZERO),
+        "FlightRecorder::on_panic()",
+        "the back end needs some time, so flush_timeout isn't zero",
+    );
     assert_built(quiet().flight_recorder(recorder().max_bytes(65_536)));
 
     let beyond = "there are two or more: one of them is for all spans beyond";
@@ -270,9 +272,8 @@ fn a_flight_recorder_s_options_must_work() {
 fn a_flight_recorder_s_folder_is_tried_when_the_pipeline_is_built() {
     use tach_pipeline::{FlightFormat, FlightRecorder};
 
-    let recorder = FlightRecorder::new()
-        .folder("/proc/self/task", FlightFormat::trace_events())
-        .on_panic(Duration::MAX);
+    let recorder =
+        FlightRecorder::new().folder("/proc/self/task", FlightFormat::trace_events()).on_panic();
     let found = faults(quiet().flight_recorder(recorder));
     let start = "can't write the flight recorder's files to the folder /proc/self/task: ";
     assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");

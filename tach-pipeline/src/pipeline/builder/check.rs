@@ -46,7 +46,7 @@ impl Builder {
         let call = || "Builder::copy_texts()".to_owned();
         let wanted = "it is for the process; the first pipeline must have the option";
         faults.unless(!self.are_texts_copied || frame::copy_texts(), call, wanted);
-        self.spans.check(&self.sinks, faults);
+        self.spans.check(&self.sinks, self.flush_timeout, faults);
     }
 
     /// Collects the faults of the environment. With `strict_environment` they fail the build.

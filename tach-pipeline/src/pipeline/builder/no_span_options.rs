@@ -5,6 +5,7 @@
     reason = "the calls are those of the room in whose place it is"
 )]
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use crate::back_end::assembly::Spans;
@@ -24,7 +25,7 @@ pub(super) type Files = core::convert::Infallible;
 pub(super) struct SpanOptions {}
 
 impl SpanOptions {
-    pub(super) fn check(&self, _: &[Sink], _: &mut Faults) {}
+    pub(super) fn check(&self, _: &[Sink], _: Duration, _: &mut Faults) {}
 
     pub(super) fn read_environment(&mut self, _: &[Sink]) -> Option<Error> {
         None

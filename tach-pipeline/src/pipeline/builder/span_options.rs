@@ -2,6 +2,7 @@
 
 mod sent;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use log::LevelFilter;
@@ -35,12 +36,12 @@ pub(super) struct SpanOptions {
 
 impl SpanOptions {
     /// Adds a fault for each option that can't work, beside these sinks.
-    pub(super) fn check(&self, sinks: &[Sink], faults: &mut Faults) {
+    pub(super) fn check(&self, sinks: &[Sink], flush_timeout: Duration, faults: &mut Faults) {
         if let Some(durations) = &self.durations {
             durations.check(faults);
         }
         if let Some(recorder) = &self.flight {
-            recorder.check(faults);
+            recorder.check(flush_timeout, faults);
         }
         self.sent.check(sinks, faults);
     }
@@ -122,8 +123,8 @@ impl SpanOptions {
 
     /// Installs a panic hook that writes a file, if that option is set.
     pub(super) fn dump_on_panic(&self, shared: &Arc<Shared>) {
-        if let Some(timeout) = self.flight.as_ref().and_then(|flight| flight.on_panic) {
-            dump_on_panic(shared, timeout);
+        if self.flight.as_ref().is_some_and(|flight| flight.writes_on_panic) {
+            dump_on_panic(shared);
         }
     }
 }
@@ -150,13 +151,10 @@ impl Builder {
     /// # Examples
     ///
     /// ```
-    /// use std::time::Duration;
-    ///
     /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
     ///
-    /// let recorder = FlightRecorder::new()
-    ///     .folder("flight", FlightFormat::trace_events())
-    ///     .on_panic(Duration::from_secs(5));
+    /// let recorder =
+    ///     FlightRecorder::new().folder("flight", FlightFormat::trace_events()).on_panic();
     /// let builder = Pipeline::builder().flight_recorder(recorder);
     /// ```
     pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {

@@ -88,7 +88,7 @@ fn lines_of_a_trace_that_is_not_sampled_say_so() {
         .build()
         .unwrap();
     run(guard.pipeline(), || {
-        tracing::info_span!("request").in_scope(|| tracing::info!("left out"))
+        tracing::info_span!("request").in_scope(|| tracing::info!("left out"));
     });
     let [record] = &memory.records()[..] else { panic!("one record is logged") };
     assert_eq!(record["logging.googleapis.com/trace_sampled"], false);

@@ -1,11 +1,11 @@
 //! Spans without a name: their fields stand in each record within, and nobody else sees a span.
 
-use std::panic::AssertUnwindSafe;
+use core::panic::AssertUnwindSafe;
 use std::{panic, thread};
 
 use serde_json::{Value, json};
 use tach_log::{Json, Line};
-use tach_pipeline::{Durations, Otlp, Pipeline, Signal, Sink, WhenFull};
+use tach_pipeline::{Durations, Otlp, Pipeline, Signal, Sink, SpanDurations};
 use test_support::receiver::serve;
 use tracing::{Span, dispatcher, error_span, info, info_span};
 
@@ -22,6 +22,7 @@ fn log_by_each(pipeline: &Pipeline) {
 /// Calls `f` in the span, and drops the span.
 fn move_in(span: Span, f: impl FnOnce()) {
     span.in_scope(f);
+    drop(span);
 }
 
 fn without_time(sink: Json) -> Json {
@@ -32,14 +33,14 @@ fn without_time(sink: Json) -> Json {
 fn the_fields_stand_in_each_record_within() {
     let [flat, nested, lines, like_tracing] = [(); 4].map(|()| Memory::default());
     let line = Line::new().without_time().without_target();
-    let like = Line::tracing().without_time().without_target();
+    let as_before = Line::tracing().without_time().without_target();
     let guard = Pipeline::builder()
         .sink(Sink::writer("flat", flat.clone()).format(without_time(Json::new())))
         .sink(
             Sink::writer("nested", nested.clone()).format(without_time(Json::new()).spans("spans")),
         )
         .sink(Sink::writer("lines", lines.clone()).format(line))
-        .sink(Sink::writer("like", like_tracing.clone()).format(like))
+        .sink(Sink::writer("like", like_tracing.clone()).format(as_before))
         .build()
         .unwrap();
     let pipeline = guard.pipeline();
@@ -108,8 +109,7 @@ fn nobody_records_the_span() {
         let (memory, otlp) = (Memory::default(), Otlp::new().endpoint(&endpoint).max_delay(LONG));
         let mut builder = Pipeline::builder()
             .sink(Sink::otlp(otlp.signals([Signal::Traces])))
-            .durations(Durations::new())
-            .when_full(WhenFull::Block);
+            .durations(Durations::new());
         if has_sampling {
             builder = builder.sink(memory.json());
         }
@@ -152,7 +152,7 @@ fn nobody_records_the_span() {
         }
         // One end for each span: a span without a name ends none.
         let durations = pipeline.durations();
-        assert_eq!(durations.iter().map(|it| it.count()).sum::<u64>(), 7);
+        assert_eq!(durations.iter().map(SpanDurations::count).sum::<u64>(), 7);
         assert_eq!(pipeline.stats().dropped_spans(), 0);
         if has_sampling {
             for record in memory.records() {
