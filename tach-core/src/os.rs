@@ -1,8 +1,7 @@
 //! The operating system: its clocks, and its opinion of the counter.
 //!
 //! A system's files have the first two of these items, and others for which the system has an
-//! answer. An item that is named here replaces the item of the same name in `unstated`, which has
-//! the answers of a system that reports nothing.
+//! answer. An item replaces the one in `unstated`, which answers for a system that reports nothing.
 //!
 //! - `fn monotonic_ns() -> Option<u64>`: the clock behind `std::time::Instant`, in ns; `None` if it
 //!   can't be read.
@@ -31,8 +30,7 @@
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
 //! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
 //!   caller lacks.
-//! - `fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES])`: writes the machine's name, with a
-//!   zero after it.
+//! - `fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES])`: writes the machine's name, then zero.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of an
 //!   environment variable, if it may be read.
 //! - `fn trust_environment()`: lets variables be read although the caller has fewer privileges.
