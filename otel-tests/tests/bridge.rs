@@ -45,7 +45,7 @@ const PARENT: u64 = 0xb7ad_6b71_6920_3331;
 
 /// A pipeline, and below it the layer of `tracing-opentelemetry` for boundary spans.
 struct Bridge {
-    pipeline: Guard,
+    guard: Guard,
     requests: Requests,
     dispatch: Dispatch,
 }
@@ -55,17 +55,17 @@ impl Bridge {
         let (endpoint, requests) = serve();
         let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
         let builder = Pipeline::builder().filter("trace").sampling(sampling);
-        let pipeline = builder.sink(Sink::otlp(otlp.signals([Signal::Traces]))).build().unwrap();
+        let guard = builder.sink(Sink::otlp(otlp.signals([Signal::Traces]))).build().unwrap();
         let at_boundaries = filter_fn(|metadata| {
             metadata.is_span() && metadata.fields().field("otel.kind").is_some()
         });
         // With the attributes that the layer adds by default.
         let layer = tracing_opentelemetry::layer()
-            .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"));
+            .with_tracer(guard.pipeline().tracer_provider().tracer("tracing-opentelemetry"));
         let subscriber = tracing_subscriber::registry()
-            .with(pipeline.clone())
+            .with(guard.pipeline().clone())
             .with(layer.with_filter(at_boundaries));
-        Self { pipeline, requests, dispatch: Dispatch::new(subscriber) }
+        Self { guard, requests, dispatch: Dispatch::new(subscriber) }
     }
 
     fn spans(&self) -> HashMap<String, Span> {
@@ -73,7 +73,7 @@ impl Bridge {
     }
 
     fn all_spans(&self) -> Vec<Span> {
-        self.pipeline.flush(LONG).unwrap();
+        self.guard.pipeline().flush(LONG).unwrap();
         let requests = self.requests.try_iter();
         let requests =
             requests.map(|(_, body)| otel_tests::decode::<ExportTraceServiceRequest>(&body));
@@ -327,11 +327,11 @@ fn a_parent_that_is_not_sampled_decides() {
 fn a_layer_in_front_of_the_pipeline_sees_no_spans_of_it() {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG);
-    let pipeline =
+    let guard =
         Pipeline::builder().sink(Sink::otlp(otlp.signals([Signal::Traces]))).build().unwrap();
     let layer = tracing_opentelemetry::layer()
-        .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"));
-    let subscriber = tracing_subscriber::registry().with(layer).with(pipeline.clone());
+        .with_tracer(guard.pipeline().tracer_provider().tracer("tracing-opentelemetry"));
+    let subscriber = tracing_subscriber::registry().with(layer).with(guard.pipeline().clone());
     let dispatch = Dispatch::new(subscriber);
     with_default(&dispatch, || {
         let root = tracing::info_span!("root", otel.kind = "server").entered();
@@ -339,7 +339,7 @@ fn a_layer_in_front_of_the_pipeline_sees_no_spans_of_it() {
         root.set_attribute("added", 7);
         drop(tracing::info_span!("child"));
     });
-    let bridge = Bridge { pipeline, requests, dispatch };
+    let bridge = Bridge { guard, requests, dispatch };
     let spans = bridge.spans();
     assert_eq!(spans["child"].parent_span_id, spans["root"].span_id);
 }

@@ -15,19 +15,19 @@ fn the_collector_takes_durations() {
     let otlp =
         Otlp::new().endpoint(&collector.endpoint()).compression(tach_otlp::Compression::Gzip);
     let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::otlp(otlp.signals([Signal::Metrics])))
         .with_clock(Arc::clone(&clock))
         .durations(Durations::new().attribute("route"))
         .build()
         .unwrap();
-    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+    with_default(tracing_subscriber::registry().with(guard.pipeline().clone()), || {
         for ms in 1..=100 {
             let span = tracing::info_span!("request", route = "/users");
             span.in_scope(|| clock.advance(Duration::from_millis(ms)));
         }
     });
-    pipeline.flush(Duration::from_secs(60)).unwrap();
+    guard.pipeline().flush(Duration::from_secs(60)).unwrap();
     let metrics = collector.received("metrics", 1);
     let metric = &metrics[0];
     assert_eq!(

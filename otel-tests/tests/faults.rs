@@ -58,11 +58,15 @@ fn a_path_that_the_collector_does_not_know_is_a_refusal() {
     for kind in KINDS {
         let Some(collector) = Collector::start() else { return };
         let endpoint = format!("{}/nowhere", collector.endpoint());
-        let (pipeline, incidents) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
-        kind.log(&pipeline, ["lost"; 100]);
-        let error = pipeline.flush(LONG).unwrap_err();
+        let (guard, incidents) = kind.build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+        kind.log(guard.pipeline(), ["lost"; 100]);
+        let error = guard.pipeline().flush(LONG).unwrap_err();
         assert!(error.to_string().contains("HTTP 404"), "{error}");
-        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (100, 0), "{kind:?}");
+        assert_eq!(
+            (sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()),
+            (100, 0),
+            "{kind:?}"
+        );
         let lost = match kind {
             Kind::Records => "100 records",
             Kind::Spans => "100 spans",
@@ -76,17 +80,21 @@ fn a_path_that_the_collector_does_not_know_is_a_refusal() {
 fn a_collector_that_is_away_from_the_start_gets_all_later() {
     for kind in KINDS {
         let Some(mut collector) = Collector::stopped() else { return };
-        let (pipeline, _) = kind.build(Otlp::new().endpoint(&collector.endpoint()));
-        kind.log(&pipeline, ["early"; 1_000]);
-        assert!(pipeline.flush(SHORT).is_err());
+        let (guard, _) = kind.build(Otlp::new().endpoint(&collector.endpoint()));
+        kind.log(guard.pipeline(), ["early"; 1_000]);
+        assert!(guard.pipeline().flush(SHORT).is_err());
         collector.run();
-        while pipeline.flush(LONG).is_err() {}
+        while guard.pipeline().flush(LONG).is_err() {}
         let key = match kind {
             Kind::Records => "logRecords",
             Kind::Spans => "spans",
         };
         assert_eq!(collector.received(key, 1_000).len(), 1_000);
-        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 1_000), "{kind:?}");
+        assert_eq!(
+            (sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()),
+            (0, 1_000),
+            "{kind:?}"
+        );
     }
 }
 
@@ -95,7 +103,7 @@ fn a_collector_that_starts_while_the_process_ends_gets_all() {
     for kind in KINDS {
         let Some(mut collector) = Collector::stopped() else { return };
         let (guard, _) = kind.build(Otlp::new().endpoint(&collector.endpoint()));
-        let pipeline = guard.clone();
+        let pipeline = guard.pipeline().clone();
         kind.log(&pipeline, ["late"; 100]);
         thread::scope(|scope| {
             scope.spawn(|| drop(guard));

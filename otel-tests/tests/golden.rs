@@ -104,13 +104,13 @@ fn run_theirs(endpoint: &str) {
 /// Runs the program through the pipeline.
 fn run_ours(endpoint: &str) {
     let otlp = Otlp::new().endpoint(endpoint).max_delay(LONG);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .filter("trace")
         .sink(Sink::otlp(otlp.signals([Signal::Traces])))
         .build()
         .unwrap();
-    with_default(tracing_subscriber::registry().with(pipeline.clone()), program);
-    pipeline.flush(LONG).unwrap();
+    with_default(tracing_subscriber::registry().with(guard.pipeline().clone()), program);
+    guard.pipeline().flush(LONG).unwrap();
 }
 
 #[test]

@@ -115,12 +115,12 @@ fn a_call_has_the_headers_and_the_spans() {
     for compression in [Compression::None, Compression::Gzip] {
         let served = serve_answers([]);
         let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(LONG);
-        let pipeline = build(otlp.header("X-Api-Key", "secret").compression(compression));
+        let guard = build(otlp.header("X-Api-Key", "secret").compression(compression));
         // The bound of a name: together with the rest, longer than the window that a server opens
         // at first.
         let long = "é".repeat(32 * 1024);
-        start_spans(&pipeline, ["first", &long]);
-        pipeline.flush(LONG).unwrap();
+        start_spans(guard.pipeline(), ["first", &long]);
+        guard.pipeline().flush(LONG).unwrap();
         let request = served.requests.recv().unwrap();
         let header = |name: &str| request.metadata().get(name).map(|it| it.to_str().unwrap());
         assert_eq!(header("x-api-key"), Some("secret"));
@@ -129,7 +129,7 @@ fn a_call_has_the_headers_and_the_spans() {
         let mut sent = names(request.into_inner());
         sent.extend(served.requests.try_iter().flat_map(|request| names(request.into_inner())));
         assert!(sent == ["first", &long], "{}", sent.len());
-        assert_eq!((sink(&pipeline).written(), sink(&pipeline).failures()), (2, 0));
+        assert_eq!((sink(guard.pipeline()).written(), sink(guard.pipeline()).failures()), (2, 0));
     }
 }
 
@@ -141,15 +141,15 @@ fn spans_that_callers_have_sampled_are_whole() {
         let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(LONG);
         let otlp = otlp.protocol(tach_otlp::Protocol::Grpc).signals([Signal::Traces]);
         let builder = Pipeline::builder().sink(Sink::otlp(otlp)).sampling(Sampling::ratio(0.01));
-        let pipeline = builder.build().unwrap();
+        let guard = builder.build().unwrap();
         let subscriber = if is_layer {
-            Dispatch::new(tracing_subscriber::registry().with(pipeline.clone()))
+            Dispatch::new(tracing_subscriber::registry().with(guard.pipeline().clone()))
         } else {
-            Dispatch::new(pipeline.subscriber())
+            Dispatch::new(guard.pipeline().subscriber())
         };
         with_dispatch(&subscriber, || (1..=1_000).for_each(serve_request));
         drop(subscriber);
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let requests = served.requests.try_iter().map(Request::into_inner);
         let of_scope = requests.flat_map(|it| it.resource_spans).flat_map(|it| it.scope_spans);
         let spans: Vec<_> = of_scope.flat_map(|it| it.spans).collect();
@@ -204,14 +204,14 @@ fn a_busy_server_gets_the_same_again() {
     let busy = [Code::Unavailable, Code::Aborted, Code::DataLoss].map(|it| Status::new(it, "busy"));
     for busy in busy.into_iter().chain([exhausted]) {
         let served = serve_answers([Err(busy.clone()), Err(busy)]);
-        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(SHORT));
-        start_spans(&pipeline, ["once"]);
+        let guard = build(Otlp::new().endpoint(&served.endpoint).max_delay(SHORT));
+        start_spans(guard.pipeline(), ["once"]);
         let sent: Vec<_> = (0..3).map(|_| served.next()).collect();
         assert_eq!(sent, [["once"], ["once"], ["once"]]);
-        while sink(&pipeline).written() == 0 {
+        while sink(guard.pipeline()).written() == 0 {
             thread::sleep(SHORT);
         }
-        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).failures()), (0, 2));
+        assert_eq!((sink(guard.pipeline()).dropped(), sink(guard.pipeline()).failures()), (0, 2));
     }
 }
 
@@ -223,17 +223,20 @@ fn a_span_that_is_never_taken_keeps_no_other() {
             names if names.iter().any(|name| name == "bad") => Err(Status::new(code, "busy")),
             _ => Ok(ExportTraceServiceResponse::default()),
         });
-        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
-        start_spans(&pipeline, (0..100).map(|number| if number == 70 { "bad" } else { "good" }));
-        while sink(&pipeline).written() < 99 {
-            let _waits = pipeline.flush(SHORT);
+        let guard = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+        start_spans(
+            guard.pipeline(),
+            (0..100).map(|number| if number == 70 { "bad" } else { "good" }),
+        );
+        while sink(guard.pipeline()).written() < 99 {
+            let _waits = guard.pipeline().flush(SHORT);
             thread::sleep(SHORT);
         }
-        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).waiting()), (0, 1));
+        assert_eq!((sink(guard.pipeline()).dropped(), sink(guard.pipeline()).waiting()), (0, 1));
         let taken = served.requests.try_iter().map(|request| names(request.into_inner()));
         let good = taken.filter(|names| !names.iter().any(|name| name == "bad")).flatten();
         assert_eq!(good.count(), 99, "each once");
-        }
+    }
 }
 
 #[test]
@@ -241,17 +244,17 @@ fn a_pause_that_the_server_asks_for_is_kept() {
     let hour = ErrorDetails::with_retry_info(Some(Duration::from_secs(3600)));
     let full = Status::with_error_details(Code::ResourceExhausted, "full", hour);
     let served = serve_answers([Err(full)]);
-    let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(SHORT));
-    start_spans(&pipeline, ["once"]);
+    let guard = build(Otlp::new().endpoint(&served.endpoint).max_delay(SHORT));
+    start_spans(guard.pipeline(), ["once"]);
     assert_eq!(served.next(), ["once"]);
-    while sink(&pipeline).failures() == 0 {
+    while sink(guard.pipeline()).failures() == 0 {
         thread::sleep(SHORT);
     }
     // Longer than any first pause without that detail.
     thread::sleep(Duration::from_secs(1));
     assert!(served.requests.try_recv().is_err());
     // A flush keeps the pause too, and says why.
-    let error = pipeline.flush(SHORT).unwrap_err().to_string();
+    let error = guard.pipeline().flush(SHORT).unwrap_err().to_string();
     assert!(error.contains("full; it asks to wait 3600s"), "{error}");
     assert!(served.requests.try_recv().is_err());
 }
@@ -266,17 +269,21 @@ fn a_refused_call_is_counted_and_not_repeated() {
     ] {
         let refused = sizes.iter().map(|_| Err(Status::new(code, "a reason, in 100 %")));
         let served = serve_answers(refused.collect::<Vec<_>>());
-        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
-        start_spans(&pipeline, ["one", "two"]);
-        let error = pipeline.flush(LONG).unwrap_err().to_string();
+        let guard = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+        start_spans(guard.pipeline(), ["one", "two"]);
+        let error = guard.pipeline().flush(LONG).unwrap_err().to_string();
         let wanted = format!("gRPC {} ", code as i32);
         assert!(error.contains(&wanted) && error.contains(": a reason, in 100 %"), "{error}");
         let sent: Vec<_> = sizes.iter().map(|_| served.next().len()).collect();
         assert_eq!(sent, sizes, "{code:?}");
-        start_spans(&pipeline, ["next"]);
-        pipeline.flush(LONG).unwrap();
+        start_spans(guard.pipeline(), ["next"]);
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(served.next(), ["next"]);
-        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (2, 1), "{code:?}");
+        assert_eq!(
+            (sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()),
+            (2, 1),
+            "{code:?}"
+        );
     }
 }
 
@@ -286,11 +293,11 @@ fn a_partial_success_counts_what_was_rejected() {
     let rejected = ExportTracePartialSuccess { rejected_spans: 3, error_message };
     let answer = ExportTraceServiceResponse { partial_success: Some(rejected) };
     let served = serve_answers([Ok(answer)]);
-    let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
-    start_spans(&pipeline, ["some"; 10]);
-    let error = pipeline.flush(LONG).unwrap_err();
+    let guard = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+    start_spans(guard.pipeline(), ["some"; 10]);
+    let error = guard.pipeline().flush(LONG).unwrap_err();
     assert!(error.to_string().contains("too large"), "{error}");
-    assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (3, 7));
+    assert_eq!((sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()), (3, 7));
 }
 
 /// Each answer comes after the timeout, until one is quick.
@@ -302,11 +309,11 @@ fn a_slow_server_gets_the_same_again() {
         Ok(ExportTraceServiceResponse::default())
     });
     let otlp = Otlp::new().endpoint(&served.endpoint).max_delay(SHORT).timeout(5 * SHORT);
-    let pipeline = build(otlp);
-    start_spans(&pipeline, ["once"]);
-    while pipeline.flush(LONG).is_err() {}
-    assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 1));
-    assert!(sink(&pipeline).failures() >= 1);
+    let guard = build(otlp);
+    start_spans(guard.pipeline(), ["once"]);
+    while guard.pipeline().flush(LONG).is_err() {}
+    assert_eq!((sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()), (0, 1));
+    assert!(sink(guard.pipeline()).failures() >= 1);
 }
 
 /// Each flush returns when the server has accepted, whether it was busy, asked for a pause, was slow
@@ -326,18 +333,18 @@ fn a_flush_delivers_to_a_server_that_accepts_in_time() {
             }
             Ok(ExportTraceServiceResponse::default())
         });
-        let pipeline = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
-        start_spans(&pipeline, ["late"]);
-        pipeline.flush(LONG).unwrap();
-        assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 1));
+        let guard = build(Otlp::new().endpoint(&served.endpoint).max_delay(LONG));
+        start_spans(guard.pipeline(), ["late"]);
+        guard.pipeline().flush(LONG).unwrap();
+        assert_eq!((sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()), (0, 1));
     }
     let Some(mut collector) = Collector::stopped() else { return };
     let port = collector.port(Protocol::Grpc);
-    let pipeline = build(Otlp::new().endpoint(&format!("http://127.0.0.1:{port}")));
-    start_spans(&pipeline, ["late"]);
+    let guard = build(Otlp::new().endpoint(&format!("http://127.0.0.1:{port}")));
+    start_spans(guard.pipeline(), ["late"]);
     thread::scope(|scope| {
-        let flush = scope.spawn(|| pipeline.flush(LONG));
-        while sink(&pipeline).failures() == 0 {
+        let flush = scope.spawn(|| guard.pipeline().flush(LONG));
+        while sink(guard.pipeline()).failures() == 0 {
             thread::sleep(SHORT);
         }
         collector.run();
@@ -345,10 +352,10 @@ fn a_flush_delivers_to_a_server_that_accepts_in_time() {
     });
     // The connection that is kept ends with the Collector.
     collector.terminate();
-    start_spans(&pipeline, ["later"]);
+    start_spans(guard.pipeline(), ["later"]);
     collector.run();
-    pipeline.flush(LONG).unwrap();
-    assert_eq!((sink(&pipeline).dropped(), sink(&pipeline).written()), (0, 2));
+    guard.pipeline().flush(LONG).unwrap();
+    assert_eq!((sink(guard.pipeline()).dropped(), sink(guard.pipeline()).written()), (0, 2));
 }
 
 #[test]
@@ -356,20 +363,20 @@ fn a_server_of_something_else_is_named() {
     // It accepts connections, and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
-    let pipeline = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
-    start_spans(&pipeline, ["once"]);
-    let error = pipeline.flush(50 * SHORT).unwrap_err().to_string();
+    let guard = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
+    start_spans(guard.pipeline(), ["once"]);
+    let error = guard.pipeline().flush(50 * SHORT).unwrap_err().to_string();
     assert!(error.contains("timed out"), "{error}");
 
     let (endpoint, _requests) = otel_tests::serve();
-    let pipeline = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
-    start_spans(&pipeline, ["once"]);
-    assert!(pipeline.flush(50 * SHORT).is_err());
+    let guard = build(Otlp::new().endpoint(&endpoint).timeout(5 * SHORT));
+    start_spans(guard.pipeline(), ["once"]);
+    assert!(guard.pipeline().flush(50 * SHORT).is_err());
 
     let Some(collector) = Collector::start() else { return };
-    let pipeline = build(Otlp::new().endpoint(&collector.endpoint()));
-    start_spans(&pipeline, ["once"]);
-    let error = pipeline.flush(50 * SHORT).unwrap_err().to_string();
+    let guard = build(Otlp::new().endpoint(&collector.endpoint()));
+    start_spans(guard.pipeline(), ["once"]);
+    let error = guard.pipeline().flush(50 * SHORT).unwrap_err().to_string();
     assert!(error.contains("4317"), "{error}");
 }
 
@@ -381,9 +388,9 @@ fn a_flush_within_a_runtime_ends() {
     let one = Builder::new_current_thread().enable_all().build().unwrap();
     for (number, runtime) in [one, Runtime::new().unwrap()].into_iter().enumerate() {
         runtime.block_on(async {
-            let pipeline = build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
-            start_spans(&pipeline, ["span"]);
-            pipeline.flush(LONG).unwrap();
+            let guard = build(Otlp::new().endpoint(&endpoint).max_delay(LONG));
+            start_spans(guard.pipeline(), ["span"]);
+            guard.pipeline().flush(LONG).unwrap();
         });
         assert_eq!(collector.received("spans", number + 1).len(), number + 1);
     }
@@ -394,15 +401,15 @@ fn each_signal_has_a_service() {
     let Some(collector) = Collector::start() else { return };
     let endpoint = format!("http://127.0.0.1:{}", collector.port(Protocol::Grpc));
     let otlp = Otlp::new().endpoint(&endpoint).protocol(tach_otlp::Protocol::Grpc);
-    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp.clone().signals([Signal::Logs])));
-    let pipeline = pipeline
+    let guard = Pipeline::builder().sink(Sink::otlp(otlp.clone().signals([Signal::Logs])));
+    let guard = guard
         .sink(Sink::otlp(otlp.clone().signals([Signal::Traces])))
         .sink(Sink::otlp(otlp.signals([Signal::Metrics])));
-    let pipeline = pipeline.build().unwrap();
-    with_default(tracing_subscriber::registry().with(Pipeline::clone(&pipeline)), || {
+    let guard = guard.build().unwrap();
+    with_default(tracing_subscriber::registry().with(Pipeline::clone(guard.pipeline())), || {
         tracing::info_span!("span").in_scope(|| tracing::info!("record"));
     });
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     for key in ["logRecords", "spans", "metrics"] {
         assert_eq!(collector.received(key, 1).len(), 1, "{key}");
     }

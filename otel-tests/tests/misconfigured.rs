@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// Sends a span, which must fail, and returns the last error.
 fn failure(otlp: Otlp) -> String {
     let (sender, incidents) = channel();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::otlp(otlp.signals([Signal::Traces]).max_delay(LONG)))
         .on_incident(move |incident| {
             let _the_test_has_ended = sender.send(incident.to_string());
@@ -24,12 +24,12 @@ fn failure(otlp: Otlp) -> String {
         .flush_timeout(Duration::ZERO)
         .build()
         .unwrap();
-    with_default(tracing_subscriber::registry().with(pipeline.clone()), || {
+    with_default(tracing_subscriber::registry().with(guard.pipeline().clone()), || {
         drop(tracing::info_span!("span"));
     });
-    let error = pipeline.flush(SOON).unwrap_err().to_string();
+    let error = guard.pipeline().flush(SOON).unwrap_err().to_string();
     let incident = incidents.recv_timeout(LONG).unwrap();
-    let stats = pipeline.stats();
+    let stats = guard.pipeline().stats();
     let last = stats.sinks()[0].last_error().unwrap().to_owned();
     assert!(error.contains(&last), "{error}: {last}");
     assert!(incident.contains("; "), "{incident}");

@@ -39,7 +39,7 @@ fn a_record_arrives_whole() {
         let options = Otlp::new().endpoint(&collector.endpoint()).compression(compression);
         let options = options.service_name("checkout").attribute("service.instance.id", 3);
         let clock = ManualClock::new(UnixTime::from_nanos(TIME));
-        let pipeline = build(options, |builder| builder.with_clock(clock));
+        let guard = build(options, |builder| builder.with_clock(clock));
         let fields: [(&str, log::kv::Value); 5] = [
             ("number", (-7).into()),
             ("ratio", 0.5.into()),
@@ -50,8 +50,8 @@ fn a_record_arrives_whole() {
         let record = &mut Record::builder();
         let record = record.level(Level::Warn).target("app::db").file(Some("src/db.rs"));
         let record = record.line(Some(12)).key_values(&fields);
-        pipeline.log(&record.args(format_args!("{}", "slow\nquery")).build());
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().log(&record.args(format_args!("{}", "slow\nquery")).build());
+        guard.pipeline().flush(LONG).unwrap();
 
         let record = &collector.received("logRecords", 1)[0];
         assert_eq!(nanos(record, "timeUnixNano"), TIME);
@@ -89,19 +89,19 @@ fn no_record_is_lost_while_the_collector_restarts() {
     const ROUNDS: usize = 3;
     const COUNT: usize = 2_000;
     let Some(mut collector) = Collector::stopped() else { return };
-    let pipeline = build(Otlp::new().endpoint(&collector.endpoint()), |builder| builder);
+    let guard = build(Otlp::new().endpoint(&collector.endpoint()), |builder| builder);
     for round in 0..ROUNDS {
         // The Collector does not run, or was killed in the middle of the last round.
-        (0..COUNT).for_each(|number| info(&pipeline, &format!("{round} {number}")));
-        assert!(pipeline.flush(Duration::from_secs(2)).is_err());
+        (0..COUNT).for_each(|number| info(guard.pipeline(), &format!("{round} {number}")));
+        assert!(guard.pipeline().flush(Duration::from_secs(2)).is_err());
         collector.run();
-        (0..COUNT).for_each(|number| info(&pipeline, &format!("{round} {number} more")));
-        while pipeline.flush(LONG).is_err() {}
+        (0..COUNT).for_each(|number| info(guard.pipeline(), &format!("{round} {number} more")));
+        while guard.pipeline().flush(LONG).is_err() {}
         // The Collector writes what it has accepted some time later.
         let _all = collector.received("logRecords", 2 * COUNT * (round + 1));
         collector.kill();
     }
-    assert_eq!(pipeline.stats().sinks()[0].dropped(), 0);
+    assert_eq!(guard.pipeline().stats().sinks()[0].dropped(), 0);
     collector.run();
     let records = collector.received("logRecords", 2 * COUNT * ROUNDS);
     let mut messages = bodies(&records);

@@ -56,7 +56,7 @@ enum Road {
 
 /// A service, and the collector to which its pipeline sends.
 struct Service {
-    pipeline: Guard,
+    guard: Guard,
     dispatch: Dispatch,
     collector: Collector,
 }
@@ -118,10 +118,10 @@ impl Service {
             .filter("info,otel::tracing=trace")
             .with_clock(&CLOCK)
             .sink(Sink::otlp(otlp.signals([Signal::Traces])));
-        let pipeline = with(builder).build().unwrap();
-        let provider = pipeline.tracer_provider();
+        let guard = with(builder).build().unwrap();
+        let provider = guard.pipeline().tracer_provider();
         let dispatch = match road {
-            Road::Own => Dispatch::new(pipeline.subscriber()),
+            Road::Own => Dispatch::new(guard.pipeline().subscriber()),
             Road::Layer => {
                 let at_boundaries = filter_fn(|metadata| {
                     metadata.is_span() && metadata.fields().field("otel.kind").is_some()
@@ -129,12 +129,14 @@ impl Service {
                 let layer = tracing_opentelemetry::layer()
                     .with_tracer(provider.tracer("tracing-opentelemetry"))
                     .with_filter(at_boundaries);
-                Dispatch::new(tracing_subscriber::registry().with(pipeline.clone()).with(layer))
+                Dispatch::new(
+                    tracing_subscriber::registry().with(guard.pipeline().clone()).with(layer),
+                )
             }
         };
         global::set_text_map_propagator(TraceContextPropagator::new());
         global::set_tracer_provider(provider);
-        Self { pipeline, dispatch, collector }
+        Self { guard, dispatch, collector }
     }
 
     /// Serves requests, each with these headers.
@@ -159,7 +161,7 @@ impl Service {
 
     /// Returns the spans that the collector has received since the last call.
     fn spans(&self) -> Vec<Span> {
-        self.pipeline.flush(LONG).unwrap();
+        self.guard.pipeline().flush(LONG).unwrap();
         self.collector.bodies().iter().flat_map(|body| otlp::spans(body)).collect()
     }
 }
@@ -307,8 +309,8 @@ fn durations(road: Road, protocol: Protocol, name: &str) {
     };
     let service = Service::start(road, protocol, with);
     service.serve(&[&[] as &[_]; 7]);
-    service.pipeline.flush(LONG).unwrap();
-    let durations = service.pipeline.durations();
+    service.guard.pipeline().flush(LONG).unwrap();
+    let durations = service.guard.pipeline().durations();
     let counts: HashMap<_, _> = durations.iter().map(|it| (it.name(), it.count())).collect();
     for way in ["GET /front/{id}", "handle", "load", "GET /rows", "decode"] {
         assert_eq!(counts.get(way), Some(&7), "{name}: {way}: {counts:?}");

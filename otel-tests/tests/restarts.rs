@@ -84,27 +84,27 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
     let endpoint = format!("{scheme}://localhost:{}", collector.port(road.protocol));
     let otlp = Otlp::new().endpoint(&endpoint).protocol(road.protocol.into());
     let otlp = otlp.certificate(authority.certificate());
-    let pipeline = build(otlp, buffer_bytes);
+    let guard = build(otlp, buffer_bytes);
     let count = count() / (2 * THREADS) * 2 * THREADS;
     let each = count / THREADS;
     thread::scope(|scope| {
         for number in 0..THREADS {
-            let pipeline = &pipeline;
+            let guard = &guard;
             scope.spawn(move || {
-                with_default(tracing_subscriber::registry().with((*pipeline).clone()), || {
+                with_default(tracing_subscriber::registry().with(guard.pipeline().clone()), || {
                     // Half of them before the Collector runs.
                     let (start, end) = (number * each, (number + 1) * each);
                     let middle = start + each / 4 * 2;
                     start_spans(start..middle);
-                    wait_for(pipeline, 1);
+                    wait_for(guard.pipeline(), 1);
                     start_spans(middle..end);
                 });
             });
         }
-        let _it_does_not_run = pipeline.flush(Duration::from_secs(1));
+        let _it_does_not_run = guard.pipeline().flush(Duration::from_secs(1));
         for restart in 0..RESTARTS {
             collector.run();
-            wait_for(&pipeline, (restart + 1) * count / PARTS);
+            wait_for(guard.pipeline(), (restart + 1) * count / PARTS);
             // In the middle of a request.
             if restart % 2 == 0 {
                 collector.kill();
@@ -115,10 +115,10 @@ fn run(road: Road, buffer_bytes: usize) -> Option<SinkStats> {
         }
     });
     collector.run();
-    wait_for(&pipeline, count);
-    pipeline.flush(LONG).unwrap();
+    wait_for(guard.pipeline(), count);
+    guard.pipeline().flush(LONG).unwrap();
     collector.terminate();
-    let stats = pipeline.stats();
+    let stats = guard.pipeline().stats();
     let mut ids = vec![0; usize::try_from(count).unwrap()];
     let (mut arrived, mut duplicates) = (0, 0);
     collector.spans(|span| {

@@ -53,11 +53,11 @@ fn collector(certified: &Certified) -> Option<Collector> {
 
 /// Returns why a record can't be sent.
 fn failure(otlp: Otlp) -> String {
-    let pipeline = build(otlp);
-    log(&pipeline);
-    let error = pipeline.flush(SOON).unwrap_err();
+    let guard = build(otlp);
+    log(guard.pipeline());
+    let error = guard.pipeline().flush(SOON).unwrap_err();
     assert!(error.is_sink() || error.is_timeout(), "{error}");
-    let stats = pipeline.stats();
+    let stats = guard.pipeline().stats();
     assert!(stats.sinks().iter().all(|sink| sink.written() == 0), "{stats:?}");
     error.to_string()
 }
@@ -71,11 +71,11 @@ fn records_and_spans_arrive_by_tls() {
             let Some(collector) = collector(&authority.issue(&HERE)) else { return };
             let endpoint = format!("https://{host}:{}", collector.port(protocol));
             let otlp = otlp(protocol, &endpoint).compression(compression);
-            let pipeline = build(otlp.certificate(authority.certificate()));
+            let guard = build(otlp.certificate(authority.certificate()));
             // The connection is kept, and then another one is made.
             for _ in 0..3 {
-                log(&pipeline);
-                pipeline.flush(LONG).unwrap();
+                log(guard.pipeline());
+                guard.pipeline().flush(LONG).unwrap();
             }
             assert_eq!(collector.received("spans", 3)[0]["name"], "span");
             assert_eq!(collector.received("logRecords", 3)[0]["body"]["stringValue"], "record");
@@ -139,9 +139,9 @@ fn a_client_shows_its_certificate_if_the_collector_asks_for_one() {
             let error = failure(refused);
             assert!(error.contains("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"), "{error}");
         }
-        let pipeline = build(client(&authority));
-        log(&pipeline);
-        pipeline.flush(LONG).unwrap();
+        let guard = build(client(&authority));
+        log(guard.pipeline());
+        guard.pipeline().flush(LONG).unwrap();
         assert_eq!(collector.received("spans", number + 1).len(), number + 1);
         assert_eq!(collector.received("logRecords", number + 1).len(), number + 1);
     }
@@ -237,14 +237,14 @@ fn a_secured_connection_is_kept_until_an_answer_comes_that_nobody_asked_for() {
         }
     });
     let otlp = Otlp::new().endpoint(&endpoint).certificate(authority.certificate());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::otlp(otlp.signals([Signal::Logs])))
         .on_incident(|_| ())
         .build()
         .unwrap();
     for _ in 0..3 {
-        log(&pipeline);
-        pipeline.flush(LONG).unwrap();
+        log(guard.pipeline());
+        guard.pipeline().flush(LONG).unwrap();
     }
     server.join().unwrap();
 }

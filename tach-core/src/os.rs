@@ -30,7 +30,7 @@
 //! - `fn keeping_errno(f: impl FnOnce())`: calls `f` and restores `errno`.
 //! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
 //!   caller lacks.
-//! - `fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES])`: writes the machine's name, then zero.
+//! - `fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES])`: writes the machine's name.
 //! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of an
 //!   environment variable, if it may be read.
 //! - `fn trust_environment()`: lets variables be read although the caller has fewer privileges.

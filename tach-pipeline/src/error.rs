@@ -247,7 +247,8 @@ impl Error {
     /// use tach_pipeline::Pipeline;
     ///
     /// let guard = Pipeline::builder().build()?;
-    /// if guard.pipeline().flush(Duration::from_millis(100)).is_err_and(|error| error.is_timeout()) {
+    /// let flushed = guard.pipeline().flush(Duration::from_millis(100));
+    /// if flushed.is_err_and(|error| error.is_timeout()) {
     ///     eprintln!("the disk is slow today");
     /// }
     /// # Ok::<(), tach_pipeline::Error>(())
@@ -267,7 +268,8 @@ impl Error {
     /// use tach_pipeline::{Pipeline, Sink};
     ///
     /// let guard = Pipeline::builder().sink(Sink::file("/dev/full")).build()?;
-    /// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("lost?")).build());
+    /// let pipeline = guard.pipeline();
+    /// log::Log::log(pipeline, &log::Record::builder().args(format_args!("lost?")).build());
     /// assert!(guard.pipeline().flush(Duration::from_secs(1)).unwrap_err().is_sink());
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```

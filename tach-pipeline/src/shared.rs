@@ -24,8 +24,8 @@ use crate::incident::Reporter;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
 
-/// The default of `Builder::flush_timeout`. As long the back end waits for a full sink that makes no
-/// progress, under `WhenFull::Block`.
+/// The default of `Builder::flush_timeout`. As long the back end waits for a full sink that makes
+/// no progress, under `WhenFull::Block`.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Shared {

@@ -24,7 +24,7 @@ pub(crate) use self::items::{Items, Were};
 /// use tach_pipeline::{Pipeline, Sink};
 ///
 /// let guard = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
-/// log::Log::log(&*pipeline, &log::Record::builder().args(format_args!("ready")).build());
+/// log::Log::log(guard.pipeline(), &log::Record::builder().args(format_args!("ready")).build());
 /// guard.pipeline().flush(Duration::from_secs(1))?;
 /// let stats = guard.pipeline().stats();
 /// assert_eq!((stats.records(), stats.dropped()), (1, 0));
@@ -83,7 +83,7 @@ impl Stats {
     ///
     /// let guard = Pipeline::builder().sink(Sink::writer("memory", Vec::new())).build()?;
     /// let record = log::Record::builder().level(Level::Error).args(format_args!("late")).build();
-    /// log::Log::log(&*pipeline, &record);
+    /// log::Log::log(guard.pipeline(), &record);
     /// guard.pipeline().flush(Duration::from_secs(1))?;
     /// assert_eq!(guard.pipeline().stats().logged(Level::Error), 1);
     /// # Ok::<(), tach_pipeline::Error>(())

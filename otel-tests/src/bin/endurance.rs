@@ -68,12 +68,12 @@ fn run(
 ) -> Result<Vec<String>, Box<dyn Error>> {
     let otlp = Otlp::new().endpoint(&format!("http://{address}")).retry_for(Duration::MAX);
     let rotation = Rotation::new().max_bytes(8 * 1024 * 1024).gzip();
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::file(log).rotate(rotation))
         .sink(Sink::otlp(otlp.signals([Signal::Logs])).stall_timeout(Duration::MAX))
         .on_incident(|incident| eprintln!("{incident}"))
         .build()?;
-    pipeline.set_logger()?;
+    guard.pipeline().set_logger()?;
     let mut collector = Collector::start(address, received)?;
     let start = Instant::now();
     let mut samples = Vec::new();
@@ -85,7 +85,11 @@ fn run(
             thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(log_for_a_while))));
         }
         let is_even = samples.len() % 2 == 0;
-        pipeline.set_filter(if is_even { "info" } else { "info,endurance=debug,absent=trace" })?;
+        guard.pipeline().set_filter(if is_even {
+            "info"
+        } else {
+            "info,endurance=debug,absent=trace"
+        })?;
         samples.push(Sample::take()?);
         if killed.elapsed() >= MINUTE {
             (kills, killed) = (kills + 1, Instant::now());
@@ -99,9 +103,9 @@ fn run(
             collector = restarted.join().expect("the thread ends")?;
         }
     }
-    pipeline.flush(LONG)?;
-    let stats = pipeline.stats();
-    drop(pipeline);
+    guard.pipeline().flush(LONG)?;
+    let stats = guard.pipeline().stats();
+    drop(guard);
     collector.kill()?;
     let count = NEXT.load(Ordering::Relaxed);
     let dropped: u64 = stats.sinks().iter().map(tach_pipeline::SinkStats::dropped).sum();

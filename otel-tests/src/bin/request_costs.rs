@@ -120,13 +120,13 @@ fn install(way: &str) -> (Methods, Option<Guard>) {
     thread::spawn(|| requests.into_iter().for_each(drop));
     let builder = Pipeline::builder()
         .sink(Sink::otlp(Otlp::new().endpoint(&endpoint).signals([Signal::Traces])));
-    let pipeline = builder.build().expect("the pipeline starts");
+    let guard = builder.build().expect("the pipeline starts");
     if way != "bridge" {
-        registry.with(pipeline.clone()).init();
-        return (OWN, Some(pipeline));
+        registry.with(guard.pipeline().clone()).init();
+        return (OWN, Some(guard));
     }
     let layer = tracing_opentelemetry::layer()
-        .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"))
+        .with_tracer(guard.pipeline().tracer_provider().tracer("tracing-opentelemetry"))
         .with_location(false)
         .with_threads(false)
         .with_target(false)
@@ -134,8 +134,8 @@ fn install(way: &str) -> (Methods, Option<Guard>) {
         .with_filter(filter_fn(|metadata| {
             metadata.is_span() && metadata.fields().field("otel.kind").is_some()
         }));
-    registry.with(pipeline.clone()).with(layer).init();
-    (OTHER, Some(pipeline))
+    registry.with(guard.pipeline().clone()).with(layer).init();
+    (OTHER, Some(guard))
 }
 
 fn request(methods: &Methods) {

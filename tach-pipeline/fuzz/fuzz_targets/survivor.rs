@@ -48,7 +48,7 @@ fn real() -> &'static Real {
 
 /// Returns the name and the bytes of the file of a pipeline that has passed on a part of its records.
 fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(Sink::file(folder.join("app.log")))
         .flush_interval(Duration::from_secs(1))
         .flight_recorder(FlightRecorder::new())
@@ -56,18 +56,18 @@ fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
         .build()
         .unwrap();
     // These spans are open, and what the recorder has of them is committed.
-    let open = tracing::subscriber::with_default(pipeline.subscriber(), || {
+    let open = tracing::subscriber::with_default(guard.pipeline().subscriber(), || {
         let open = tracing::info_span!("open", text = "value", late = tracing::field::Empty);
         open.record("late", 7);
         open.in_scope(|| drop(tracing::info_span!("ended").entered()));
         open
     });
-    pipeline.flush(Duration::from_secs(60)).unwrap();
+    guard.pipeline().flush(Duration::from_secs(60)).unwrap();
     // After its first record the back end naps, and all others stay in the queues.
-    pipeline.log(&log::Record::builder().args(format_args!("the first")).build());
+    guard.pipeline().log(&log::Record::builder().args(format_args!("the first")).build());
     thread::sleep(Duration::from_millis(100));
     for number in 0..3 {
-        let pipeline = pipeline.clone();
+        let pipeline = guard.pipeline().clone();
         thread::Builder::new()
             .name(format!("worker {number}"))
             .spawn(move || log_all(&pipeline, number))
@@ -77,7 +77,7 @@ fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
     }
     let file = fs::read_dir(survivors).unwrap().next().unwrap().unwrap();
     let bytes = fs::read(file.path()).unwrap();
-    drop((pipeline, open));
+    drop((guard, open));
     (file.file_name(), bytes)
 }
 
@@ -93,7 +93,7 @@ impl Real {
         let file = survivors.join(&self.name);
         fs::write(&file, bytes).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let pipeline = Pipeline::builder()
+        let guard = Pipeline::builder()
             .sink(Sink::file(&log))
             .sink(Sink::file(self.folder.join("next.json")).format(Json::new()))
             .flight_recorder(FlightRecorder::new())
@@ -101,8 +101,8 @@ impl Real {
             .survive(&survivors)
             .build()
             .unwrap();
-        pipeline.flush(Duration::from_secs(60)).unwrap();
-        drop(pipeline);
+        guard.pipeline().flush(Duration::from_secs(60)).unwrap();
+        drop(guard);
         fs::write(self.folder.join("next.json"), "").unwrap();
         fs::read_to_string(log).unwrap()
     }

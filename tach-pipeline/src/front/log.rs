@@ -68,7 +68,8 @@ impl VisitFields for Writer<'_> {
     }
 }
 
-/// Logs records with their fields. `flush` waits as long as [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets.
+/// Logs records with their fields. `flush` waits as long as
+/// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets.
 impl Log for Pipeline {
     #[inline]
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {

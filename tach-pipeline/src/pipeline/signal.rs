@@ -24,8 +24,8 @@ static WAITER: Waiter = Waiter::new();
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Pipeline {
-    /// Installs handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT that flush the pipeline, wait
-    /// at most as long as [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets, and end the
+    /// Installs handlers of SIGTERM, SIGINT, SIGHUP and SIGQUIT that flush the pipeline, wait at
+    /// most as long as [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets, and end the
     /// process as the signal does.
     ///
     /// The flush writes the records in the queues, and sends what is gathered for a collector at
@@ -34,8 +34,8 @@ impl Pipeline {
     ///
     /// A signal that is ignored stays ignored, for example SIGHUP under `nohup`. A program that
     /// handles a signal itself, before or after this call, keeps its handler, and ends by an exit,
-    /// which [flushes](crate::Builder::without_flush_at_exit). In a child that was forked without `exec`,
-    /// the signals end the child at once.
+    /// which [flushes](crate::Builder::without_flush_at_exit). In a child that was forked without
+    /// `exec`, the signals end the child at once.
     ///
     /// # Errors
     ///

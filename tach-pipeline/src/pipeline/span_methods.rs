@@ -99,7 +99,8 @@ impl Pipeline {
     /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
     /// // For a file: `std::fs::File::create("work.json")?`.
     /// let mut trace = Vec::new();
-    /// guard.pipeline().write_flight(&mut trace, &FlightFormat::trace_events(), Duration::from_secs(5))?;
+    /// let format = FlightFormat::trace_events();
+    /// guard.pipeline().write_flight(&mut trace, &format, Duration::from_secs(5))?;
     /// # assert!(trace.len() > 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -40,8 +40,8 @@ impl Builder {
     /// those that waited for the decision of a [tail](Self::tail): their traces are kept. A process
     /// that ends by an exit, or by a signal that the pipeline flushes for, leaves no open spans to
     /// the next one, also if it is killed while it flushes. Without a [flush at the
-    /// exit](Self::without_flush_at_exit) an exit can't be told from a kill. The report counts the spans
-    /// (`spans`).
+    /// exit](Self::without_flush_at_exit) an exit can't be told from a kill. The report counts the
+    /// spans (`spans`).
     ///
     /// If the process had a [flight recorder](Self::flight_recorder), the next one's recorder
     /// writes one file for it, unless the process has ended by an exit: with all that the recorder
@@ -133,7 +133,7 @@ impl Builder {
     /// # let (log, survivors) = (folder.join("app.log"), folder.join("survivors"));
     /// let guard = Pipeline::builder().sink(Sink::file(&log)).survive(&survivors).build()?;
     /// log::Log::log(
-    ///     &*pipeline,
+    ///     guard.pipeline(),
     ///     &log::Record::builder().args(format_args!("outlives the process")).build(),
     /// );
     /// // From here on, the record is in the log or in the folder, whatever happens.

@@ -93,7 +93,7 @@ fn a_file_configures_sinks_formats_and_filters_in_toml_and_json() {
         }
         fs::remove_file(folder.path("app.log")).unwrap();
     }
-    // The second guard rotated the file of the first.
+    // The second pipeline rotated the file of the first.
     let rotated = fs::read_dir(folder.path("")).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with("app.json.2")
     });

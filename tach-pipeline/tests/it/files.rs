@@ -178,7 +178,7 @@ fn no_record_is_lost_while_the_file_is_moved() {
     let count = thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0..MOVES {
-                // Until the guard has made the file again.
+                // Until the pipeline has made the file again.
                 while fs::rename(&path, folder.path(&format!("app.log.{number}"))).is_err() {
                     thread::sleep(Duration::from_millis(1));
                 }
@@ -218,7 +218,7 @@ fn a_file_is_rotated_by_size_without_a_loss() {
     let folder = Folder::new("rotated");
     let path = folder.path("app.log");
     let rotation = Rotation::new().max_bytes(100_000);
-    // The second guard continues where the first ended.
+    // The second pipeline continues where the first ended.
     for range in [0..10_000, 10_000..20_000] {
         let sink = Sink::file(&path).rotate(rotation);
         let guard = Pipeline::builder().sink(sink).build().unwrap();

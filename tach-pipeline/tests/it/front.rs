@@ -335,7 +335,7 @@ fn a_record_of_log_has_the_spans_around_it() {
         let _inner = tracing::info_span!("query", id = 2).entered();
         info(guard.pipeline(), "inside");
     });
-    // A subscriber without the guard has spans that are not the guard's.
+    // A subscriber without the pipeline has spans that are not the pipeline's.
     tracing::subscriber::with_default(tracing_subscriber::registry(), || {
         let _span = tracing::info_span!("other").entered();
         info(guard.pipeline(), "elsewhere");

@@ -146,28 +146,28 @@ fn errors_outlive_a_sink_that_does_not_write() {
         if !is_alone {
             builder = builder.sink(Sink::writer("nothing", io::sink()).format(Json::new()));
         }
-        let pipeline = builder.build().unwrap();
+        let guard = builder.build().unwrap();
         for number in 0..50_000 {
             let (level, target) = match number % 250 {
                 249 => (Level::Error, "failed"),
                 _ => (Level::Info, "app"),
             };
             let args = format_args!("{number}");
-            pipeline.log(&Record::builder().level(level).target(target).args(args).build());
+            guard.pipeline().log(&Record::builder().level(level).target(target).args(args).build());
         }
-        let of = |level| pipeline.stats().sinks()[0].dropped_of(level);
-        while pipeline.stats().records() < 50_000 {
+        let of = |level| guard.pipeline().stats().sinks()[0].dropped_of(level);
+        while guard.pipeline().stats().records() < 50_000 {
             thread::yield_now();
         }
         is_up.store(true, Ordering::SeqCst);
-        pipeline.flush(LONG).unwrap();
+        guard.pipeline().flush(LONG).unwrap();
         let records = memory.records();
         let errors = records.iter().filter(|record| record["target"] == "failed").count();
         assert_eq!(errors, 200, "fails: {fails}, alone: {is_alone}");
         let logged = records.iter().filter(|record| record["target"] != "tach_pipeline");
         let numbers = logged.map(|it| it["msg"].as_str().unwrap().parse::<u32>().unwrap());
         assert!(numbers.is_sorted());
-        let dropped = pipeline.stats().sinks()[0].dropped();
+        let dropped = guard.pipeline().stats().sinks()[0].dropped();
         assert_eq!((of(Level::Error), of(Level::Info)), (0, dropped));
         assert!(dropped > 25_000, "the control: there was no room");
     }

@@ -64,7 +64,7 @@ fn child() {
             let error = builder().init().unwrap_err();
             assert!(error.is_already_set(), "{error}");
             assert!(error.to_string().contains("log"), "{error}");
-            // Otherwise events would go to a guard that the program does not have.
+            // Otherwise events would go to a pipeline that the program does not have.
             assert!(!tracing::dispatcher::has_been_set());
         }
         "init after a subscriber" => {
@@ -111,7 +111,7 @@ fn child() {
                 log_all();
                 span.record("b", 2);
                 span.in_scope(|| tracing::info!(target: "by_tracing", key = 5, "info"));
-                // A guard of this process is installed now.
+                // A pipeline of this process is installed now.
                 assert!(builder().init().unwrap_err().is_already_set());
                 // Three generations.
                 forks::in_child(|| {

@@ -202,7 +202,7 @@ fn destructors_of_a_thread_s_memory_may_log() {
     // Levels by target are looked up in memory of the thread too.
     let builder = Pipeline::builder().sink(memory.json()).filter("info,other=debug");
     let guard = builder.build().unwrap();
-    // Destructors run in no specified order: one is registered before the guard's, one after.
+    // Destructors run in no specified order: one is registered before the pipeline's, one after.
     for is_first in [true, false] {
         let pipeline = guard.pipeline().clone();
         // Joined one by one: the end of a scope does not wait for destructors.

@@ -89,7 +89,7 @@ fn a_library_that_has_logged_may_be_unloaded() {
     let Some(builds) = builds(&folder) else { return };
     let captured = Captured::default();
     let json = Json::new().with("file", Part::File).with("line", Part::Line);
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .copy_texts()
         .sink(Sink::writer("memory", captured.clone()).format(json))
         .flight_recorder(FlightRecorder::new())
@@ -97,9 +97,11 @@ fn a_library_that_has_logged_may_be_unloaded() {
         .rate_limit(u32::MAX)
         .build()
         .unwrap();
-    let logger: &'static Pipeline = Box::leak(Box::new(pipeline.clone()));
-    let roads =
-        [Dispatch::new(pipeline.subscriber()), Dispatch::new(registry().with(pipeline.clone()))];
+    let logger: &'static Pipeline = Box::leak(Box::new(guard.pipeline().clone()));
+    let roads = [
+        Dispatch::new(guard.pipeline().subscriber()),
+        Dispatch::new(registry().with(guard.pipeline().clone())),
+    ];
     for round in 0..ROUNDS {
         let path = &builds[round % 2];
         // SAFETY: the library has no code that runs when it is loaded.
@@ -110,7 +112,7 @@ fn a_library_that_has_logged_may_be_unloaded() {
         library.close().unwrap();
         assert!(!is_mapped(path), "nothing keeps it loaded");
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let text = captured.text();
     let mut lines = text.lines();
     for round in 0..ROUNDS {
@@ -120,9 +122,10 @@ fn a_library_that_has_logged_may_be_unloaded() {
     }
     assert_eq!(lines.next(), None);
     let mut spans = Vec::new();
-    pipeline.write_flight(&mut spans, &FlightFormat::trace_events(), LONG).unwrap();
+    guard.pipeline().write_flight(&mut spans, &FlightFormat::trace_events(), LONG).unwrap();
     let spans = String::from_utf8(spans).unwrap();
-    let names: Vec<_> = pipeline.durations().iter().map(|it| it.name().to_owned()).collect();
+    let names: Vec<_> =
+        guard.pipeline().durations().iter().map(|it| it.name().to_owned()).collect();
     for build in BUILDS {
         assert!(spans.contains(build) && names.iter().any(|it| it == build), "{names:?}");
     }

@@ -43,9 +43,9 @@ pub(crate) type End = Box<dyn FnOnce()>;
 pub(crate) fn install(way: &str, endpoint: &str) -> End {
     match way {
         "tach, a layer" => {
-            let pipeline = pipeline(endpoint).build().unwrap();
-            tracing_subscriber::registry().with(pipeline.clone()).init();
-            Box::new(move || pipeline.flush(Duration::from_secs(60)).unwrap())
+            let guard = pipeline(endpoint).build().unwrap();
+            tracing_subscriber::registry().with(guard.pipeline().clone()).init();
+            Box::new(move || guard.pipeline().flush(Duration::from_secs(60)).unwrap())
         }
         "tach"
         | "tach, tail"
@@ -66,7 +66,7 @@ pub(crate) fn install(way: &str, endpoint: &str) -> End {
                 _ => builder,
             };
             let guard = builder.init().unwrap();
-            Box::new(move || guard.flush(Duration::from_secs(60)).unwrap())
+            Box::new(move || guard.pipeline().flush(Duration::from_secs(60)).unwrap())
         }
         "fastrace" | "fastrace, unsampled" => {
             let scope = InstrumentationScope::builder("bench").build();

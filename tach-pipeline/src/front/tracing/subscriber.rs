@@ -42,7 +42,8 @@ impl Pipeline {
     /// use tach_pipeline::{Pipeline, Sink};
     ///
     /// let guard = Pipeline::builder().sink(Sink::stderr()).build()?;
-    /// tracing::subscriber::with_default(guard.pipeline().subscriber(), || tracing::info!("ready"));
+    /// let subscriber = guard.pipeline().subscriber();
+    /// tracing::subscriber::with_default(subscriber, || tracing::info!("ready"));
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

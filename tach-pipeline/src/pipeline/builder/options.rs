@@ -262,9 +262,10 @@ impl Builder {
     }
 
     /// Sets how long a flush may take whose caller names no time, by default five seconds: at a
-    /// dropped [`Guard`](crate::Guard), at the last handle, at the [exit](Self::without_flush_at_exit),
-    /// at [a panic](crate::Pipeline::flush_on_panic) and [a signal](crate#signals), and by `flush`
-    /// of `log` and slog. With zero they write what they can, and wait for nothing.
+    /// dropped [`Guard`](crate::Guard), at the last handle, at the
+    /// [exit](Self::without_flush_at_exit), at [a panic](crate::Pipeline::flush_on_panic) and [a
+    /// signal](crate#signals), and by `flush` of `log` and slog. With zero they write what they
+    /// can, and wait for nothing.
     ///
     /// # Examples
     ///

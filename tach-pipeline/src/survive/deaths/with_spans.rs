@@ -252,7 +252,7 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
         let scopes = data.resource_spans.into_iter().flat_map(|spans| spans.scope_spans);
         let spans: Vec<_> = scopes.flat_map(|scope| scope.spans).collect();
         let what = format!("death {at} of {}", deaths.len());
-        // After the end of the guard nothing is left, which its file says before it is removed.
+        // After the end of the pipeline nothing is left, which its file says before it is removed.
         let is_over = death.files.iter().all(|(_, file)| {
             Image::read(&file.bytes()).is_ok_and(|image| image.taken() == u64::MAX)
         });

@@ -124,7 +124,7 @@ fn a_record_that_is_not_taken_in_time_is_given_up() {
         counts(guard.pipeline()).dropped() > 0
     });
     guard.pipeline().flush(LONG).unwrap();
-    // The guard reports the loss in a record of its own.
+    // The pipeline reports the loss in a record of its own.
     let sink = counts(guard.pipeline());
     assert_eq!((sink.dropped(), sink.waiting()), (1, 0));
 }

@@ -135,7 +135,7 @@ fn all_spans_are_counted_whether_they_are_sent_or_not() {
         let times = (point.start_time_unix_nano, point.time_unix_nano);
         assert_eq!(times, (START_NS, clock.unix_time().as_nanos()));
     }
-    // The guard returns the same durations to the process.
+    // The pipeline returns the same durations to the process.
     let all = guard.pipeline().durations();
     let child = all.iter().find(|spans| spans.name() == "child").unwrap();
     assert_eq!((child.count(), child.sum().as_nanos()), (500, many.iter().sum::<u64>().into()));

@@ -15,7 +15,8 @@ use crate::support::{LONG, Memory, in_subscriber};
 /// Logs one record by each front end.
 fn log_by_each(pipeline: &Pipeline) {
     log::info!(logger: pipeline, by = "log"; "logged");
-    slog::info!(slog::Logger::root(pipeline.clone(), slog::o!("of" => "logger")), "logged"; "by" => "slog");
+    let logger = slog::Logger::root(pipeline.clone(), slog::o!("of" => "logger"));
+    slog::info!(logger, "logged"; "by" => "slog");
     info!(by = "tracing", "logged");
 }
 

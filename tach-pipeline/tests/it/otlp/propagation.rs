@@ -215,7 +215,7 @@ fn the_pipeline_is_found_as_any_layer() {
     let spans = received::by_name(&requests);
     assert_eq!(spans.len(), 4);
     assert!(spans.values().all(|span| trace_id(span) == TRACE));
-    // Without a guard, or with a disabled span, nothing happens.
+    // Without a pipeline, or with a disabled span, nothing happens.
     with_default(registry(), || {
         let span = tracing::info_span!("span");
         assert!(!span.set_remote_parent(&parent()) && span.trace_context().is_none());

@@ -21,7 +21,7 @@ use crate::seen::Seen;
 const LONG: Duration = Duration::from_secs(60);
 
 pub struct Telemetry {
-    pipeline: Guard,
+    guard: Guard,
     requests: Requests,
 }
 
@@ -29,12 +29,12 @@ impl Telemetry {
     pub fn new(filter: &str, lines: Lines) -> (Self, DefaultGuard) {
         let (endpoint, requests) = serve();
         let otlp = Otlp::new().endpoint(&endpoint).signals([Signal::Traces]);
-        let pipeline = Pipeline::builder().filter(filter).sink(Sink::otlp(otlp)).build().unwrap();
+        let guard = Pipeline::builder().filter(filter).sink(Sink::otlp(otlp)).build().unwrap();
         let at_boundaries = filter_fn(|metadata| {
             metadata.is_span() && metadata.fields().field("otel.kind").is_some()
         });
         let for_libraries = tracing_opentelemetry::layer()
-            .with_tracer(pipeline.tracer_provider().tracer("tracing-opentelemetry"))
+            .with_tracer(guard.pipeline().tracer_provider().tracer("tracing-opentelemetry"))
             .with_location(false)
             .with_threads(false)
             .with_target(false)
@@ -42,15 +42,15 @@ impl Telemetry {
             .with_filter(at_boundaries);
         let fmt = tracing_subscriber::fmt::layer().json().with_writer(lines);
         let current = tracing_subscriber::registry()
-            .with(pipeline.clone())
+            .with(guard.pipeline().clone())
             .with(fmt.with_span_events(FmtSpan::NEW | FmtSpan::CLOSE))
             .with(for_libraries)
             .set_default();
-        (Self { pipeline, requests }, current)
+        (Self { guard, requests }, current)
     }
 
     pub fn spans(&self) -> Vec<Seen> {
-        self.pipeline.flush(LONG).unwrap();
+        self.guard.pipeline().flush(LONG).unwrap();
         let requests = self.requests.try_iter();
         let requests =
             requests.map(|(_, body)| ExportTraceServiceRequest::decode(&*body).unwrap());

@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A pipeline, and what it has written.
 struct Written {
-    pipeline: Guard,
+    guard: Guard,
     captured: Mutex<Captured>,
 }
 
@@ -29,8 +29,8 @@ fn written() -> &'static Written {
     WRITTEN.get_or_init(|| {
         let captured = Captured::default();
         let sink = Sink::writer("memory", captured.clone()).format(Json::new().join_sources());
-        let pipeline = Pipeline::builder().filter("trace").sink(sink).build().unwrap();
-        Written { pipeline, captured: Mutex::new(captured) }
+        let guard = Pipeline::builder().filter("trace").sink(sink).build().unwrap();
+        Written { guard, captured: Mutex::new(captured) }
     })
 }
 
@@ -43,11 +43,11 @@ impl Drain for Discard {
     type Err = Never;
 
     fn log(&self, record: &Record<'_>, values: &OwnedKVList) -> std::result::Result<(), Never> {
-        let Written { pipeline, captured } = written();
+        let Written { guard, captured } = written();
         let captured = captured.lock().unwrap_or_else(PoisonError::into_inner);
-        let drain: &Pipeline = pipeline;
+        let drain: &Pipeline = guard.pipeline();
         drain.log(record, values)?;
-        pipeline.flush(LONG).unwrap();
+        drain.flush(LONG).unwrap();
         let line: BTreeMap<String, serde_json::Value> =
             serde_json::from_str(&captured.take()).unwrap();
         let mut expected = Collected::default();

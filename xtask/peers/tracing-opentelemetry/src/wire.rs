@@ -73,7 +73,7 @@ impl Wire {
 
     pub fn pipeline(self: &Arc<Self>) -> Pipeline {
         LAST.set(Arc::downgrade(self));
-        self.built.lock().unwrap().0.clone()
+        self.built.lock().unwrap().0.pipeline().clone()
     }
 
     /// Returns a pipeline with other options, in place of the one that [`pipeline`](Self::pipeline)
@@ -83,7 +83,7 @@ impl Wire {
         let (guard, settings) = &mut *last.built.lock().unwrap();
         change(settings);
         *guard = settings.build(&last.endpoint);
-        guard.clone()
+        guard.pipeline().clone()
     }
 
     /// Returns the spans that have ended since the last call.

@@ -129,9 +129,9 @@ impl Builder {
     /// `tach.unfinished`, which is `true`. By default they are not sent. A sink must take spans.
     ///
     /// The process ends, as far as the pipeline knows, when the [`Guard`](crate::Guard) is dropped,
-    /// at an [exit](Self::without_flush_at_exit), and at a signal or a panic for which the pipeline is
-    /// flushed. That time is the end of such a span, since the true one is not known. Errors so far
-    /// set its status.
+    /// at an [exit](Self::without_flush_at_exit), and at a signal or a panic for which the pipeline
+    /// is flushed. That time is the end of such a span, since the true one is not known. Errors so
+    /// far set its status.
     ///
     /// A span is sent unfinished once. If the process goes on, as after a panic that is caught, and
     /// the span ends, it is sent again: whole, with the same ids, and without the attribute. A

@@ -356,7 +356,7 @@ fn a_span_that_is_not_recorded_has_its_parent_s_ids() {
     assert!(!quiet.start("root").span_context().is_valid());
     let tracer = guard.pipeline().tracer_provider().tracer("library");
     drop(guard);
-    assert!(passes_on(&tracer, &remote), "the guard is gone");
+    assert!(passes_on(&tracer, &remote), "the pipeline is gone");
     let no_sink = Pipeline::builder().build().unwrap();
     assert!(passes_on(&no_sink.pipeline().tracer_provider().tracer("library"), &remote));
 }
