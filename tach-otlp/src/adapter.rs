@@ -25,6 +25,11 @@ pub fn resource(otlp: &Otlp) -> Vec<u8> {
     otlp.resource()
 }
 
+/// Returns the same options in a forked child, with what identifies the process.
+pub fn in_child(otlp: &Otlp) -> Otlp {
+    otlp.in_child()
+}
+
 /// Returns the address of the requests for messages, whether it can be used or not.
 #[must_use]
 pub fn endpoint(otlp: &Otlp, signal: Signal) -> String {

@@ -11,11 +11,13 @@ mod resource;
 
 use core::fmt;
 use core::time::Duration;
+use std::process;
 
 use tach_core::adapter;
 
 pub use self::choices::{Compression, Protocol, Temporality};
 use self::connections::Connections;
+use self::detected::INSTANCE;
 use self::proxy::Proxies;
 use self::requests::{Requests, shown_name};
 use crate::encode::LogRecords;
@@ -55,6 +57,8 @@ pub struct Otlp {
     pub(crate) is_from_env: bool,
     /// The resource's attributes: keys, and whole `KeyValue` messages.
     attributes: Vec<(String, Vec<u8>)>,
+    /// The process that made the options.
+    process: u32,
     /// The variables that can't be used, of those that belong to no single signal.
     ignored: Vec<Fault>,
 }
@@ -85,11 +89,12 @@ impl Otlp {
             is_disabled: false,
             is_from_env: false,
             attributes: Vec::new(),
+            process: process::id(),
             ignored: Vec::new(),
         };
         options
             .service_name(&format!("unknown_service:{}", adapter::program_name()))
-            .attribute("service.instance.id", &*detected::instance_id())
+            .attribute(INSTANCE, &*detected::instance_id(process::id()))
             .attribute("telemetry.sdk.name", "tach-otlp")
             .attribute("telemetry.sdk.language", "rust")
             .attribute("telemetry.sdk.version", env!("CARGO_PKG_VERSION"))

@@ -8,9 +8,12 @@ use std::sync::OnceLock;
 use std::{fs, process};
 
 use tach_core::adapter;
+use tach_log::Value;
 
 use super::Otlp;
 
+pub(super) const INSTANCE: &str = "service.instance.id";
+const PID: &str = "process.pid";
 /// The hexadecimal digits of a container's id.
 const ID_DIGITS: usize = 64;
 
@@ -32,10 +35,31 @@ impl Otlp {
         self.detected("host.name", host_name().as_deref())
             .detected("host.arch", Some(architecture(consts::ARCH)))
             .detected("os.type", Some(if consts::OS == "macos" { "darwin" } else { consts::OS }))
-            .detected("process.pid", Some(pid))
+            .detected(PID, Some(pid))
             .detected("process.executable.name", Some(adapter::program_name()))
             .detected("process.runtime.name", Some("rustc"))
             .detected("container.id", container_id(&groups, &mounts))
+    }
+
+    /// Returns the options for this process, a forked child of the process that made them. Attributes
+    /// that the program has set stay.
+    pub(crate) fn in_child(&self) -> Self {
+        let (parent, this) = (self.process, process::id());
+        let mut child = Self { process: this, ..self.clone() };
+        let id = Value::Str;
+        let (old, new) = (instance_id(parent), instance_id(this));
+        child.renumber(INSTANCE, id(&old), id(&new));
+        child.renumber(PID, i64::from(parent).into(), i64::from(this).into());
+        child
+    }
+
+    /// Replaces the value of an attribute if it is `old`.
+    fn renumber(&mut self, key: &str, old: Value<'_>, new: Value<'_>) {
+        let encoded = |value| Self::encoded(key, value);
+        let (old, new) = (encoded(old), encoded(new));
+        for (_, attribute) in self.attributes.iter_mut().filter(|(_, it)| *it == old) {
+            attribute.clone_from(&new);
+        }
     }
 
     fn detected<'a>(self, key: &str, value: Option<impl Into<tach_log::Value<'a>>>) -> Self {
@@ -84,12 +108,12 @@ fn is_id(text: &str) -> bool {
     text.len() == ID_DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Returns the process's random `service.instance.id`, a UUID of version 4. A forked process has
+/// Returns the random `service.instance.id` of a process, a UUID of version 4. A forked process has
 /// another one.
-pub(super) fn instance_id() -> String {
+pub(super) fn instance_id(process: u32) -> String {
     static RANDOM: OnceLock<RandomState> = OnceLock::new();
     let random = RANDOM.get_or_init(RandomState::new);
-    let [high, low] = [0_u8, 1].map(|half| random.hash_one((process::id(), half)));
+    let [high, low] = [0_u8, 1].map(|half| random.hash_one((process, half)));
     let (high, low) = (high & !0xf000 | 0x4000, low & !(0b11 << 62) | 0b10 << 62);
     let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
     format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
@@ -126,12 +150,27 @@ mod tests {
 
     #[test]
     fn an_instance_has_one_random_id() {
-        let id = instance_id();
-        assert_eq!(id, instance_id());
+        let id = instance_id(1);
+        assert_eq!(id, instance_id(1));
+        assert_ne!(id, instance_id(2));
         let lengths: Vec<_> = id.split('-').map(str::len).collect();
         assert_eq!(lengths, [8, 4, 4, 4, 12]);
         assert_eq!(&id[14..15], "4");
         assert!(["8", "9", "a", "b"].contains(&&id[19..20]), "{id}");
+    }
+
+    #[test]
+    fn a_child_has_its_own_id_and_number() {
+        let parent = Otlp { process: 1, ..Otlp::new() }.attribute(INSTANCE, &*instance_id(1));
+        let has = |otlp: &Otlp, key: &str, value: Value<'_>| {
+            otlp.attributes.contains(&(key.to_owned(), Otlp::encoded(key, value)))
+        };
+        let (id, this) = (instance_id(process::id()), i64::from(process::id()));
+        let child = parent.clone().attribute(PID, 1_i64).in_child();
+        assert!(has(&child, INSTANCE, Value::Str(&id)) && has(&child, PID, this.into()));
+        // Of the program's own.
+        let child = parent.attribute(INSTANCE, "blue").attribute(PID, 7_i64).in_child();
+        assert!(has(&child, INSTANCE, Value::Str("blue")) && has(&child, PID, 7_i64.into()));
     }
 
     #[test]

@@ -34,10 +34,15 @@ impl Otlp {
     /// ```
     pub fn attribute<'a>(mut self, key: &str, value: impl Into<Value<'a>>) -> Self {
         self.attributes.retain(|(known, _)| known != key);
-        let mut attribute = Vec::new();
-        key_value(&mut attribute, key, value.into(), usize::MAX);
-        self.attributes.push((key.to_owned(), attribute));
+        self.attributes.push((key.to_owned(), Self::encoded(key, value.into())));
         self
+    }
+
+    /// Returns an attribute as a whole message.
+    pub(super) fn encoded(key: &str, value: Value<'_>) -> Vec<u8> {
+        let mut attribute = Vec::new();
+        key_value(&mut attribute, key, value, usize::MAX);
+        attribute
     }
 
     /// Returns the `Resource` as a field of `ResourceLogs`, `ResourceSpans` or `ResourceMetrics`.
