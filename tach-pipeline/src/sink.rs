@@ -19,6 +19,7 @@ pub mod kind;
 mod otlp;
 mod output;
 mod printed;
+mod refused;
 mod rotation;
 mod severity;
 pub(crate) mod spools;
@@ -35,6 +36,7 @@ use core::fmt;
 use core::time::Duration;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use log::{LevelFilter, Metadata};
 use tach_log::{Format, Line};
@@ -110,13 +112,13 @@ pub struct Sink<K = kind::Any> {
     to: K,
     /// The name in place of the receiver's.
     name: Option<String>,
-    format: Box<dyn AnyFormat>,
+    format: Arc<dyn AnyFormat>,
     filter: Result<Levels, Error>,
     only: Option<Only>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
     /// The parts of a message that the receiver's protocol puts around each event.
-    envelope: Option<Box<dyn Envelope>>,
+    envelope: Option<Arc<dyn Envelope>>,
     buffer_bytes: usize,
     max_line_bytes: usize,
     /// The faults of the receiver's options.
@@ -146,7 +148,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stdout() -> Sink<kind::Stream> {
-        Sink::stream("stdout", io::stdout())
+        Sink::stream("stdout", io::stdout)
     }
 
     /// Writes to the standard error stream: see [`stdout`](Self::stdout).
@@ -158,7 +160,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn stderr() -> Sink<kind::Stream> {
-        Sink::stream("stderr", io::stderr())
+        Sink::stream("stderr", io::stderr)
     }
 
     /// Writes to systemd's journal, as [`journald`](Self::journald) does, if systemd has connected
@@ -205,7 +207,8 @@ impl Sink {
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
     ///
-    /// The writer needs no buffer, and is flushed only with the pipeline.
+    /// The writer needs no buffer, and is flushed only with the pipeline. In a child that is forked
+    /// without `exec`, it refuses all records.
     ///
     /// # Examples
     ///
@@ -219,15 +222,16 @@ impl Sink {
     }
 
     /// Writes to a standard stream.
-    fn stream<S>(name: &str, stream: S) -> Sink<kind::Stream>
+    fn stream<S>(name: &str, open: fn() -> S) -> Sink<kind::Stream>
     where
         S: IsTerminal + platform::Stream + Send + 'static,
         Unlocked<S>: io::Write,
     {
+        let stream = open();
         let is_colored = terminal::shows_colors(&stream);
         let max_line_bytes =
             if platform::is_journal(&stream) { LONGEST_OF_JOURNAL } else { usize::MAX };
-        let writer = Box::new(Standard::new(stream));
+        let writer = Box::new(Standard::new(open));
         let sink = Sink::to(kind::Stream { name: name.to_owned(), writer });
         Sink { is_colored, max_line_bytes, ..sink }
     }
@@ -238,7 +242,7 @@ impl<K> Sink<K> {
         Self {
             to,
             name: None,
-            format: Box::new(Line::new()),
+            format: Arc::new(Line::new()),
             filter: Ok(Levels::all(LevelFilter::Trace)),
             only: None,
             is_colored: false,
@@ -383,11 +387,11 @@ impl<K> Sink<K> {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]
-    pub fn format(self, format: impl Format + Send + 'static) -> Self
+    pub fn format(self, format: impl Format + Send + Sync + 'static) -> Self
     where
         K: kind::TakesFormat,
     {
-        self.any_format(Box::new(format))
+        self.any_format(Arc::new(format))
     }
 
     /// Sets how long a line may be, as this sink's receiver takes it: 512 bytes or more, by default
@@ -415,11 +419,8 @@ impl<K> Sink<K> {
     }
 
     /// Like [`format`](Self::format), for a format of any type.
-    pub(crate) fn any_format(mut self, format: Box<dyn AnyFormat>) -> Self {
-        self.format = match &self.envelope {
-            Some(envelope) => envelope.around(format),
-            None => format,
-        };
+    pub(crate) fn any_format(mut self, format: Arc<dyn AnyFormat>) -> Self {
+        self.format = format;
         self
     }
 
@@ -479,6 +480,27 @@ impl<K> Sink<K> {
 }
 
 impl Sink {
+    /// Returns the sink again, for a forked child: with the same options and the same name, and with
+    /// nothing of what this process has opened.
+    pub(crate) fn again(&self) -> Self {
+        let (target, levels) = (self.to.0.again(), self.filter.as_ref().ok());
+        let name = (target.name() != self.to.0.name()).then(|| self.to.0.name());
+        Self {
+            to: kind::Any(target),
+            name: self.name.clone().or(name),
+            format: Arc::clone(&self.format),
+            filter: Ok(levels.cloned().unwrap_or_else(|| Levels::all(LevelFilter::Trace))),
+            only: self.only.clone(),
+            is_colored: self.is_colored,
+            stall_timeout: self.stall_timeout,
+            envelope: self.envelope.clone(),
+            buffer_bytes: self.buffer_bytes,
+            max_line_bytes: self.max_line_bytes,
+            faults: Faults::default(),
+            place: self.place.clone(),
+        }
+    }
+
     /// Adds a fault for each option that can't work.
     fn check(&mut self, faults: &mut Faults) {
         faults.append(&mut self.faults);

@@ -127,7 +127,7 @@ fn nothing_is_allocated_once_records_are_on_their_way() {
     assert!(allocations(Pipeline::builder().sink(sink)) > 0);
 }
 
-fn no_allocation_by(format: &(impl Format + Clone + fmt::Debug + Send + 'static)) {
+fn no_allocation_by(format: &(impl Format + Clone + fmt::Debug + Send + Sync + 'static)) {
     let sink = || Sink::writer("nothing", io::sink()).format(format.clone());
     assert_eq!(allocations(Pipeline::builder().sink(sink())), 0, "{format:?}");
 }

@@ -1,6 +1,7 @@
 //! The keys of formats.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use tach_log::adapter::Style;
@@ -13,7 +14,7 @@ use crate::sink::any_format::AnyFormat;
 
 // Sinks share the work only for formats of one type.
 keys! {
-    Option<Box<dyn AnyFormat>>;
+    Option<Arc<dyn AnyFormat>>;
     choice {
         line = |keys: Calls<Line>| boxed(keys.on(Line::new()));
         compact = |keys: Calls<Line>| boxed(keys.on(Line::compact()));
@@ -29,8 +30,8 @@ keys! {
     }
 }
 
-fn boxed(format: impl AnyFormat + 'static) -> Box<dyn AnyFormat> {
-    Box::new(format)
+fn boxed(format: impl AnyFormat + 'static) -> Arc<dyn AnyFormat> {
+    Arc::new(format)
 }
 
 keys! {

@@ -9,11 +9,11 @@ use tach_log::{Format, Json, Line, Logfmt};
 use super::journal::JournalExport;
 
 /// A format whose type can be compared at run time.
-pub(crate) trait AnyFormat: Format + Send {
+pub(crate) trait AnyFormat: Format + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<F: Format + Send + 'static> AnyFormat for F {
+impl<F: Format + Send + Sync + 'static> AnyFormat for F {
     fn as_any(&self) -> &dyn Any {
         self
     }

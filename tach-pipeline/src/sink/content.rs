@@ -4,6 +4,7 @@
 mod signals;
 
 use core::any::Any;
+use std::sync::Arc;
 
 #[cfg(feature = "tracing")]
 pub(super) use self::signals::{WriteDurations, WriteSpans};
@@ -42,7 +43,7 @@ pub(super) trait Content: Send {
     fn is_same(&self, other: &dyn Content) -> bool;
 }
 
-impl Content for Box<dyn AnyFormat> {
+impl Content for Arc<dyn AnyFormat> {
     fn items(&self) -> Items {
         Items::RECORDS
     }

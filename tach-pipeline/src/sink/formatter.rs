@@ -166,8 +166,8 @@ mod tests {
         }
     }
 
-    fn formatter(format: impl Format + Send + 'static, is_colored: bool) -> Formatter {
-        let format: Box<dyn AnyFormat> = Box::new(format);
+    fn formatter(format: impl Format + Send + Sync + 'static, is_colored: bool) -> Formatter {
+        let format: Arc<dyn AnyFormat> = Arc::new(format);
         Formatter { content: Box::new(format), is_colored, most: usize::MAX, most_line: usize::MAX }
     }
 

@@ -10,6 +10,7 @@ use std::io::{self, IoSlice, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
@@ -57,21 +58,21 @@ impl Sink {
 pub(super) fn of_stderr() -> Option<Sink<kind::Stream>> {
     let journald = Journald::at(SOCKET);
     (platform::is_journal(&io::stderr()) && journald.connect().is_ok())
-        .then(|| Sink { envelope: Some(Box::new(Native)), ..stream(journald) })
+        .then(|| Sink { envelope: Some(Arc::new(Native)), ..stream(journald) })
 }
 
 fn stream(journald: Journald) -> Sink<kind::Stream> {
     let writer = Box::new(journald);
     let sink = Sink::to(kind::Stream { name: "journald".to_owned(), writer });
-    Sink { format: Box::new(JournalExport::new()), ..sink }
+    Sink { format: Arc::new(JournalExport::new()), ..sink }
 }
 
 /// Replaces any format by the journal's, for a sink whose format is stderr's.
 struct Native;
 
 impl Envelope for Native {
-    fn around(&self, _: Box<dyn AnyFormat>) -> Box<dyn AnyFormat> {
-        Box::new(JournalExport::new())
+    fn around(&self, _: Arc<dyn AnyFormat>) -> Arc<dyn AnyFormat> {
+        Arc::new(JournalExport::new())
     }
 }
 
@@ -105,6 +106,10 @@ impl Writer for Journald {
         }
         self.socket = Some(socket);
         Ok(entry.len())
+    }
+
+    fn again(&self) -> Option<Box<dyn Writer>> {
+        Some(Box::new(Self::at(&self.path)))
     }
 
     /// Returns less than any entry has, so that each is sent alone: the journal gives all entries

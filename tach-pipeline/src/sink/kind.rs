@@ -29,11 +29,13 @@
 
 use core::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
+use std::sync::Arc;
 
 use super::Sink;
 use super::any_format::AnyFormat;
 use super::file::{LogFile, Options};
+use super::refused::Refused;
 use super::target::{Lane, Target, Writer};
 use crate::error::Error;
 use crate::faults::Faults;
@@ -140,7 +142,13 @@ impl Target for File {
         self.options.check(faults, &self.path);
     }
 
-    fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    /// With the whole path: the child may have another folder by then.
+    fn again(&self) -> Box<dyn Target> {
+        let path = path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        Box::new(Self { path, options: self.options })
+    }
+
+    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
         let name = self.name();
         let file = LogFile::open(&self.path, self.options)
             .map_err(|error| Error::open(&self.path, error))?;
@@ -177,7 +185,12 @@ impl Target for Stream {
         faults.unless(!self.name.is_empty(), call, "messages call the writer by its name");
     }
 
-    fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    fn again(&self) -> Box<dyn Target> {
+        let writer = self.writer.again().unwrap_or_else(|| Box::new(Refused));
+        Box::new(Self { name: self.name.clone(), writer })
+    }
+
+    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
         Ok(Lane::events(self.name, format, self.writer))
     }
 }

@@ -126,7 +126,11 @@ impl Target for Otlp {
         self.takes_spans() && adapter::is_from_env(self)
     }
 
-    fn open(self: Box<Self>, _: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+    fn again(&self) -> Box<dyn Target> {
+        Box::new(adapter::in_child(self))
+    }
+
+    fn open(self: Box<Self>, _: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
         let exporter = self.exporter().map_err(|error| Error::otlp(&error))?;
         let exporter = Arc::new(Lock::new(exporter));
         let sent = SIGNALS.into_iter().filter(|&signal| self.sends(signal));

@@ -200,6 +200,9 @@ impl Output {
                     self.drop_unread(&error, batch);
                     return Ok(());
                 }
+                Err(error) if self.writer.has_refused() => {
+                    return Err(self.drop_refused(&error, batch));
+                }
                 Err(error) => return Err(self.failed(&error, batch.left())),
             }
         }
@@ -219,12 +222,27 @@ impl Output {
     /// function learns of it. On stderr, it would be noise at a user's terminal.
     #[cold]
     fn drop_unread(&mut self, error: &io::Error, batch: &mut Batch) {
-        batch.dropped_left().iter().for_each(|dropped| self.counts.dropped.add(dropped));
-        batch.clear(self.kept());
-        self.wrote_all();
+        self.drop_left(batch);
         if self.reporter.on_incident.is_some() {
             self.failed_at(Task::Write, error, Duration::ZERO);
         }
+    }
+
+    /// Drops the events, which the writer refuses for good, and returns the reason.
+    #[cold]
+    fn drop_refused(&mut self, error: &io::Error, batch: &mut Batch) -> String {
+        let count = batch.events_left() as u64;
+        self.drop_left(batch);
+        self.counts.failed(error);
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Refused { sink, items, error, count });
+        self.counts.cannot_write(error)
+    }
+
+    fn drop_left(&mut self, batch: &mut Batch) {
+        batch.dropped_left().iter().for_each(|dropped| self.counts.dropped.add(dropped));
+        batch.clear(self.kept());
+        self.wrote_all();
     }
 
     /// Counts the next `count` bytes of the batch as written.
@@ -252,6 +270,9 @@ impl Output {
     /// Returns the reason, after reporting the failure.
     pub(super) fn flush(&mut self, batch: &Batch) -> Result<(), String> {
         self.report_tidying();
+        if !self.writer.is_remote() && self.writer.has_refused() && self.counts.dropped.get() > 0 {
+            return Err(self.waits());
+        }
         attempt(|| self.writer.flush()).map_err(|error| self.failed(&error, batch.left()))
     }
 

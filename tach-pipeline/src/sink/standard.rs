@@ -8,17 +8,19 @@ use crate::host::unlocked::Unlocked;
 
 pub(super) struct Standard<S> {
     stream: Unlocked<S>,
+    open: fn() -> S,
     most_together: usize,
 }
 
 impl<S: platform::Stream> Standard<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(super) fn new(open: fn() -> S) -> Self {
+        let stream = open();
         let most_together = platform::most_together(&stream);
-        Self { stream: Unlocked(stream), most_together }
+        Self { stream: Unlocked(stream), open, most_together }
     }
 }
 
-impl<S: Send> Writer for Standard<S>
+impl<S: platform::Stream + Send + 'static> Writer for Standard<S>
 where
     Unlocked<S>: io::Write,
 {
@@ -28,6 +30,10 @@ where
 
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
+    }
+
+    fn again(&self) -> Option<Box<dyn Writer>> {
+        Some(Box::new(Self::new(self.open)))
     }
 
     fn most_together(&self) -> usize {

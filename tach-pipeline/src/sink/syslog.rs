@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 #[cfg(unix)]
 use std::path::PathBuf;
 use std::process;
+use std::sync::Arc;
 
 use syslog_fmt::v5424::{self, Timestamp};
 use tach_core::adapter::{host_name, rfc3339};
@@ -82,11 +83,10 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn syslog(syslog: Syslog) -> Sink<kind::Stream> {
-        let envelope = Frames { header: syslog.header(), framing: syslog.framing };
         let faults = syslog.faults();
-        let address = syslog.into_address();
-        let sink = Self::writer(&address.to_string(), Socket::new(address));
-        Sink { envelope: Some(Box::new(envelope)), faults, max_line_bytes: LONGEST, ..sink }
+        let (name, writer) = (syslog.address.to_string(), Socket::new(syslog.address.clone()));
+        let sink = Sink::to(kind::Stream { name, writer: Box::new(writer) });
+        Sink { envelope: Some(Arc::new(syslog)), faults, max_line_bytes: LONGEST, ..sink }
             .format(Line::new().without_time().without_level())
     }
 }
@@ -277,10 +277,6 @@ impl Syslog {
         faults
     }
 
-    fn into_address(self) -> Address {
-        self.address
-    }
-
     fn header(&self) -> Header {
         let app_name = self.app_name.as_deref().unwrap_or_else(|| program::name());
         if !self.is_rfc5424 {
@@ -338,7 +334,7 @@ impl Facility {
 }
 
 /// The head of a message, which precedes the text.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Header {
     Rfc5424(v5424::Formatter),
     Rfc3164 { facility: u8, tag: String },
@@ -408,14 +404,9 @@ impl Framing {
 }
 
 /// Puts the texts of a format into framed messages.
-struct Frames {
-    header: Header,
-    framing: Framing,
-}
-
-impl Envelope for Frames {
-    fn around(&self, format: Box<dyn AnyFormat>) -> Box<dyn AnyFormat> {
-        Box::new(Message { header: self.header.clone(), framing: self.framing, format })
+impl Envelope for Syslog {
+    fn around(&self, format: Arc<dyn AnyFormat>) -> Arc<dyn AnyFormat> {
+        Arc::new(Message { header: self.header(), framing: self.framing, format })
     }
 }
 
@@ -423,7 +414,7 @@ impl Envelope for Frames {
 struct Message {
     header: Header,
     framing: Framing,
-    format: Box<dyn AnyFormat>,
+    format: Arc<dyn AnyFormat>,
 }
 
 impl Format for Message {

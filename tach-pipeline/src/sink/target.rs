@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use std::io;
+use std::sync::Arc;
 
 use super::any_format::AnyFormat;
 use super::batch::BATCH;
@@ -41,12 +42,16 @@ pub(super) trait Target: Send {
         false
     }
 
+    /// Returns the receiver again, for a forked child: with the same options, and with nothing of
+    /// what this process has opened.
+    fn again(&self) -> Box<dyn Target>;
+
     /// Opens the receiver, for events in `format`.
     ///
     /// # Errors
     ///
     /// If it can't be opened.
-    fn open(self: Box<Self>, format: Box<dyn AnyFormat>) -> Result<Vec<Lane>, Error>;
+    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error>;
 }
 
 /// One kind of content, with the writer that sends it to an open receiver. A collector takes
@@ -62,7 +67,7 @@ impl Lane {
     /// Returns the only lane of a receiver of events.
     pub(super) fn events(
         name: String,
-        format: Box<dyn AnyFormat>,
+        format: Arc<dyn AnyFormat>,
         writer: Box<dyn Writer>,
     ) -> Vec<Self> {
         vec![Self { name, content: Box::new(format), writer }]
@@ -74,6 +79,13 @@ pub(super) trait Writer: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Returns the writer again, for a forked child, with nothing of what this one has opened.
+    /// Returns `None` for a writer of the program's: its buffers, its locks and its threads are
+    /// those of this process.
+    fn again(&self) -> Option<Box<dyn Writer>> {
+        None
+    }
 
     /// Returns the file, or `None` if the writer writes to something else.
     fn file(&mut self) -> Option<&mut LogFile> {

@@ -1,6 +1,6 @@
 //! Users' formats.
 
-use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Format for Renaming {
 fn a_renamed_key_is_redacted_by_either_name() {
     let fields = [("pw", "s3cret")];
     for redacted in ["password", "pw", "PASS*"] {
-        let formats: [Box<dyn Format + Send>; 5] = [
+        let formats: [Box<dyn Format + Send + Sync>; 5] = [
             Box::new(Json::new().rename("pw", "password")),
             Box::new(Logfmt::new().rename("pw", "user.password")),
             Box::new(Json::ecs().rename("pw", "password")),
@@ -115,12 +115,11 @@ fn a_record_whose_format_fails_or_panics_is_dropped_alone() {
 /// The count is kept until it can be written.
 #[test]
 fn a_format_that_fails_for_its_own_report_loses_no_count() {
-    struct Once(Cell<u32>);
+    struct Once(AtomicU32);
     impl Format for Once {
         fn write(&self, event: &Event<'_>, to: &mut Vec<u8>) -> io::Result<()> {
-            self.0.set(self.0.get() + 1);
             // The record, and the report before the next one.
-            if self.0.get() <= 2 {
+            if self.0.fetch_add(1, Ordering::Relaxed) < 2 {
                 return Err(io::Error::other("on purpose"));
             }
             Json::new().write(event, to)

@@ -71,7 +71,7 @@ proptest! {
             (target, f64::from_bits(bits).into()),
         ];
         let memories: [Memory; 3] = Default::default();
-        let formats: [Box<dyn Format + Send>; 3] =
+        let formats: [Box<dyn Format + Send + Sync>; 3] =
             [Box::new(Json::new()), Box::new(Line::new()), Box::new(Logfmt::new())];
         let builder = memories.iter().zip(formats).fold(Pipeline::builder(), |builder, (to, format)| {
             builder.sink(Sink::writer("memory", to.clone()).format(format))

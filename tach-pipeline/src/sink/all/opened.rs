@@ -40,7 +40,11 @@ impl OpenSink {
         let named = name.clone().unwrap_or_else(|| target.name());
         let levels =
             faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {named}"))));
-        let lanes = faults.take(target.open(sink.format));
+        let format = match &sink.envelope {
+            Some(envelope) => envelope.around(sink.format),
+            None => sink.format,
+        };
+        let lanes = faults.take(target.open(format));
         if let Some(place) = &place {
             faults.at(place);
         }

@@ -37,7 +37,7 @@ impl io::Write for Full {
 /// Returns the contents of a new file, after the old one had room for `room` bytes of three
 /// records.
 fn after_reopening(
-    format: impl Format + Copy + fmt::Debug + Send + 'static,
+    format: impl Format + Copy + fmt::Debug + Send + Sync + 'static,
     room: usize,
 ) -> String {
     let kind = core::any::type_name_of_val(&format).rsplit("::").next().unwrap_or_default();
@@ -51,7 +51,7 @@ fn after_reopening(
     writer.field(MaybeStatic::Static("key"), Value::U64(1));
     writer.end();
     let record = Frame::read(scratch.written()).unwrap();
-    let format: Box<dyn AnyFormat> = Box::new(format);
+    let format: Arc<dyn AnyFormat> = Arc::new(format);
     let formatter = Formatter {
         content: Box::new(format),
         is_colored: false,

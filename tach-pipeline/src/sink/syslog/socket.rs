@@ -5,7 +5,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::str;
 use core::time::Duration;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _, UdpSocket};
 #[cfg(unix)]
 use std::os::unix::net::UnixDatagram;
@@ -13,6 +13,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
 use crate::faults::Faults;
+use crate::sink::target::Writer;
 
 /// How long to wait for a connection to one address.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -65,7 +66,7 @@ impl Socket {
     }
 }
 
-impl Write for Socket {
+impl Writer for Socket {
     fn write(&mut self, messages: &[u8]) -> io::Result<usize> {
         // If the daemon was restarted, the old connection fails, but a new one works at once.
         if let Some(mut old) = self.connection.take().filter(Connection::is_open) {
@@ -86,6 +87,10 @@ impl Write for Socket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn again(&self) -> Option<Box<dyn Writer>> {
+        Some(Box::new(Self::new(self.address.clone())))
     }
 }
 
