@@ -8,9 +8,10 @@ mod last_words;
 mod progress;
 pub(crate) mod wake;
 
+use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use tach_core::Instant;
 
@@ -18,6 +19,7 @@ use self::flush::Why;
 pub(crate) use self::progress::Progress;
 use crate::error::Error;
 use crate::frame::{self, Buffer, Remains, Scratch, ThisThread};
+use crate::host::platform;
 use crate::host::process::Process;
 use crate::queue::all::Queues;
 use crate::queue::file::RingFile;
@@ -31,11 +33,13 @@ const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
 /// How long a new thread waits for a ring in a file. After that its records are in memory alone.
 const LONGEST_FOR_A_RING: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
 
+static HANDLER: Once = Once::new();
+
 pub(crate) struct Channel {
     pub(crate) queues: Queues,
     pub(crate) progress: Arc<Progress>,
     when_full: WhenFull,
-    process: Process,
+    pub(crate) process: Process,
     /// Whether any sink writes the thread.
     pub(crate) wants_thread: bool,
     /// The queue for calls of threads that are ending, whose thread-local memory is gone, and of
@@ -60,6 +64,7 @@ impl Channel {
         counts: Counts,
         file: Option<&Arc<dyn RingFile>>,
     ) -> Self {
+        HANDLER.call_once(|| platform::call_in_children(current_thread::leave_queues));
         let queues = Queues::in_file(capacity, file);
         let common = Lock::new(queues.new_queue(ThisThread::default()));
         Self {
@@ -139,7 +144,7 @@ impl Channel {
         // A forked process has no back end that makes room, and the queue's locks may be held by a
         // thread that exists only in the parent.
         if self.is_forked() {
-            return false;
+            return self.refuse(record.written());
         }
         let is_pushed = sender.push_beyond(record, false);
         if sender.is_half_full() {
@@ -175,10 +180,12 @@ impl Channel {
         }
     }
 
-    /// Ends the queue of a thread that ends. In a forked process does nothing and reports nothing,
-    /// since the thread may never have logged there.
+    /// Ends the queue of a thread that ends. In a forked process leaves the queue as it is: it is the
+    /// parent's, and so may be the file that has its rings.
     fn end_queue(&self, sender: Sender) {
-        if self.process.is_current() {
+        if self.is_forked() {
+            mem::forget(sender);
+        } else {
             self.queues.end(sender);
         }
     }
@@ -187,7 +194,7 @@ impl Channel {
     #[cold]
     fn push_common(&self, scratch: &mut Scratch) -> bool {
         if self.is_forked() {
-            return false;
+            return self.refuse(scratch.record().written());
         }
         if self.wants_thread {
             scratch.add_thread();
@@ -204,7 +211,7 @@ impl Channel {
     #[cold]
     fn push_nested(&self, scratch: &mut Scratch) -> bool {
         if self.is_forked() {
-            return false;
+            return self.refuse(scratch.record().written());
         }
         if self.wants_thread {
             scratch.add_thread();
@@ -212,15 +219,22 @@ impl Channel {
         let record = scratch.record();
         let is_pushed = self.common.try_lock().is_some_and(|mut it| it.push(record.written()));
         if !is_pushed {
-            let counts = &self.progress.counts;
-            counts.dropped.add_one(frame::event_level(record.written()));
             self.queues.dropped();
-            if frame::remains(record.written()) == Remains::NoSpan {
-                counts.dropped_spans.add(1);
-            }
+            self.refuse(record.written());
         }
         self.wake();
         is_pushed
+    }
+
+    /// Counts a record as dropped that no queue takes. Returns `false`.
+    #[cold]
+    fn refuse(&self, record: &[u8]) -> bool {
+        let counts = &self.progress.counts;
+        counts.dropped.add_one(frame::event_level(record));
+        if frame::remains(record) == Remains::NoSpan {
+            counts.dropped_spans.add(1);
+        }
+        false
     }
 
     /// Returns the queue that the back end reads in each round.
@@ -243,16 +257,9 @@ impl Channel {
         may_wait
     }
 
-    /// Returns whether this process was forked from the process of the back end. Reports the fork
-    /// on the first such call.
+    /// Returns whether this process was forked from the process of the back end.
     pub(crate) fn is_forked(&self) -> bool {
-        self.process.is_forked()
-    }
-
-    /// Returns whether the back end runs in this process. Unlike `is_forked`, does not report a
-    /// fork.
-    pub(crate) fn is_in_its_process(&self) -> bool {
-        self.process.is_current()
+        !self.process.is_current()
     }
 
     /// Checks that the calling thread may wait for the back end.

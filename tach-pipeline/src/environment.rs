@@ -8,4 +8,6 @@ pub(crate) struct Environment {
     pub(crate) faults: Vec<Error>,
     /// Whether the faults fail the build.
     pub(crate) is_strict: bool,
+    /// Whether the variables were read, by the process that this one was forked from.
+    pub(crate) is_read: bool,
 }

@@ -327,8 +327,8 @@ impl fmt::Display for Error {
             Kind::Sink(message) | Kind::Other { message, .. } => f.write_str(message),
             Kind::Ended => f.write_str("the pipeline's thread has ended"),
             Kind::Forked => f.write_str(
-                "the pipeline belongs to the process that this one was forked from; build a pipeline \
-                 after forking",
+                "the process was made without the C library's fork, so it can't use the pipeline of its \
+                 parent; build a pipeline in it",
             ),
         }
     }

@@ -354,6 +354,21 @@ impl Filters {
         true
     }
 
+    /// Takes over the filters of a pipeline with the same sinks, except levels that are set for a
+    /// time. Waits for no lock: in a forked child, nobody may be left to release the other's.
+    pub(crate) fn inherit(&self, other: &Self) {
+        let lasting = other.changes.try_lock().and_then(|changes| changes.lasting.clone());
+        self.takers.store(other.takers.load_full());
+        self.levels.store(lasting.unwrap_or_else(|| other.levels.load_full()));
+        self.summarize();
+        if other.is_logger.is_on() {
+            self.is_logger.on();
+        }
+        if other.is_layer.is_on() {
+            self.is_layer.on();
+        }
+    }
+
     /// Returns the directives of the levels that are written.
     pub(crate) fn directives(&self) -> String {
         self.levels.load().directives().to_owned()

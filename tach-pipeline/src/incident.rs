@@ -151,15 +151,31 @@ pub enum Incident<'a> {
         /// The reason.
         error: &'a io::Error,
     },
-    /// The records of this process don't outlive it, since the folder of
+    /// The records of this process don't outlive it: the folder of
     /// [`Builder::survive`](crate::Builder::survive) has no room beside the records of processes that
-    /// have ended. These are passed on.
+    /// have ended, which are passed on, or the kernel can't show each child of this process.
     #[non_exhaustive]
     NotKept {
         /// The path of the folder.
         folder: &'a Path,
         /// The reason.
         error: &'a io::Error,
+    },
+    /// This process is a child of the one that built the pipeline, and can't log: its records are
+    /// dropped and counted. It was made without the C library's `fork`, for example by `clone`, or the
+    /// pipeline can't be started again, for example since a file can't be opened. Reported once in
+    /// each such child.
+    #[non_exhaustive]
+    Forked {
+        /// The reason.
+        error: &'a Error,
+    },
+    /// The thread that writes the log has panicked twice in a row with the same message, and has
+    /// ended. Records are written no more, and a flush fails.
+    #[non_exhaustive]
+    Stopped {
+        /// The message of the panic.
+        reason: &'a str,
     },
     /// A span can't end any more, since its last child was closed where its subscriber was not the
     /// current one. This is reported once; [`Stats`](crate::Stats) counts such spans.
@@ -287,6 +303,12 @@ impl fmt::Display for Incident<'_> {
                     "the span {span:?} never ends: a child of it was closed where the span's \
                      subscriber was not the current one"
                 )
+            }
+            Self::Stopped { reason } => {
+                write!(f, "the log has ended, since its thread panicked twice: {reason}")
+            }
+            Self::Forked { error } => {
+                write!(f, "the records of this forked process are dropped: {error}")
             }
             Self::NotRecovered { file, error } => {
                 let file = file.display();

@@ -263,11 +263,10 @@
 //! - When the last handle of a pipeline is dropped, the pipeline is flushed.
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
-//! - `fork` copies no threads. The child writes neither the parent's records nor, through this
-//!   pipeline, its own; stderr reports that once, unless the child ends after a few records. If the
-//!   child builds a pipeline of its own and calls [`Builder::init`] or [`Pipeline::set_logger`],
-//!   all handles of the installed one follow it, so a daemon logs on by the same macros. Fork
-//!   before other threads log, since a lock that one of them holds stays locked in the child.
+//! - `fork` copies no threads. A child's first record starts a pipeline by the same options, which
+//!   has none of the parent's records: see [the guide](_guide#forked-children). A writer of
+//!   [`Sink::writer`] refuses the child's records, and a child that is made without the C library's
+//!   `fork` drops and counts all of its records.
 //!
 //! A record may be logged within a call (by a value that logs when it is printed), in a sink, in a
 //! panic, or while a thread ends. A record that is logged within a call is written before the
@@ -284,7 +283,7 @@
 //! process. A program that handles one of these itself keeps its handler.
 //!
 //! SIGABRT has a handler too, unless the exit does not flush. It waits two seconds at most, but
-//! not on the pipeline's own threads or in a forked child. Then the earlier action follows.
+//! not on the pipeline's own threads. Then the earlier action follows.
 //!
 //! SIGSEGV has no handler: the thread that would write may have the fault. [`Builder::survive`]
 //! needs none.
@@ -420,6 +419,7 @@ pub mod _guide {}
 
 #[cfg(all(doc, not(doctest)))]
 #[doc = "[guide-otel]: crate::_guide#opentelemetry\n[guide-slog]: crate::_guide#slog"]
+#[doc = "[guide-forks]: crate::_guide#forked-children"]
 #[doc = "[guide-survive]: crate::_guide#after-a-kill\n[variables]: tach_otlp::Otlp::from_env\n"]
 #[doc = include_str!("../docs/moving.md")]
 pub mod _moving {}

@@ -79,6 +79,12 @@ impl Pipeline {
         self.handle.shared()
     }
 
+    /// Returns the state of the pipeline that this handle logs to, or in a forked child that has
+    /// logged nothing, of the parent's.
+    pub(crate) fn known(&self) -> &Arc<Shared> {
+        self.handle.own.last()
+    }
+
     /// Returns the most verbose level that is logged, for [`log::set_max_level`].
     ///
     /// # Examples
@@ -92,7 +98,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn max_level(&self) -> LevelFilter {
-        self.shared().filters.most()
+        self.known().filters.most()
     }
 
     /// Writes everything that was logged before, and flushes the sinks. Waits also for a file that
@@ -103,8 +109,8 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// If that takes longer than `timeout`, if a sink fails, or in a forked process. In a sink,
-    /// returns a timeout at once.
+    /// If that takes longer than `timeout`, if a sink fails, or in a [child](crate::Incident::Forked)
+    /// that can't log. In a sink, returns a timeout at once.
     ///
     /// # Examples
     ///
@@ -118,7 +124,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn flush(&self, timeout: Duration) -> Result<(), Error> {
-        self.shared().flush(timeout)
+        self.known().flush(timeout)
     }
 
     /// Returns how many records were written and lost, by sink.
@@ -140,7 +146,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shared().channel.progress.counts.stats()
+        self.known().channel.progress.counts.stats()
     }
 
     /// Opens all files again, after another program has moved them away.
@@ -159,7 +165,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn reopen(&self) {
-        self.shared().channel.reopen();
+        self.known().channel.reopen();
     }
 
     /// Rotates all files that have a [`Rotation`](crate::Rotation) and are not empty, and opens the
@@ -175,7 +181,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn rotate(&self) {
-        let channel = &self.shared().channel;
+        let channel = &self.known().channel;
         channel.progress.counts.sinks.iter().for_each(|sink| sink.rotations.add(1));
         channel.reopen();
     }

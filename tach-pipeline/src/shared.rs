@@ -5,19 +5,22 @@ pub(crate) mod span_state;
 #[cfg(not(feature = "tracing"))]
 #[path = "shared/no_span_state.rs"]
 pub(crate) mod span_state;
+pub(crate) mod succession;
 
 use core::time::Duration;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use log::LevelFilter;
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
 use self::span_state::Spans;
+use self::succession::Succession;
 use crate::channel::flush::Why;
 use crate::channel::{Channel, Progress, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::{Place, Scratch, Time, Wanted, Writer};
+use crate::host::process::Process;
 use crate::host::unlocked::to_stderr;
 use crate::ids::Around;
 use crate::incident::Reporter;
@@ -40,9 +43,13 @@ pub(crate) struct Shared {
     /// Reports what the handles' callers ask for and hardly get.
     pub(crate) reporter: Reporter,
     /// `None` for the system's clock, whose ticks the back end converts.
-    clock: Option<Box<dyn Clock>>,
+    clock: Option<Arc<dyn Clock>>,
+    /// The process that has the back end.
+    pub(crate) process: Process,
     /// In a forked child, the pipeline to which handles of this pipeline log.
-    pub(crate) successor: OnceLock<Handle>,
+    pub(crate) succession: Succession,
+    /// Whether a forked child has started the pipeline by its parent's options.
+    pub(crate) is_inherited: bool,
 }
 
 /// What a call does after a record of a severe level.
@@ -66,10 +73,11 @@ impl Shared {
         limits: Option<Limits>,
         wanted: Wanted,
         mut channel: Channel,
-        clock: Option<Box<dyn Clock>>,
+        clock: Option<Arc<dyn Clock>>,
     ) -> Self {
         channel.wants_thread = wanted.thread;
         Self {
+            process: channel.process,
             channel: Arc::new(channel),
             filters,
             limits,
@@ -79,7 +87,8 @@ impl Shared {
             spans: Spans::new(wanted),
             reporter: Reporter::default(),
             clock,
-            successor: OnceLock::new(),
+            succession: Succession::default(),
+            is_inherited: false,
         }
     }
 
@@ -147,6 +156,10 @@ impl Shared {
 
     #[inline(never)]
     fn count(&self, limits: &Limits, callsite: Option<Callsite<'_>>) -> bool {
+        // The limits of the parent count in its file.
+        if !self.process.is_current() {
+            return true;
+        }
         let now = || self.clock.as_ref().map_or_else(UnixTime::now, Clock::unix_time);
         callsite.is_none_or(|callsite| limits.accept(callsite, now().as_secs()))
     }
@@ -183,6 +196,10 @@ impl Shared {
     /// Flushes when a guard or the last handle is dropped. If the flush fails, prints the reason
     /// and the numbers of records that are lost if the process ends now.
     pub(crate) fn leave(&self) {
+        // A child that could not start a pipeline has reported it.
+        if self.channel.is_forked() {
+            return;
+        }
         // The back end and the sinks' threads can't wait for themselves. The exit still flushes.
         if self.channel.progress.waker.is_back_end() || self.channel.is_given_up.is_on() {
             return;
@@ -199,6 +216,9 @@ impl Shared {
     }
 
     fn flush_because(&self, why: Why, timeout: Duration) -> Result<(), Error> {
+        if self.is_unused() {
+            return Ok(());
+        }
         self.channel.check_waiter()?;
         let start = Instant::now();
         let Progress { flush, counts, .. } = &*self.channel.progress;
@@ -242,14 +262,11 @@ impl Handle {
         Self { alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
     }
 
-    /// Returns the state of the pipeline that this handle logs to.
+    /// Returns the state of the pipeline that this handle logs to. In a forked child, the first call
+    /// starts that pipeline.
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        let mut shared = &self.own;
-        while let Some(successor) = shared.successor.get() {
-            shared = &successor.own;
-        }
-        shared
+        if self.own.process.is_current() { &self.own } else { self.own.in_child() }
     }
 }
 
@@ -258,11 +275,12 @@ pub(crate) struct Alive(pub(crate) Arc<Shared>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        let channel = &self.0.channel;
-        if channel.is_in_its_process() {
-            self.0.leave();
+        let last = self.0.last();
+        // Who has installed another pipeline in a child has handles of it.
+        if Arc::ptr_eq(last, &self.0) || last.is_inherited {
+            last.leave();
+            last.channel.end();
         }
-        channel.end();
     }
 }
 

@@ -16,7 +16,6 @@ mod dead;
 #[cfg(test)]
 mod deaths;
 mod foreign;
-mod forks;
 mod image;
 mod items;
 mod layout;

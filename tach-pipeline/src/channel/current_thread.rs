@@ -145,6 +145,25 @@ pub(crate) fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
     waited.unwrap_or_else(|_| Some(wait.take()?()))
 }
 
+/// Leaves the thread's queues in the child of a fork, which may have interrupted the writing of a
+/// record: the queues have the records that the parent writes. Frees no memory.
+pub(super) extern "C" fn leave_queues() {
+    let _ending = LOCAL.try_with(|local| {
+        if let Ok(mut queues) = local.queues.try_borrow_mut() {
+            queues.iter_mut().for_each(|lent| lent.address = 0);
+        }
+    });
+}
+
+/// Gives up the thread's queues of the process that this one was forked from, so that no record is
+/// added to them. They keep the records that the parent writes.
+pub(crate) fn leave_parents() {
+    let _ending = LOCAL.try_with(|local| {
+        let Ok(mut queues) = local.queues.try_borrow_mut() else { return };
+        queues.retain(|lent| lent.owner.upgrade().is_some_and(|owner| !owner.is_forked()));
+    });
+}
+
 /// Takes the thread's buffer. A value that logs while it is printed finds the buffer taken, and
 /// uses another buffer.
 #[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
@@ -220,7 +239,7 @@ impl Local {
 #[cold]
 fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -> bool {
     if channel.is_forked() {
-        return false;
+        return channel.refuse(record.written());
     }
     queues.retain(|lent| lent.owner.strong_count() > 0);
     let mut sender = channel.new_queue();

@@ -17,7 +17,8 @@ impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
     /// global [subscriber](Pipeline::subscriber) of tracing, then as the logger of `log`.
     ///
-    /// In a forked child it takes the place of the pipeline that the parent installed.
+    /// In a forked child it takes the place of the pipeline that the parent installed, and of the one
+    /// that the child's first record has started.
     ///
     /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
     /// [crate](crate#plugging-in).
@@ -79,8 +80,8 @@ impl Pipeline {
     pub fn set_filter(&self, directives: &str) -> Result<(), Error> {
         let levels = Levels::parse(directives)?;
         self.report_doubts(&levels);
-        self.shared().filters.set(levels);
-        filter_changed(self.shared());
+        self.known().filters.set(levels);
+        filter_changed(self.known());
         Ok(())
     }
 
@@ -107,7 +108,7 @@ impl Pipeline {
     pub fn set_filter_for(&self, directives: &str, time: Duration) -> Result<(), Error> {
         let levels = Levels::parse(directives)?;
         self.report_doubts(&levels);
-        let shared = self.shared();
+        let shared = self.known();
         let change = shared.filters.set_for_now(levels);
         filter_changed(shared);
         // The thread must not keep a pipeline alive that has ended.
@@ -136,7 +137,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn current_filter(&self) -> String {
-        self.shared().filters.directives()
+        self.known().filters.directives()
     }
 
     /// Replaces the filter of the sinks with this name, which is the one that
@@ -172,7 +173,7 @@ impl Pipeline {
     pub fn set_sink_filter(&self, sink: &str, directives: &str) -> Result<(), Error> {
         let place = format!("the sink {sink}");
         let levels = Levels::parse(directives).map_err(|fault| fault.of(&place))?;
-        let shared = self.shared();
+        let shared = self.known();
         let sinks = &shared.channel.progress.counts.sinks;
         let is_named =
             |at: usize| sinks.get(at).is_some_and(|it| it.name == sink && it.items.are_filtered());
@@ -203,14 +204,14 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn current_sink_filter(&self, sink: &str) -> Option<String> {
-        let shared = self.shared();
+        let shared = self.known();
         let sinks = &shared.channel.progress.counts.sinks;
         let at = sinks.iter().position(|it| it.name == sink && it.items.are_filtered())?;
         shared.filters.takers().get(at).map(|levels| levels.directives().to_owned())
     }
 
     fn report_doubts(&self, levels: &Levels) {
-        let mut reporter = self.shared().reporter.clone();
+        let mut reporter = self.known().reporter.clone();
         levels.doubts().for_each(|doubt| _ = reporter.report(&doubt));
     }
 }

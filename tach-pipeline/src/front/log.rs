@@ -102,7 +102,7 @@ impl Log for Pipeline {
     }
 
     fn flush(&self) {
-        let _no_way_to_report = self.shared().flush(self.shared().flush_timeout);
+        let _no_way_to_report = self.known().flush(self.known().flush_timeout);
     }
 }
 

@@ -31,7 +31,7 @@ impl Pipeline {
     pub fn set_logger(&self) -> Result<(), log::SetLoggerError> {
         let logger = Box::new(self.clone());
         global::install(&LOGGER, self, || log::set_boxed_logger(logger))?;
-        let filters = &self.shared().filters;
+        let filters = &self.known().filters;
         filters.is_logger.on();
         log::set_max_level(filters.most());
         Ok(())

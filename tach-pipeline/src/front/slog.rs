@@ -70,8 +70,8 @@ impl Drain for Pipeline {
     }
 
     fn flush(&self) -> Result<(), FlushError> {
-        self.shared()
-            .flush(self.shared().flush_timeout)
+        self.known()
+            .flush(self.known().flush_timeout)
             .map_err(|error| FlushError::Io(std::io::Error::other(error)))
     }
 }

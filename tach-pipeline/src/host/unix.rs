@@ -1,5 +1,7 @@
 //! What Unix has of its own.
 
+#[path = "forks.rs"]
+mod forks;
 #[path = "signals.rs"]
 pub(crate) mod signals;
 
@@ -15,6 +17,7 @@ use rustix::pipe::PIPE_BUF;
 
 use tach_core::adapter;
 
+pub(crate) use self::forks::call_in_children;
 use crate::host::unlocked::Unlocked;
 
 impl<S: io::Write + AsFd> io::Write for Unlocked<S> {

@@ -2,6 +2,7 @@
 
 mod check;
 mod collectors;
+mod in_child;
 mod options;
 #[cfg(feature = "tracing")]
 mod span_options;
@@ -14,6 +15,7 @@ use core::fmt;
 use core::mem;
 use core::time::Duration;
 use std::sync::Arc;
+use std::thread;
 
 use log::{Level, LevelFilter};
 use tach_core::Clock;
@@ -72,7 +74,7 @@ pub struct Builder {
     when_full: WhenFull,
     queue_bytes: usize,
     interval: Duration,
-    clock: Option<Box<dyn Clock>>,
+    clock: Option<Arc<dyn Clock>>,
     before_errors: Option<(String, usize)>,
     is_collapsing: bool,
     redacted: Vec<String>,
@@ -159,8 +161,13 @@ impl Builder {
     /// let guard = Pipeline::builder().build()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
-    pub fn build(mut self) -> Result<Guard, Error> {
-        let Checked { levels, kept, mut opened, files } = self.checked()?;
+    pub fn build(self) -> Result<Guard, Error> {
+        self.start(None).map(Guard::new)
+    }
+
+    /// Starts the pipeline: in a forked child, in the place of its parent's pipeline.
+    fn start(mut self, parent: Option<&Arc<Shared>>) -> Result<Pipeline, Error> {
+        let Checked { levels, kept, mut opened, files, again } = self.checked()?;
         let mut reporter = Reporter::new(self.on_incident.take());
         for error in &self.environment.faults {
             reporter.report(&Incident::Environment { error });
@@ -178,7 +185,13 @@ impl Builder {
             reporter.report(&doubt);
         }
         let filters = Filters::new(levels, kept, takers);
-        let shared = self.shared(filters, &opened, files, rings.as_ref(), reporter.clone());
+        let mut shared = self.shared(filters, &opened, files, rings.as_ref(), reporter.clone());
+        if let Some(parent) = parent {
+            shared.is_inherited = true;
+            shared.filters.inherit(&parent.filters);
+        }
+        shared.succession.start = Some(again.into_start());
+        let shared = Arc::new(shared);
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;
         let spools = spools.as_ref();
@@ -186,15 +199,16 @@ impl Builder {
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]
-        if self.flushes_at_exit {
-            pipeline::exit::flush_at_exit(&shared);
+        pipeline::signal::flush_at_ends(&shared, self.flushes_at_exit, parent)?;
+        // The first record of a forked child may be logged by a panic, which can't install a hook.
+        if !thread::panicking() {
+            self.spans.dump_on_panic(&shared);
         }
-        self.spans.dump_on_panic(&shared);
         // Such a panic runs no functions of the exit.
         if self.flushes_at_exit && cfg!(panic = "abort") {
             pipeline::panics::flush_on_panic(&shared);
         }
-        Ok(Guard::new(Pipeline::new(shared)))
+        Ok(Pipeline::new(shared))
     }
 
     /// Parses the filters, and opens the sinks and the recorder's folder.
@@ -221,12 +235,13 @@ impl Builder {
             WhenFull::Block => Patience::Stalled(FLUSH_TIMEOUT),
             WhenFull::DropNewest | WhenFull::DropOldest => Patience::WhileQueuesHaveRoom,
         };
+        let again = self.again();
         let sinks = mem::take(&mut self.sinks);
         let mut opened = Opened::new(sinks, patience, self.record_bytes, &mut faults);
         self.survival.check(&mut opened, &mut faults);
         faults.into_result()?;
         let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Info));
-        Ok(Checked { levels, kept, opened, files })
+        Ok(Checked { levels, kept, opened, files, again })
     }
 
     /// Creates the state that callers and the back end share.
@@ -237,7 +252,7 @@ impl Builder {
         files: Option<Files>,
         rings: Option<&Arc<dyn RingFile>>,
         reporter: Reporter,
-    ) -> Arc<Shared> {
+    ) -> Shared {
         let limits =
             self.rate_limit.map(|most| Limits::new(most, self.then_each.unwrap_or(0), rings));
         let mut wanted = opened.wanted();
@@ -252,7 +267,7 @@ impl Builder {
             shared.urgent = Urgent { wakes, flushes: Some((least, timeout)) };
         }
         self.spans.share(&mut shared, files);
-        Arc::new(shared)
+        shared
     }
 
     /// Starts the thread that reads the queues.
@@ -282,6 +297,8 @@ struct Checked {
     opened: Opened,
     /// The flight recorder's files.
     files: Option<Files>,
+    /// The options for a forked child.
+    again: Builder,
 }
 
 /// Sinks and clocks need not be `Debug`.

@@ -2,12 +2,13 @@
 //! `process::exit`, or a signal that a thread waits for.
 #![expect(unsafe_code, reason = "registers a function with the C library's exit")]
 
-use std::process;
+use core::ptr;
 use std::sync::{Arc, Once, Weak};
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 
+use crate::host::process::Process;
 use crate::pipeline::abort;
 use crate::shared::Shared;
 
@@ -21,11 +22,11 @@ static REGISTER: Once = Once::new();
 struct AtEnd {
     pipeline: Weak<Shared>,
     /// The process in which the back end's thread runs. A forked process has no such thread.
-    process: u32,
+    process: Process,
 }
 
 /// Flushes the pipeline when the process exits or aborts.
-pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>) {
+pub(super) fn flush_at_exit(pipeline: &Arc<Shared>) {
     AT_EXIT.add(pipeline);
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
@@ -45,7 +46,7 @@ impl Ending {
     }
 
     pub(super) fn add(&self, pipeline: &Arc<Shared>) {
-        let new = AtEnd { pipeline: Arc::downgrade(pipeline), process: process::id() };
+        let new = AtEnd { pipeline: Arc::downgrade(pipeline), process: pipeline.process };
         self.0.rcu(|all| {
             let mut all = all.as_deref().cloned().unwrap_or_default();
             all.retain(|one| one.pipeline.strong_count() > 0);
@@ -54,12 +55,18 @@ impl Ending {
         });
     }
 
+    /// Returns whether a pipeline is in the list.
+    pub(super) fn has(&self, pipeline: &Arc<Shared>) -> bool {
+        let is = |one: &AtEnd| ptr::eq(one.pipeline.as_ptr(), Arc::as_ptr(pipeline));
+        self.0.load_full().is_some_and(|all| all.iter().any(is))
+    }
+
     /// Flushes the pipelines of this process, and prints what is lost.
     pub(super) fn flush(&self) {
         let Some(all) = self.0.load_full() else { return };
         let start = Instant::now();
-        let living = |pipeline: &Weak<Shared>, process: u32| {
-            pipeline.upgrade().filter(|_| process == process::id())
+        let living = |pipeline: &Weak<Shared>, process: Process| {
+            pipeline.upgrade().filter(|_| process.is_current())
         };
         for AtEnd { pipeline, process } in all.iter() {
             if let Some(pipeline) = living(pipeline, *process) {

@@ -31,14 +31,19 @@ pub(crate) fn install<E>(
 
 impl Handle {
     /// In a process that was forked from the pipeline's, makes all handles of the pipeline log to
-    /// `successor`, unless they log to another pipeline of this process. Returns whether they log
-    /// to `successor`.
+    /// `successor`, unless the program has installed another pipeline in this process. Ends the
+    /// pipeline that the first record has started. Returns whether they log to `successor`.
     fn is_followed_by(&self, successor: &Self) -> bool {
-        let last = self.shared();
-        if !last.channel.is_in_its_process() && successor.own.channel.is_in_its_process() {
-            let _set_by_another_thread = last.successor.set(successor.clone());
+        let last = self.own.last();
+        let is_there = last.process.is_current();
+        if (!is_there || last.is_inherited) && successor.own.process.is_current() {
+            last.succession.set(successor.clone());
+            if is_there {
+                last.leave();
+                last.channel.end();
+            }
         }
-        !self.own.channel.is_in_its_process() && Arc::ptr_eq(self.shared(), &successor.own)
+        !self.own.process.is_current() && Arc::ptr_eq(self.own.last(), &successor.own)
     }
 }
 

@@ -55,7 +55,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let shared = self.pipeline.shared();
+        let shared = self.pipeline.known();
         // Where nothing is called at the exit, this is the end of the process.
         if cfg!(not(unix)) {
             shared.channel.exits();

@@ -6,17 +6,19 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use core::time::Duration;
+use std::sync::Arc;
 use std::{io, process};
 
 use libc::siginfo_t;
 use signal_hook::consts::{FORBIDDEN, SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, signal_name};
 
-use super::exit::Ending;
+use super::exit::{self, Ending};
 use crate::error::{Class, Error};
 use crate::host;
 use crate::host::platform::signals::{self, Action};
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
 use crate::sync::Nap;
 
 static ON_SIGNALS: Ending = Ending::new();
@@ -35,7 +37,7 @@ impl Pipeline {
     /// A signal that is ignored stays ignored, for example SIGHUP under `nohup`. A program that
     /// handles a signal itself, before or after this call, keeps its handler, and ends by an exit,
     /// which [flushes](crate::Builder::without_flush_at_exit). In a child that was forked without
-    /// `exec`, the signals end the child at once.
+    /// `exec`, the signals flush the child's pipeline, or end a child at once that has logged nothing.
     ///
     /// # Errors
     ///
@@ -83,13 +85,7 @@ impl Pipeline {
                 return Err(Error::signal(signal, None));
             }
         }
-        ON_SIGNALS.add(self.shared());
-        if WAITER.begin(process::id()) {
-            host::spawn("tach-signals", wait).map_err(|error| {
-                WAITER.begin(0);
-                Error::thread(error)
-            })?;
-        }
+        begin(self.shared())?;
         for &signal in these {
             let install = |before: Action| {
                 if before.is_default() { signals::install(signal, ends) } else { Ok(()) }
@@ -99,6 +95,37 @@ impl Pipeline {
         }
         Ok(())
     }
+}
+
+/// Flushes the pipeline when the thread finds a signal, and starts the thread if there is none.
+fn begin(pipeline: &Arc<Shared>) -> Result<(), Error> {
+    ON_SIGNALS.add(pipeline);
+    if WAITER.begin(process::id()) {
+        host::spawn("tach-signals", wait).map_err(|error| {
+            WAITER.begin(0);
+            Error::thread(error)
+        })?;
+    }
+    Ok(())
+}
+
+/// Flushes the pipeline when the process exits or aborts, if `at_exit`. In a forked child, which has
+/// the handlers of its parent, flushes it also at the signals at which the pipeline of the parent is
+/// flushed.
+///
+/// # Errors
+///
+/// If the thread that waits for signals can't be started.
+pub(super) fn flush_at_ends(
+    pipeline: &Arc<Shared>,
+    at_exit: bool,
+    parent: Option<&Arc<Shared>>,
+) -> Result<(), Error> {
+    if at_exit {
+        exit::flush_at_exit(pipeline);
+    }
+    let is_flushed = parent.is_some_and(|parent| ON_SIGNALS.has(parent));
+    if is_flushed { begin(pipeline) } else { Ok(()) }
 }
 
 /// The thread that waits for signals, and flushes.
@@ -159,7 +186,7 @@ fn wait() {
 extern "C" fn ends(signal: c_int, _info: *mut siginfo_t, _context: *mut c_void) {
     // Otherwise a handler that the program has installed later has called this one, and decides.
     let is_ours = Action::of(signal).is_ok_and(|now| now.is(ends));
-    // A forked child has no thread that waits.
+    // A forked child that has logged nothing has no thread that waits.
     if is_ours && !WAITER.pass(signal) {
         let _ended = emulate_default_handler(signal);
     }

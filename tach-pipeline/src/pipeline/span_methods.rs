@@ -72,7 +72,7 @@ impl Pipeline {
     /// [chosen attributes]: crate::Durations::attribute
     #[must_use]
     pub fn durations(&self) -> Vec<SpanDurations> {
-        let shared = self.shared();
+        let shared = self.known();
         // In a forked process nobody may be left to release the lock.
         let durations = shared.spans.durations.as_ref().filter(|_| !shared.channel.is_forked());
         durations.map_or_else(Vec::new, Collected::snapshot)
@@ -110,7 +110,7 @@ impl Pipeline {
         format: &FlightFormat,
         timeout: Duration,
     ) -> Result<(), Error> {
-        let shared = self.shared();
+        let shared = self.known();
         let snapshot = shared.spans.snapshot(&shared.channel, timeout)?;
         format.write(&snapshot, &mut to).map_err(Error::record)
     }
@@ -131,7 +131,7 @@ pub(crate) fn dump_on_panic(shared: &Arc<Shared>) {
 /// Calls none of the user's code, since a panic in a panic hook ends the process.
 fn dump(shared: &Shared) {
     let Some(flight) = &shared.spans.flight else { return };
-    if shared.channel.progress.waker.is_back_end() || !shared.channel.is_in_its_process() {
+    if shared.channel.progress.waker.is_back_end() || shared.channel.is_forked() {
         return;
     }
     let Some(files) = flight.files.as_ref().filter(|files| files.begin(Cause::Panic)) else {

@@ -172,8 +172,7 @@ impl Producer {
     #[cold]
     fn look(&mut self) -> usize {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
-        // In a forked child, the counts of a ring in a file are zero, since private memory takes
-        // its place.
+        // Whoever writes to a ring's file may damage its counts.
         self.free = self.ring.words.len().saturating_sub(waiting);
         self.free
     }

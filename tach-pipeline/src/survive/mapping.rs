@@ -8,18 +8,15 @@ use std::io;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::forks::Private;
-
 const WORD: usize = size_of::<u64>();
 
-/// A mapped part of a file. In a forked child the memory is private and empty.
+/// A mapped part of a file, which a forked child shares: [`Process`](crate::host::process::Process) is
+/// compared before each store of a call.
 ///
 /// The blocks of the file must be reserved: a store to a page without a block would end the process
 /// if the disk is full. Only one thread copies to a range of bytes, and words that publish the
 /// range are stored afterwards.
 pub(super) struct Mapping {
-    /// Before the memory, so that it is dropped first.
-    private: Private,
     memory: MmapRaw,
     #[cfg(test)]
     path: std::path::PathBuf,
@@ -44,16 +41,14 @@ impl Mapping {
         }
         let memory = MmapOptions::new().offset(start).len(length).map_raw(file)?;
         Ok(Self {
-            private: Private::new(&memory),
             memory,
             #[cfg(test)]
             path: super::deaths::path(file),
         })
     }
 
-    /// Returns the memory, and what makes it private in a forked child. Drop that first.
-    pub(super) fn into_parts(self) -> (Private, MmapRaw) {
-        (self.private, self.memory)
+    pub(super) fn into_memory(self) -> MmapRaw {
+        self.memory
     }
 
     pub(super) fn len(&self) -> usize {

@@ -51,8 +51,7 @@ impl Builder {
     /// folder, or that has no recorder, discards the items. The report counts them (`recorded`).
     ///
     /// A file of a process that lives is never touched: neither by another program with the same
-    /// folder, nor by a forked child. What a forked child logs through its parent's pipeline is
-    /// lost, as without this method.
+    /// folder, nor by a child. Before Linux 4.14, which hides some children, there is no file.
     ///
     /// Not promised:
     ///

@@ -27,7 +27,7 @@ pub(super) fn interest(pipeline: &Pipeline, metadata: &Metadata<'_>) -> Interest
 }
 
 pub(super) fn most(pipeline: &Pipeline) -> LevelFilter {
-    match pipeline.shared().filters.most() {
+    match pipeline.known().filters.most() {
         log::LevelFilter::Off => LevelFilter::OFF,
         log::LevelFilter::Error => LevelFilter::ERROR,
         log::LevelFilter::Warn => LevelFilter::WARN,

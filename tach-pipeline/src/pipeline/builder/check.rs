@@ -51,6 +51,9 @@ impl Builder {
 
     /// Collects the faults of the environment. With `strict_environment` they fail the build.
     pub(super) fn check_environment(&mut self, faults: &mut Faults) {
+        if self.environment.is_read {
+            return;
+        }
         self.environment.faults.extend(self.spans.read_environment(&self.sinks));
         self.check_collectors();
         if self.environment.is_strict {

@@ -21,7 +21,7 @@ use crate::sink::all::Sinks;
 /// Files that are never written.
 pub(super) type Files = core::convert::Infallible;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SpanOptions {}
 
 impl SpanOptions {

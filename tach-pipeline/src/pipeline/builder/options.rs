@@ -257,7 +257,7 @@ impl Builder {
     /// let builder = Pipeline::builder().with_clock(&CLOCK);
     /// ```
     pub fn with_clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Some(Box::new(clock));
+        self.clock = Some(Arc::new(clock));
         self
     }
 

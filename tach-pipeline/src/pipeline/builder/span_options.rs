@@ -25,7 +25,7 @@ use crate::sink::Sink;
 use crate::sink::all::Sinks;
 use crate::trace::sampling::Sampling;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SpanOptions {
     sent: SentOptions,
     durations: Option<Durations>,

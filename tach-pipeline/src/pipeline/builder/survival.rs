@@ -7,16 +7,17 @@ use std::sync::Arc;
 use crate::back_end::survival::{Found, OwnFile, Skipped, Survival};
 use crate::error::Error;
 use crate::faults::Faults;
+use crate::host::process::Process;
 use crate::incident::{Incident, Reporter};
 use crate::queue::WhenFull;
 use crate::queue::file::RingFile;
 use crate::sink::all::Opened;
 use crate::sink::spools::{Receiving, SpoolFile};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Options(pub(crate) Option<Kept>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) folder: PathBuf,
     pub(crate) open: Open,
@@ -54,6 +55,13 @@ impl Options {
         reporter: &mut Reporter,
     ) -> Result<Added, Error> {
         let Some(Kept { folder, open }) = &self.0 else { return Ok(Added::default()) };
+        if !Process::are_all_noticed() {
+            let error = &io::Error::other(
+                "the kernel clears no memory in children, and one made by clone would write the file",
+            );
+            reporter.report(&Incident::NotKept { folder, error });
+            return Ok(Added::default());
+        }
         let is_alone = opened.is_alone();
         let found = open(folder, &mut opened.receiving(), is_alone)
             .map_err(|error| Error::survive(folder, error))?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use tach_log::adapter::beginning;
 
-use super::super::forks::Private;
 use super::super::layout::{MOST_BYTES, PAGE, RINGS, head, ring};
 use super::super::mapping::Mapping;
 use super::Store;
@@ -40,7 +39,6 @@ struct Free {
 struct RingPart {
     store: Arc<Store>,
     free: Free,
-    _private: Private,
 }
 
 impl Room {
@@ -85,9 +83,8 @@ impl RingFile for Store {
                 self.room.lock().free.push(free);
                 return None;
             };
-            let (private, memory) = mapped.into_parts();
-            let part = RingPart { store: Arc::clone(&self), free, _private: private };
-            Some(RingMemory { memory, part: Box::new(part) })
+            let part = RingPart { store: Arc::clone(&self), free };
+            Some(RingMemory { memory: mapped.into_memory(), part: Box::new(part) })
         });
         if made.is_none() {
             self.fixed.add(head::OUTSIDE, 1);

@@ -142,7 +142,7 @@ impl Pipeline {
     pub(in crate::front::tracing) fn trace_context(&self, key: Key) -> Option<TraceContext> {
         let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
         // In a forked process, the ids may be those of another span of the parent process.
-        let slot = contexts.find(key).filter(|_| shared.channel.is_in_its_process())?;
+        let slot = contexts.find(key).filter(|_| !shared.channel.is_forked())?;
         let context = slot.context();
         let origin = contexts.origins.get(context.span);
         if shared.wanted.spans { Some(TraceContext::within(context, origin)) } else { origin }

@@ -174,7 +174,7 @@ impl Pipeline {
         let shared = self.shared();
         let contexts = &shared.spans.contexts;
         // In a forked process, the ids may be those of another span of the parent process.
-        let slot = contexts.find(key).filter(|_| shared.channel.is_in_its_process())?;
+        let slot = contexts.find(key).filter(|_| !shared.channel.is_forked())?;
         let context = slot.context();
         if slot.is_active() {
             return self.active_context(contexts, key, Open::of(key), context);

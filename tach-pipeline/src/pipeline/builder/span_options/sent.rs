@@ -10,7 +10,7 @@ use crate::sink::all::Sinks;
 use crate::spans::tail::Tail;
 use crate::trace::sampling::{Callers, Sampling};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SentOptions {
     sampling: Option<Sampling>,
     tail: Option<Tail>,

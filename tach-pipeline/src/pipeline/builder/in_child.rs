@@ -1,0 +1,53 @@
+//! The options of a pipeline for a child that is forked without `exec`.
+
+use std::sync::Arc;
+
+use super::Builder;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::shared::Shared;
+use crate::shared::succession::Start;
+use crate::sink::Sink;
+use crate::sync::Lock;
+
+impl Builder {
+    /// Returns the same options for another pipeline. What the environment has set is set already.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            sinks: self.sinks.iter().map(Sink::again).collect(),
+            filter: self.filter.clone(),
+            filter_from_env: self.filter_from_env.clone(),
+            environment: Environment { is_read: true, ..Environment::default() },
+            faults: Faults::default(),
+            when_full: self.when_full,
+            queue_bytes: self.queue_bytes,
+            interval: self.interval,
+            clock: self.clock.clone(),
+            before_errors: self.before_errors.clone(),
+            is_collapsing: self.is_collapsing,
+            redacted: self.redacted.clone(),
+            rate_limit: self.rate_limit,
+            then_each: self.then_each,
+            are_texts_copied: self.are_texts_copied,
+            flush_timeout: self.flush_timeout,
+            flushes_at_exit: self.flushes_at_exit,
+            flush_on: self.flush_on,
+            on_incident: self.on_incident.clone(),
+            record_bytes: self.record_bytes,
+            spans: self.spans.clone(),
+            survival: self.survival.clone(),
+        }
+    }
+
+    /// Returns a function that starts a pipeline by these options in a forked child, in the place of
+    /// its parent's.
+    pub(super) fn into_start(self) -> Box<Start> {
+        let options = Lock::new(self);
+        Box::new(move |parent: &Arc<Shared>| {
+            // Only a child of a child that was starting its pipeline finds the lock held.
+            let again = options.try_lock().map(|options| options.again());
+            again.ok_or_else(Error::forked)?.start(Some(parent)).map(|it| it.handle)
+        })
+    }
+}
