@@ -33,8 +33,9 @@ use crate::channel::bell::is_end_between;
 use crate::channel::wake::Sleep;
 use crate::frame::Frame;
 use crate::frame::whole::Whole;
+use crate::incident::Incident;
 use crate::limits::Limits;
-use crate::report;
+use crate::report::{self, panic_text};
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::sink::unreported::{Occasion, Reported};
@@ -104,6 +105,7 @@ impl BackEnd {
         let channel = Arc::clone(&self.shared.channel);
         let Progress { flush, waker, .. } = &*channel.progress;
         let mut sleep = Sleep::new(waker, self.interval);
+        let mut last_panic = None;
         let at_the_end = loop {
             // Read the end and the flush requests before the queues. So the round sees all records
             // that were logged before the end or the request.
@@ -119,11 +121,19 @@ impl BackEnd {
             };
             self.flushed = requested;
             // Panics of the user's code are caught where it is called. This catches a panic of the
-            // pipeline's own code, so that logging goes on.
+            // pipeline's own code, so that logging goes on. A panic that comes again would come
+            // without end.
             let round = panic::catch_unwind(AssertUnwindSafe(|| self.round(request, cause)));
-            if is_ending {
+            let text = round.as_ref().err().map(|payload| panic_text(&**payload).to_owned());
+            let is_stuck = text.is_some() && text == last_panic;
+            last_panic = text;
+            if is_ending || is_stuck {
                 let failure = round.is_err().then(|| PANICKED.to_owned());
-                let failure = failure.or(self.sinks.finish());
+                let finished = panic::catch_unwind(AssertUnwindSafe(|| self.sinks.finish()));
+                let failure = failure.or(finished.unwrap_or_else(|_| Some(PANICKED.to_owned())));
+                if let Some(reason) = last_panic.as_deref().filter(|_| is_stuck) {
+                    self.sinks.reporter.report(&Incident::Stopped { reason });
+                }
                 if let Some(survival) = &mut self.survival {
                     survival.end(failure.is_none());
                 }

@@ -1,5 +1,7 @@
 //! Records of the pipeline's own.
 
+use core::any::Any;
+
 use tach_core::UnixTime;
 use tach_log::Value;
 
@@ -74,4 +76,10 @@ fn with_counts(
 /// Begins a record of the pipeline's own.
 pub(crate) fn begin(scratch: &mut Scratch, level: Level, now: UnixTime) -> Writer<'_> {
     Writer::begin(scratch, Time::Unix(now), level, MaybeStatic::Static(OWN_TARGET))
+}
+
+/// Returns the message of a panic.
+pub(crate) fn panic_text(payload: &dyn Any) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("Box<dyn Any>")
 }

@@ -1,6 +1,5 @@
 //! Panics: a flush after each, and a record of each.
 
-use core::any::Any;
 use core::panic::Location;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{self, PanicHookInfo};
@@ -11,6 +10,7 @@ use log::{Log as _, Record};
 
 use crate::channel::wake::is_any_back_end;
 use crate::pipeline::Pipeline;
+use crate::report::panic_text;
 use crate::shared::{Handle, Shared};
 
 const TARGET: &str = "panic";
@@ -67,7 +67,8 @@ pub(crate) fn flush_on_panic(shared: &Arc<Shared>) {
     panic::set_hook(Box::new(move |info| {
         before(info);
         if let Some(shared) = shared.upgrade() {
-            let _too_late_to_report = shared.flush_at_end(shared.flush_timeout);
+            let last = shared.last();
+            let _too_late_to_report = last.flush_at_end(last.flush_timeout);
         }
     }));
 }
@@ -77,7 +78,7 @@ fn log(pipeline: &Pipeline, info: &PanicHookInfo<'_>) {
     if is_any_back_end() {
         return;
     }
-    let (thread, payload) = (thread::current(), text(info.payload()));
+    let (thread, payload) = (thread::current(), panic_text(info.payload()));
     let name = thread.name().unwrap_or("<unnamed>");
     let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();
     let backtrace = match Backtrace::capture() {
@@ -90,9 +91,4 @@ fn log(pipeline: &Pipeline, info: &PanicHookInfo<'_>) {
     let message = format_args!("thread '{name}' panicked{place}: {payload}{backtrace}");
     // The road of each record of `log`: another one would cost that one instructions.
     pipeline.log(&record.args(message).build());
-}
-
-fn text(payload: &dyn Any) -> &str {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("Box<dyn Any>")
 }

@@ -152,7 +152,7 @@ fn a_sink_may_write_little_at_a_time() {
 }
 
 #[test]
-fn a_flush_of_which_nothing_came_says_so() {
+fn a_back_end_that_panics_again_ends_and_says_so() {
     /// Panics in the back end, and not in a call.
     struct Panics;
     impl Clock for Panics {
@@ -167,14 +167,28 @@ fn a_flush_of_which_nothing_came_says_so() {
             SystemClock.unix_time_at(instant)
         }
     }
-    let memory = Memory::default();
+    let (memory, ends) = (Memory::default(), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&ends);
     let builder = Pipeline::builder().sink(memory.json()).with_clock(Panics);
+    let builder = builder.on_incident(move |incident| {
+        if let Incident::Stopped { reason, .. } = incident {
+            assert!(reason.contains("on purpose"));
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
     let guard = builder.build().unwrap();
-    info(guard.pipeline(), "unwritten");
-    let error = guard.pipeline().flush(LONG).unwrap_err();
+    let pipeline = guard.pipeline();
+    info(pipeline, "unwritten");
+    let error = pipeline.flush(LONG).unwrap_err();
     assert!(error.is_sink());
     assert!(error.to_string().contains("panicked"), "{error}");
-    assert_eq!(memory.text(), "");
+    // Another panic with that message, and no third one.
+    let _ended = pipeline.flush(LONG);
+    while ends.load(Ordering::SeqCst) == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(pipeline.flush(LONG).unwrap_err().to_string().contains("panicked"));
+    assert_eq!((memory.text(), ends.load(Ordering::SeqCst)), (String::new(), 1));
     core::mem::forget(guard);
 }
 
