@@ -105,8 +105,9 @@ fn child() {
             let span = tracing::info_span!("span", a = 1, b = tracing::field::Empty);
             log_all();
             forks::in_child(|| {
-                log::info!(target: "by_log", "nobody writes it");
-                // Its filter refuses the events of `log_all` that the parent's accepts.
+                log::info!(target: "by_log", key = 0; "info");
+                // Takes the place of the pipeline that the record has started. Its filter refuses
+                // the events of `log_all` that the parent's accepts.
                 let guard = builder().filter("debug,quiet=off").init().unwrap();
                 log_all();
                 span.record("b", 2);
@@ -198,6 +199,7 @@ fn what_is_global_follows_the_pipeline_that_a_forked_child_builds() {
     let expected = [
         by_log("DEBUG", "debug", 2),
         by_tracing("DEBUG", "debug", 4),
+        by_log_outside("INFO", "info", 0),
         by_log("INFO", "info", 1),
         by_log("INFO", "info", 1),
         by_tracing("INFO", "info", 3),

@@ -231,7 +231,8 @@ fn is_valid(span: &Span) -> bool {
     OpenTelemetrySpanExt::context(span).span().span_context().is_valid()
 }
 
-/// The child ends the parent's spans and opens its own. Neither is sent by it, nor lost here.
+/// The child ends the parent's spans, which it does not send and which are not lost here, and opens
+/// its own.
 #[cfg(unix)]
 fn forks(pipeline: &Pipeline) {
     dispatcher::set_global_default(subscriber(pipeline)).unwrap();
@@ -243,12 +244,11 @@ fn forks(pipeline: &Pipeline) {
         info!("in the child");
         drop(inner.take());
         traces();
-        // Its next span has the ids that the parent's next one has.
         let span = info_span!("in the child");
-        let has_header = span.trace_context().is_some() || outer.trace_context().is_some();
+        let (own, of_parent) = (span.trace_context().is_some(), outer.trace_context().is_some());
         #[cfg(feature = "opentelemetry")]
-        let has_header = has_header || is_valid(&span);
-        pipeline.flush(LONG).is_err() && !has_header
+        let (own, of_parent) = (own && is_valid(&span), of_parent || is_valid(&outer));
+        own && !of_parent
     });
     info!("after");
     // The control.

@@ -73,10 +73,10 @@ impl Drop for Group {
     }
 }
 
-pub(crate) fn forks(scene: &Scene, seed: u64) -> Summary {
+pub(crate) fn clones(scene: &Scene, seed: u64) -> Summary {
     let child = started(scene.child("fork", seed));
     kill_after(child, 20_000 + Random(seed).below(60_000));
-    // The forked children live for half a second.
+    // The children live for half a second.
     recovered(scene, seed)
 }
 

@@ -32,7 +32,7 @@ fn in_child_that_ends(f: impl FnOnce()) {
     assert_eq!((waited, status), (child, 0));
 }
 
-/// The child's flush reports its failure on stderr.
+/// The child has no writer, and reports that on stderr.
 pub(super) fn while_stderr_is_locked(pipeline: &Pipeline) {
     let (locked, is_locked) = mpsc::channel();
     let (done, is_done) = mpsc::channel::<()>();
@@ -43,7 +43,10 @@ pub(super) fn while_stderr_is_locked(pipeline: &Pipeline) {
             let _closed = is_done.recv();
         });
         is_locked.recv().unwrap();
-        in_child(|| pipeline.flush(LONG).is_err());
+        in_child(|| {
+            info(pipeline, "in the child");
+            pipeline.flush(LONG).is_err()
+        });
         drop(done);
     });
 }
