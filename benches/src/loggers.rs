@@ -128,7 +128,7 @@ pub fn with_sinks(paths: &[PathBuf]) -> Opened {
     of_log(builder.build().expect("files"))
 }
 
-fn pipeline(path: &Path, format: impl Format + Send + 'static) -> Guard {
+fn pipeline(path: &Path, format: impl Format + Send + Sync + 'static) -> Guard {
     Pipeline::builder().sink(Sink::file(path).format(format)).build().expect("a file")
 }
 
@@ -154,7 +154,7 @@ where
     }
 }
 
-fn tach_log(path: &Path, format: impl Format + Send + 'static) -> Opened {
+fn tach_log(path: &Path, format: impl Format + Send + Sync + 'static) -> Opened {
     of_log(pipeline(path, format))
 }
 
