@@ -9,7 +9,7 @@ use tach_log::Value;
 use tracing_core::span::Record;
 
 use super::target::Target;
-use super::visit::{Chosen, Visitor, is_chosen};
+use super::visit::{Visitor, is_chosen};
 use crate::channel::current_thread;
 use crate::durations::Collected;
 use crate::frame::texts::MaybeStatic;
@@ -31,7 +31,7 @@ impl Pipeline {
         let Some(span) = self.target(key) else { return };
         self.log_values(span, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
-            Some(chosen) => values.record(&mut Chosen::new(Visitor::of_span(to), chosen)),
+            Some(chosen) => values.record(&mut Visitor::of_keys(to, chosen)),
         });
     }
 

@@ -13,28 +13,60 @@ use crate::frame::texts::MaybeStatic;
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
 
+/// Which keys are written.
+pub(super) trait Chosen {
+    fn has(&self, key: &str) -> bool;
+}
+
+pub(super) struct All;
+
+impl Chosen for All {
+    #[inline]
+    fn has(&self, _: &str) -> bool {
+        true
+    }
+}
+
+impl Chosen for &[String] {
+    fn has(&self, key: &str) -> bool {
+        self.iter().any(|known| known == key)
+    }
+}
+
 /// Writes values as fields, except for the message.
-pub(super) struct Visitor<'a, 'b> {
+pub(super) struct Visitor<'a, 'b, C = All> {
     to: &'a mut Writer<'b>,
+    keys: C,
     /// Whether the next field may be the message. A span has no message.
     may_be_message: bool,
 }
 
 impl<'a, 'b> Visitor<'a, 'b> {
     pub(super) fn of_event(to: &'a mut Writer<'b>) -> Self {
-        Self { to, may_be_message: true }
+        Self { to, keys: All, may_be_message: true }
     }
 
     pub(super) fn of_span(to: &'a mut Writer<'b>) -> Self {
-        Self { to, may_be_message: false }
+        Self { to, keys: All, may_be_message: false }
     }
+}
 
+impl<'a, 'b, 'c> Visitor<'a, 'b, &'c [String]> {
+    /// Writes the values of these keys of a span alone.
+    pub(super) fn of_keys(to: &'a mut Writer<'b>, keys: &'c [String]) -> Self {
+        Self { to, keys, may_be_message: false }
+    }
+}
+
+impl<C: Chosen> Visitor<'_, '_, C> {
     /// Writes a value that is no text, and therefore not the message, even if that is its name.
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn field(&mut self, field: &Field, value: Value<'_>) {
         self.may_be_message = false;
-        self.to.field(MaybeStatic::Static(key(field)), value);
+        if self.keys.has(key(field)) {
+            self.to.field(MaybeStatic::Static(key(field)), value);
+        }
     }
 
     #[inline]
@@ -42,7 +74,9 @@ impl<'a, 'b> Visitor<'a, 'b> {
         if self.is_message(field) {
             return self.to.printed_message(value);
         }
-        self.to.printed_field(MaybeStatic::Static(key(field)), value);
+        if self.keys.has(key(field)) {
+            self.to.printed_field(MaybeStatic::Static(key(field)), value);
+        }
     }
 
     #[inline]
@@ -51,7 +85,7 @@ impl<'a, 'b> Visitor<'a, 'b> {
     }
 }
 
-impl Visit for Visitor<'_, '_> {
+impl<C: Chosen> Visit for Visitor<'_, '_, C> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.printed(field, format_args!("{value:?}"));
     }
@@ -94,69 +128,15 @@ impl Visit for Visitor<'_, '_> {
                 .to
                 .printed_message(format_args!("{}", adapter::joined(adapter::chain(&chain))));
         }
-        self.to.error_field(MaybeStatic::Static(key(field)), value);
+        if self.keys.has(key(field)) {
+            self.to.error_field(MaybeStatic::Static(key(field)), value);
+        }
     }
 }
 
 /// Returns whether a key is among the chosen keys, or all keys are chosen.
 pub(super) fn is_chosen(chosen: Option<&[String]>, key: &str) -> bool {
-    chosen.is_none_or(|chosen| chosen.iter().any(|known| known == key))
-}
-
-/// Writes the values of some keys alone.
-pub(super) struct Chosen<'a, 'b> {
-    to: Visitor<'a, 'b>,
-    keys: &'a [String],
-}
-
-impl<'a, 'b> Chosen<'a, 'b> {
-    pub(super) fn new(to: Visitor<'a, 'b>, keys: &'a [String]) -> Self {
-        Self { to, keys }
-    }
-
-    fn with(&mut self, field: &Field, visit: impl FnOnce(&mut Visitor<'a, 'b>)) {
-        if is_chosen(Some(self.keys), key(field)) {
-            visit(&mut self.to);
-        }
-    }
-}
-
-impl Visit for Chosen<'_, '_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.with(field, |to| to.record_debug(field, value));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.with(field, |to| to.record_str(field, value));
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.with(field, |to| to.record_i64(field, value));
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.with(field, |to| to.record_u64(field, value));
-    }
-
-    fn record_i128(&mut self, field: &Field, value: i128) {
-        self.with(field, |to| to.record_i128(field, value));
-    }
-
-    fn record_u128(&mut self, field: &Field, value: u128) {
-        self.with(field, |to| to.record_u128(field, value));
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.with(field, |to| to.record_f64(field, value));
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.with(field, |to| to.record_bool(field, value));
-    }
-
-    fn record_error(&mut self, field: &Field, value: &(dyn core::error::Error + 'static)) {
-        self.with(field, |to| to.record_error(field, value));
-    }
+    chosen.is_none_or(|chosen| chosen.has(key))
 }
 
 /// Writes the message of a record that `tracing-log` forwards. Its other fields are metadata.

@@ -12,7 +12,7 @@ use crate::front::tracing::metadata::{key as field_key, level};
 use crate::front::tracing::otel::{Found, Surroundings};
 use crate::front::tracing::parents::Parents;
 use crate::front::tracing::target::Target;
-use crate::front::tracing::visit::{Chosen, Visitor, is_chosen};
+use crate::front::tracing::visit::{Visitor, is_chosen};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
@@ -286,7 +286,7 @@ impl Shared {
             let mut to = start.begin(to, time);
             to.unsampled();
             if has_chosen {
-                attributes.record(&mut Chosen::new(Visitor::of_span(&mut to), chosen));
+                attributes.record(&mut Visitor::of_keys(&mut to, chosen));
             }
             to.end();
         });
