@@ -165,6 +165,8 @@ fn all_that_was_added_before_the_parent_was_set_is_kept() {
                 span.set_attribute("otel.status_code", "error");
                 span.add_link(&other);
                 span.follows_from(&tracing::info_span!("followed"));
+                #[cfg(feature = "opentelemetry")]
+                tach_pipeline::OpenTelemetrySpanExt::add_event(&span, "added", Vec::new());
                 assert!(span.set_remote_parent(&parent()));
                 assert!(!span.set_remote_parent(&other), "it is set once");
                 span.set_attribute("late", 5);
@@ -176,6 +178,8 @@ fn all_that_was_added_before_the_parent_was_set_is_kept() {
         for span in &spans {
             assert_eq!((span.trace, span.parent, span.status), (TRACE, PARENT, 2), "{span:?}");
             assert_eq!((span.links.len(), span.links[0].1), (2, other.span_id()), "{span:?}");
+            #[cfg(feature = "opentelemetry")]
+            assert_eq!(span.events, ["added"]);
             let route = (span.name != "bare").then_some("/a");
             let value = |key| span.attributes.get(key).map(String::as_str);
             // Attributes that nobody declared.

@@ -14,6 +14,7 @@ use crate::error::{Class, Error};
 use crate::frame::{Origin, RecordKind, Scratch, Time, Writer};
 use crate::front::tracing::target::Target;
 use crate::front::tracing::visit::is_chosen;
+use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::key::Key;
@@ -120,7 +121,8 @@ impl Pipeline {
         let write = |scratch: &mut Scratch| {
             let mut to = Writer::begin_added(scratch, time, name);
             write_fields(&mut to, attributes.iter());
-            to.around(span.context);
+            // If it is kept, it is read when the span is sampled after all.
+            to.around(SpanContext { is_sampled: true, ..span.context });
             to.end();
         };
         if span.context.is_sampled {
