@@ -50,8 +50,9 @@ static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Road {
     Own,
-    /// A layer, with the layer of `tracing-opentelemetry` after it for boundary spans.
     Layer,
+    /// A layer, with the layer of `tracing-opentelemetry` after it for boundary spans.
+    Bridged,
 }
 
 /// A service, and the collector to which its pipeline sends.
@@ -123,6 +124,9 @@ impl Service {
         let dispatch = match road {
             Road::Own => Dispatch::new(guard.pipeline().subscriber()),
             Road::Layer => {
+                Dispatch::new(tracing_subscriber::registry().with(guard.pipeline().clone()))
+            }
+            Road::Bridged => {
                 let at_boundaries = filter_fn(|metadata| {
                     metadata.is_span() && metadata.fields().field("otel.kind").is_some()
                 });
@@ -171,10 +175,17 @@ const WAY: [&str; 6] =
     ["GET /front/{id}", "handle", "GET /users/{id}", "load", "GET /rows", "decode"];
 
 async fn front() -> HttpResponse {
+    let status = ask_for_users(&[]).instrument(tracing::info_span!("handle")).await;
+    HttpResponse::build(status.as_u16().try_into().unwrap()).finish()
+}
+
+/// Passes a request with these headers through axum-tracing-opentelemetry.
+async fn ask_for_users(headers: &[(&'static str, &str)]) -> StatusCode {
     let users = Router::new().route("/users/{id}", get(users)).layer(OtelAxumLayer::default());
-    let request = Request::get("/users/7").body(Body::empty()).unwrap();
-    let response = users.oneshot(request).instrument(tracing::info_span!("handle")).await.unwrap();
-    HttpResponse::build(response.status().as_u16().try_into().unwrap()).finish()
+    let request = Request::get("/users/7");
+    let request =
+        headers.iter().fold(request, |request, (key, value)| request.header(*key, *value));
+    users.oneshot(request.body(Body::empty()).unwrap()).await.unwrap().status()
 }
 
 async fn users() -> StatusCode {
@@ -217,28 +228,32 @@ fn traceparent(flags: &str) -> String {
 /// Checks that spans are those of one request, each with its parent.
 #[track_caller]
 fn check(spans: &[Span], root: u64, name: &str) {
-    assert_eq!(spans.len(), WAY.len(), "{name}: {spans:?}");
+    check_way(&WAY, spans, root, name);
+}
+
+#[track_caller]
+fn check_way(whole: &[&str], spans: &[Span], root: u64, name: &str) {
+    assert_eq!(spans.len(), whole.len(), "{name}: {spans:?}");
     let by_name: HashMap<_, _> = spans.iter().map(|span| (&*span.name, span)).collect();
     let mut parent = root;
-    for way in WAY {
+    for &way in whole {
         let span = by_name.get(way).unwrap_or_else(|| panic!("{name}: {way}: {spans:?}"));
         assert_eq!((span.parent, span.trace), (parent, spans[0].trace), "{name}: {way}");
+        let is_request = way.starts_with("GET ");
+        assert_eq!(span.kind, if is_request { 2 } else { 1 }, "{name}: {way}");
+        let has_status = span.attributes.contains_key("http.response.status_code");
+        assert_eq!(has_status, is_request, "{name}: {way}");
         parent = span.id;
     }
     let rows = by_name["GET /rows"];
     assert_eq!(rows.events, ["asked", "rows are there"], "{name}");
     assert_eq!(rows.links, [(TRACE, PARENT)], "{name}");
-    let kinds = WAY.map(|way| by_name[way].kind);
-    assert_eq!(kinds, [2, 1, 2, 1, 2, 1], "{name}");
-    for way in ["GET /front/{id}", "GET /users/{id}", "GET /rows"] {
-        assert!(by_name[way].attributes.contains_key("http.response.status_code"), "{name}: {way}");
-    }
 }
 
 /// The provider is one of the process, so the cases take turns.
 #[test]
 fn spans_of_libraries_are_in_the_trace_of_the_service() {
-    let roads = [Road::Own, Road::Layer];
+    let roads = [Road::Own, Road::Layer, Road::Bridged];
     for (road, protocol) in
         roads.into_iter().flat_map(|it| [(it, Protocol::Http), (it, Protocol::Grpc)])
     {
@@ -247,6 +262,7 @@ fn spans_of_libraries_are_in_the_trace_of_the_service() {
         one_sampler(road, protocol, &name);
         the_tail(road, protocol, &name);
         durations(road, protocol, &name);
+        callers_of_axum(road, protocol, &name);
     }
     // The control: without the provider, only the spans of `tracing` are there.
     let service = Service::start(Road::Own, Protocol::Http, |builder| builder);
@@ -314,5 +330,28 @@ fn durations(road: Road, protocol: Protocol, name: &str) {
     let counts: HashMap<_, _> = durations.iter().map(|it| (it.name(), it.count())).collect();
     for way in ["GET /front/{id}", "handle", "load", "GET /rows", "decode"] {
         assert_eq!(counts.get(way), Some(&7), "{name}: {way}: {counts:?}");
+    }
+}
+
+/// Its span waits for the caller's decision, by the header alone or within another span. Without the
+/// layer of `tracing-opentelemetry`, the library attaches the caller's context around its span.
+fn callers_of_axum(road: Road, protocol: Protocol, name: &str) {
+    let service = Service::start(road, protocol, |builder| builder.sampling(Sampling::ratio(0.0)));
+    let ask = |flags: &str| {
+        let parent = traceparent(flags);
+        dispatcher::with_default(&service.dispatch, || {
+            let system = System::new();
+            system.block_on(ask_for_users(&[("traceparent", &parent)]));
+            let within = tracing::info_span!("connection");
+            system.block_on(ask_for_users(&[("traceparent", &parent)]).instrument(within));
+        });
+        service.spans()
+    };
+    assert!(ask("00").is_empty(), "{name}");
+    let spans = ask("01");
+    assert!(spans.iter().all(|span| span.trace == TRACE), "{name}: {spans:?}");
+    let (first, second) = spans.split_at(spans.len() / 2);
+    for spans in [first, second] {
+        check_way(&WAY[2..], spans, PARENT, name);
     }
 }

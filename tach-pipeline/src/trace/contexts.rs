@@ -12,7 +12,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use self::slot::{ABANDONED, ACTIVE, CHILD, FOLLOWS, Ids, KEPT, LOST, PIPELINE, of_pipeline};
+use self::slot::{
+    ABANDONED, ACTIVE, ANY_LEFT, CHILD, FOLLOWS, Ids, KEPT, LOST, MOVING, PIPELINE, TAKES,
+    of_pipeline,
+};
 pub(crate) use self::slot::{Flags, Slot};
 use self::table::{FIRST_BITS, Table};
 use super::by_span::BySpan;
@@ -330,18 +333,26 @@ impl Contexts {
     }
 }
 
+#[cfg(feature = "opentelemetry")]
+impl Slot {
+    /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
+    #[inline]
+    pub(crate) fn is_active(&self) -> bool {
+        self.has_flag(ACTIVE)
+    }
+
+    /// Returns whether the span [takes](Self::take_parents) a parent now: it was neither moved nor left.
+    #[inline]
+    pub(crate) fn takes_parent(&self) -> bool {
+        self.has_flag(TAKES) && !self.has_flag(MOVING | ANY_LEFT) && self.left().is_none()
+    }
+}
+
 impl Slot {
     /// Returns the ids of the span.
     #[inline]
     pub(crate) fn context(&self) -> SpanContext {
         SpanContext::of_slot(self.get())
-    }
-
-    /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
-    #[cfg(any(test, feature = "opentelemetry"))]
-    #[inline]
-    pub(crate) fn is_active(&self) -> bool {
-        self.has_flag(ACTIVE)
     }
 
     /// Notes that a thread left the span at the time with this
@@ -355,6 +366,15 @@ impl Slot {
     /// Makes the span one that becomes the current one of `opentelemetry` when it is entered.
     pub(crate) fn activate(&self) {
         self.set_flag(ACTIVE);
+    }
+
+    /// If `may_take` is set, a parent in another process is taken from the context in which the active
+    /// span is entered. The parent was not named, and no such parent was there when the span started.
+    #[inline]
+    pub(crate) fn take_parents(&self, may_take: bool) {
+        if may_take {
+            self.set_flag(TAKES);
+        }
     }
 
     /// Notes that the registry will never close the span. Returns `false` if that was noted before.

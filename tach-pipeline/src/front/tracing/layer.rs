@@ -121,7 +121,7 @@ where
         let (shared, key) = (self.shared(), self.key(id));
         let contexts = &shared.spans.contexts;
         if let Some(slot) = contexts.find(key) {
-            let active = self.activate(contexts, key, None, slot);
+            let active = self.activate(key, None, slot, || context.metadata(id));
             current::enter(shared.spans.id, key, slot.context(), active);
         } else if NAMELESS.is_on() {
             if let Some(around) = contexts.get(self.key_within(id, &context)) {

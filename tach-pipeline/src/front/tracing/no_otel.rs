@@ -87,7 +87,7 @@ impl Pipeline {
     pub(super) fn renew_context(&self, _: Key, _: SpanContext, _: Option<&()>) {}
 
     #[inline]
-    pub(super) fn activate(&self, _: &Contexts, _: Key, _: Option<Open>, _: &Slot) -> Active {
+    pub(super) fn activate<T>(&self, _: Key, _: Option<Open>, _: &Slot, _: T) -> Active {
         Active::leave()
     }
 }

@@ -336,9 +336,7 @@ impl Subscriber for PipelineSubscriber {
         let (key, spans) = (self.key(number), &shared.spans);
         // A span that has ids is open. One call for both, so that it is inlined.
         let (pipeline, active) = match spans.contexts.own(span.ids(), key.number) {
-            Some(slot) => {
-                (Some(spans.id), self.pipeline.activate(&spans.contexts, key, Some(span), slot))
-            }
+            Some(slot) => (Some(spans.id), self.pipeline.activate(key, Some(span), slot, || None)),
             None if span.is_open() => {
                 let lent = spans.contexts.lent(span.ids(), key.number);
                 (lent.map(|_| spans.id), Active::unrecorded())

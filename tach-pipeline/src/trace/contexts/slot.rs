@@ -40,7 +40,7 @@ pub(super) const ACTIVE: u64 = 2;
 /// The span may have a parent in the registry.
 pub(super) const CHILD: u64 = 4;
 /// A thread has begun to write `trace_after`.
-const MOVING: u64 = 8;
+pub(super) const MOVING: u64 = 8;
 /// `trace_after` is the trace.
 const MOVED: u64 = 16;
 /// The span is sampled since it was moved.
@@ -54,11 +54,13 @@ pub(super) const LOST: u64 = 128;
 pub(super) const FOLLOWS: u64 = 256;
 /// Records of the span that waits are kept by its id, since it is a layer's.
 pub(super) const KEPT: u64 = 512;
+/// The span takes a parent in another process from the context in which it is entered.
+pub(super) const TAKES: u64 = 1024;
 /// What is added when a thread leaves a span that waits: an addition is one instruction. Threads that
 /// do so at once add it several times. From then on the span stays unsampled.
-const LEFT: u64 = 1024;
+const LEFT: u64 = 2048;
 /// The bits of the sum.
-const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
+pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
 /// Any of these means that the decision is taken.
 const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 

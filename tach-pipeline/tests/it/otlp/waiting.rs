@@ -53,7 +53,7 @@ fn roads() -> Vec<Road> {
     ];
     #[cfg(feature = "opentelemetry")]
     let roads = {
-        let by_opentelemetry: [Road; 2] = [
+        let by_opentelemetry: [Road; 3] = [
             ("OpenTelemetrySpanExt::set_parent", |parent, start| {
                 let span = start();
                 tach_pipeline::OpenTelemetrySpanExt::set_parent(&span, extracted(parent)).unwrap();
@@ -62,6 +62,11 @@ fn roads() -> Vec<Road> {
             ("a context that is attached", |parent, start| {
                 let _attached = extracted(parent).attach();
                 start()
+            }),
+            ("a context that is attached around the span", |parent, start| {
+                let span = start();
+                let _attached = extracted(parent).attach();
+                span.in_scope(|| span.clone())
             }),
         ];
         [roads, by_opentelemetry.to_vec()].concat()

@@ -64,6 +64,7 @@ impl Pipeline {
             return shared.channel.progress.counts.dropped_spans.add(1);
         };
         if is_active {
+            slot.take_parents(attributes.is_contextual());
             self.keep_active_alone(contexts, key, attributes, context, within);
         }
         if context.is_sampled {
@@ -121,6 +122,7 @@ impl Pipeline {
         let Some(slot) = slot else {
             return shared.channel.progress.counts.dropped_spans.add(1);
         };
+        slot.take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
         // Only a span with a slot loses its origin when it closes.
         let inherited = parent.and_then(|own| contexts.origins.inherit(context.span, own.span));
         if let Some((span, _)) = trusted {

@@ -1,6 +1,9 @@
 //! The contexts of `opentelemetry` in which open spans are current.
 
+use core::hint::black_box;
+
 use opentelemetry::Context;
+use opentelemetry::trace::TraceContextExt as _;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
@@ -17,24 +20,54 @@ use crate::trace::{Contexts, Slot};
 
 impl Pipeline {
     /// Enters a span, which becomes the current one of `opentelemetry` if it is active. `own` is
-    /// the span if it is one of the pipeline's own subscriber.
+    /// the span if it is one of the pipeline's own subscriber. Otherwise `metadata` returns its
+    /// metadata.
     #[inline]
     pub(in crate::front::tracing) fn activate(
         &self,
-        contexts: &Contexts,
         key: Key,
         own: Option<Open>,
         slot: &Slot,
+        metadata: impl FnOnce() -> Option<&'static Metadata<'static>>,
     ) -> Active {
-        if slot.is_active() { self.attach(contexts, key, own, slot) } else { Active::leave() }
+        if slot.is_active() { self.attach(key, own, slot, metadata) } else { Active::leave() }
     }
 
     #[inline(never)]
-    fn attach(&self, contexts: &Contexts, key: Key, own: Option<Open>, slot: &Slot) -> Active {
-        match self.active_context(contexts, key, own, slot.context()) {
+    fn attach(
+        &self,
+        key: Key,
+        own: Option<Open>,
+        slot: &Slot,
+        metadata: impl FnOnce() -> Option<&'static Metadata<'static>>,
+    ) -> Active {
+        if slot.takes_parent() && active::with_current(|it| self.is_around(slot, it)) == Some(true)
+        {
+            // As a direct call, it would keep the compiler from inlining what each span does when it
+            // is entered, whether it is active or not: 40 instructions.
+            let set_parent = black_box(Self::set_parent as fn(&_, _, _, &_) -> _);
+            let metadata = own.map_or_else(metadata, Open::metadata);
+            // Refused if another thread has just set one.
+            let _refused = metadata.map(|it| set_parent(self, key, it, &Context::current()));
+        }
+        match self.active_context(&self.shared().spans.contexts, key, own, slot.context()) {
             Some(context) => Active::attach(context),
             None => Active::leave(),
         }
+    }
+
+    /// Returns whether the context of another process was attached around a span since the span
+    /// started. A library does that if no layer of `tracing-opentelemetry` takes the parent.
+    #[inline]
+    fn is_around(&self, slot: &Slot, context: &Context) -> bool {
+        let span = context.span();
+        let span = span.span_context();
+        // In the other process's trace, the span has a parent that is nearer. A context that is around
+        // the span's parent too is for the parent.
+        let is_new = |it: SpanContext| {
+            it.trace != slot.context().trace && it.span != entered::seen(self.shared().spans.id)
+        };
+        span.is_remote() && otel::ids(span).is_some_and(is_new)
     }
 
     /// Returns the context in which an active span is current. If another thread is just changing

@@ -109,6 +109,54 @@ fn the_current_span_s_parent_may_be_set() {
     assert_eq!(trace_id(&spans["child"]), TRACE);
 }
 
+/// A library that can't set the parent attaches it around the span. Only the first one counts, and
+/// no parent that the span has chosen or that was there at its start is replaced.
+#[test]
+fn a_parent_attached_around_a_boundary_span_is_taken_once() {
+    const OTHER: &str = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01";
+    let boundary =
+        |name: &'static str| tracing::info_span!("span", otel.kind = "server", otel.name = name);
+    let enter_in = |span: &Span, context: &Context| {
+        let _attached = context.clone().attach();
+        span.in_scope(|| {});
+    };
+    let (first, second) = (request(), extracted(&[("traceparent", OTHER)]));
+    let spans = spans(|| {
+        let taken = boundary("taken");
+        enter_in(&taken, &first);
+        assert_eq!(tenant(&taken.context()), Some("acme"));
+        enter_in(&taken, &second);
+        assert!(taken.set_parent(second.clone()).is_err(), "it is set once");
+        let left = boundary("left");
+        left.in_scope(|| {});
+        enter_in(&left, &first);
+        let inner = tracing::info_span!("inner");
+        enter_in(&inner, &first);
+        let _attached = first.clone().attach();
+        let root = tracing::info_span!(parent: None, "root", otel.kind = "server");
+        root.in_scope(|| {});
+        let at_start = boundary("at start");
+        at_start.in_scope(|| {});
+        at_start.set_parent(second.clone()).unwrap();
+        // The context of the task is that of the request around the span that the task is in.
+        let outer = tracing::info_span!("outer").entered();
+        let task = boundary("task");
+        drop(outer);
+        let dispatch = dispatcher::get_default(Clone::clone);
+        thread::scope(|scope| {
+            scope.spawn(|| dispatcher::with_default(&dispatch, || enter_in(&task, &first)));
+        });
+    });
+    let traces = |name: &str| trace_id(&spans[name]);
+    assert_eq!((traces("taken"), spans["taken"].flags), (TRACE, REMOTE));
+    assert_eq!(spans["taken"].trace_state, "vendor=1,b=2");
+    for name in ["left", "inner", "root"] {
+        assert!(spans[name].parent_span_id.is_empty() && traces(name) != TRACE, "{name}");
+    }
+    assert_eq!(traces("at start"), TRACE | 1 << 124, "it had not been set");
+    assert_eq!(ids(&spans["task"]).2, ids(&spans["outer"]).1);
+}
+
 /// Two pipelines in one subscriber do not take each other's spans for parents.
 #[test]
 fn pipelines_side_by_side_keep_apart() {
