@@ -13,8 +13,7 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use self::slot::{
-    ABANDONED, ACTIVE, ANY_LEFT, CHILD, FOLLOWS, Ids, KEPT, LOST, MOVING, PIPELINE, TAKES,
-    of_pipeline,
+    ABANDONED, ACTIVE, CHILD, FOLLOWS, Ids, KEPT, LOST, PIPELINE, TAKES, of_pipeline,
 };
 pub(crate) use self::slot::{Flags, Slot};
 use self::table::{FIRST_BITS, Table};
@@ -344,7 +343,9 @@ impl Slot {
     /// Returns whether the span [takes](Self::take_parents) a parent now: it was neither moved nor left.
     #[inline]
     pub(crate) fn takes_parent(&self) -> bool {
-        self.has_flag(TAKES) && !self.has_flag(MOVING | ANY_LEFT) && self.left().is_none()
+        self.has_flag(TAKES)
+            && !self.has_flag(slot::MOVING | slot::ANY_LEFT)
+            && self.left().is_none()
     }
 }
 

@@ -336,7 +336,10 @@ impl Subscriber for PipelineSubscriber {
         let (key, spans) = (self.key(number), &shared.spans);
         // A span that has ids is open. One call for both, so that it is inlined.
         let (pipeline, active) = match spans.contexts.own(span.ids(), key.number) {
-            Some(slot) => (Some(spans.id), self.pipeline.activate(key, Some(span), slot, || None)),
+            Some(slot) => {
+                let unused = || None::<&'static Metadata<'static>>;
+                (Some(spans.id), self.pipeline.activate(key, Some(span), slot, unused))
+            }
             None if span.is_open() => {
                 let lent = spans.contexts.lent(span.ids(), key.number);
                 (lent.map(|_| spans.id), Active::unrecorded())
