@@ -105,8 +105,11 @@ impl Spans {
     #[inline]
     pub(crate) fn nearest(&self, own: Option<SpanContext>) -> Option<Around> {
         let span = own.map(|own| own.span);
-        let attached = self.contexts.otel.around(span, self.callers.are_trusted());
-        attached.or_else(|| own.map(|own| self.as_around(own)))
+        // Not `or_else`: the compiler calls it.
+        match self.contexts.otel.around(span, self.callers.are_trusted()) {
+            None => own.map(|own| self.as_around(own)),
+            attached => attached,
+        }
     }
 
     /// Returns the span around a record that the thread logs.

@@ -139,7 +139,8 @@ impl Kept {
     /// Returns the current span of `opentelemetry` as the one around a record of the span `own`, if
     /// the record is in both and `own` contains the other. Ignores a span of another process unless
     /// `remote` is set. A span of a tracer of this pipeline gets the record as an event.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
     pub(crate) fn around(&self, own: Option<u64>, remote: bool) -> Option<Around> {
         if own.is_some() && self.of_tracers.is_empty() {
             return None;
