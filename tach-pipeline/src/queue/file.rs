@@ -48,7 +48,7 @@ pub(crate) mod tests {
     /// Memory in the place of a file.
     #[derive(Default)]
     pub(crate) struct TestFile {
-        dropped: AtomicU64,
+        pub(crate) dropped: AtomicU64,
     }
 
     struct TestPart(Arc<TestFile>);
@@ -57,12 +57,6 @@ pub(crate) mod tests {
         /// Returns a file as a queue sees it.
         pub(crate) fn shared() -> Arc<dyn RingFile> {
             Arc::new(Self::default())
-        }
-
-        /// Returns how many records were counted as dropped.
-        pub(crate) fn count_dropped(&self) -> u64 {
-            // ORDERING: Relaxed: publishes nothing.
-            self.dropped.load(Ordering::Relaxed)
         }
     }
 
