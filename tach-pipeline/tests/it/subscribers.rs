@@ -1,6 +1,7 @@
 //! A pipeline that is a layer of several subscribers, whose registries number their spans alike.
 
 use core::mem;
+use std::env;
 use std::sync::{Arc, Mutex};
 
 use log::Log as _;
@@ -67,6 +68,9 @@ impl<S: Subscriber> Layer<S> for Callsite {
     }
 }
 
+/// Whether callsites have numbers.
+const NUMBERS: &str = "TACH_PIPELINE_NUMBERS";
+
 fn connected() {
     tracing::info!(attempt = 2, "connected");
 }
@@ -74,7 +78,10 @@ fn connected() {
 /// In a process of its own: other tests have more callsites than can have numbers.
 #[test]
 fn a_copy_of_an_event_is_not_logged_again() {
-    assert_test_passes("subscribers::copies", &[]);
+    // Without numbers the callsites are as those that find no room in their table.
+    for numbers in ["with numbers", "without numbers"] {
+        assert_test_passes("subscribers::copies", &[(NUMBERS, numbers)]);
+    }
 }
 
 /// With tracing's feature `log-always`, each macro also logs such a record. (The feature would be
@@ -86,13 +93,18 @@ fn copies() {
     with_default(&registry().with(callsite.clone()).into(), connected);
     let metadata = callsite.0.lock().unwrap().unwrap();
     let memory = Memory::default();
-    let guard = Pipeline::builder().sink(memory.json()).build().unwrap();
-    let log = |line| {
+    let builder = || match env::var(NUMBERS).as_deref() {
+        Ok("without numbers") => Pipeline::builder().copy_texts(),
+        _ => Pipeline::builder(),
+    };
+    let guard = builder().sink(memory.json()).build().unwrap();
+    let log_by = |pipeline: &Pipeline, line| {
         let args = format_args!("connected attempt=2");
         let mut record = log::Record::builder();
         record.file(metadata.file()).module_path(metadata.module_path()).line(line);
-        guard.pipeline().log(&record.target(metadata.target()).args(args).build());
+        pipeline.log(&record.target(metadata.target()).args(args).build());
     };
+    let log = |line| log_by(guard.pipeline(), line);
     let count = || {
         guard.pipeline().flush(LONG).unwrap();
         memory.messages().len()
@@ -111,6 +123,20 @@ fn copies() {
         with_default(&self::subscriber(build().pipeline()), || log(metadata.line()));
         assert_eq!(count() - before, 5);
     }
+    // A copy of an event over the limit is over it too.
+    let limited = Memory::default();
+    let guard = builder().sink(limited.json()).rate_limit(1).build().unwrap();
+    let pipeline = guard.pipeline();
+    with_default(&Dispatch::new(pipeline.subscriber()), || {
+        for _ in 0..1_000 {
+            connected();
+            log_by(pipeline, metadata.line());
+        }
+    });
+    pipeline.flush(LONG).unwrap();
+    let written = limited.messages().into_iter().filter(|it| it == "connected").count();
+    assert_eq!(limited.messages().iter().filter(|it| it.contains("attempt")).count(), 0);
+    assert!(written < 100, "{written}: a few seconds");
 }
 
 /// As in tests that have a subscriber each.

@@ -4,6 +4,7 @@ use tracing_core::span::Attributes;
 use tracing_core::{Event, Metadata};
 use tracing_log::NormalizeEvent as _;
 
+use super::copies::note;
 use super::enabled::is_enabled;
 use super::metadata::{callsite, level};
 use super::visit::{Forwarded, Visitor};
@@ -57,10 +58,11 @@ impl Pipeline {
         }
         // A copy would take each of its parts out and together again.
         let (level, wanted) = (level(metadata), &shared.wanted);
-        if !shared.filters.enabled(level, metadata.target())
-            || !shared.is_within_limit(|| callsite(metadata))
-        {
+        if !shared.filters.enabled(level, metadata.target()) {
             return;
+        }
+        if !shared.is_within_limit(|| callsite(metadata)) {
+            return note(metadata);
         }
         let around = around(shared);
         if !wanted.events
@@ -121,9 +123,12 @@ impl Shared {
     ) {
         self.log_begun(
             level,
-            |to, time| match current_thread::code(Callsite(metadata)) {
-                Some(code) => Writer::begin_event_at(to, time, level, code),
-                None => Writer::begin(to, time, level, MaybeStatic::Static(metadata.target())),
+            |to, time| {
+                if let Some(code) = current_thread::code(Callsite(metadata)) {
+                    return Writer::begin_event_at(to, time, level, code);
+                }
+                note(metadata);
+                Writer::begin(to, time, level, MaybeStatic::Static(metadata.target()))
             },
             write,
         );
