@@ -5,7 +5,7 @@ pub(crate) mod handler;
 
 use core::fmt;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::process;
 use std::sync::OnceLock;
 
@@ -33,6 +33,8 @@ pub(crate) struct Bell {
     done: AtomicU64,
     /// The last request of a signal handler.
     rung: AtomicU64,
+    /// Whether a handler of SIGABRT rings the bell.
+    at_abort: AtomicBool,
     /// How many callers wait because the process ends.
     ends: AtomicUsize,
     pub(super) nap: Nap,
@@ -65,6 +67,8 @@ impl Drop for Taken {
             // ORDERING: Relaxed: the store below publishes it.
             number.store(0, Ordering::Relaxed);
         }
+        // ORDERING: Relaxed, as above.
+        self.0.at_abort.store(false, Ordering::Relaxed);
         // ORDERING: Release, with the Acquire of `new`.
         self.0.process.store(0, Ordering::Release);
     }
@@ -91,6 +95,7 @@ impl Bell {
             requested: AtomicU64::new(0),
             done: AtomicU64::new(0),
             rung: AtomicU64::new(0),
+            at_abort: AtomicBool::new(false),
             ends: AtomicUsize::new(0),
             nap: Nap::new(),
             next: OnceLock::new(),

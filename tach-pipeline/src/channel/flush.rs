@@ -17,7 +17,7 @@ const STALLED: Duration = Duration::from_secs(1);
 
 /// The number of the last request, and for each sink the number up to which it is done.
 pub(crate) struct Flush {
-    pub(super) bell: Taken,
+    pub(crate) bell: Taken,
     state: Lock<State>,
     changed: Changed,
 }

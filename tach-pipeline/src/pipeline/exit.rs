@@ -28,6 +28,7 @@ struct AtEnd {
 /// Flushes the pipeline when the process exits or aborts.
 pub(super) fn flush_at_exit(pipeline: &Arc<Shared>) {
     AT_EXIT.add(pipeline);
+    pipeline.channel.progress.flush.bell.ring_at_abort();
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };

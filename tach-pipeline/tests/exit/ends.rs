@@ -72,6 +72,9 @@ const AT_ONCE: [&str; 4] = [
     "SIGTERM in a forked child",
 ];
 
+/// An abort while a second pipeline, whose lines are on stdout, is not flushed at an exit.
+const BESIDE: &str = "abort beside a pipeline without a flush";
+
 pub(crate) fn parent() {
     let mut failures = Vec::new();
     for (end, by, is_whole) in ENDS {
@@ -96,6 +99,9 @@ pub(crate) fn parent() {
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(printed.matches("panicked at").count(), 2, "the old hook: {printed}");
     with_stopped_clocks();
+    let (output, lines) = run(BESIDE, "file");
+    let unflushed = String::from_utf8(output.stdout).unwrap().lines().count();
+    assert!(lines == RECORDS && unflushed < RECORDS, "{lines} lines, {unflushed} of the other");
     for end in AT_ONCE {
         let start = Instant::now();
         let (output, _) = run(end, "file");
@@ -211,8 +217,20 @@ pub(crate) fn child(way: &str) -> bool {
         _ => {}
     }
     (0..RECORDS).for_each(|number| log::info!("record {number}"));
+    let beside = (end == BESIDE).then(|| {
+        let other = Pipeline::builder().sink(Sink::stdout()).flush_interval(NAP);
+        let other = other.without_flush_at_exit().build().unwrap();
+        for number in 0..RECORDS {
+            log::info!(logger: *other.pipeline(), "record {number}");
+            if number == 0 {
+                // Its first round ends before the others come.
+                thread::sleep(Duration::from_millis(200));
+            }
+        }
+        other
+    });
     leave(end);
-    drop(guard);
+    drop((guard, beside));
     true
 }
 
@@ -247,7 +265,7 @@ fn leave(end: &str) {
             panic!("the {}nd", 2);
         }
         "exit" => process::exit(1),
-        "abort" | "an earlier handler of SIGABRT" | "a later handler of SIGABRT" => {
+        "abort" | BESIDE | "an earlier handler of SIGABRT" | "a later handler of SIGABRT" => {
             process::abort();
         }
         "double panic" => {

@@ -11,6 +11,14 @@ impl Bell {
     fn belongs_to(&self, process: u32) -> bool {
         // ORDERING: Relaxed: what a handler reads of a bell is never freed.
         self.process.load(Ordering::Relaxed) == process
+            // ORDERING: Relaxed: publishes nothing.
+            && self.at_abort.load(Ordering::Relaxed)
+    }
+
+    /// Has [`flush_in_handler`] ring the bell.
+    pub(crate) fn ring_at_abort(&self) {
+        // ORDERING: Relaxed, as in `belongs_to`.
+        self.at_abort.store(true, Ordering::Relaxed);
     }
 
     /// Requests a flush, in a signal handler.
@@ -26,13 +34,13 @@ fn all() -> impl Iterator<Item = &'static Bell> {
     iter::successors(Some(&FIRST), |bell| bell.next.get().map(|next| &**next))
 }
 
-/// Returns the bells of the back ends that run in this process.
+/// Returns the bells of the back ends that run in this process and flush at an abort.
 fn living() -> impl Iterator<Item = &'static Bell> {
     let process = process::id();
     all().filter(move |bell| bell.belongs_to(process))
 }
 
-/// Requests a flush of each pipeline of this process, and calls `nap` until all are done or `nap`
+/// Requests a flush of each such pipeline, and calls `nap` until all are done or `nap`
 /// returns `false`. A signal handler may call this: it allocates nothing and takes no lock. If it
 /// interrupts itself, it does nothing.
 pub(crate) fn flush_in_handler(mut nap: impl FnMut() -> bool) {
@@ -64,6 +72,7 @@ mod tests {
     fn a_handler_takes_no_lock_allocates_nothing_and_does_not_wait_for_itself() {
         let _alone = ONE_AT_A_TIME.lock();
         let flush = Flush::new(1);
+        flush.bell.ring_at_abort();
         let (before, tries) = (flush.requested(), crate::sync::tests::tries());
         let mut naps = 0;
         // Other tests have back ends that need not answer.
