@@ -23,7 +23,7 @@ pub(super) struct Formatter {
     pub(super) most_line: usize,
 }
 
-/// A text of fewer bytes is left out of a line that must be shorter.
+/// A line that must be shorter may lack so many bytes more.
 const LEAST: usize = 64;
 
 impl Formatter {
@@ -53,7 +53,7 @@ impl Formatter {
         to: &mut Batch,
     ) -> io::Result<()> {
         if record.bytes.len() > self.most {
-            self.write_cut(record, self.most.min(self.most_line), time, to)?;
+            self.write_cut(record, self.longest_cut(), time, to)?;
         } else if record.exceeds_bounds() {
             self.write_cut(record, usize::MAX, time, to)?;
         } else {
@@ -66,16 +66,19 @@ impl Formatter {
     }
 
     /// Adds a record in place of the last event, which has more bytes than the receiver takes. So
-    /// the receiver cuts nothing, and takes no part of a text for the next message. A format may
-    /// make six bytes of one, so what is kept is halved until the line fits.
+    /// the receiver cuts nothing, and takes no part of a text for the next message. How long the
+    /// line of a cut gets is found by trying, since a format may make six bytes of one.
     #[cold]
     fn write_shorter(&self, record: &Frame<'_>, time: UnixTime, to: &mut Batch) -> io::Result<()> {
-        let mut most = self.most_line;
-        while to.last_len() > self.most_line && most > 0 {
-            most = if most > LEAST { most / 2 } else { 0 };
+        let (mut fits, mut most) = (0, self.longest_cut());
+        while most - fits > LEAST.max(self.most_line / 64) {
+            let half = fits.midpoint(most);
             to.remove_last();
-            self.write_cut(record, most, time, to)?;
+            self.write_cut(record, half, time, to)?;
+            if to.last_len() > self.most_line { most = half } else { fits = half }
         }
+        to.remove_last();
+        self.write_cut(record, fits, time, to)?;
         if to.last_len() > self.most_line {
             // Names of targets, files and spans may be long too.
             to.remove_last();
@@ -86,6 +89,12 @@ impl Formatter {
             self.write_parts(Parts { has_spans: false, ..parts }, record.level, to)?;
         }
         Ok(())
+    }
+
+    /// Returns the bytes to which a record is cut at least. A message has half of them, and may fill
+    /// a line.
+    fn longest_cut(&self) -> usize {
+        self.most.min(self.most_line.saturating_mul(2))
     }
 
     /// Adds a record that is too long, cut to `most` bytes and to the largest number of fields.

@@ -230,3 +230,34 @@ fn a_line_is_as_long_as_its_receiver_takes_it() {
     let error = Pipeline::builder().sink(Sink::stdout().max_line_bytes(100)).build().unwrap_err();
     assert!(error.to_string().contains("Sink::max_line_bytes(100) for stdout"), "{error}");
 }
+
+/// Most of a long message of a client is kept, also of one that needs escapes.
+#[test]
+fn a_line_that_is_too_long_keeps_what_fits() {
+    const LINE: usize = 8_192;
+    let (json, text) = (Memory::default(), Memory::default());
+    let pipeline = Pipeline::builder()
+        .sink(json.json().max_line_bytes(LINE))
+        .sink(Sink::writer("text", text.clone()).max_line_bytes(LINE))
+        .max_record_bytes(100_000)
+        .build()
+        .unwrap();
+    for length in [9_000, 90_000, 900_000] {
+        for part in ["x", "\u{e9}", "\u{1b}", "\""] {
+            let long = part.repeat(length / part.len());
+            for (message, value) in [(&*long, "short"), ("short", &*long)] {
+                let mut record = log::Record::builder();
+                let fields = [("value", value)];
+                record.level(log::Level::Info).key_values(&fields);
+                log::Log::log(&*pipeline, &record.args(format_args!("{message}")).build());
+            }
+        }
+    }
+    pipeline.flush(LONG).unwrap();
+    let (json, text) = (json.text(), text.text());
+    assert_eq!((json.lines().count(), text.lines().count()), (24, 24));
+    for line in json.lines().chain(text.lines()) {
+        let length = line.len() + 1;
+        assert!((LINE * 7 / 8..=LINE).contains(&length), "{length}: {}", &line[..100]);
+    }
+}
