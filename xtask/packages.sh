@@ -108,3 +108,32 @@ program() {
   { printf '#!/usr/bin/env bash\nset -eu\nX=%q\n' "$X"; cat; } >"$new"
   chmod +x "$new"; mv "$new" "$X/bin/$1"
 }
+
+## Programs of packages
+
+# unpack LISTS PACKAGE...: unpacks packages with their libraries into root/, except the C library,
+# since the system's loader needs the system's own.
+unpack() {
+  local lists=$1 conf names packages; conf=$(config "$1"); shift; packages=$*
+  mapfile -t names < <(
+    APT_CONFIG=$conf apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+      --no-breaks --no-replaces --no-enhances "$@" |
+      grep -E "^(${packages// /|}|lib[^:<>]*)\$" | grep -vx libc6 | sort -u)
+  rm -rf "$X/root"
+  fetch "$lists" "$X/root" "${names[@]}"
+}
+
+# tool NAME [ARGUMENTS]: an executable in bin/ that starts the unpacked NAME. A script is run by the
+# system's perl, which has libraries of its own.
+tool() {
+  local file folders
+  # Not its script in etc, which has the same name.
+  file=$(find "$X/root" -path "$X/root/etc" -prune -o -type f -name "$1" -perm /111 -print | head -n 1)
+  folders=$(find "$X/root" -name 'lib*.so*' -printf '%h\n' | sort -u | paste -sd:)
+  [ -n "$file" ] || { echo "no $1 in the packages"; return 1; }
+  if [ "$(head -c 2 "$file")" = '#!' ]; then folders=; fi
+  program "$1" <<PROGRAM
+${folders:+export LD_LIBRARY_PATH=$folders}
+exec "$file" ${2-} "\$@"
+PROGRAM
+}
