@@ -275,7 +275,7 @@ impl Line {
         let distance = exact.abs_diff(start);
         let ticks = u64::try_from(distance / u128::from(rate)).ok()?;
         let rest = (distance as u64).wrapping_sub(ticks.wrapping_mul(rate));
-        // The last tick then or earlier, and the time since then.
+        // The last tick that is not later than `exact`, and how long before `exact` it is.
         let (last, since) = if exact >= start {
             (self.start_tick.checked_add(ticks)?, rest)
         } else if rest == 0 {

@@ -160,7 +160,7 @@ impl Scenario {
         };
         // The rate is known by then, also by an OS clock of long steps.
         use_for_two_minutes();
-        // Two failures close together may be found as one, so this tries more often.
+        // The process may count failures close together as one failure, so cause more of them.
         for _ in 0..4 * count {
             if failures() < count {
                 machine.pass_ns(NS_PER_S);

@@ -197,7 +197,8 @@ impl Pipeline {
     }
 }
 
-/// Logs a record that was kept. Returns whether it is in the thread's queue.
+/// Logs a record of a span that waited for the decision whether it is sampled. Returns whether the
+/// record is in the thread's queue.
 pub(super) fn log_kept(shared: &Shared, record: &[u8]) -> bool {
     current_thread::log(&shared.channel, |scratch| scratch.copy_bytes(record))
 }
