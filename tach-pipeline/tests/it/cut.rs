@@ -236,7 +236,7 @@ fn a_line_is_as_long_as_its_receiver_takes_it() {
 fn a_line_that_is_too_long_keeps_what_fits() {
     const LINE: usize = 8_192;
     let (json, text) = (Memory::default(), Memory::default());
-    let pipeline = Pipeline::builder()
+    let guard = Pipeline::builder()
         .sink(json.json().max_line_bytes(LINE))
         .sink(Sink::writer("text", text.clone()).max_line_bytes(LINE))
         .max_record_bytes(100_000)
@@ -249,11 +249,11 @@ fn a_line_that_is_too_long_keeps_what_fits() {
                 let mut record = log::Record::builder();
                 let fields = [("value", value)];
                 record.level(log::Level::Info).key_values(&fields);
-                log::Log::log(&*pipeline, &record.args(format_args!("{message}")).build());
+                log::Log::log(guard.pipeline(), &record.args(format_args!("{message}")).build());
             }
         }
     }
-    pipeline.flush(LONG).unwrap();
+    guard.pipeline().flush(LONG).unwrap();
     let (json, text) = (json.text(), text.text());
     assert_eq!((json.lines().count(), text.lines().count()), (24, 24));
     for line in json.lines().chain(text.lines()) {
