@@ -240,8 +240,8 @@ impl BackEnd {
     /// Makes the records count as passed on that were passed on to the sink.
     fn commit(&mut self) {
         if let Some(survival) = &mut self.survival {
-            let Self { inboxes, selection, spans, sinks, .. } = self;
-            survival.commit(inboxes, selection, spans, sinks);
+            let Self { inboxes, selection, sinks, .. } = self;
+            survival.commit(inboxes, selection, sinks);
         }
     }
 

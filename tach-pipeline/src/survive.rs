@@ -10,7 +10,6 @@
 //! [finishes](settle) the write during which a process ended, and [passes on](recovery) the records
 //! that were still in its rings. Its own file says how far it has come.
 
-mod changes;
 mod contents;
 mod dead;
 #[cfg(test)]
@@ -20,18 +19,16 @@ mod image;
 mod items;
 mod layout;
 mod ledger;
-mod left_spans;
 mod mapping;
 mod option;
 mod own;
 mod per_process;
 mod receiver;
+mod recorded_span;
 mod recorder;
-mod recovered;
 mod recovery;
 mod reports;
 mod settle;
-mod standing;
 mod store;
 mod texts;
 

@@ -21,8 +21,6 @@ use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::sink::batch::Batch;
 use crate::sink::spools::SpoolFile;
-#[cfg(feature = "tracing")]
-use crate::spans::kept::OwnSpan;
 
 /// How long records stay in the queues because their events find no room in the file, and the sink
 /// does not take them. After that they are in memory alone.
@@ -30,11 +28,11 @@ const LONGEST_HELD: Duration = Duration::from_secs(1);
 
 /// The file of a pipeline, which says what was passed on.
 pub(crate) trait Ledger: Send {
-    /// Adds what the pipeline has of spans from now on.
+    /// Adds what the pipeline's flight recorder gets from now on.
     fn attach(&mut self, spans: &mut Spans);
 
-    /// Begins a commit: adds what has changed of the spans that wait.
-    fn begin(&mut self, spans: &mut Spans);
+    /// Begins a commit.
+    fn begin(&mut self);
 
     /// Makes `progress` count, and the events of all sinks with it, all at once. The events of a
     /// sink contain those of the last commit, unless the sink's thread has taken them since.
@@ -111,8 +109,6 @@ pub(crate) struct Piece {
     pub(crate) events: Option<(usize, Vec<u8>, Vec<usize>)>,
     /// A record of the process, and when it happened.
     pub(crate) record: Option<(Vec<u8>, UnixTime)>,
-    #[cfg(feature = "tracing")]
-    pub(crate) span: Option<OwnSpan>,
     /// Whether this must be written and count before the next part is passed on.
     pub(crate) must_count: bool,
     /// Whether all of a file was passed on.
@@ -160,7 +156,7 @@ impl Survival {
         Self { ledger, recovery, progress: Progress::default(), behind: None, when_full }
     }
 
-    /// Adds what the pipeline has of spans to the file from now on.
+    /// Adds what the pipeline's flight recorder gets to the file from now on.
     pub(super) fn attach(&mut self, spans: &mut Spans) {
         self.ledger.iter_mut().for_each(|ledger| ledger.attach(spans));
     }
@@ -171,11 +167,10 @@ impl Survival {
         &mut self,
         inboxes: &mut Inboxes,
         selection: &Selection,
-        spans: &mut Spans,
         sinks: &mut Sinks,
     ) {
         let Self { ledger: Some(ledger), progress, .. } = &mut *self else { return };
-        ledger.begin(spans);
+        ledger.begin();
         inboxes.positions(|number, position| {
             let Ok(at) = usize::try_from(number) else { return };
             if progress.positions.len() <= at {
@@ -271,11 +266,6 @@ impl Survival {
                         sinks.record(record, time);
                     }
                 });
-            }
-            #[cfg(feature = "tracing")]
-            if let Some(span) = left.span {
-                // Not by way of the tail: an undecided trace of that process is kept.
-                sinks.span(&span.span(selection.redacted()));
             }
             if (left.must_count || sinks.is_full()) && !self.write(selection, shared, sinks) {
                 return;

@@ -11,14 +11,14 @@ use crate::ids::SpanContext;
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for alone")]
 pub(crate) struct Kept {
     pub(crate) context: SpanContext,
-    start: UnixTime,
-    end: UnixTime,
-    is_unfinished: bool,
-    records: Range<usize>,
-    has_values: bool,
-    has_end: bool,
-    is_on_one_thread: bool,
-    dropped: Dropped,
+    pub(crate) start: UnixTime,
+    pub(crate) end: UnixTime,
+    pub(crate) is_unfinished: bool,
+    pub(crate) records: Range<usize>,
+    pub(crate) has_values: bool,
+    pub(crate) has_end: bool,
+    pub(crate) is_on_one_thread: bool,
+    pub(crate) dropped: Dropped,
 }
 
 impl Kept {

@@ -48,10 +48,6 @@ pub(crate) struct Spans {
     /// Whether spans that are not sampled are kept until their end, because their durations are
     /// collected.
     takes_unsampled: bool,
-    /// The spans that have changed since the pipeline's file was written. `None` without a file.
-    pub(crate) changed: Option<Vec<u64>>,
-    /// The spans that were removed since then. Empty without a file.
-    pub(crate) gone: Vec<u64>,
 }
 
 /// A record, the time when it happened, and its queue. The queue is `None` for an event.
@@ -79,8 +75,6 @@ impl Spans {
             redacted,
             bounds: Bounds::new(most_events),
             takes_unsampled,
-            changed: None,
-            gone: Vec::new(),
         }
     }
 
@@ -133,7 +127,7 @@ impl Spans {
         self.retried = retried;
         let mut due = mem::take(&mut self.due);
         for Ending { span, end, queue } in due.drain(..) {
-            let Some(open) = self.remove(span) else { continue };
+            let Some(open) = self.open.remove(&span) else { continue };
             finished(&open.span(end, queue, &self.redacted, false));
             self.give_back(open.records);
         }
@@ -156,26 +150,19 @@ impl Spans {
     /// Marks the open spans as incomplete, and begins to search for spans whose end was dropped.
     /// Call after more was dropped of spans than their remains say.
     pub(super) fn suspect_loss(&mut self) {
-        let Self { open, changed, .. } = self;
-        for open in open.values_mut() {
-            if !mem::replace(&mut open.dropped.is_more, true) {
-                open.changes(changed);
-            }
-        }
+        self.open.values_mut().for_each(|open| open.dropped.is_more = true);
         self.lost_ends.suspect();
     }
 
     /// Continues the search for spans whose end was dropped, and ends those that were found, at the
     /// time of their last record. `contexts` no longer contains the ids of these spans.
     pub(super) fn end_lost(&mut self, contexts: &Contexts) {
-        let Self { open, lost_ends, ending, changed, .. } = self;
+        let Self { open, lost_ends, ending, .. } = self;
         if lost_ends.is_looking() {
             let lost = lost_ends.end_round(open.keys().copied(), || contexts.spans());
             let lost = lost.into_iter().filter_map(|span| {
                 let open = open.get_mut(&span)?;
                 let end = open.last_time();
-                open.ended = Some((end, None));
-                open.changes(changed);
                 Some(Ending { span, end, queue: None })
             });
             ending.extend(lost);
@@ -204,10 +191,8 @@ impl Spans {
         wall: UnixTime,
         mut passed_on: impl FnMut(&Span<'_>),
     ) {
-        let Self { open, changed, .. } = self;
-        for open in open.values_mut() {
+        for open in self.open.values_mut() {
             if !mem::replace(&mut open.is_passed_on, true) {
-                open.changes(changed);
                 let end = open.line.unix_time(time, wall);
                 passed_on(&open.span(end, None, &self.redacted, true));
             }
@@ -232,15 +217,6 @@ impl Spans {
         }
     }
 
-    /// Removes a span, and returns it if it was there.
-    fn remove(&mut self, span: u64) -> Option<Box<Open>> {
-        let open = self.open.remove(&span)?;
-        if self.changed.is_some() {
-            self.gone.push(span);
-        }
-        Some(open)
-    }
-
     fn give_back(&mut self, mut records: Vec<u8>) {
         records.clear();
         self.buffers.give_back(records, KEPT);
@@ -261,17 +237,15 @@ impl Spans {
         }
         let span = part.context.span;
         let Some(open) = self.open.get_mut(&span) else { return false };
-        open.changes(&mut self.changed);
         match part.what {
             What::Discard if self.takes_unsampled => open.context.is_sampled = false,
             What::Discard => {
-                if let Some(open) = self.remove(span) {
+                if let Some(open) = self.open.remove(&span) {
                     self.give_back(open.records);
                 }
             }
             What::End => {
                 let end = open.line.unix_time(part.time, time);
-                open.ended = Some((end, Some(queue)));
                 self.ending.push(Ending { span, end, queue: Some(queue) });
             }
             What::Lost(lost) => open.dropped.add(lost),
@@ -302,7 +276,6 @@ impl Spans {
             Entry::Vacant(place) => {
                 let open = Open::new(part.context, line, queue, self.buffers.take());
                 let open = place.insert(Box::new(open));
-                open.changes(&mut self.changed);
                 open.uncounted(record, line.start);
                 Some(open)
             }
@@ -310,7 +283,6 @@ impl Spans {
             // parent became known.
             Entry::Occupied(known) => {
                 let open = known.into_mut();
-                open.changes(&mut self.changed);
                 open.context = part.context;
                 // It may have the fields again by which its duration is counted.
                 open.has_values = true;
@@ -324,7 +296,6 @@ impl Spans {
     fn take_event(&mut self, span: u64, record: &[u8], time: UnixTime) -> bool {
         let Some(open) = self.open.get_mut(&span) else { return false };
         open.event(record, time, self.bounds);
-        open.changes(&mut self.changed);
         true
     }
 }

@@ -12,7 +12,6 @@ use tach_files::PrivateFolder;
 use super::image::{Image, Lane, Left, OwnImage, Unreadable, Write};
 use super::items::{counterparts, events_of, named};
 use super::layout::{MOST_BYTES, head, lane, write};
-use super::left_spans;
 use super::own::{self, Own};
 use super::settle::{Receiver, settle};
 use crate::back_end::survival::Skipped;
@@ -245,7 +244,7 @@ impl Dead {
     /// Returns whether the file has records or news.
     fn is_of_use(&self) -> io::Result<bool> {
         self.with_image(|image| {
-            let others = events_of(image) + left_spans::most(image);
+            let others = events_of(image) + usize::from(image.has_recorder());
             if image.taken() == 0 {
                 // The records need not be counted, which takes as long as to pass them on.
                 return others > 0 || image.has_left() || image.all_lost() > 0;

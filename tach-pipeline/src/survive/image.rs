@@ -5,7 +5,6 @@ mod lanes;
 mod left;
 mod meaning;
 mod recording;
-mod waiting;
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -207,22 +206,15 @@ impl<'a> Image<'a> {
         self.word(head::RECORDED_AGE) != 0
     }
 
-    /// Returns how many spans found no room.
-    pub(super) fn spans_outside(&self) -> u64 {
-        self.of_table(table::SPANS_OUTSIDE)
-    }
-
     /// Returns whether the process had said that it ends.
     pub(super) fn exits(&self) -> bool {
         self.word(head::EXITS) != 0
     }
 
-    /// Returns how many records and spans are known to be lost, other than damaged ones. A
-    /// scrambled file has any numbers.
+    /// Returns how many records are known to be lost, other than damaged ones. A scrambled file has
+    /// any numbers.
     pub(super) fn all_lost(&self) -> u64 {
-        // What is open at an exit is not sent.
-        let spans = if self.exits() { 0 } else { self.spans_outside() };
-        [self.dropped(), self.lost(), self.unsettled(), self.refused(), self.sinks_dropped(), spans]
+        [self.dropped(), self.lost(), self.unsettled(), self.refused(), self.sinks_dropped()]
             .into_iter()
             .fold(0, u64::saturating_add)
     }

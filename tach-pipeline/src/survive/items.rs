@@ -27,12 +27,10 @@ pub(super) struct Report {
     pub(super) records: u64,
     /// How many events of sinks follow, in the format of their sink.
     pub(super) unwritten: u64,
-    /// How many spans follow.
-    pub(super) spans: u64,
+    /// How many spans had ended and were in the queues. They are lost.
+    pub(super) spans_lost: u64,
     /// How many events and spans a flight recorder had kept.
     pub(super) recorded: u64,
-    /// How many spans found no room in the file. They are not there, or not whole.
-    pub(super) spans_outside: u64,
     /// How many records were damaged.
     pub(super) cut: u64,
     /// How many records the process had dropped.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head | lines of the clock | sinks | 2 tables | rings | texts | places | callsites | heap
-//!     | rings, spools and spans that wait...
+//!     | rings, spools and the items of the flight recorder...
 //! ```
 //!
 //! A [`Table`](table) says up to where each ring was written to the sink, and what is about to be
@@ -16,7 +16,7 @@ pub(super) use crate::sink::spools::LANES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Changes with every change of this layout, of the records and of their tags. The upper half is
 /// the room for the counts of a ring, which differs between processors.
-pub(super) const VERSION: u64 = 3 | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 4 | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;
@@ -156,25 +156,16 @@ pub(super) mod table {
     pub(crate) const SINKS_DROPPED: usize = 80;
     /// Events that wait for a sink that fails, and for which the spool had no room.
     pub(crate) const WAITING: usize = 88;
-    /// The part with the spans that wait: its number, where it is in the file, its capacity, how
-    /// many of its bytes count, and where in it the records are whose span is not known yet.
-    pub(crate) const SPANS_NUMBER: usize = 96;
-    pub(crate) const SPANS_START: usize = 104;
-    pub(crate) const SPANS_CAPACITY: usize = 112;
-    pub(crate) const SPANS_LENGTH: usize = 120;
-    pub(crate) const SPANS_EARLY: usize = 128;
-    /// How many spans found no room there.
-    pub(crate) const SPANS_OUTSIDE: usize = 136;
     /// The part with the items of the flight recorder: its number, where it is in the file, its
     /// capacity, and how many of all bytes ever written were written before the first and the last
     /// item that counts.
-    pub(crate) const RECORDED_NUMBER: usize = 144;
-    pub(crate) const RECORDED_START: usize = 152;
-    pub(crate) const RECORDED_CAPACITY: usize = 160;
-    pub(crate) const RECORDED_FIRST: usize = 168;
-    pub(crate) const RECORDED_END: usize = 176;
+    pub(crate) const RECORDED_NUMBER: usize = 96;
+    pub(crate) const RECORDED_START: usize = 104;
+    pub(crate) const RECORDED_CAPACITY: usize = 112;
+    pub(crate) const RECORDED_FIRST: usize = 120;
+    pub(crate) const RECORDED_END: usize = 128;
     /// The end of the words before those of the spools.
-    pub(crate) const WORDS_END: usize = 184;
+    pub(crate) const WORDS_END: usize = 136;
     /// The positions of the rings: how many of their words were written to the sink.
     pub(crate) const POSITIONS: usize =
         SPOOLS_AT + super::LANES * super::SPOOLS * super::spool::BYTES;
@@ -186,20 +177,8 @@ pub(super) mod table {
     }
 }
 
-/// An entry of the spans that wait: its length in the lower half of a word and its kind in the
-/// upper one, and the span's id. They are followed by the words of a state and by records, in
-/// entries of spans, or by a record whose span is not known yet.
-pub(super) mod waiting {
-    pub(crate) const HEAD: usize = 16;
-    /// The state of a span, and the records that follow those of its entries before.
-    pub(crate) const SPAN: u64 = 1;
-    /// The span waits no more.
-    pub(crate) const GONE: u64 = 2;
-    pub(crate) const EARLY: u64 = 3;
-}
-
 /// An entry of the flight recorder: its length in the lower half of a word and its kind in the
-/// upper one. It is followed by the record of an event, or by the words of a span's state and its
+/// upper one. It is followed by the record of an event, or by the words of a span and its
 /// records. It may begin at the end of the part and go on at the beginning.
 pub(super) mod recording {
     pub(crate) const EVENT: u64 = 1;

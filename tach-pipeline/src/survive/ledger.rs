@@ -1,17 +1,15 @@
-//! The ledger of a pipeline in its file, with the spans that wait and the flight recorder's items.
+//! The ledger of a pipeline in its file, with the flight recorder's items.
 
 use std::sync::Arc;
 
-use super::changes;
 use super::recorder::SharedRecording;
-use super::store::{self, Events, Store, WaitingSpans};
+use super::store::{self, Events, Store};
 use crate::back_end::assembly::Spans;
 use crate::back_end::survival::{Ledger, Progress};
 use crate::sink::batch::Batch;
 
 pub(super) struct FileLedger {
     store: Arc<Store>,
-    waiting: WaitingSpans,
     /// `None` if the pipeline has no flight recorder.
     recording: Option<SharedRecording>,
     progress: store::Progress,
@@ -19,12 +17,7 @@ pub(super) struct FileLedger {
 
 impl FileLedger {
     pub(super) fn new(store: &Arc<Store>) -> Self {
-        Self {
-            store: Arc::clone(store),
-            waiting: WaitingSpans::new(store),
-            recording: None,
-            progress: store::Progress::default(),
-        }
+        Self { store: Arc::clone(store), recording: None, progress: store::Progress::default() }
     }
 
     fn set(&mut self, progress: &Progress) {
@@ -38,15 +31,12 @@ impl FileLedger {
 
 impl Ledger for FileLedger {
     fn attach(&mut self, spans: &mut Spans) {
-        changes::keep(spans);
         let recorder = spans.recorder.as_mut();
         self.recording = recorder.map(|recorder| SharedRecording::attach(recorder, &self.store));
     }
 
-    fn begin(&mut self, spans: &mut Spans) {
+    fn begin(&mut self) {
         self.store.line();
-        changes::add(spans, &mut self.waiting);
-        self.progress.spans = self.waiting.waits();
         self.progress.recorded =
             self.recording.as_ref().map(SharedRecording::recorded).unwrap_or_default();
     }
@@ -67,7 +57,6 @@ impl Ledger for FileLedger {
     }
 
     fn committed(&mut self) {
-        self.waiting.committed();
         self.recording.iter().for_each(SharedRecording::committed);
     }
 

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use std::{io, panic};
 
 use super::MOST_FILES;
-use super::contents::{Contents, contents};
+use super::contents::{Contents, RecordingLeft, contents};
 use super::dead::Dead;
-use super::left_spans::RecordingLeft;
-use super::standing::Standing;
 use super::store::{Kept, Recorded, Recording, Store};
 use crate::back_end::survival::Skipped;
 use crate::flight::files::Files;
@@ -65,8 +63,7 @@ impl Keeps for SharedRecording {
     fn span(&mut self, ring: &Ring) {
         let Block { bytes, spans, .. } = &ring.current;
         if let Some(span) = spans.last() {
-            let span = span.span(bytes, &[]);
-            let item = Kept::Span(Standing::of_ended(&span), span.records);
+            let item = Kept::Span(&span.span(bytes, &[]));
             self.0.lock().add(&item, |each| each_of(ring, each));
         }
     }
@@ -78,8 +75,7 @@ fn each_of(ring: &Ring, each: &mut dyn FnMut(&Kept<'_>)) {
         let records = frame::split_all(&block.bytes);
         records.filter(|it| !frame::is_of_span(it)).for_each(|it| each(&Kept::Event(it)));
         for kept in &block.spans {
-            let span = kept.span(&block.bytes, &[]);
-            each(&Kept::Span(Standing::of_ended(&span), span.records));
+            each(&Kept::Span(&kept.span(&block.bytes, &[])));
         }
     }
 }
@@ -94,15 +90,15 @@ pub(super) struct RecordingFile {
 }
 
 impl RecordingFile {
-    /// Reads what the recorder had kept, with the records and the spans that were on their way.
+    /// Reads what the recorder had kept, with the records that were on their way.
     ///
     /// # Errors
     ///
     /// If the file can't be read.
     pub(super) fn read(&self) -> io::Result<RecordingLeft> {
         self.dead.with_image(|image| {
-            let Contents { records, spans, recording } = contents(image);
-            recording.with(records, spans)
+            let Contents { records, recording } = contents(image);
+            recording.with(records)
         })
     }
 
@@ -223,12 +219,8 @@ fn snapshot(left: &RecordingLeft, redacted: Arc<[String]>) -> Snapshot {
     for (time, event) in &left.events {
         ring.event(event, *time);
     }
-    for span in left.spans.iter().map(|span| span.span(&[])).filter(|it| !it.is_unfinished) {
-        ring.span(&span);
+    for span in &left.spans {
+        ring.span(&span.span(&[]));
     }
-    let mut snapshot = Snapshot::new(&ring, left.last, redacted);
-    for span in left.spans.iter().map(|span| span.span(&[])).filter(|it| it.is_unfinished) {
-        snapshot.add(&span);
-    }
-    snapshot
+    Snapshot::new(&ring, left.last, redacted)
 }

@@ -7,18 +7,16 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use super::contents::{Room, left};
+use super::contents::{RecordingLeft, Room, left};
 use super::dead::Dead;
 use super::foreign::{self, Foreign};
 use super::image::{OwnImage, Part, Thread};
 use super::items::{Item, Named, events, events_of};
-use super::left_spans::RecordingLeft;
 use super::recorder::{self, RecordingFile};
 use super::reports;
 use crate::back_end::assembly::Spans;
 use crate::back_end::survival::{Piece, Recovery, Skipped};
 use crate::frame::{self, Time};
-use crate::spans::kept::OwnSpan;
 
 /// The files whose records are to be passed on, the oldest first.
 ///
@@ -47,8 +45,6 @@ struct Reading {
     /// What precedes the records.
     items: Vec<Item>,
     records: Vec<RecordLeft>,
-    /// `None` after it was passed on. They follow the records.
-    spans: Vec<Option<OwnSpan>>,
     /// The process whose flight recorder had kept something.
     recorded: Option<u64>,
     /// If the records wait, the file's place among those that wait.
@@ -154,30 +150,29 @@ impl Reading {
         let mut room = Room::default();
         let recorded = RecordingLeft::new(&image, &mut room.left, &mut room.cut).len();
         let mut records = Vec::new();
-        let (mut report, spans) = left(&image, room, recorded, |record, thread, _| {
+        let mut report = left(&image, room, recorded, |record, thread, _| {
             let (part, thread) = (image.part(record), Arc::clone(thread));
             records.push(RecordLeft { part, thread });
         });
-        let is_empty = recorded == 0 && records.is_empty() && spans.is_empty();
+        let is_empty = recorded == 0 && records.is_empty();
         let has_recorder = image.has_recorder() && !image.exits();
         report.unwritten = unwritten;
         report.dropped = report.dropped.saturating_add(homeless);
-        let there = report.records + report.cut + report.spans + report.recorded;
+        let there = report.records + report.cut + report.spans_lost + report.recorded;
         if there + unwritten + homeless > 0 || image.all_lost() > 0 {
             items.insert(0, Item::Report(report));
         }
         let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
         // The recording counts as one more item.
-        let all = items.len() + records.len() + spans.len();
+        let all = items.len() + records.len();
         let recorded = (has_recorder && !is_empty && taken <= all).then(|| image.process());
-        let spans = spans.into_iter().map(Some).collect();
         let is_reported = taken > 0;
         let (image, pause) = (own, None);
-        Ok(Self { dead, image, items, records, spans, recorded, pause, taken, is_reported })
+        Ok(Self { dead, image, items, records, recorded, pause, taken, is_reported })
     }
 
     fn next(&mut self, now: UnixTime) -> Piece {
-        let Self { image, items, records, spans, is_reported, .. } = self;
+        let Self { image, items, records, is_reported, .. } = self;
         let at = self.taken;
         let end = Piece { must_count: true, is_end: true, ..Piece::default() };
         let next = if let Some(item) = items.get_mut(at) {
@@ -199,8 +194,6 @@ impl Reading {
             let record = record.copy(image);
             let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
             Piece { record: Some((record, time)), ..Piece::default() }
-        } else if let Some(span) = spans.get_mut(at - items.len() - records.len()) {
-            Piece { span: span.take(), ..Piece::default() }
         } else {
             return end;
         };

@@ -23,14 +23,13 @@ pub(super) fn recovered(report: &Report, now: UnixTime) -> Vec<u8> {
     }
     for (key, count) in [
         ("unwritten", report.unwritten),
-        ("spans", report.spans),
+        ("spans_lost", report.spans_lost),
         ("recorded", report.recorded),
         ("cut", report.cut),
         ("dropped", report.dropped),
         ("refused", report.refused),
         ("sinks_dropped", report.sinks_dropped),
         ("rings_outside", report.outside),
-        ("spans_outside", report.spans_outside),
         ("repeated", report.repeats),
     ] {
         if count > 0 {

@@ -4,7 +4,6 @@ mod commits;
 mod recording;
 mod rings;
 mod statics;
-mod waiting;
 
 use core::hash::{BuildHasher as _, Hasher as _};
 use core::sync::atomic::AtomicU64;
@@ -23,7 +22,6 @@ use self::commits::Commits;
 pub(super) use self::commits::{Events, Progress, Recorded};
 pub(super) use self::recording::{Kept, Recording};
 use self::rings::Room;
-pub(super) use self::waiting::WaitingSpans;
 use super::items::{Named, hash};
 use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, head, lane, line};
 use super::mapping::Mapping;

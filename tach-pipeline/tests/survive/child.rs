@@ -87,9 +87,6 @@ pub(crate) fn run(role: &str) {
         }
         "spans" | "recorder" => crate::spans::flood(&scene, seed, role, || say("started")),
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
-        "exit" | "return" | "drop the guard" | "abort with spans" => {
-            crate::spans::end(&scene, seed, role);
-        }
         "fork" => flood_and_fork(&scene, seed),
         other => panic!("no such role: {other}"),
     }

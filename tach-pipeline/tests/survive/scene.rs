@@ -275,8 +275,8 @@ pub(crate) struct Summary {
     pub(crate) reports: u64,
     /// How many events came twice in sinks that are no regular files.
     pub(crate) twice: u64,
-    /// How many spans were open when their process was killed.
-    pub(crate) unfinished: u64,
+    /// How many spans were received.
+    pub(crate) spans: u64,
 }
 
 /// Returns the last event of each line. If a process died within a write, the next line of another

@@ -1,10 +1,9 @@
-//! Processes that are killed with open spans, spans that wait for a tail, and spans on their way.
+//! Processes that are killed with spans on their way to a collector and to a flight recorder.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::{env, fs, process, thread};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{env, fs, thread};
 
-use core::mem;
 use core::time::Duration;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -16,9 +15,7 @@ use tach_pipeline::{
 use test_support::receiver;
 
 use crate::kills::{kill_after, started};
-use crate::scene::{COLLECTOR, Count, FIRST, Random, Scene, Summary};
-
-const UNFINISHED: &str = "tach.unfinished";
+use crate::scene::{COLLECTOR, Count, Random, Scene, Summary};
 
 /// The spans that a collector has received.
 type Received = Arc<Mutex<Vec<Span>>>;
@@ -94,63 +91,6 @@ fn units(scene: &Scene, thread: usize, pause: u64) {
     }
 }
 
-/// The exits of a process with open spans.
-const EXITS: [&str; 3] = ["exit", "return", "drop the guard"];
-
-/// The child that ends with two open spans. A guard outlives `main`, unless it is dropped.
-pub(crate) fn end(scene: &Scene, seed: u64, role: &str) {
-    static GUARD: OnceLock<Guard> = OnceLock::new();
-    let guard = builder(scene, seed).build().unwrap();
-    tracing::subscriber::set_global_default(guard.pipeline().subscriber()).unwrap();
-    let thread: usize = env::var(FIRST).unwrap().parse().unwrap();
-    let count = Count::new(scene, thread);
-    let outer = tracing::info_span!("outer");
-    let inner = outer.in_scope(|| tracing::info_span!("inner"));
-    // In half of the runs, the spans are in the queues alone.
-    if seed % 2 == 1 {
-        guard.pipeline().flush(Duration::from_secs(60)).unwrap();
-    }
-    inner.in_scope(|| tracing::info!("survives {thread} 0 x end"));
-    count.set(1);
-    mem::forget((outer, inner));
-    match role {
-        "drop the guard" => drop(guard),
-        "abort with spans" => process::abort(),
-        _ => {
-            let _first = GUARD.set(guard);
-            if role == "exit" {
-                process::exit(0);
-            }
-        }
-    }
-}
-
-/// Asserts that spans that are open at an exit are not passed on by the next process. Those of a
-/// process that dies are, as a control.
-pub(crate) fn exits(scene: &Scene, seed: u64) -> Summary {
-    let received = Received::default();
-    let collector = serve(&received);
-    let child = |role: &str, first: usize| {
-        let mut child = scene.command(role, seed, first);
-        child.env(COLLECTOR, &collector).spawn().unwrap().wait().unwrap()
-    };
-    let exit = EXITS[usize::try_from(seed / 2).unwrap() % EXITS.len()];
-    for (thread, role) in ["abort with spans", exit].into_iter().enumerate() {
-        let status = child(role, thread);
-        assert_eq!(status.success(), role == exit, "seed {seed}: {role}: {status}");
-        assert!(child("recover spans", 0).success());
-        let spans = received.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(spans.len() == 2 && spans.iter().all(is_unfinished), "{seed}: {role}: {spans:?}");
-    }
-    let summary = scene.check(seed);
-    assert_eq!((summary.reports, summary.records), (1, 2), "seed {seed}: {exit}");
-    Summary { unfinished: 2, ..summary }
-}
-
-fn is_unfinished(span: &Span) -> bool {
-    span.attributes.iter().any(|it| it.key == UNFINISHED)
-}
-
 /// Kills a process and then, for some seeds, those that pass its spans on.
 pub(crate) fn killed(scene: &Scene, seed: u64) -> Summary {
     let received = Received::default();
@@ -172,11 +112,9 @@ pub(crate) fn killed(scene: &Scene, seed: u64) -> Summary {
         assert!(is_within, "seed {seed}: {line:?} lacks its spans");
     }
     let spans = received.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let unfinished = check(scene, seed, &spans);
-    let reported = counted(scene, " spans=");
-    assert!(unfinished <= reported, "seed {seed}: {unfinished} of {reported} spans");
-    assert_eq!(counted(scene, " cut=") + counted(scene, " spans_outside="), 0, "seed {seed}");
-    Summary { unfinished, ..summary }
+    check(scene, seed, &spans);
+    assert_eq!(counted(scene, " cut="), 0, "seed {seed}");
+    Summary { spans: spans.len() as u64, ..summary }
 }
 
 /// Kills a process with a flight recorder, and then, for some seeds, those that write its file.
@@ -207,13 +145,12 @@ pub(crate) fn recorder_killed(scene: &Scene, seed: u64) -> Summary {
         own.sort_unstable();
         let follow = own.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0);
         assert!(follow, "seed {seed}: a span of {thread} is missing or there twice: {own:?}");
-        let last = i64::try_from(returned).unwrap() - 1;
-        // The newest are there, whatever was logged before.
-        let newest = own.iter().find(|(number, _)| *number == last);
-        assert!(last < 0 || newest.is_some_and(|it| it.1 == 1), "seed {seed}: {last} in {own:?}");
+        // Those that had ended and were not taken from the queues are counted in the report.
+        let last = own.last().map_or(-1, |(number, _)| *number);
+        assert!(last <= i64::try_from(returned).unwrap(), "seed {seed}: {last} of {returned}");
+        assert!(own.iter().all(|(_, events)| *events == 1), "seed {seed}: {own:?}");
     }
-    let unfinished = spans.iter().filter(|span| is_unfinished(span));
-    Summary { unfinished: unfinished.count() as u64, ..scene.check(seed) }
+    Summary { spans: spans.len() as u64, ..scene.check(seed) }
 }
 
 /// Returns the sum of a number in the reports about dead processes.
@@ -239,63 +176,38 @@ fn serve(received: &Received) -> String {
     .0
 }
 
-/// Asserts that each span is there once, as far as its calls had returned. Returns how many are
-/// unfinished.
-fn check(scene: &Scene, seed: u64, spans: &[Span]) -> u64 {
+/// Asserts that each span is whole and there once, and that none is missing before another one of
+/// its thread.
+fn check(scene: &Scene, seed: u64, spans: &[Span]) {
     let lines = scene.lines();
     let doubtful = lines.iter().filter_map(|line| {
         let (_, rest) = line.split_once("the next ")?;
         rest.split_once(" events of ")?.0.parse::<u64>().ok()
     });
     let mut doubtful: u64 = doubtful.sum();
-    let ids: HashSet<_> = spans.iter().map(|span| &span.span_id).collect();
+    let place = scene.folder.display();
     let mut all = BTreeMap::<(&str, i64, i64), &Span>::new();
     for span in spans {
         let of = |key| integer(span, key).unwrap_or(-1);
         let key = (&*span.name, of("thread"), of("number"));
         if all.insert(key, span).is_some() {
-            assert!(
-                doubtful > 0,
-                "seed {seed}: {key:?} is there twice, {}",
-                scene.folder.display()
-            );
+            assert!(doubtful > 0, "seed {seed}: {key:?} is there twice, {place}");
             doubtful -= 1;
         }
         assert!(span.end_time_unix_nano >= span.start_time_unix_nano, "seed {seed}: {span:?}");
+        assert_eq!(span.dropped_attributes_count + span.dropped_events_count, 0);
+        assert!(integer(span, "late").is_some(), "seed {seed}: {span:?}");
+        assert!(span.name != "inner" || span.events.len() == 1, "seed {seed}: {span:?}");
     }
-    let mut unfinished = 0;
-    for (thread, returned) in scene.returned().into_iter().enumerate() {
+    for thread in 0..scene.returned().len() {
         let thread = i64::try_from(thread).unwrap();
-        let of = |name: &'static str| {
-            all.range((name, thread, -1)..=(name, thread, i64::MAX))
-                .map(|(key, span)| (key.2, *span))
-        };
-        for (name, ended) in [("inner", i64::try_from(returned).unwrap()), ("outer", -1)] {
-            let mut next = 0;
-            for (number, span) in of(name) {
-                let place = scene.folder.display();
-                assert_eq!(number, next, "seed {seed}: a span {name} of {thread} is lost, {place}");
-                next += 1;
-                let is_open = is_unfinished(span);
-                let is_last = of(name).next_back().is_some_and(|(last, _)| last == number);
-                assert!(!is_open || is_last && number >= ended, "seed {seed}: {span:?} had ended");
-                unfinished += u64::from(is_open);
-                if name == "inner" {
-                    assert!(ids.contains(&span.parent_span_id), "seed {seed}: no parent: {span:?}");
-                    if number < ended {
-                        assert_eq!(span.events.len(), 1, "seed {seed}: {span:?}");
-                        assert_eq!(integer(span, "late"), Some(number), "seed {seed}: {span:?}");
-                    }
-                } else if !is_last {
-                    assert!(integer(span, "late").is_some(), "seed {seed}: {span:?}");
-                }
-                assert_eq!(span.dropped_attributes_count + span.dropped_events_count, 0);
+        for name in ["inner", "outer"] {
+            let of_thread = all.range((name, thread, -1)..=(name, thread, i64::MAX));
+            for (number, ((.., is), _)) in (0..).zip(of_thread) {
+                assert_eq!(*is, number, "seed {seed}: a span {name} of {thread} is lost, {place}");
             }
-            let place = scene.folder.display();
-            assert!(next >= ended, "seed {seed}: {ended} of {thread} had ended, {next}, {place}");
         }
     }
-    unfinished
 }
 
 fn integer(span: &Span, key: &str) -> Option<i64> {

@@ -63,13 +63,8 @@ pub(crate) struct Open {
     pub(super) has_values: bool,
     pub(super) events: u32,
     pub(crate) dropped: Dropped,
-    /// When the span ended, if it did, and the queue of the thread that ended it, if the record of
-    /// the end was not dropped.
-    pub(crate) ended: Option<(UnixTime, Option<QueueId>)>,
     /// Whether the span was already passed on as unfinished.
     pub(crate) is_passed_on: bool,
-    /// Whether the span is in the list of changes.
-    pub(crate) is_changed: bool,
 }
 
 impl Open {
@@ -84,18 +79,7 @@ impl Open {
             has_values: false,
             events: 0,
             dropped: Dropped::default(),
-            ended: None,
             is_passed_on: false,
-            is_changed: false,
-        }
-    }
-
-    /// Adds the span to the list of changes, if there is one that the span is not in.
-    #[inline]
-    pub(super) fn changes(&mut self, changed: &mut Option<Vec<u64>>) {
-        if let Some(changed) = changed.as_mut().filter(|_| !self.is_changed) {
-            changed.push(self.context.span);
-            self.is_changed = true;
         }
     }
 

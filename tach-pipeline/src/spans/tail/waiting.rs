@@ -52,30 +52,6 @@ pub(crate) struct WaitingTraces {
     unused: Vec<(Vec<Kept>, Vec<u8>)>,
     bytes: usize,
     next: u64,
-    /// `None` if the spans are in no file.
-    pub(crate) changes: Option<Changes>,
-}
-
-/// What has changed since the file was written.
-#[derive(Default)]
-pub(crate) struct Changes {
-    /// The spans that came, with their traces and their places there.
-    pub(crate) came: Vec<(u64, u128, usize)>,
-    pub(crate) left: Vec<u64>,
-}
-
-impl Changes {
-    /// Notes that a span waits. An unfinished one also stays among the open spans, and leaves
-    /// before the next commit.
-    fn came(&mut self, span: &Span<'_>, at: usize) {
-        if !span.is_unfinished {
-            self.came.push((span.context.span, span.context.trace, at));
-        }
-    }
-
-    fn leaves(&mut self, span: u64) {
-        self.left.push(span);
-    }
 }
 
 /// A trace of which spans have ended.
@@ -109,7 +85,6 @@ impl WaitingTraces {
             unused: Vec::new(),
             bytes: 0,
             next: 0,
-            changes: None,
         }
     }
 
@@ -140,9 +115,6 @@ impl WaitingTraces {
             self.ended.push(id);
         }
         self.bytes += trace.push(span);
-        if let Some(changes) = &mut self.changes {
-            changes.came(span, trace.spans.len() - 1);
-        }
     }
 
     /// Decides which traces are kept, of the traces that are complete or too old. If the waiting
@@ -243,9 +215,6 @@ impl WaitingTraces {
         let Known::Waiting(mut trace) = decided else { return };
         self.undecided -= 1;
         self.bytes -= trace.bytes();
-        if let Some(changes) = &mut self.changes {
-            trace.spans.iter().for_each(|span| changes.leaves(span.context.span));
-        }
         if is_kept {
             self.kept.push_back((now, id));
             if self.kept.len() > self.most_known() {

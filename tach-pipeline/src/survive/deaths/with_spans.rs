@@ -1,4 +1,4 @@
-//! Deaths of processes with spans, a tail and a flight recorder, and what a collector received.
+//! Deaths of processes with spans and a flight recorder, and what a collector received.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -19,7 +19,7 @@ use tracing::field::Empty;
 use self::Op::{End, Event, Flush, Start, Values};
 use super::{Counts, Scene, Snapshot, is_alone};
 use crate::survive::image::Image;
-use crate::{FlightFormat, FlightRecorder, Guard, Pipeline, Sink, Tail};
+use crate::{FlightFormat, FlightRecorder, Guard, Pipeline, Sink};
 
 /// What the process does with spans, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,10 +106,9 @@ impl Collector {
         scene.0.join("flight")
     }
 
-    fn pipeline(&self, scene: &Scene, tail: Option<Tail>) -> Guard {
+    fn pipeline(&self, scene: &Scene) -> Guard {
         let otlp = Otlp::new().endpoint(&self.address).signals([Signal::Traces]);
         let builder = Pipeline::builder().sink(Sink::file(scene.log())).sink(Sink::otlp(otlp));
-        let builder = tail.into_iter().fold(builder, crate::Builder::tail);
         builder.survive(scene.files()).build().unwrap()
     }
 
@@ -144,10 +143,10 @@ fn operate(pipeline: &Pipeline, returned: &AtomicU64) {
     });
 }
 
-fn deaths(collector: &Collector, tail: Option<Tail>) -> Vec<Snapshot> {
+fn deaths(collector: &Collector) -> Vec<Snapshot> {
     let scene = Scene::new();
     scene.deaths(&collector.counts, || {
-        let guard = collector.pipeline(&scene, tail);
+        let guard = collector.pipeline(&scene);
         let returned = Arc::clone(&collector.counts.returned);
         // A thread that has logged keeps the store until it ends.
         thread::spawn(move || operate(guard.pipeline(), &returned)).join().unwrap();
@@ -167,8 +166,8 @@ fn has(span: &Span, key: &str) -> bool {
     span.attributes.iter().any(|it| it.key == key)
 }
 
-/// Asserts that each span that had started is there, as far as the operations had returned. `spans`
-/// are in the order in which they were received, and as many may be there twice as the log says.
+/// Asserts that each span is whole, and there if it had ended before a flush that had returned, as
+/// far as the operations had. As many may be there twice as the log says. Returns how many are there.
 fn check(scene: &Scene, operations: usize, spans: &[Span], what: &str) -> usize {
     let log = fs::read_to_string(scene.log()).unwrap();
     let doubtful = log.lines().filter_map(|line| {
@@ -181,47 +180,46 @@ fn check(scene: &Scene, operations: usize, spans: &[Span], what: &str) -> usize 
     }
     let twice: usize = all.values().map(|copies| copies.len() - 1).sum();
     assert!(twice <= doubtful, "{what}: {twice} are there twice, and {doubtful} may be: {log}");
-    let count = |op: Op| OPS[..operations].iter().filter(|it| **it == op).count();
+    let flushed = OPS[..operations].iter().rposition(|it| *it == Flush).unwrap_or(0);
     for at in 0..=7 {
-        let copies = all.get(&at).map(Vec::as_slice).unwrap_or_default();
-        let Some(last) = copies.last() else {
-            assert_eq!(count(Start(at)), 0, "{what}: the span {at} is lost");
+        let Some(span) = all.get(&at).and_then(|copies| copies.last()) else {
+            assert!(!OPS[..flushed].contains(&End(at)), "{what}: the span {at} is lost");
             continue;
         };
-        let has_ended = copies.iter().any(|copy| !has(copy, "tach.unfinished"));
-        assert!(has_ended || count(End(at)) == 0, "{what}: the end of {at} is lost");
-        assert!(!has(last, "tach.incomplete"), "{what}: {at}");
-        assert!(has(last, "late") || count(Values(at)) == 0, "{what}: values of {at} are lost");
-        assert!(last.events.len() >= count(Event(at)), "{what}: events of {at} are lost");
-        let most = OPS.iter().filter(|it| **it == Event(at)).count();
-        assert!(last.events.len() <= most, "{what}: events of {at} are there twice");
-        assert!(last.end_time_unix_nano >= last.start_time_unix_nano);
-        if (1..7).contains(&at) && has_ended {
-            assert_eq!(last.parent_span_id, all[&0][0].span_id, "{what}: {at}");
-        }
+        let has_ended = OPS.contains(&End(at)) || operations == OPS.len();
+        assert!(has_ended && !has(span, "tach.unfinished"), "{what}: {at} is open");
+        assert!(!has(span, "tach.incomplete"), "{what}: {at}");
+        let of = |op: Op| OPS.iter().filter(|it| **it == op).count();
+        assert_eq!(has(span, "late"), of(Values(at)) > 0, "{what}: values of {at}");
+        assert_eq!(span.events.len(), of(Event(at)), "{what}: events of {at}");
+        assert!(span.end_time_unix_nano >= span.start_time_unix_nano);
     }
-    spans.iter().filter(|span| has(span, "tach.unfinished")).count()
+    all.len()
 }
 
-fn die(tail: Option<Tail>) {
+#[test]
+fn a_process_dies_with_spans_after_each_of_its_stores() {
+    if !is_alone(a_process_dies_with_spans_after_each_of_its_stores) {
+        return;
+    }
     // The address is the name of the sink, so it is the same for all.
     let collector = Collector::new();
-    let deaths = deaths(&collector, tail);
-    let (received, mut unfinished) = (collector.take(), 0);
+    let deaths = deaths(&collector);
+    let (received, mut there) = (collector.take(), 0);
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
     let every = if std::env::var_os("TACH_DEATHS").is_some() { 1 } else { 5 };
     for (at, death) in deaths.iter().enumerate().step_by(every) {
         let scene = Scene::after(death);
-        let recovery = collector.pipeline(&scene, None);
+        let recovery = collector.pipeline(&scene);
         recovery.pipeline().flush(Duration::from_secs(60)).unwrap();
         drop(recovery);
         scene.wait();
         let before = &received[..usize::try_from(death.received).unwrap()];
         let all = [before, &collector.take()].concat();
         let what = format!("death {at} of {}", deaths.len());
-        unfinished += check(&scene, usize::try_from(death.returned).unwrap(), &all, &what);
+        there += check(&scene, usize::try_from(death.returned).unwrap(), &all, &what);
     }
-    assert!(unfinished > 50, "{unfinished} spans were unfinished");
+    assert!(there > 50, "{there} spans");
 }
 
 /// The file of the flight recorder has all that was logged.
@@ -237,7 +235,7 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
     });
     assert!(deaths.len() > 100, "{} deaths", deaths.len());
     let every = if std::env::var_os("TACH_DEATHS").is_some() { 1 } else { 5 };
-    let mut unfinished = 0;
+    let mut there = 0;
     for (at, death) in deaths.iter().enumerate().step_by(every) {
         let scene = Scene::after(death);
         // The second one finds nothing.
@@ -257,23 +255,7 @@ fn a_process_dies_with_a_flight_recorder_after_each_of_its_stores() {
             Image::read(&file.bytes()).is_ok_and(|image| image.taken() == u64::MAX)
         });
         let operations = if is_over { 0 } else { usize::try_from(death.returned).unwrap() };
-        unfinished += check(&scene, operations, &spans, &what);
+        there += check(&scene, operations, &spans, &what);
     }
-    assert!(unfinished > 50, "{unfinished} spans were unfinished");
-}
-
-#[test]
-fn a_process_dies_with_spans_after_each_of_its_stores() {
-    if !is_alone(a_process_dies_with_spans_after_each_of_its_stores) {
-        return;
-    }
-    die(None);
-}
-
-#[test]
-fn a_process_dies_with_a_tail_after_each_of_its_stores() {
-    if !is_alone(a_process_dies_with_a_tail_after_each_of_its_stores) {
-        return;
-    }
-    die(Some(Tail::ratio(1.0)));
+    assert!(there > 50, "{there} spans");
 }

@@ -4,23 +4,23 @@ use core::time::Duration;
 
 use super::{Image, WORD};
 use crate::survive::layout::{PAGE, head, recording, table};
-use crate::survive::standing::Standing;
+use crate::survive::recorded_span::WORDS;
 
 /// The items that a flight recorder had kept, the oldest first.
 #[derive(Debug, Default)]
 pub(in crate::survive) struct Recorded {
     bytes: Vec<u8>,
     /// Where the items begin and end in the bytes.
-    items: Vec<(Option<Standing>, core::ops::Range<usize>)>,
+    items: Vec<(Option<[u64; WORDS]>, core::ops::Range<usize>)>,
     /// Whether a part of them can't be read.
     pub(in crate::survive) is_damaged: bool,
 }
 
 impl Recorded {
-    /// Returns the records of each event and each span. A span has its state.
-    pub(in crate::survive) fn items(&self) -> impl Iterator<Item = (Option<&Standing>, &[u8])> {
+    /// Returns the records of each event and each span. A span has its words.
+    pub(in crate::survive) fn items(&self) -> impl Iterator<Item = (Option<[u64; WORDS]>, &[u8])> {
         let bytes = |range: &core::ops::Range<usize>| self.bytes.get(range.clone());
-        self.items.iter().filter_map(move |(standing, at)| Some((standing.as_ref(), bytes(at)?)))
+        self.items.iter().filter_map(move |(words, at)| Some((*words, bytes(at)?)))
     }
 }
 
@@ -48,10 +48,9 @@ impl Image<'_> {
             at = end;
             match head >> u32::BITS {
                 recording::EVENT => recorded.items.push((None, body..end)),
-                recording::SPAN if end - body >= WORD * Standing::WORDS => {
+                recording::SPAN if end - body >= WORD * WORDS => {
                     let words = core::array::from_fn(|number| word(&bytes, body + number * WORD));
-                    let records = body + WORD * Standing::WORDS..end;
-                    recorded.items.push((Some(Standing::of(words)), records));
+                    recorded.items.push((Some(words), body + WORD * WORDS..end));
                 }
                 _ => recorded.is_damaged = true,
             }

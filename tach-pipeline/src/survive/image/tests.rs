@@ -35,15 +35,14 @@ pub(in crate::survive) fn contents(path: &std::path::Path) -> Vec<u8> {
     fs::read(files.next().unwrap().unwrap().path()).unwrap()
 }
 
-/// How many spans of the image are open, and how many have ended and are recorded.
+/// How many spans a flight recorder has in the image.
 pub(in crate::survive) const SPANS: u64 = 20;
 
-/// Adds spans that are open, and items of a flight recorder. Some spans are gone again.
+/// Adds items of a flight recorder.
 fn progress(store: &Arc<Store>) -> Progress {
     use crate::ids::SpanContext;
-    use crate::survive::standing::{Change, End, Standing};
-    use crate::survive::store::Kept;
-    use crate::survive::store::{Recording, WaitingSpans};
+    use crate::spans::span::{Dropped, Span};
+    use crate::survive::store::{Kept, Recording};
 
     let start = |span: u64| {
         let (mut scratch, time) = (Scratch::new(), Time::Ticks(Instant::now()));
@@ -53,28 +52,30 @@ fn progress(store: &Arc<Store>) -> Progress {
         let mut to = Writer::begin_span(&mut scratch, time, level, "app", "name", context, parent);
         to.field(MaybeStatic::Static("number"), tach_log::Value::U64(span));
         to.end();
-        scratch.written().to_owned()
+        (context, scratch.written().to_owned())
     };
-    let end = End { time: UnixTime::now(), is_recorded: true, is_on_one_thread: true };
-    let ended = Standing { end: Some(end), ..Standing::default() };
-    let (mut waiting, mut recording) =
-        (WaitingSpans::new(store), Recording::new(store, 64 * 1024, Duration::from_secs(30)));
-    let add = |each: &mut dyn FnMut(&Change<'_>)| {
-        for span in 1..=SPANS + 5 {
-            each(&Change::Waits(span, Standing::default(), &start(span)));
-        }
-        (1..=5).for_each(|span| each(&Change::Gone(span)));
-        each(&Change::Early(&start(100)));
+    let now = UnixTime::now();
+    let ended = |(context, records): &(SpanContext, Vec<u8>), each: &mut dyn FnMut(&Kept<'_>)| {
+        each(&Kept::Span(&Span {
+            context: *context,
+            start: now,
+            end: now,
+            is_unfinished: false,
+            records,
+            has_values: false,
+            has_end: true,
+            is_on_one_thread: true,
+            dropped: Dropped::default(),
+            redacted: &[],
+        }));
     };
-    if !waiting.add(add) {
-        waiting.begin(add);
-    }
+    let mut recording = Recording::new(store, 64 * 1024, Duration::from_secs(30));
     for span in 201..=200 + SPANS {
-        recording.add(&Kept::Span(ended, &start(span)), |each| {
-            (201..=span).for_each(|span| each(&Kept::Span(ended, &start(span))));
+        ended(&start(span), &mut |item| {
+            recording.add(item, |each| (201..=span).for_each(|span| ended(&start(span), each)));
         });
     }
-    Progress { spans: waiting.waits(), recorded: recording.recorded(), ..Progress::default() }
+    Progress { recorded: recording.recorded(), ..Progress::default() }
 }
 
 /// Returns the message of the record with a number. Some are long.
@@ -118,7 +119,7 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
 fn read(bytes: &[u8]) -> Vec<String> {
     let Ok(image) = Image::read(bytes) else { return Vec::new() };
     let _read = (image.lanes(), image.program(), image.takes(), image.dropped());
-    let _spans = crate::survive::contents::contents(&image);
+    let _recorded = crate::survive::contents::contents(&image);
     for number in 0..8192 {
         let _none = (image.text(number), image.place(number));
     }

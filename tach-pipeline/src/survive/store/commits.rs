@@ -36,7 +36,6 @@ pub(in crate::survive) struct Progress {
     pub(in crate::survive) sinks_dropped: u64,
     /// How many events wait in memory alone.
     pub(in crate::survive) waiting: u64,
-    pub(in crate::survive) spans: Waits,
     pub(in crate::survive) recorded: Recorded,
 }
 
@@ -51,21 +50,6 @@ pub(in crate::survive) struct Recorded {
     /// end.
     pub(in crate::survive) first: u64,
     pub(in crate::survive) end: u64,
-}
-
-/// The part of the file with the spans that wait.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::survive) struct Waits {
-    /// The number of the part. Zero if there is none.
-    pub(in crate::survive) number: u64,
-    pub(in crate::survive) start: u64,
-    pub(in crate::survive) capacity: usize,
-    /// How many of its bytes count.
-    pub(in crate::survive) length: usize,
-    /// Where the records begin whose span is not known yet.
-    pub(in crate::survive) early: usize,
-    /// How many spans found no room.
-    pub(in crate::survive) outside: u64,
 }
 
 /// All events that the back end has added for a sink, and the sink's thread has not taken.
@@ -142,7 +126,6 @@ impl Commits {
                 refused: 0,
                 sinks_dropped: 0,
                 waiting: 0,
-                spans: Waits { number: 0, start: 0, capacity: 0, length: 0, early: 0, outside: 0 },
                 recorded: Recorded { number: 0, start: 0, capacity: 0, first: 0, end: 0 },
             },
             current: 0,
@@ -175,12 +158,6 @@ impl Commits {
             (table::REFUSED, progress.refused),
             (table::SINKS_DROPPED, progress.sinks_dropped),
             (table::WAITING, progress.waiting.saturating_add(outside)),
-            (table::SPANS_NUMBER, progress.spans.number),
-            (table::SPANS_START, progress.spans.start),
-            (table::SPANS_CAPACITY, progress.spans.capacity as u64),
-            (table::SPANS_LENGTH, progress.spans.length as u64),
-            (table::SPANS_EARLY, progress.spans.early as u64),
-            (table::SPANS_OUTSIDE, progress.spans.outside),
             (table::RECORDED_NUMBER, progress.recorded.number),
             (table::RECORDED_START, progress.recorded.start),
             (table::RECORDED_CAPACITY, progress.recorded.capacity as u64),

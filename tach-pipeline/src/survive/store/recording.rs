@@ -12,7 +12,8 @@ use super::super::layout::{PAGE, head, recording};
 use super::super::mapping::Mapping;
 use super::Store;
 use super::commits::{Area, Recorded};
-use crate::survive::standing::Standing;
+use crate::spans::span::Span;
+use crate::survive::recorded_span::{WORDS, words};
 
 /// The shortest part. In tests some items fill it.
 const LEAST: usize = if cfg!(test) { 2 * PAGE } else { 1024 * 1024 };
@@ -27,8 +28,7 @@ const FREE: usize = 8;
 pub(in crate::survive) enum Kept<'a> {
     /// The record of an event.
     Event(&'a [u8]),
-    /// The state and the records of a span.
-    Span(Standing, &'a [u8]),
+    Span(&'a Span<'a>),
 }
 
 pub(in crate::survive) struct Recording {
@@ -152,9 +152,7 @@ impl Recording {
         }
         match item {
             Kept::Event(record) => self.write(recording::EVENT, &[], record),
-            Kept::Span(standing, records) => {
-                self.write(recording::SPAN, &standing.words(), records);
-            }
+            Kept::Span(span) => self.write(recording::SPAN, &words(span), span.records),
         }
     }
 
@@ -183,7 +181,7 @@ fn length(item: &Kept<'_>) -> usize {
     size_of::<u64>()
         + match item {
             Kept::Event(record) => record.len(),
-            Kept::Span(standing, records) => size_of_val(&standing.words()) + records.len(),
+            Kept::Span(span) => size_of::<[u64; WORDS]>() + span.records.len(),
         }
 }
 

@@ -1,0 +1,83 @@
+//! The words of a span that a flight recorder has in the file, beside its records.
+
+use tach_core::UnixTime;
+
+use crate::frame::Lost;
+use crate::ids::SpanContext;
+use crate::spans::kept::Kept;
+use crate::spans::span::{Dropped, Span};
+
+/// How many words a span has.
+pub(super) const WORDS: usize = 9;
+
+const IS_SAMPLED: u64 = 1;
+const HAS_VALUES: u64 = 2;
+const HAS_END: u64 = 4;
+const IS_ON_ONE_THREAD: u64 = 8;
+const IS_MORE: u64 = 16;
+
+/// Returns the words of a span that has ended.
+pub(super) fn words(span: &Span<'_>) -> [u64; WORDS] {
+    let Dropped { parts, bytes, is_more } = span.dropped;
+    let flags = [
+        (span.context.is_sampled, IS_SAMPLED),
+        (span.has_values, HAS_VALUES),
+        (span.has_end, HAS_END),
+        (span.is_on_one_thread, IS_ON_ONE_THREAD),
+        (is_more, IS_MORE),
+    ];
+    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
+    let [low, high] = span.context.trace_halves();
+    let both = |low: u32, high: u32| u64::from(low) | u64::from(high) << u32::BITS;
+    [
+        low,
+        high,
+        span.context.span,
+        span.start.as_nanos(),
+        span.end.as_nanos(),
+        flags,
+        bytes,
+        both(parts.attributes, parts.events),
+        both(parts.links, parts.errors),
+    ]
+}
+
+/// Returns the span with these words and `bytes` of records.
+pub(super) fn of(words: [u64; WORDS], bytes: usize) -> Kept {
+    let [low, high, span, start, end, flags, cut, first, second] = words;
+    let is = |flag: u64| flags & flag != 0;
+    let half = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
+    let halves = |word: u64| (half(word), half(word >> u32::BITS));
+    let ((attributes, events), (links, errors)) = (halves(first), halves(second));
+    let trace = u128::from(low) | u128::from(high) << u64::BITS;
+    Kept {
+        context: SpanContext { trace, span, is_sampled: is(IS_SAMPLED) },
+        start: UnixTime::from_nanos(start),
+        end: UnixTime::from_nanos(end),
+        is_unfinished: false,
+        records: 0..bytes,
+        has_values: is(HAS_VALUES),
+        has_end: is(HAS_END),
+        is_on_one_thread: is(IS_ON_ONE_THREAD),
+        dropped: Dropped {
+            parts: Lost { attributes, events, links, errors },
+            bytes: cut,
+            is_more: is(IS_MORE),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_read_as_it_was_written() {
+        for flags in 0..32 {
+            let parts = [u64::MAX - 1, 1 | 2 << 32];
+            let words = [1, 2, 3, 4, u64::MAX - 5, flags, 6, parts[0], parts[1]];
+            let kept = of(words, 7);
+            assert_eq!(self::words(&kept.span(&[0; 7], &[])), words);
+        }
+    }
+}
