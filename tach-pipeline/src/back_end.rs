@@ -135,7 +135,7 @@ impl BackEnd {
                     self.sinks.reporter.report(&Incident::Stopped { reason });
                 }
                 if let Some(survival) = &mut self.survival {
-                    survival.end(failure.is_none());
+                    survival.end(failure.is_none(), &self.sinks);
                 }
                 break failure;
             }
@@ -187,14 +187,10 @@ impl BackEnd {
         self.spans.export_durations(now, is_asked, &mut self.sinks);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
-        self.commit();
-        match flush {
-            Some(number) => self.sinks.flush(number, occasion, reopens),
-            None => self.sinks.write(reopens),
-        }
-        if self.survival.as_ref().is_some_and(Survival::is_behind) {
-            self.commit();
-        }
+        self.write(|sinks| match flush {
+            Some(number) => sinks.flush(number, occasion, reopens),
+            None => sinks.write(reopens),
+        });
         found
     }
 
@@ -204,20 +200,22 @@ impl BackEnd {
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
         let channel = Arc::clone(&self.shared.channel);
-        channel.progress.pressure.off();
+        let pressure = &channel.progress.pressure;
+        if let Some(survival) = &mut self.survival {
+            survival.is_under_pressure(pressure.is_on());
+        }
+        pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
         if self.survival.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
             // The events so far have other filters.
-            self.commit();
-            self.sinks.write(false);
+            self.write(|sinks| sinks.write(false));
         }
         self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
         self.merge.begin(self.inboxes.awake(), start);
         while self.pass_on_some(start) {
-            self.commit();
-            self.sinks.write(false);
+            self.write(|sinks| sinks.write(false));
         }
         let Self { shared, inboxes, whole, spans, sinks, .. } = self;
         // A loss marks the open spans, so it is read before spans are passed on.
@@ -237,12 +235,13 @@ impl BackEnd {
         found
     }
 
-    /// Makes the records count as passed on that were passed on to the sink.
-    fn commit(&mut self) {
-        if let Some(survival) = &mut self.survival {
-            let Self { inboxes, selection, sinks, .. } = self;
-            survival.commit(inboxes, selection, sinks);
-        }
+    /// Has the sinks write by `write`. Then makes the records count that they have written.
+    fn write(&mut self, write: impl FnOnce(&mut Sinks)) {
+        let Self { inboxes, selection, sinks, survival, .. } = self;
+        let Some(survival) = survival else { return write(sinks) };
+        survival.prepare(inboxes, selection, sinks);
+        write(sinks);
+        survival.commit(inboxes, sinks);
     }
 
     /// Passes on the records of a round. If the records must be written before the next one,

@@ -155,6 +155,8 @@ impl Channel {
     }
 
     fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
+        // Records that were read and are held for a slow sink may take the room.
+        self.progress.pressure.on();
         // Wake the back end before waiting for room: it does not read a queue that is asleep.
         if sender.is_asleep() {
             self.wake_for(sender);
@@ -252,6 +254,7 @@ impl Channel {
     fn may_wait(&self) -> bool {
         let may_wait = !self.progress.waker.is_back_end() && !self.progress.flush.has_ended();
         if may_wait {
+            self.progress.pressure.on();
             self.wake();
         }
         may_wait

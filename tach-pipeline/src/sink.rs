@@ -15,6 +15,7 @@ mod journal;
 #[cfg(target_os = "linux")]
 mod journald;
 pub mod kind;
+pub(crate) mod notes;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
@@ -22,7 +23,6 @@ mod printed;
 mod refused;
 mod rotation;
 mod severity;
-pub(crate) mod spools;
 mod standard;
 mod stream;
 #[cfg(feature = "syslog")]

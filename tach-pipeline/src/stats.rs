@@ -363,6 +363,8 @@ pub(crate) struct SinkCounts {
     pub(crate) written: Count,
     pub(crate) bytes: Count,
     pub(crate) dropped: Losses,
+    /// How many of these were dropped before they waited.
+    refused: Count,
     /// Records that a pipe does not keep together.
     pub(crate) oversize: Count,
     /// Whether the last try to write failed, and nothing was written since.
@@ -394,6 +396,28 @@ impl SinkCounts {
         // The back end counts what it takes before anything of it is written or dropped.
         let done = self.written.get() + self.dropped.get();
         self.taken.get().saturating_sub(done)
+    }
+
+    /// Counts events that are dropped before they wait.
+    pub(crate) fn refuse(&self, dropped: &Dropped) {
+        self.dropped.add(dropped);
+        self.refused.add(dropped.count);
+    }
+
+    /// Counts an event that is dropped before it waits.
+    pub(crate) fn refuse_one(&self, level: Option<crate::level::Level>) {
+        self.dropped.add_one(level);
+        self.refused.add(1);
+    }
+
+    /// Returns how many events have waited, or wait. They leave in their order.
+    pub(crate) fn came(&self) -> u64 {
+        self.taken.get().saturating_sub(self.refused.get())
+    }
+
+    /// Returns how many of the events that [came](Self::came) were written or dropped.
+    pub(crate) fn left(&self) -> u64 {
+        self.came().saturating_sub(self.waiting())
     }
 
     pub(crate) fn failed(&self, error: &dyn core::fmt::Display) {

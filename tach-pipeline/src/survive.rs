@@ -2,13 +2,13 @@
 //!
 //! The rings of a pipeline's queues are parts of a [file](store), as are the static texts whose
 //! numbers the records contain, and the lines of the clock that convert their ticks. A store to
-//! mapped memory is in the file at once: the kernel keeps it, however the process ends. When the
-//! back end passes records on, it [commits](store::Store::commit) the formatted events and the
-//! positions in the rings together, before it writes them to the sink.
+//! mapped memory is in the file at once: the kernel keeps it, however the process ends. A record
+//! stays in its ring until all sinks have written it. Then the back end
+//! [commits](store::Store::commit) the positions behind it.
 //!
-//! The next pipeline with the same folder [finds](dead) the files of processes that have ended,
-//! [finishes](settle) the write during which a process ended, and [passes on](recovery) the records
-//! that were still in its rings. Its own file says how far it has come.
+//! The next pipeline with the same folder [finds](dead) the files of processes that have ended, looks
+//! whether the [last write](written) of a process has happened, and [passes on](recovery) the
+//! records that were still in its rings. Each file says how far a later process has come.
 
 mod contents;
 mod dead;
@@ -23,14 +23,13 @@ mod mapping;
 mod option;
 mod own;
 mod per_process;
-mod receiver;
 mod recorded_span;
 mod recorder;
 mod recovery;
 mod reports;
-mod settle;
 mod store;
 mod texts;
+mod written;
 
 use std::io;
 use std::path::Path;
@@ -42,25 +41,24 @@ use self::ledger::FileLedger;
 use self::recovery::DeadFiles;
 use self::store::Store;
 use crate::back_end::survival::{Found, OwnFile};
-use crate::sink::spools::Receiving;
+use crate::sink::notes::Receiving;
 
 /// How many files of processes that have ended may be in a folder. A program that ends soon after
 /// each start, before it has passed anything on, must not fill the memory.
 const MOST_FILES: usize = 32;
 
-/// Finishes the last writes of processes that have ended, and creates a file. A sink that
-/// `is_alone` has no thread.
+/// Looks what became of the last writes of processes that have ended, and creates a file.
 ///
 /// # Errors
 ///
 /// If the folder can't be used, or has no room.
-pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> io::Result<Found> {
+pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>]) -> io::Result<Found> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
     folder.check_mappable()?;
-    let dead::Found { dead, skipped, waiting } = dead::find(&folder, to)?;
+    let dead::Found { dead, skipped } = dead::find(&folder, to)?;
     let lanes = items::named(to);
-    let made = if dead.len() + skipped.len() + waiting < MOST_FILES {
-        Store::new(&folder, &lanes, is_alone).and_then(registered)
+    let made = if dead.len() + skipped.len() < MOST_FILES {
+        Store::new(&folder, &lanes).and_then(registered)
     } else {
         let why = format!("{MOST_FILES} files are there, so this process creates none");
         Err(io::Error::new(io::ErrorKind::StorageFull, why))
@@ -68,14 +66,12 @@ pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>], is_alone: bool) -> i
     let own = match made {
         // The files that are there take the room. A program that could not start would not pass
         // them on.
-        Err(why) if why.kind() == io::ErrorKind::StorageFull && dead.len() + waiting > 0 => {
-            Err(why)
-        }
+        Err(why) if why.kind() == io::ErrorKind::StorageFull && !dead.is_empty() => Err(why),
         made => Ok(made?),
     };
     let own = own.map(|store| OwnFile {
         rings: Arc::<Store>::clone(&store),
-        spools: Arc::<Store>::clone(&store),
+        notes: Arc::<Store>::clone(&store),
         ledger: Box::new(FileLedger::new(&store)),
     });
     Ok(Found { own, recovery: Box::new(DeadFiles::new(dead, lanes)), skipped })

@@ -130,9 +130,11 @@ impl Inbox {
 
     /// Frees the bytes before the last [positions](Self::positions), which count now.
     pub(crate) fn free(&mut self) {
+        // What came since then may be all that is held.
+        let bytes = mem::take(&mut self.committing);
         if !self.held.is_empty() {
-            self.queue.free_held(&mut self.held, self.committing);
-            self.removed.1 += self.committing as u64;
+            self.queue.free_held(&mut self.held, bytes);
+            self.removed.1 += bytes as u64;
         }
     }
 

@@ -19,11 +19,11 @@ use crate::queue::WhenFull;
 use crate::queue::file::RingFile;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
-use crate::sink::batch::Batch;
-use crate::sink::spools::SpoolFile;
+use crate::sink::all::survival::Waiting;
+use crate::sink::notes::Notes;
 
-/// How long records stay in the queues because their events find no room in the file, and the sink
-/// does not take them. After that they are in memory alone.
+/// How long records stay in the queues for a sink that is slow, if the queues have no room for
+/// others. After that they are in memory alone.
 const LONGEST_HELD: Duration = Duration::from_secs(1);
 
 /// The file of a pipeline, which says what was passed on.
@@ -31,20 +31,13 @@ pub(crate) trait Ledger: Send {
     /// Adds what the pipeline's flight recorder gets from now on.
     fn attach(&mut self, spans: &mut Spans);
 
-    /// Begins a commit.
-    fn begin(&mut self);
+    /// Notes how far the pipeline has come, which counts after the next [commit](Self::commit). If
+    /// the pipeline's only sink `is_alone`, a write of its file may say so before.
+    fn prepare(&mut self, progress: &Progress, is_alone: bool);
 
-    /// Makes `progress` count, and the events of all sinks with it, all at once. The events of a
-    /// sink contain those of the last commit, unless the sink's thread has taken them since.
-    /// Returns whether there was room. If not, nothing has changed.
-    fn commit(&mut self, progress: &Progress, all: &[&Batch]) -> bool;
-
-    /// Makes `progress` count, although the file has no room for all events of a commit. The events
-    /// that are not in the file are lost if the process ends before they are written.
-    fn commit_without(&mut self, progress: &Progress);
-
-    /// Notes that the last commit counts.
-    fn committed(&mut self);
+    /// Makes what was prepared count. Sinks have dropped `lost` events that the log does not report,
+    /// or have them in memory alone.
+    fn commit(&mut self, lost: u64);
 
     /// Removes the file. Call after everything was written.
     fn remove(&self);
@@ -72,15 +65,15 @@ pub(crate) trait Recovery: Send {
     /// the files that stay.
     fn write_recordings(&mut self, to: &Spans) -> Vec<Skipped>;
 
-    /// Returns the number of the file that is being passed on, and how many of its items were.
-    fn takes(&self) -> (u64, u64);
+    /// Returns how many items of the file were passed on.
+    fn taken(&self) -> u64;
 
-    /// Notes how far the file was passed on. Call before the ledger is removed.
+    /// Notes in the file that so many of its items are written.
     ///
     /// # Errors
     ///
     /// If that fails.
-    fn pause(&self) -> io::Result<()>;
+    fn note(&self, taken: u64) -> Result<(), Skipped>;
 }
 
 /// How far the pipeline has come.
@@ -92,12 +85,8 @@ pub(crate) struct Progress {
     pub(crate) reported: u64,
     /// How often the last record was repeated, and from when to when.
     pub(crate) repeats: Option<(u64, UnixTime, UnixTime)>,
-    /// The file that is being taken over, and how many of its items were passed on.
-    pub(crate) takes: (u64, u64),
     /// How many records over the rate limit were reported.
     pub(crate) refused: u64,
-    /// How many events sinks have dropped that were not reported.
-    pub(crate) sinks_dropped: u64,
 }
 
 /// A part of what a process has left.
@@ -133,8 +122,16 @@ pub(crate) struct Found {
 /// The file of a pipeline, as its rooms see it.
 pub(crate) struct OwnFile {
     pub(crate) rings: Arc<dyn RingFile>,
-    pub(crate) spools: Arc<dyn SpoolFile>,
+    pub(crate) notes: Arc<dyn Notes>,
     pub(crate) ledger: Box<dyn Ledger>,
+}
+
+/// Records that were passed on, and that not all sinks may have written.
+struct Held {
+    since: Instant,
+    /// How many events came for each sink, and how many of them were dropped. `None` until the
+    /// sinks have got the records.
+    came: Option<(Vec<u64>, u64)>,
 }
 
 pub(crate) struct Survival {
@@ -142,8 +139,19 @@ pub(crate) struct Survival {
     ledger: Option<Box<dyn Ledger>>,
     recovery: Box<dyn Recovery>,
     progress: Progress,
-    /// Since when events find no room in the file.
-    behind: Option<Instant>,
+    /// Whether `progress` is prepared and does not count yet.
+    held: Option<Held>,
+    /// Whether the queues had little room since records last counted. A caller that waits for room
+    /// says so once.
+    lacks_room: bool,
+    /// How many items of the file of a process the sinks have got, and how many events had come for
+    /// each sink by then, until these are written. Then that is noted in the file.
+    passed: Option<(u64, Vec<u64>)>,
+    noted: u64,
+    /// Whether all of the file was passed on.
+    is_over: bool,
+    /// Since when records wait for a collector.
+    remote_waits: Option<Instant>,
     when_full: WhenFull,
 }
 
@@ -153,7 +161,18 @@ impl Survival {
         recovery: Box<dyn Recovery>,
         when_full: WhenFull,
     ) -> Self {
-        Self { ledger, recovery, progress: Progress::default(), behind: None, when_full }
+        Self {
+            ledger,
+            recovery,
+            progress: Progress::default(),
+            held: None,
+            lacks_room: false,
+            passed: None,
+            noted: 0,
+            is_over: false,
+            remote_waits: None,
+            when_full,
+        }
     }
 
     /// Adds what the pipeline's flight recorder gets to the file from now on.
@@ -161,16 +180,9 @@ impl Survival {
         self.ledger.iter_mut().for_each(|ledger| ledger.attach(spans));
     }
 
-    /// Passes everything on to the sinks, makes it count and frees its room in the queues. Call
-    /// before a pipeline's only sink writes.
-    pub(super) fn commit(
-        &mut self,
-        inboxes: &mut Inboxes,
-        selection: &Selection,
-        sinks: &mut Sinks,
-    ) {
-        let Self { ledger: Some(ledger), progress, .. } = &mut *self else { return };
-        ledger.begin();
+    /// Notes how far the records were passed on. Call before the sinks write.
+    pub(super) fn prepare(&mut self, inboxes: &mut Inboxes, selection: &Selection, sinks: &Sinks) {
+        let Self { ledger: Some(ledger), progress, held: held @ None, .. } = self else { return };
         inboxes.positions(|number, position| {
             let Ok(at) = usize::try_from(number) else { return };
             if progress.positions.len() <= at {
@@ -178,33 +190,32 @@ impl Survival {
             }
             progress.positions[at] = position;
         });
-        if self.commit_progress(selection, sinks) {
-            inboxes.free();
-        }
-    }
-
-    /// Returns whether everything counts.
-    fn commit_progress(&mut self, selection: &Selection, sinks: &mut Sinks) -> bool {
-        let Self { ledger: Some(ledger), recovery, progress, behind, .. } = self else {
-            return true;
-        };
         progress.reported = sinks.reported_drops;
         progress.repeats = selection.repeats();
-        progress.takes = recovery.takes();
-        let mut counts = sinks.commit(|dropped, events| {
-            progress.sinks_dropped = dropped;
-            ledger.commit(progress, events)
-        });
-        if counts {
-            *behind = None;
-        } else if behind.get_or_insert_with(Instant::now).elapsed() >= LONGEST_HELD {
-            ledger.commit_without(progress);
-            counts = true;
+        ledger.prepare(progress, sinks.are_alone());
+        *held = Some(Held { since: Instant::now(), came: None });
+    }
+
+    /// Notes whether the queues have little room.
+    pub(super) fn is_under_pressure(&mut self, is_on: bool) {
+        self.lacks_room |= is_on;
+    }
+
+    /// Makes the records count, and frees their room in the queues, if all sinks have written them,
+    /// or the file has them. Call after the sinks got them. What a sink has not written that fails
+    /// stays in the queues while these have room.
+    pub(super) fn commit(&mut self, inboxes: &mut Inboxes, sinks: &Sinks) {
+        let Self { ledger: Some(ledger), held, lacks_room, .. } = self else { return };
+        let Some(Held { since, came }) = held else { return };
+        sinks.gather();
+        let (came, dropped) = came.get_or_insert_with(|| (sinks.taken(), sinks.unreported_drops()));
+        let waiting = sinks.waiting_of(came);
+        let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
+        if waiting.events() == 0 || is_late && *lacks_room {
+            ledger.commit(*dropped + waiting.events());
+            inboxes.free();
+            (*held, *lacks_room) = (None, false);
         }
-        if counts {
-            ledger.committed();
-        }
-        counts
     }
 
     /// Notes that records over the rate limit are reported. The report counts with the next commit.
@@ -212,14 +223,10 @@ impl Survival {
         self.progress.refused += count;
     }
 
-    /// Returns whether events that were written found no room in the file, so that a commit is due.
-    pub(super) const fn is_behind(&self) -> bool {
-        self.behind.is_some()
-    }
-
-    /// Returns whether records of a process that has ended wait.
+    /// Returns whether records of a process that has ended wait, or records that were passed on do
+    /// not count yet.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.recovery.is_empty()
+        !self.recovery.is_empty() || self.held.is_some()
     }
 
     /// Passes on the records of processes that have ended. If a sink fails or has no room, or the
@@ -231,14 +238,15 @@ impl Survival {
         spans: &Spans,
         sinks: &mut Sinks,
     ) {
-        if self.recovery.is_empty()
-            || !sinks.is_written(self.ledger.is_some())
-            || !sinks.have_room()
-        {
+        if self.recovery.is_empty() {
             return;
         }
         sinks.begin_round(&shared.filters);
         loop {
+            self.note_passed(sinks);
+            if self.is_over && !self.end_file(sinks) || !sinks.have_room() {
+                return;
+            }
             let now = shared.now();
             let left = match self.recovery.next(now) {
                 Ok(Some(left)) => left,
@@ -267,27 +275,54 @@ impl Survival {
                     }
                 });
             }
-            if (left.must_count || sinks.is_full()) && !self.write(selection, shared, sinks) {
-                return;
-            }
-            if left.is_end {
-                if let Err(skipped) = self.recovery.end() {
-                    stays(sinks, &skipped);
+            self.is_over = left.is_end;
+            if left.is_end || left.must_count || sinks.is_full() {
+                sinks.write(false);
+                sinks.gather();
+                let (recovery, passed) = (&self.recovery, &mut self.passed);
+                passed.get_or_insert_with(|| (recovery.taken(), sinks.taken()));
+                if self.would_drop(shared) {
+                    return;
                 }
             }
         }
     }
 
-    /// Writes what was passed on. Returns whether all of it is written and counts, and more may be
-    /// passed on at once.
-    fn write(&mut self, selection: &Selection, shared: &Shared, sinks: &mut Sinks) -> bool {
-        let counts = self.commit_progress(selection, sinks);
-        sinks.write(false);
-        let is_written = sinks.is_written(self.ledger.is_some());
-        let is_safe = is_written && (counts || self.commit_progress(selection, sinks));
-        // Without a file of its own, a pipeline that is killed now writes these records again.
-        let may_go_on = sinks.have_room() && !self.would_drop(shared);
-        is_safe && may_go_on && (self.ledger.is_some() || self.recovery.pause().is_ok())
+    /// Notes how far the file of a process was passed on, as far as it is written. A collector that
+    /// fails holds nothing up for long, unless there are only collectors.
+    fn note_passed(&mut self, sinks: &Sinks) {
+        let Some((taken, came)) = &self.passed else { return };
+        let Waiting { local, remote, is_failing } = sinks.waiting_of(came);
+        if remote == 0 {
+            self.remote_waits = None;
+        }
+        let mut since = || self.remote_waits.get_or_insert_with(Instant::now).elapsed();
+        let gives_up = remote > 0 && since() >= LONGEST_HELD && is_failing && !sinks.are_remote();
+        if local > 0 || remote > 0 && !gives_up {
+            return;
+        }
+        if let Err(skipped) = self.recovery.note(*taken) {
+            stays(sinks, &skipped);
+        }
+        self.noted = *taken;
+        self.passed = None;
+    }
+
+    /// Removes the file of a process of which all was passed on. Returns `false` if not all of that
+    /// is written yet.
+    fn end_file(&mut self, sinks: &Sinks) -> bool {
+        if self.passed.is_none() && self.noted < self.recovery.taken() {
+            self.passed = Some((self.recovery.taken(), sinks.taken()));
+            self.note_passed(sinks);
+        }
+        if self.passed.is_some() {
+            return false;
+        }
+        if let Err(skipped) = self.recovery.end() {
+            stays(sinks, &skipped);
+        }
+        (self.is_over, self.noted) = (false, 0);
+        true
     }
 
     /// Returns whether records of this process would soon be dropped, since nobody reads its queues.
@@ -296,9 +331,9 @@ impl Survival {
     }
 
     /// Removes the file, if everything `is_written`.
-    pub(super) fn end(&mut self, is_written: bool) {
-        // A file whose records were passed on in part must know that before this one is removed.
-        if is_written && self.recovery.pause().is_ok() {
+    pub(super) fn end(&mut self, is_written: bool, sinks: &Sinks) {
+        self.note_passed(sinks);
+        if is_written {
             self.ledger.iter().for_each(|ledger| ledger.remove());
         }
     }

@@ -177,7 +177,7 @@ impl Builder {
         self.redacted.extend(renamed);
         frame::set_up();
         barrier::set_up();
-        let Added { rings, spools, survival } =
+        let Added { rings, notes, survival } =
             self.survival.open(&mut opened, self.when_full, &mut reporter)?;
         let beside = self.spans.recorded(opened.wanted().spans);
         let takers: Vec<_> = opened.levels().chain(beside).collect();
@@ -194,8 +194,7 @@ impl Builder {
         let shared = Arc::new(shared);
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;
-        let spools = spools.as_ref();
-        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, spools, shared.now())?;
+        let sinks = Sinks::start(opened, takers, reporter.clone(), progress, notes, shared.now())?;
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]

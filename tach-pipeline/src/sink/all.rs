@@ -4,7 +4,7 @@ mod layout;
 mod opened;
 #[cfg(feature = "tracing")]
 mod signals;
-mod survival;
+pub(crate) mod survival;
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use self::layout::Layout;
 pub(crate) use self::opened::Opened;
 use self::opened::{OpenLane, OpenSink};
 use super::batch::BATCH;
+use super::notes::Notes;
 use super::output::Output;
-use super::spools::SpoolFile;
 use super::stream::{Stream, Writers};
 use super::thread::Thread;
 use super::unreported::{Occasion, Unreported};
@@ -36,6 +36,8 @@ pub(crate) struct Sinks {
     layouts: Vec<Layout>,
     /// One thread for each sink. Empty if the back end itself writes to the only sink.
     threads: Vec<Thread>,
+    /// The file in which sinks note what they write, if records are to outlive the process.
+    notes: Option<Arc<dyn Notes>>,
     /// The filters of the sinks, as they were in the last round.
     takers: Arc<Vec<Levels>>,
     pub(crate) reporter: Reporter,
@@ -64,7 +66,7 @@ impl Sinks {
         takers: Arc<Vec<Levels>>,
         reporter: Reporter,
         progress: &Arc<Progress>,
-        file: Option<&Arc<dyn SpoolFile>>,
+        notes: Option<Arc<dyn Notes>>,
         now: UnixTime,
     ) -> Result<Self, Error> {
         let mut layouts = Vec::new();
@@ -77,7 +79,7 @@ impl Sinks {
             for OpenLane { writer, formatter, counts } in lanes {
                 let reporter = reporter.of_sink(&counts.name);
                 let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
-                output.file = file.map(|file| (Arc::clone(file), index));
+                output.notes = notes.clone().map(|notes| (notes, index));
                 output.start(now);
                 outputs.push((output, index));
                 streams.push((formatter, counts, reporter));
@@ -94,7 +96,6 @@ impl Sinks {
                 let all = Levels::all(LevelFilter::Trace);
                 let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
                 let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
-                stream.is_kept = file.is_some();
                 stream.count_for(Arc::clone(&counts));
                 match (&mut stream.writers, here.take(), threads.last()) {
                     (writers, Some(output), _) => {
@@ -113,6 +114,7 @@ impl Sinks {
         Ok(Self {
             layouts,
             threads,
+            notes,
             takers,
             reporter,
             progress,

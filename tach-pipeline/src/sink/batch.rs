@@ -139,14 +139,6 @@ impl Batch {
         self.happened.extend_from_slice(&other.happened);
     }
 
-    /// Adds copies of the events of `other` that were not written.
-    pub(super) fn append_left(&mut self, other: &Self) {
-        let (start, written) = (self.bytes.len(), other.written);
-        self.bytes.extend_from_slice(&other.bytes[written..]);
-        self.ends.extend(other.ends[other.done..].iter().map(|end| start + end - written));
-        self.happened.extend_from_slice(&other.happened[other.done..]);
-    }
-
     /// Returns the bytes for the next write: as many whole events as fit into `most` bytes, or a
     /// single event that is longer.
     pub(super) fn next(&self, most: usize) -> &[u8] {

@@ -86,7 +86,7 @@ pub(crate) struct LogFile {
     options: Options,
     /// The file's length in bytes. What other processes write to it counts at the next check of the
     /// path.
-    length: u64,
+    pub(crate) length: u64,
     /// When the first and the last record in the file happened, kept up to date only if the file is
     /// rotated. Of records of earlier processes, the time of the last write is known. `begun` is
     /// always after that of the file before: the clock may be set back, or recovered records be older

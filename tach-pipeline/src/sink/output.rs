@@ -17,7 +17,7 @@ use tach_core::UnixTime;
 pub(super) use self::failure::{Failure, Pauses};
 use self::remote::Aside;
 use super::batch::{Batch, KEPT};
-use super::spools::SpoolFile;
+use super::notes::Notes;
 use super::target::Writer;
 use crate::incident::{Incident, Reporter, Task};
 use crate::stats::{Dropped, SinkCounts};
@@ -45,11 +45,9 @@ pub(super) struct Output {
     rotations: u64,
     counts: Arc<SinkCounts>,
     reporter: Reporter,
-    /// The file that has the events until they are written, if they are to outlive the process, and
-    /// the sink's number in it.
-    pub(super) file: Option<(Arc<dyn SpoolFile>, usize)>,
-    /// The changes of the events set aside that the file has.
-    aside_kept: u64,
+    /// The file in which writes are noted, if records are to outlive the process, and the sink's
+    /// number in it.
+    pub(super) notes: Option<(Arc<dyn Notes>, usize)>,
 }
 
 impl Output {
@@ -70,8 +68,7 @@ impl Output {
             rotations: 0,
             counts,
             reporter,
-            file: None,
-            aside_kept: 0,
+            notes: None,
         }
     }
 
@@ -168,7 +165,6 @@ impl Output {
         if self.writer.is_remote() {
             return self.send(batch);
         }
-        self.keep(batch);
         let mut has_failed = false;
         while batch.left() > 0 {
             self.follow(batch);
@@ -179,7 +175,7 @@ impl Output {
                 Some(file) => file.next(batch),
                 None => batch.next(self.writer.most_bytes()),
             };
-            self.begin_write(batch, next.len());
+            self.note_write(batch, next.len());
             match attempt(|| self.writer.write(next)) {
                 Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into(), batch.left())),
                 Ok(_) if self.is_deleted() => self.is_lost = true,
@@ -189,7 +185,6 @@ impl Output {
                         self.counts.oversize.add(1);
                     }
                     self.wrote(count, batch);
-                    self.keep_written(batch);
                     // A partial write does not end a failure: a full disk may have had room for
                     // only a part.
                     if count == length {
@@ -207,7 +202,6 @@ impl Output {
             }
         }
         batch.clear(self.kept());
-        self.wrote_all();
         if self.succeeded() || has_failed {
             self.recovered(Task::Write);
         }
@@ -242,7 +236,6 @@ impl Output {
     fn drop_left(&mut self, batch: &mut Batch) {
         batch.dropped_left().iter().for_each(|dropped| self.counts.dropped.add(dropped));
         batch.clear(self.kept());
-        self.wrote_all();
     }
 
     /// Counts the next `count` bytes of the batch as written.

@@ -21,8 +21,6 @@ pub(super) struct Stream {
     pub(super) batch: Batch,
     /// Records that were dropped before they reached the batch, and not reported yet.
     unreported: Unreported,
-    /// Whether the events are to outlive the process.
-    pub(super) is_kept: bool,
     /// Whether the format failed at the last record.
     pub(super) is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
@@ -49,7 +47,6 @@ impl Stream {
             levels,
             batch: Batch::new(),
             unreported: Unreported::default(),
-            is_kept: false,
             is_not_formatted: false,
             added: 0,
             writers,
@@ -100,9 +97,7 @@ impl Stream {
     pub(super) fn make_room(&mut self, formatter: &Formatter, happened: Happened) -> bool {
         self.added += 1;
         if self.batch.len() >= BATCH {
-            // The back end writes events that are to outlive the process, after it has committed
-            // them.
-            if !self.is_kept {
+            if !self.is_noted() {
                 self.pass_on(formatter);
             }
             if !self.has_room(happened.level) {
@@ -112,6 +107,11 @@ impl Stream {
         }
         self.report_dropped(formatter, Occasion::Round);
         true
+    }
+
+    /// Returns whether the back end notes how far it has come before the only sink writes.
+    fn is_noted(&self) -> bool {
+        matches!(&self.writers, Writers::Here(output, _) if output.notes.is_some())
     }
 
     /// Returns whether the batch has room for a record of that level. Threads don't limit it: they
@@ -150,7 +150,7 @@ impl Stream {
     }
 
     fn drop_one(&mut self, happened: Happened) {
-        self.counts.iter().for_each(|counts| counts.dropped.add_one(happened.level));
+        self.counts.iter().for_each(|counts| counts.refuse_one(happened.level));
         Dropped::add(self.unreported.dropped(), happened);
     }
 

@@ -64,6 +64,9 @@ pub(super) struct Worker {
     stalled_at: Option<u64>,
     /// Records that were dropped for the sink and not reported yet.
     unreported: Unreported,
+    /// The reports that wait for the sink: how many events had come by the last one, and how many
+    /// dropped events they state.
+    reported: (u64, u64),
     /// How many records the sink had written when a record was last dropped.
     written: u64,
     counts: Arc<SinkCounts>,
@@ -86,6 +89,7 @@ impl Worker {
             own: Batch::new(),
             stalled_at: None,
             unreported: Unreported::default(),
+            reported: (0, 0),
             written: 0,
             counts,
             reporter,
@@ -105,14 +109,16 @@ impl Worker {
         self.own.append(events);
     }
 
-    /// Takes the events for this sink alone.
-    pub(super) fn take_own(&mut self) -> Batch {
-        mem::replace(&mut self.own, Batch::new())
+    /// Returns how many events were dropped that were not reported, or whose report the sink has not
+    /// written yet.
+    pub(super) fn unreported(&self) -> u64 {
+        self.unreported.count() + self.link.dropped(self.lane) + self.unwritten_reports()
     }
 
-    /// Returns how many events were dropped that were not reported.
-    pub(super) fn unreported(&self) -> u64 {
-        self.unreported.count() + self.link.dropped(self.lane)
+    /// Returns how many dropped events the reports state that wait for the sink.
+    fn unwritten_reports(&self) -> u64 {
+        let (came, count) = self.reported;
+        if self.counts.left() < came { count } else { 0 }
     }
 
     /// Returns whether the sink has these counts.
@@ -123,23 +129,10 @@ impl Worker {
     /// Adds the events for this sink alone, of which a process that has ended had written none.
     /// Drops them if more than [`AT_END`] waits.
     pub(super) fn pass_own_on(&mut self) {
-        let own = self.take_own();
+        let own = mem::replace(&mut self.own, Batch::new());
         if !own.is_empty() && !self.link.add(self.lane, &own, AT_END) {
             self.drop_most(&own, !self.counts.is_failing.get());
         }
-    }
-
-    /// Waits until there is room for the events. If the sink fails, or is waited for in vain, keeps
-    /// those alone that have a reserve and returns `false`.
-    pub(super) fn makes_room(&mut self, batch: &Batch) -> bool {
-        self.wait_for(batch, |worker| {
-            let more = if worker.is_served_at_end() { AT_END } else { 0 };
-            let has_room = worker.link.has_room(worker.lane, more);
-            if has_room {
-                worker.found_room();
-            }
-            has_room
-        })
     }
 
     /// Waits until there is room, or the sink fails or stalls. Returns `false` if the wait would
@@ -222,6 +215,8 @@ impl Worker {
         }
         if batch.is_empty() || self.link.add(self.lane, &batch, more) {
             self.counts.taken.add(batch.events_left() as u64);
+            let stated = dropped.count + self.unwritten_reports();
+            self.reported = (self.counts.came(), stated);
             self.dropped_is_reported(dropped.count);
         }
     }
@@ -258,17 +253,9 @@ impl Worker {
     /// in vain, adds those alone that have a reserve.
     #[cold]
     pub(super) fn offer_and_wait(&mut self, batch: &Batch) {
-        if !self.wait_for(batch, |worker| worker.offer(batch)) {
-            self.pass_own_on();
-        }
-    }
-
-    /// Waits until `has_room` returns `true`. If the sink fails, or is waited for in vain, keeps
-    /// the events alone that have a reserve and returns `false`.
-    fn wait_for(&mut self, batch: &Batch, mut has_room: impl FnMut(&mut Self) -> bool) -> bool {
         let mut progress = self.counts.bytes.get();
         let mut since = Instant::now();
-        while !has_room(self) {
+        while !self.offer(batch) {
             let now = self.counts.bytes.get();
             if now != progress {
                 (progress, since) = (now, Instant::now());
@@ -283,11 +270,10 @@ impl Worker {
                     self.counts.is_stalled.set(true);
                 }
                 self.drop_most(batch, !is_failing);
-                return false;
+                return self.pass_own_on();
             }
             self.link.wait_for_room(self.lane, left.min(look));
         }
-        true
     }
 
     /// Drops the events for which there is no reserve. The others come before later events.
@@ -295,7 +281,7 @@ impl Worker {
         let (kept, dropped) = batch.sifted(self.link.reserve(self.lane));
         self.own.append(&kept);
         if let Some(dropped) = dropped {
-            self.counts.dropped.add(&dropped);
+            self.counts.refuse(&dropped);
             dropped.add_to(self.unreported.dropped());
             self.written = self.counts.written.get();
         }

@@ -77,11 +77,9 @@ pub(super) fn left<'a>(
         spans_lost,
         recorded,
         cut: cut + room.cut,
-        dropped: [image.dropped(), image.lost(), image.unsettled()]
-            .into_iter()
-            .fold(0, u64::saturating_add),
+        dropped: image.dropped(),
         refused: image.refused(),
-        sinks_dropped: image.sinks_dropped(),
+        sinks_dropped: image.sinks_lost(),
         outside: image.outside(),
         repeats: image.repeats(),
     }

@@ -14,7 +14,7 @@ use std::io;
 use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
-pub(super) use self::lanes::{Lane, Spool, Write};
+pub(super) use self::lanes::{Batch, Lane, Write};
 pub(super) use self::left::{Left, Thread};
 use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, RINGS, VERSION, check, head, table};
 
@@ -98,22 +98,10 @@ impl<'a> Image<'a> {
             _ => return Err(Unreadable::Foreign),
         }
         let is_long = (FIXED as u64..=MOST_BYTES).contains(&(bytes.len() as u64));
-        let table = match image.word(head::CURRENT) {
-            0 if is_long => table::AT,
-            1 if is_long => table::AT + table::BYTES,
-            _ => return Err(Unreadable::Damaged),
-        };
+        let number = image.word(head::CURRENT);
+        let table = table::of(number);
         let image = Self::at(bytes, table);
-        let rings = image.size(table + table::RINGS);
-        if rings > RINGS {
-            return Err(Unreadable::Damaged);
-        }
-        let lanes = image.size(table + table::LANES);
-        if lanes > LANES {
-            return Err(Unreadable::Damaged);
-        }
-        // A fuzzer finds few right sums, and would not come to what follows.
-        if image.sum(rings, lanes) != image.word(table + table::CHECK) && !cfg!(fuzzing) {
+        if !(is_long && image.has_table(number)) {
             return Err(Unreadable::Damaged);
         }
         Ok(image)
@@ -123,13 +111,20 @@ impl<'a> Image<'a> {
         Self { bytes, table, lookups: Cell::new(MOST_LOOKED_UP) }
     }
 
+    /// Returns whether the table is whole and has that number.
+    fn has_table(&self, number: u64) -> bool {
+        let [rings, lanes] = [table::RINGS, table::LANES].map(|at| self.size(self.table + at));
+        let is_within = rings <= RINGS && lanes <= LANES;
+        // A fuzzer finds few right sums, and would not come to what follows.
+        let is_right = |sum| sum == self.of_table(table::CHECK) || cfg!(fuzzing);
+        self.of_table(table::NUMBER) == number && is_within && is_right(self.sum(rings, lanes))
+    }
+
     /// Returns the checksum of the table.
     fn sum(&self, rings: usize, lanes: usize) -> u64 {
-        let words = (table::RINGS..table::WORDS_END).step_by(WORD);
-        let spools = (table::spool(0, 0)..table::spool(lanes, 0)).step_by(WORD);
+        let words = (table::NUMBER..table::batch(lanes)).step_by(WORD);
         let positions = (table::POSITIONS..table::POSITIONS + rings * WORD).step_by(WORD);
-        let words = words.chain(spools).chain(positions);
-        words.fold(0, |sum, at| check(sum, self.of_table(at)))
+        words.chain(positions).fold(0, |sum, at| check(sum, self.of_table(at)))
     }
 
     /// Returns the word at a byte, or zero beyond the end.
@@ -170,15 +165,9 @@ impl<'a> Image<'a> {
         self.word(head::TAKEN)
     }
 
-    /// Returns whether a later process has written the spool.
-    pub(super) fn is_settled(&self) -> bool {
-        self.word(head::SETTLED) != 0
-    }
-
-    /// Returns the file that the process was taking over, and how many of its records were passed
-    /// on.
-    pub(super) fn takes(&self) -> (u64, u64) {
-        (self.of_table(table::TAKES), self.of_table(table::TAKEN))
+    /// Returns the number of the table.
+    pub(super) fn number(&self) -> u64 {
+        self.of_table(table::NUMBER)
     }
 
     /// Returns how many records the queues dropped of which the log does not know.
@@ -186,19 +175,15 @@ impl<'a> Image<'a> {
         self.word(head::DROPPED).saturating_sub(self.of_table(table::REPORTED))
     }
 
-    /// Returns how many events are lost since the sink failed and the file was full.
-    pub(super) fn lost(&self) -> u64 {
-        self.of_table(table::WAITING)
-    }
-
     /// Returns how many records were over the rate limit of which the log does not know.
     pub(super) fn refused(&self) -> u64 {
         self.word(head::REFUSED).saturating_sub(self.of_table(table::REFUSED))
     }
 
-    /// Returns how many events sinks have dropped of which the log does not know.
-    pub(super) fn sinks_dropped(&self) -> u64 {
-        self.of_table(table::SINKS_DROPPED)
+    /// Returns how many events sinks have dropped of which the log does not know, or had in memory
+    /// alone.
+    pub(super) fn sinks_lost(&self) -> u64 {
+        self.of_table(table::SINKS_LOST)
     }
 
     /// Returns whether the process had a flight recorder.
@@ -214,9 +199,7 @@ impl<'a> Image<'a> {
     /// Returns how many records are known to be lost, other than damaged ones. A scrambled file has
     /// any numbers.
     pub(super) fn all_lost(&self) -> u64 {
-        [self.dropped(), self.lost(), self.unsettled(), self.refused(), self.sinks_dropped()]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        [self.dropped(), self.refused(), self.sinks_lost()].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Returns how many rings were not in the file.
@@ -227,11 +210,6 @@ impl<'a> Image<'a> {
     /// Returns how often the last record was repeated.
     pub(super) fn repeats(&self) -> u64 {
         self.of_table(table::REPEATS)
-    }
-
-    /// Returns how many events of sinks are lost, since a later pipeline did not have these sinks.
-    pub(super) fn unsettled(&self) -> u64 {
-        self.word(head::UNSETTLED)
     }
 
     /// Returns a part of the bytes as one that needs no borrow.

@@ -2,21 +2,20 @@
 //!
 //! ```text
 //! head | lines of the clock | sinks | 2 tables | rings | texts | places | callsites | heap
-//!     | rings, spools and the items of the flight recorder...
+//!     | rings, batches of collectors and the items of the flight recorder...
 //! ```
 //!
-//! A [`Table`](table) says up to where each ring was written to the sink, and what is about to be
-//! written. One word of the head says which of the two tables counts. So all of it changes with one
-//! store.
+//! A [`Table`](table) says up to where each ring was passed on. One word of the head says which of
+//! the two tables counts. So all of it changes with one store.
 
 use crate::queue::ring::OVERHEAD;
-pub(super) use crate::sink::spools::LANES;
+pub(super) use crate::sink::notes::LANES;
 
 /// The first word. A file of a machine with another byte order has another one.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Changes with every change of this layout, of the records and of their tags. The upper half is
 /// the room for the counts of a ring, which differs between processors.
-pub(super) const VERSION: u64 = 4 | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 5 | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;
@@ -41,7 +40,7 @@ pub(super) mod head {
     pub(crate) const PROCESS: usize = 24;
     /// The Unix time in ns at which the pipeline was built.
     pub(crate) const STARTED: usize = 32;
-    /// Which table counts.
+    /// The number of the table that counts.
     pub(crate) const CURRENT: usize = 40;
     /// How many entries of rings are valid.
     pub(crate) const RINGS: usize = 48;
@@ -51,8 +50,6 @@ pub(super) mod head {
     pub(crate) const OUTSIDE: usize = 64;
     /// How many lines of the clock were ever stored.
     pub(crate) const LINES: usize = 72;
-    /// How many events of sinks are lost that no later pipeline has.
-    pub(crate) const UNSETTLED: usize = 80;
     /// How many of the records a later process has taken over.
     pub(crate) const TAKEN: usize = 88;
     /// How many records were over the rate limit.
@@ -61,35 +58,28 @@ pub(super) mod head {
     pub(crate) const EXITS: usize = 256;
     /// How many ns ago an item of the flight recorder may have happened.
     pub(crate) const RECORDED_AGE: usize = 264;
-    /// Whether a later process has written what the spool holds.
-    pub(crate) const SETTLED: usize = 96;
     /// The length of the program's name, and the name.
     pub(crate) const NAME_LENGTH: usize = 120;
     pub(crate) const NAME: usize = 128;
     pub(crate) const MOST_NAME: usize = 120;
 }
 
-/// The spools of a sink: the batch that is written, the one that gathers, and the events that the
-/// receiver did not take.
-pub(super) const SPOOLS: usize = 3;
-/// Which spool has the events that the receiver did not take.
-pub(super) const ASIDE: usize = 2;
-
 /// Words of a sink.
 pub(super) mod lane {
     pub(crate) const AT: usize = super::PAGE;
-    pub(crate) const BYTES: usize = 256;
+    pub(crate) const BYTES: usize = WRITES + 2 * super::write::SIZE;
     pub(crate) const IS_FILE: usize = 0;
-    /// A number for the whole name.
+    /// A number for the name.
     pub(crate) const HASH: usize = 8;
-    pub(crate) const NAME_LENGTH: usize = 16;
-    /// Which of the two writes counts.
-    pub(crate) const WRITE: usize = 24;
-    /// Two writes.
-    pub(crate) const WRITES: usize = 32;
-    /// The beginning of the name.
-    pub(crate) const NAME: usize = WRITES + 2 * super::write::BYTES;
-    pub(crate) const MOST_NAME: usize = BYTES - NAME;
+    /// Where the batch of a collector is in the file, and its capacity. Zero for any other sink.
+    pub(crate) const START: usize = 16;
+    pub(crate) const CAPACITY: usize = 24;
+    /// The number of the last batch that was sent.
+    pub(crate) const SENT: usize = 32;
+    /// Which of the two notes of writes counts.
+    pub(crate) const WRITE: usize = 40;
+    /// Two notes.
+    pub(crate) const WRITES: usize = 48;
 
     /// Returns where the words of a sink are.
     pub(crate) const fn of(number: usize) -> usize {
@@ -97,19 +87,17 @@ pub(super) mod lane {
     }
 }
 
-/// Words of a write of a sink.
+/// Words of the note of a write to a regular file.
 pub(super) mod write {
-    pub(crate) const BYTES: usize = 48;
-    /// The spool's number. Spools with lower numbers were written.
-    pub(crate) const SPOOL: usize = 0;
-    /// How many bytes of the spool were written before.
-    pub(crate) const FROM: usize = 8;
-    /// Where the bytes end that are being written. If it is the beginning, nothing is.
-    pub(crate) const END: usize = 16;
-    /// The file, if the sink is one.
+    pub(crate) const SIZE: usize = 48;
+    /// The number of the table that counts if the write has happened, or zero if none does.
+    pub(crate) const TABLE: usize = 0;
+    /// A number for the bytes, and how many they are.
+    pub(crate) const SUM: usize = 8;
+    pub(crate) const BYTES: usize = 16;
+    /// The file, and a lower bound of its length before the write.
     pub(crate) const DEVICE: usize = 24;
     pub(crate) const FILE: usize = 32;
-    /// A lower bound of the file's length before the write.
     pub(crate) const LENGTH: usize = 40;
 }
 
@@ -120,60 +108,47 @@ pub(super) mod line {
     pub(crate) const BYTES: usize = 32;
 }
 
-/// Words of a spool in a table.
-pub(super) mod spool {
-    pub(crate) const WORDS: usize = 5;
-    pub(crate) const BYTES: usize = 8 * WORDS;
-    /// Changes when the spool begins anew. Has all bits for events that the receiver did not take.
-    pub(crate) const NUMBER: usize = 0;
-    /// Where the spool is in the file, its capacity, its bytes and its events.
-    pub(crate) const START: usize = 8;
-    pub(crate) const CAPACITY: usize = 16;
-    pub(crate) const LENGTH: usize = 24;
-    pub(crate) const EVENTS: usize = 32;
-}
-
 /// Words of a table.
 pub(super) mod table {
     pub(crate) const AT: usize = super::lane::AT + super::PAGE;
     pub(crate) const BYTES: usize = (POSITIONS + 8 * super::RINGS).next_multiple_of(64);
     pub(crate) const CHECK: usize = 0;
+    /// Each table has the next number.
+    pub(crate) const NUMBER: usize = 8;
     /// How many positions follow, and how many sinks.
-    pub(crate) const RINGS: usize = 8;
-    pub(crate) const LANES: usize = 16;
+    pub(crate) const RINGS: usize = 16;
+    pub(crate) const LANES: usize = 24;
     /// How many dropped records the log says by itself.
-    pub(crate) const REPORTED: usize = 24;
+    pub(crate) const REPORTED: usize = 32;
     /// How often the last record was repeated, and from when to when.
-    pub(crate) const REPEATS: usize = 32;
-    pub(crate) const REPEATS_FROM: usize = 40;
-    pub(crate) const REPEATS_TO: usize = 48;
-    /// The file of a dead process that is being taken over, and how many of its records were.
-    pub(crate) const TAKES: usize = 56;
-    pub(crate) const TAKEN: usize = 64;
+    pub(crate) const REPEATS: usize = 40;
+    pub(crate) const REPEATS_FROM: usize = 48;
+    pub(crate) const REPEATS_TO: usize = 56;
     /// How many records over the rate limit the log says by itself.
-    pub(crate) const REFUSED: usize = 72;
-    /// How many events sinks have dropped of which the log does not know.
-    pub(crate) const SINKS_DROPPED: usize = 80;
-    /// Events that wait for a sink that fails, and for which the spool had no room.
-    pub(crate) const WAITING: usize = 88;
+    pub(crate) const REFUSED: usize = 64;
+    /// How many events sinks have dropped of which the log does not know, or have in memory alone.
+    pub(crate) const SINKS_LOST: usize = 72;
     /// The part with the items of the flight recorder: its number, where it is in the file, its
     /// capacity, and how many of all bytes ever written were written before the first and the last
     /// item that counts.
-    pub(crate) const RECORDED_NUMBER: usize = 96;
-    pub(crate) const RECORDED_START: usize = 104;
-    pub(crate) const RECORDED_CAPACITY: usize = 112;
-    pub(crate) const RECORDED_FIRST: usize = 120;
-    pub(crate) const RECORDED_END: usize = 128;
-    /// The end of the words before those of the spools.
-    pub(crate) const WORDS_END: usize = 136;
-    /// The positions of the rings: how many of their words were written to the sink.
-    pub(crate) const POSITIONS: usize =
-        SPOOLS_AT + super::LANES * super::SPOOLS * super::spool::BYTES;
-    const SPOOLS_AT: usize = 256;
+    pub(crate) const RECORDED_NUMBER: usize = 80;
+    pub(crate) const RECORDED_START: usize = 88;
+    pub(crate) const RECORDED_CAPACITY: usize = 96;
+    pub(crate) const RECORDED_FIRST: usize = 104;
+    pub(crate) const RECORDED_END: usize = 112;
+    /// The end of the words before those of the batches.
+    pub(crate) const WORDS_END: usize = 120;
+    /// The positions of the rings: how many of their words were passed on.
+    pub(crate) const POSITIONS: usize = batch(super::LANES);
 
-    /// Returns where the words of a sink's spool are.
-    pub(crate) const fn spool(lane: usize, spool: usize) -> usize {
-        SPOOLS_AT + (lane * super::SPOOLS + spool) * super::spool::BYTES
+    /// Returns where the table with a number is.
+    pub(crate) const fn of(number: u64) -> usize {
+        AT + if number % 2 == 0 { 0 } else { BYTES }
+    }
+
+    /// Returns where the words of a collector's batch are: its number, its bytes and its events.
+    pub(crate) const fn batch(lane: usize) -> usize {
+        WORDS_END + lane * 24
     }
 }
 

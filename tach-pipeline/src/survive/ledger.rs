@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::recorder::SharedRecording;
-use super::store::{self, Events, Store};
+use super::store::{self, Store};
 use crate::back_end::assembly::Spans;
 use crate::back_end::survival::{Ledger, Progress};
-use crate::sink::batch::Batch;
 
 pub(super) struct FileLedger {
     store: Arc<Store>,
@@ -19,14 +18,6 @@ impl FileLedger {
     pub(super) fn new(store: &Arc<Store>) -> Self {
         Self { store: Arc::clone(store), recording: None, progress: store::Progress::default() }
     }
-
-    fn set(&mut self, progress: &Progress) {
-        let Progress { positions, reported, repeats, takes, refused, sinks_dropped } = progress;
-        let to = &mut self.progress;
-        to.positions.clone_from(positions);
-        (to.reported, to.repeats, to.takes) = (*reported, *repeats, *takes);
-        (to.refused, to.sinks_dropped) = (*refused, *sinks_dropped);
-    }
 }
 
 impl Ledger for FileLedger {
@@ -35,28 +26,25 @@ impl Ledger for FileLedger {
         self.recording = recorder.map(|recorder| SharedRecording::attach(recorder, &self.store));
     }
 
-    fn begin(&mut self) {
+    fn prepare(&mut self, progress: &Progress, is_alone: bool) {
         self.store.line();
-        self.progress.recorded =
-            self.recording.as_ref().map(SharedRecording::recorded).unwrap_or_default();
+        let Progress { positions, reported, repeats, refused } = progress;
+        let to = &mut self.progress;
+        to.positions.clone_from(positions);
+        (to.reported, to.repeats, to.refused) = (*reported, *repeats, *refused);
+        to.recorded = self.recording.as_ref().map(SharedRecording::recorded).unwrap_or_default();
+        if is_alone {
+            self.store.prepare(&self.progress);
+        }
     }
 
-    fn commit(&mut self, progress: &Progress, all: &[&Batch]) -> bool {
-        self.set(progress);
-        let events = all.iter().enumerate().map(|(lane, batch)| Events {
-            lane,
-            bytes: batch.bytes(),
-            ends: batch.ends(),
-        });
-        self.store.commit(&self.progress, &events.collect::<Vec<_>>())
-    }
-
-    fn commit_without(&mut self, progress: &Progress) {
-        self.set(progress);
-        self.store.commit_without(&self.progress);
-    }
-
-    fn committed(&mut self) {
+    fn commit(&mut self, lost: u64) {
+        self.progress.sinks_lost = lost;
+        if let Some(recording) = &self.recording {
+            // More has come since, and what was there may have been forgotten.
+            self.progress.recorded = recording.recorded();
+        }
+        self.store.commit(&self.progress);
         self.recording.iter().for_each(SharedRecording::committed);
     }
 

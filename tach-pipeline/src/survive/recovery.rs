@@ -11,7 +11,7 @@ use super::contents::{RecordingLeft, Room, left};
 use super::dead::Dead;
 use super::foreign::{self, Foreign};
 use super::image::{OwnImage, Part, Thread};
-use super::items::{Item, Named, events, events_of};
+use super::items::{Item, LeftBatch, Named, batches};
 use super::recorder::{self, RecordingFile};
 use super::reports;
 use crate::back_end::assembly::Spans;
@@ -19,14 +19,9 @@ use crate::back_end::survival::{Piece, Recovery, Skipped};
 use crate::frame::{self, Time};
 
 /// The files whose records are to be passed on, the oldest first.
-///
-/// The events in the formats of sinks come before all records, and those of the newest file first:
-/// a process that passed on records of an older file has left them as such events.
 #[derive(Default)]
 pub(super) struct DeadFiles {
     waiting: VecDeque<Dead>,
-    /// How many of the files may have such events.
-    unread: usize,
     /// The sinks of the pipeline.
     lanes: Vec<Named>,
     current: Option<Reading>,
@@ -47,12 +42,8 @@ struct Reading {
     records: Vec<RecordLeft>,
     /// The process whose flight recorder had kept something.
     recorded: Option<u64>,
-    /// If the records wait, the file's place among those that wait.
-    pause: Option<usize>,
     /// How many items were passed on.
     taken: usize,
-    /// Whether an earlier process has passed the report on, which had other sinks.
-    is_reported: bool,
 }
 
 /// A record of an event as the process wrote it.
@@ -63,8 +54,7 @@ struct RecordLeft {
 
 impl DeadFiles {
     pub(super) fn new(dead: Vec<Dead>, lanes: Vec<Named>) -> Self {
-        let (unread, recordings) = (dead.len(), Vec::new());
-        Self { unread, waiting: dead.into(), lanes, current: None, recordings }
+        Self { waiting: dead.into(), lanes, current: None, recordings: Vec::new() }
     }
 }
 
@@ -74,18 +64,6 @@ impl Recovery for DeadFiles {
     }
 
     fn next(&mut self, now: UnixTime) -> Result<Option<Piece>, Skipped> {
-        while let (None, Some(at)) = (&self.current, self.unread.checked_sub(1)) {
-            self.unread = at;
-            let Some(dead) = self.waiting.remove(at) else { continue };
-            let name = dead.name().clone();
-            let skipped = |why| Skipped { name: name.clone(), why };
-            if dead.with_image(events_of).map_err(skipped)? == 0 {
-                self.waiting.insert(at, dead);
-                continue;
-            }
-            let reading = Reading::new(dead, &self.lanes).map_err(skipped)?;
-            self.current = Some(Reading { pause: Some(at), ..reading });
-        }
         if self.current.is_none() {
             let Some(dead) = self.waiting.pop_front() else { return Ok(None) };
             let name = dead.name().clone();
@@ -95,27 +73,19 @@ impl Recovery for DeadFiles {
         Ok(self.current.as_mut().map(|reading| reading.next(now)))
     }
 
-    fn takes(&self) -> (u64, u64) {
-        self.current.as_ref().map_or((0, 0), |it| (it.dead.id, it.taken as u64))
-    }
-
     /// Removes a file, or keeps it for its records or its recording.
     fn end(&mut self) -> Result<(), Skipped> {
         let Some(current) = self.current.take() else { return Ok(()) };
-        let Reading { dead, taken, pause, recorded, .. } = current;
+        let Reading { dead, taken, recorded, .. } = current;
         let taken = taken as u64;
         let name = dead.name().clone();
         let ended = dead.note_taken(taken);
-        let ended = match (pause, recorded) {
-            (Some(at), _) => {
-                self.waiting.insert(at, dead);
-                ended
-            }
-            (None, Some(process)) => {
+        let ended = match recorded {
+            Some(process) => {
                 ended.map(|()| self.recordings.push(RecordingFile { dead, process, taken }))
             }
             // If the name stays, the file says that it has nothing left.
-            (None, None) => ended.and_then(|()| dead.remove()),
+            None => ended.and_then(|()| dead.remove()),
         };
         ended.map_err(|why| Skipped { name, why })
     }
@@ -129,9 +99,13 @@ impl Recovery for DeadFiles {
         unwanted.iter().filter_map(|file| file.remove().err()).collect()
     }
 
-    fn pause(&self) -> io::Result<()> {
-        let Some(current) = &self.current else { return Ok(()) };
-        current.dead.note_taken(current.taken as u64)
+    fn taken(&self) -> u64 {
+        self.current.as_ref().map_or(0, |reading| reading.taken as u64)
+    }
+
+    fn note(&self, taken: u64) -> Result<(), Skipped> {
+        let Some(Reading { dead, .. }) = &self.current else { return Ok(()) };
+        dead.note_taken(taken).map_err(|why| Skipped { name: dead.name().clone(), why })
     }
 }
 
@@ -139,14 +113,13 @@ impl Reading {
     fn new(dead: Dead, to: &[Named]) -> io::Result<Self> {
         let own = dead.read()?;
         let image = own.image();
-        let mut items = events(&image, to);
-        let of = |item: &Item| match item {
-            Item::Events(_, _, ends) => [ends.len() as u64, 0],
-            Item::Homeless(homeless) => [0, homeless.count],
-            Item::Report(_) | Item::Doubtful(_) => [0, 0],
+        let batches = batches(&image, to);
+        let count = |has: bool| {
+            let batches = batches.iter().filter(|batch| batch.to.is_some() == has);
+            batches.map(|batch| batch.ends.len() as u64).sum::<u64>()
         };
-        let sum = |[one, other]: [u64; 2], [more, others]: [u64; 2]| [one + more, other + others];
-        let [unwritten, homeless] = items.iter().map(of).fold([0, 0], sum);
+        let (unwritten, homeless) = (count(true), count(false));
+        let mut items: Vec<_> = batches.into_iter().map(Item::Batch).collect();
         let mut room = Room::default();
         let recorded = RecordingLeft::new(&image, &mut room.left, &mut room.cut).len();
         let mut records = Vec::new();
@@ -166,36 +139,30 @@ impl Reading {
         // The recording counts as one more item.
         let all = items.len() + records.len();
         let recorded = (has_recorder && !is_empty && taken <= all).then(|| image.process());
-        let is_reported = taken > 0;
-        let (image, pause) = (own, None);
-        Ok(Self { dead, image, items, records, recorded, pause, taken, is_reported })
+        Ok(Self { dead, image: own, items, records, recorded, taken })
     }
 
     fn next(&mut self, now: UnixTime) -> Piece {
-        let Self { image, items, records, is_reported, .. } = self;
+        let Self { image, items, records, .. } = self;
         let at = self.taken;
-        let end = Piece { must_count: true, is_end: true, ..Piece::default() };
         let next = if let Some(item) = items.get_mut(at) {
             let (mut report, mut events) = (None, None);
             match item {
                 Item::Report(it) => report = Some(reports::recovered(it, now)),
-                Item::Doubtful(it) => report = Some(reports::doubtful(it, now)),
-                Item::Events(lane, bytes, ends) => {
+                Item::Batch(LeftBatch { to: None, .. }) => {}
+                Item::Batch(LeftBatch { to: Some((lane, name)), bytes, ends }) => {
+                    let (process, count) = (image.image().process(), ends.len() as u64);
+                    report = Some(reports::doubtful(process, count, name, now));
                     events = Some((*lane, mem::take(bytes), mem::take(ends)));
                 }
-                // Otherwise the report counts them.
-                Item::Homeless(it) if *is_reported => report = Some(reports::homeless(it, now)),
-                Item::Homeless(_) => {}
             }
             Piece { report, events, must_count: true, ..Piece::default() }
-        } else if self.pause.is_some() {
-            return end;
         } else if let Some(record) = records.get(at - items.len()) {
             let record = record.copy(image);
             let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
             Piece { record: Some((record, time)), ..Piece::default() }
         } else {
-            return end;
+            return Piece { must_count: true, is_end: true, ..Piece::default() };
         };
         self.taken += 1;
         next

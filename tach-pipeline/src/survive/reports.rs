@@ -3,7 +3,7 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
-use super::items::{Doubtful, Homeless, Report};
+use super::items::Report;
 use crate::frame::Scratch;
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
@@ -40,30 +40,14 @@ pub(super) fn recovered(report: &Report, now: UnixTime) -> Vec<u8> {
     scratch.written().to_owned()
 }
 
-/// Returns a record that says how many of a sink's next events may come twice.
-pub(super) fn doubtful(doubtful: &Doubtful, now: UnixTime) -> Vec<u8> {
-    let Doubtful { process, sink, count } = doubtful;
+/// Returns a record that says how many of a collector's next events may come twice.
+pub(super) fn doubtful(process: u64, count: u64, sink: &str, now: UnixTime) -> Vec<u8> {
     let mut scratch = Scratch::new();
     let mut record = begin(&mut scratch, Level::WARN, now);
     record.message(format_args!("the next {count} events of {sink} may be there already"));
-    record.field(MaybeStatic::Static("recovered_pid"), Value::U64(*process));
+    record.field(MaybeStatic::Static("recovered_pid"), Value::U64(process));
     record.field(MaybeStatic::Static("sink"), Value::Str(sink));
-    record.field(MaybeStatic::Static("count"), Value::U64(*count));
-    record.end();
-    scratch.written().to_owned()
-}
-
-/// Returns a record that says how many events of a sink are lost, since the pipeline lacks it.
-pub(super) fn homeless(homeless: &Homeless, now: UnixTime) -> Vec<u8> {
-    let Homeless { process, sink, count } = homeless;
-    let mut scratch = Scratch::new();
-    let mut record = begin(&mut scratch, Level::WARN, now);
-    record.message(format_args!(
-        "the last {count} events of {sink} are lost, since this pipeline has no such sink"
-    ));
-    record.field(MaybeStatic::Static("recovered_pid"), Value::U64(*process));
-    record.field(MaybeStatic::Static("sink"), Value::Str(sink));
-    record.field(MaybeStatic::Static("count"), Value::U64(*count));
+    record.field(MaybeStatic::Static("count"), Value::U64(count));
     record.end();
     scratch.written().to_owned()
 }

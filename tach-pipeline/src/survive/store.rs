@@ -19,11 +19,11 @@ use tach_files::PrivateFolder;
 use tach_log::adapter::beginning;
 
 use self::commits::Commits;
-pub(super) use self::commits::{Events, Progress, Recorded};
+pub(super) use self::commits::{Progress, Recorded};
 pub(super) use self::recording::{Kept, Recording};
 use self::rings::Room;
 use super::items::{Named, hash};
-use super::layout::{ASIDE, FIXED, LANES, MAGIC, VERSION, head, lane, line};
+use super::layout::{FIXED, LANES, MAGIC, VERSION, head, lane, line};
 use super::mapping::Mapping;
 use super::own::{self, Own};
 use crate::host::program;
@@ -67,14 +67,17 @@ struct Created {
 
 #[cfg(test)]
 impl Store {
-    /// Creates the file of a pipeline with one sink, in a folder of its own, whose path is returned
+    /// Creates the file of a pipeline with a log and a collector, in a folder of its own, whose path is returned
     /// too.
     pub(super) fn of_test(name: &str) -> (Arc<Self>, std::path::PathBuf) {
         let name = format!("tach-pipeline-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
-        let named = Named { name: "app.log".to_owned(), is_file: true };
-        (super::registered(Self::new(&folder, &[named], true).unwrap()).unwrap(), path)
+        let named = ["app.log", "http"].map(|name| {
+            let (name, is_remote) = (name.to_owned(), name == "http");
+            Named { name, is_file: !is_remote, is_remote }
+        });
+        (super::registered(Self::new(&folder, &named).unwrap()).unwrap(), path)
     }
 
     /// Returns the store as the queues see it.
@@ -89,14 +92,10 @@ impl Store {
     /// # Errors
     ///
     /// If there is no room, or the file system has no locks.
-    pub(super) fn new(
-        folder: &Arc<PrivateFolder>,
-        lanes: &[Named],
-        is_alone: bool,
-    ) -> io::Result<Arc<Self>> {
+    pub(super) fn new(folder: &Arc<PrivateFolder>, lanes: &[Named]) -> io::Result<Arc<Self>> {
         let created = create(folder)?;
         let name = created.name.clone();
-        let made = Self::in_file(folder, created, lanes, is_alone);
+        let made = Self::in_file(folder, created, lanes);
         if made.is_err() {
             let _already_an_error = folder.remove(&name);
         }
@@ -107,7 +106,6 @@ impl Store {
         folder: &Arc<PrivateFolder>,
         created: Created,
         lanes: &[Named],
-        is_alone: bool,
     ) -> io::Result<Arc<Self>> {
         // The first one is dropped last.
         let Created { own, id, name, file } = created;
@@ -125,12 +123,10 @@ impl Store {
             fixed.set(at, value);
         }
         fixed.copy(head::NAME, program);
-        for (number, Named { name, is_file }) in lanes.iter().enumerate().take(LANES) {
-            let (at, short) = (lane::of(number), beginning(name, lane::MOST_NAME));
+        for (number, Named { name, is_file, .. }) in lanes.iter().enumerate().take(LANES) {
+            let at = lane::of(number);
             fixed.set(at + lane::IS_FILE, u64::from(*is_file));
-            fixed.set(at + lane::HASH, hash(name));
-            fixed.set(at + lane::NAME_LENGTH, short.len() as u64);
-            fixed.copy(at + lane::NAME, short.as_bytes());
+            fixed.set(at + lane::HASH, hash(name.as_bytes()));
         }
         let store = Arc::new(Self {
             file,
@@ -142,11 +138,9 @@ impl Store {
             end: End { name, folder: Arc::clone(folder), _own: own },
         });
         store.line();
-        // A pipeline's only sink has no thread, and one batch.
-        let spools = if is_alone { 1 } else { ASIDE };
         let mut commits = store.commits.lock();
-        for _ in lanes.iter().take(LANES) {
-            commits.add(&store, spools)?;
+        for lane in lanes.iter().take(LANES) {
+            commits.add(&store, lane.is_remote)?;
         }
         commits.publish(&store);
         drop(commits);
@@ -157,7 +151,6 @@ impl Store {
 
     /// Removes the file. Call after everything was written.
     pub(super) fn remove(&self) {
-        self.fixed.set(head::SETTLED, 1);
         self.fixed.publish(head::TAKEN, u64::MAX);
         let _found_at_the_next_start = self.end.folder.remove(&self.end.name);
     }

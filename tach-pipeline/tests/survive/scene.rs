@@ -231,11 +231,11 @@ impl Scene {
                 panic!("seed {seed}: torn record {line:?} in {}", self.folder.display())
             };
             assert!(padding.bytes().all(|byte| byte == b'x'), "seed {seed}: {line:?}");
-            summary.recovered +=
-                u64::from(rest.iter().any(|field| field.contains("recovered_pid")));
+            let is_recovered = rest.iter().any(|field| field.contains("recovered_pid"));
+            summary.recovered += u64::from(is_recovered);
             let (thread, number): (usize, u64) = (thread.parse().unwrap(), number.parse().unwrap());
             let expected = next.entry(thread).or_default();
-            let is_twice = is_doubtful && number < *expected;
+            let is_twice = (is_doubtful || is_recovered) && number < *expected;
             if is_twice || log != "collector.log" {
                 doubtful = doubtful.saturating_sub(1);
             }

@@ -12,7 +12,7 @@ use crate::incident::{Incident, Reporter};
 use crate::queue::WhenFull;
 use crate::queue::file::RingFile;
 use crate::sink::all::Opened;
-use crate::sink::spools::{Receiving, SpoolFile};
+use crate::sink::notes::{Notes, Receiving};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options(pub(crate) Option<Kept>);
@@ -23,15 +23,14 @@ pub(crate) struct Kept {
     pub(crate) open: Open,
 }
 
-/// Finishes the last writes of processes that have ended, and creates a file. A sink that is alone
-/// has no thread.
-pub(crate) type Open = fn(&Path, to: &mut [Receiving<'_>], is_alone: bool) -> io::Result<Found>;
+/// Looks what became of the last writes of processes that have ended, and creates a file.
+pub(crate) type Open = fn(&Path, to: &mut [Receiving<'_>]) -> io::Result<Found>;
 
 /// What the option adds to a pipeline. Nothing, if it is not set.
 #[derive(Default)]
 pub(super) struct Added {
     pub(super) rings: Option<Arc<dyn RingFile>>,
-    pub(super) spools: Option<Arc<dyn SpoolFile>>,
+    pub(super) notes: Option<Arc<dyn Notes>>,
     pub(super) survival: Option<Survival>,
 }
 
@@ -62,9 +61,8 @@ impl Options {
             reporter.report(&Incident::NotKept { folder, error });
             return Ok(Added::default());
         }
-        let is_alone = opened.is_alone();
-        let found = open(folder, &mut opened.receiving(), is_alone)
-            .map_err(|error| Error::survive(folder, error))?;
+        let found =
+            open(folder, &mut opened.receiving()).map_err(|error| Error::survive(folder, error))?;
         for Skipped { name, why } in &found.skipped {
             reporter.report(&Incident::NotRecovered { file: &folder.join(name), error: why });
         }
@@ -72,8 +70,8 @@ impl Options {
             reporter.report(&Incident::NotKept { folder, error });
         }
         let mut added = Added::default();
-        let ledger = found.own.ok().map(|OwnFile { rings, spools, ledger }| {
-            (added.rings, added.spools) = (Some(rings), Some(spools));
+        let ledger = found.own.ok().map(|OwnFile { rings, notes, ledger }| {
+            (added.rings, added.notes) = (Some(rings), Some(notes));
             ledger
         });
         added.survival = Some(Survival::new(ledger, found.recovery, when_full));

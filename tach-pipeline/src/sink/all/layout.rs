@@ -53,12 +53,10 @@ impl Layout {
             stream.pass_on_all(formatter, Occasion::Round);
         }
         for at in 0..self.streams.len() {
-            let is_kept = self.streams[at].is_kept;
             let moved = self.streams[at].refilter(&levels_of);
             for (worker, counts, levels) in moved {
                 let reporter = worker.reporter().clone();
                 let stream = self.stream(levels, &reporter);
-                stream.is_kept = is_kept;
                 stream.count_for(counts);
                 if let Writers::Threads(workers) = &mut stream.writers {
                     workers.push(worker);

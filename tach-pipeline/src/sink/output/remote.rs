@@ -38,14 +38,10 @@ impl Output {
     ///
     /// Returns the reason, which was reported too, if events were given up or have to wait.
     pub(super) fn send(&mut self, batch: &mut Batch) -> Result<(), String> {
-        self.keep(batch);
         let outcome = self.send_all(batch);
-        self.keep_aside();
-        // What was set aside is not being written any more.
-        self.keep_written(batch);
         if batch.left() == 0 {
             batch.clear(self.kept());
-            self.wrote_all();
+            self.note_sent();
         }
         outcome
     }
@@ -54,9 +50,6 @@ impl Output {
         let mut outcome = Ok(());
         self.aside.begin();
         loop {
-            // An event that was set aside is in the file twice for a moment, rather than not.
-            self.keep_aside();
-            self.keep_written(batch);
             let given_up = if let Some(part) = self.aside.take_hopeful() {
                 self.send_part(part)?
             } else if batch.left() > 0 && self.aside.is_turn_of_new {
@@ -92,7 +85,6 @@ impl Output {
         let length = batch.next(most).len();
         // If parts wait, their turn comes after this request.
         self.aside.is_turn_of_new = self.aside.is_empty();
-        self.begin_write(batch, length);
         let start = Instant::now();
         let error = match self.attempt_next(batch, most) {
             Sent::Accepted => return Ok(None),

@@ -6,7 +6,7 @@ use std::{env, fs, process};
 use super::*;
 use crate::back_end::survival::Recovery as _;
 use crate::frame::Frame;
-use crate::survive::image::tests::{RECORDS, image, message, repair};
+use crate::survive::image::tests::{RECORDS, image, message};
 use crate::survive::layout::table;
 use crate::survive::recovery::DeadFiles;
 
@@ -41,27 +41,6 @@ impl Folder {
         fs::write(&path, bytes).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         path
-    }
-
-    /// Adds a file, and one of a process that passed 100 of its records on.
-    fn add_claim(&self) {
-        self.add(3, &[(head::STARTED, 1)]);
-        self.add(4, &[(head::STARTED, 2)]);
-        self.claim(4, 3);
-    }
-
-    /// Lets a file say that its process passed 100 of the records of another one on.
-    fn claim(&self, id: u64, of: u64) {
-        let path = self.0.join(own::name(1, id));
-        let mut bytes = fs::read(&path).unwrap();
-        for number in 0..2 {
-            let at = table::AT + number * table::BYTES;
-            for (word, value) in [(table::TAKES, of), (table::TAKEN, 101)] {
-                bytes[at + word..][..8].copy_from_slice(&value.to_ne_bytes());
-            }
-        }
-        repair(&mut bytes);
-        fs::write(path, bytes).unwrap();
     }
 
     fn find(&self) -> Found {
@@ -103,17 +82,9 @@ fn expected() -> Vec<String> {
 #[test]
 fn records_that_were_passed_on_are_left_out() {
     let folder = Folder::new("taken");
-    // The first item is the report.
-    folder.add(3, &[(head::TAKEN, 6), (head::SETTLED, 1)]);
+    // The first items are the report and the batch of a collector.
+    folder.add(3, &[(head::TAKEN, 7)]);
     assert_eq!(folder.recover().messages, expected()[5..]);
-}
-
-/// Only the file of the process that was passing them on says so.
-#[test]
-fn records_that_another_file_claims_are_left_out() {
-    let folder = Folder::new("claims");
-    folder.add_claim();
-    assert_eq!(folder.recover().messages, [&expected()[100..], &expected()].concat());
 }
 
 /// What a flight recorder had kept waits until all records were passed on. It is not kept of a
@@ -121,11 +92,11 @@ fn records_that_another_file_claims_are_left_out() {
 #[test]
 fn the_recording_of_a_process_that_was_killed_waits() {
     let folder = Folder::new("recordings");
-    let taken = RECORDS as u64 + 1;
+    let taken = RECORDS as u64 + 2;
     for (id, changes, recordings) in [
         (3, &[][..], 1),
-        (4, &[(head::TAKEN, taken), (head::SETTLED, 1)], 1),
-        (5, &[(head::TAKEN, taken + 1), (head::SETTLED, 1)], 0),
+        (4, &[(head::TAKEN, taken)], 1),
+        (5, &[(head::TAKEN, taken + 1)], 0),
         (6, &[(head::EXITS, 1)], 0),
     ] {
         let path = folder.add(id, changes);
@@ -134,39 +105,12 @@ fn the_recording_of_a_process_that_was_killed_waits() {
     }
 }
 
-/// Another process uses the file when it is tried, and is killed before the file is tried that says
-/// how many of its records were passed on. That file must not be removed before.
-#[test]
-fn a_file_that_claims_waits_until_the_claimed_file_is_free() {
-    let folder = Folder::new("claims-later");
-    folder.add_claim();
-    // It also waits for a file whose claim is still to be noted.
-    let path = folder.add(5, &[(head::STARTED, 3)]);
-    folder.claim(5, 4);
-    let found = || {
-        let found = folder.find();
-        (found.dead.iter().map(|dead| dead.id).collect::<Vec<_>>(), found.waiting)
-    };
-    let used = own::add(3).unwrap();
-    assert_eq!(found(), (vec![], 2));
-    drop(used);
-    fs::remove_file(path).unwrap();
-    assert_eq!(found(), (vec![3, 4], 0));
-
-    // Nobody passes on a damaged file.
-    folder.add(3, &[(head::CURRENT, 99)]);
-    assert_eq!(found(), (vec![4], 0));
-    // One that was removed has nothing left.
-    fs::remove_file(folder.0.join(own::name(1, 3))).unwrap();
-    assert_eq!(found(), (vec![4], 0));
-}
-
 #[test]
 fn a_file_that_can_not_be_read_stays_and_says_why() {
     let folder = Folder::new("errors");
     for (id, at, value, wanted) in [
         (1, head::VERSION, 99, "another version of tach-pipeline"),
-        (2, head::CURRENT, 99, "damaged"),
+        (2, head::CURRENT, 98, "damaged"),
         (3, table::AT + table::CHECK, 99, "damaged"),
     ] {
         let path = folder.add(id, &[(at, value)]);

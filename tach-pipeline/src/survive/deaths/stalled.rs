@@ -7,9 +7,7 @@ use std::{fs, thread};
 
 use log::{Level, Log as _, Record};
 
-use super::{Counts, Scene, Snapshot, Sparse};
-use crate::survive::image::Image;
-use crate::survive::layout::head;
+use super::{Counts, Scene, Snapshot};
 use crate::{Builder, Pipeline, Sink, WhenFull};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -131,30 +129,4 @@ fn a_recovery_lets_the_queues_have_their_turn_before_they_drop() {
     });
     scene.wait();
     assert!(is_before, "the own records came behind all others");
-}
-
-/// Another process has written the report, which counted no events as lost, and was killed.
-#[test]
-fn events_for_a_sink_that_a_later_process_lacks_are_reported() {
-    let mut left = death();
-    let [(_, file)] = &mut left.files[..] else { panic!("one file") };
-    let mut bytes = file.bytes();
-    bytes[head::TAKEN..][..8].copy_from_slice(&1_u64.to_ne_bytes());
-    let lanes = Image::read(&bytes).ok().unwrap().lanes().unwrap();
-    let count =
-        lanes.iter().flat_map(|lane| &lane.spools).map(|it| it.left().1.len()).sum::<usize>();
-    *file = Sparse::new(&bytes);
-    let scene = Scene::after(&left);
-    scene.recover();
-    let log = fs::read_to_string(scene.log()).unwrap();
-    let lost = format!("{count} events of slow are lost");
-    assert!(count > 0 && log.matches(&lost).count() == 1, "{count}: {log:.1000}");
-    // With the report, they are in its count alone.
-    bytes[head::TAKEN..][..8].fill(0);
-    left.files[0].1 = Sparse::new(&bytes);
-    let scene = Scene::after(&left);
-    scene.recover();
-    let log = fs::read_to_string(scene.log()).unwrap();
-    let dropped = format!("dropped={count}");
-    assert!(log.contains(&dropped) && !log.contains("are lost"), "{count}: {log:.1000}");
 }

@@ -15,19 +15,15 @@ use crate::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
-use crate::sink::spools::SpoolFile as _;
+use crate::sink::notes::Notes as _;
 use crate::stats::Counts;
 use crate::survive::deaths::is_alone;
 use crate::survive::foreign::{self, Foreign, Meaning as _};
 use crate::survive::layout::{HEAP, HEAP_AT, PAGE, text};
-use crate::survive::store::{Events, Progress, Store};
+use crate::survive::store::{Progress, Store};
 
 pub(in crate::survive) const RECORDS: usize = 300;
 pub(in crate::survive) const EVENTS: &[u8] = b"one\ntwo\n";
-
-fn events<'a>(bytes: &'a [u8], ends: &'a [usize]) -> Events<'a> {
-    Events { lane: 0, bytes, ends }
-}
 
 /// Returns the contents of the only file in a folder.
 pub(in crate::survive) fn contents(path: &std::path::Path) -> Vec<u8> {
@@ -107,7 +103,8 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
             let record = scratch.record();
             assert!(sender.push(record.written()) || sender.push_beyond(record, true));
         }
-        store.commit(&progress(&store), &[events(EVENTS, &[4, 8])]);
+        store.gathers(1, EVENTS, &[4, 8], 2);
+        store.commit(&progress(&store));
         let bytes = contents(&path);
         fs::remove_dir_all(path).unwrap();
         drop((senders, queues));
@@ -118,7 +115,7 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
 /// Reads everything in a file. Returns the messages, in their order.
 fn read(bytes: &[u8]) -> Vec<String> {
     let Ok(image) = Image::read(bytes) else { return Vec::new() };
-    let _read = (image.lanes(), image.program(), image.takes(), image.dropped());
+    let _read = (image.lanes(), image.program(), image.number(), image.dropped());
     let _recorded = crate::survive::contents::contents(&image);
     for number in 0..8192 {
         let _none = (image.text(number), image.place(number));
@@ -150,10 +147,10 @@ fn all_records_are_there_in_their_order() {
         event.fields.parts().map(|(key, value)| format!("{key}={value:?}")).collect();
     assert_eq!(fields, ["recovered_pid=Some(U64(17))", "key=Some(U64(5))"]);
     let lanes = image.lanes().unwrap();
-    let [Lane { is_file: true, spools, .. }] = &lanes[..] else { panic!() };
-    let [spool] = &spools[..] else { panic!() };
-    assert_eq!((spool.bytes, &spool.ends[..]), (EVENTS, &[4, 8][..]));
-    assert!(spool.write.is_none());
+    let [Lane { is_file: true, .. }, Lane { is_file: false, batch, .. }] = &lanes[..] else {
+        panic!("{lanes:?}")
+    };
+    assert_eq!((batch.bytes, &batch.ends[..]), (EVENTS, &[4, 8][..]));
 }
 
 /// Each of millions of records may name the longest text twice. To look at all of them would take
@@ -217,10 +214,10 @@ fn positions_that_count_are_left_out() {
     let left = || Image::read(&contents(&path)).unwrap().left().records.len();
     assert_eq!(left(), 2);
     let progress = Progress { positions: vec![words], ..Progress::default() };
-    assert!(store.commit(&progress, &[events(&[], &[])]));
+    store.commit(&progress);
     assert_eq!(left(), 1);
     let progress = Progress { positions: vec![2 * words], ..Progress::default() };
-    assert!(store.commit(&progress, &[events(&[], &[])]));
+    store.commit(&progress);
     assert_eq!(left(), 0);
     fs::remove_dir_all(path).unwrap();
 }
@@ -318,33 +315,41 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     }
 }
 
-/// What is lost with the process counts until the receiver takes it, or the file has room.
+/// A batch has events until the collector has them, and is not overwritten before.
 #[test]
-fn events_set_aside_without_room_are_counted() {
-    let (store, path) = Store::of_test("aside");
-    let lost = || Image::read(&contents(&path)).unwrap().lost();
-    let long = vec![b'x'; usize::try_from(MOST_BYTES).unwrap()];
-    assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 3));
-    assert_eq!(lost(), 3);
-    // Any other commit leaves it.
-    assert!(store.commit(&Progress::default(), &[events(EVENTS, &[4, 8])]));
-    assert_eq!(lost(), 3);
-    assert!(store.set_aside(0, EVENTS, &[4, 8], 3));
-    assert_eq!(lost(), 0);
-    // Those before stay, since the receiver may not have taken them.
-    assert!(store.commit(&Progress::default(), &[]));
-    assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 1));
-    assert_eq!(lost(), 1);
-    // The receiver took an event of the first call, and a new event was set aside.
-    assert!(!store.set_aside(0, &long, &[10, 20, long.len()], 2));
-    assert_eq!(lost(), 2);
-    // It took all of them, and a new one.
-    assert!(!store.set_aside(0, &long, &[long.len()], 2));
-    assert_eq!(lost(), 1);
-    let bytes = contents(&path);
-    let lanes = Image::read(&bytes).unwrap().lanes().unwrap();
-    let aside = lanes[0].spools.first().unwrap();
-    assert_eq!((aside.bytes, &aside.ends[..]), (EVENTS, &[4, 8][..]));
+fn the_batch_of_a_collector_is_there_until_it_is_sent() {
+    let (store, path) = Store::of_test("batch");
+    let left = || {
+        store.commit(&Progress::default());
+        let bytes = contents(&path);
+        let batch = &Image::read(&bytes).unwrap().lanes().unwrap()[1].batch;
+        (String::from_utf8(batch.bytes.to_vec()).unwrap(), batch.ends.clone())
+    };
+    store.takes(1);
+    assert_eq!(left(), (String::new(), vec![]), "nothing was there to be taken");
+    // Five events came before, of which none is in the file.
+    store.gathers(1, b"one\n", &[4], 6);
+    store.gathers(1, b"one\ntwo\n", &[4, 8], 7);
+    assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), [5, 7]));
+    store.takes(1);
+    store.gathers(1, b"three\n", &[6], 8);
+    assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), [5, 7]));
+    store.sent(1);
+    assert_eq!((left(), store.has(1)), ((String::new(), vec![]), [0, 0]));
+    store.gathers(1, b"three\n", &[6], 8);
+    store.sent(1);
+    assert_eq!((left(), store.has(1)), (("three\n".to_owned(), vec![6]), [7, 8]));
+    // Whole events, as far as there is room.
+    let long = vec![b'x'; 200 * 1024];
+    let ends = [6, 100_000, long.len()];
+    store.gathers(1, &[b"three\n", &long[6..]].concat(), &ends, 10);
+    assert_eq!((left().1, store.has(1)), (ends.to_vec(), [7, 10]));
+    let longer = vec![b'x'; 300 * 1024];
+    store.gathers(1, &longer, &[6, 100_000, long.len(), longer.len()], 11);
+    assert_eq!((left().1, store.has(1)), (ends.to_vec(), [7, 10]));
+    // A file has no batch.
+    store.gathers(0, b"one\n", &[4], 1);
+    assert_eq!(store.has(0), [0, 0]);
     fs::remove_dir_all(path).unwrap();
 }
 

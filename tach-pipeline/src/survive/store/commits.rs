@@ -1,23 +1,21 @@
-//! What counts: which records were passed on, and which events the sinks have yet to write.
+//! What counts: which records were passed on, and the batch of each collector that is on its way.
 //!
-//! Each sink has two spools, as its thread has two batches: one that it writes, and one to which
-//! the back end adds. They change places when the thread [takes](Store::took) the events. A
-//! pipeline's only sink uses the first spool alone. A third one has the events that a collector did
-//! not take, while it takes others.
+//! A record counts as passed on when every sink has written it. Until then it stays in its ring. A collector may
+//! take long, so the file has one batch of what waits for it: the oldest events that no request has
+//! yet, and then the request.
 
 use std::io;
 
 use tach_core::{Instant, UnixTime};
 
-use super::super::layout::{ASIDE, LANES, PAGE, SPOOLS, check, head, lane, spool, table, write};
+use super::super::items::hash;
+use super::super::layout::{LANES, check, head, lane, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
-use crate::sink::file::Target;
-use crate::sink::spools::SpoolFile;
+use crate::sink::notes::{Notes, Write};
 
-/// The room for events at first. A batch of text is written when it has 64 KiB. For a collector,
-/// more gathers, and the spool grows once.
-pub(super) const SPOOL: usize = 96 * 1024;
+/// The room for the events of a collector.
+pub(super) const BATCH: usize = 256 * 1024;
 const END: usize = size_of::<u32>();
 
 /// The state that a table holds.
@@ -28,14 +26,10 @@ pub(in crate::survive) struct Progress {
     pub(in crate::survive) reported: u64,
     /// How often the last record was repeated, and from when to when.
     pub(in crate::survive) repeats: Option<(u64, UnixTime, UnixTime)>,
-    /// The file that is being taken over, and how many of its records were passed on.
-    pub(in crate::survive) takes: (u64, u64),
     /// How many records over the rate limit were reported.
     pub(in crate::survive) refused: u64,
-    /// How many events sinks have dropped that were not reported.
-    pub(in crate::survive) sinks_dropped: u64,
-    /// How many events wait in memory alone.
-    pub(in crate::survive) waiting: u64,
+    /// How many events sinks have dropped that were not reported, or have in memory alone.
+    pub(in crate::survive) sinks_lost: u64,
     pub(in crate::survive) recorded: Recorded,
 }
 
@@ -52,59 +46,44 @@ pub(in crate::survive) struct Recorded {
     pub(in crate::survive) end: u64,
 }
 
-/// All events that the back end has added for a sink, and the sink's thread has not taken.
-pub(in crate::survive) struct Events<'a> {
-    /// The sink's number.
-    pub(in crate::survive) lane: usize,
-    pub(in crate::survive) bytes: &'a [u8],
-    /// Where each event ends.
-    pub(in crate::survive) ends: &'a [usize],
-}
-
 pub(super) struct Commits {
     lanes: Vec<Lane>,
     /// What the table that counts holds.
     progress: Progress,
-    current: usize,
-    /// Whether spools have events that no table counts.
-    is_open: bool,
-    /// Parts of the file that the table which counts may name, and the next one does not.
-    retired: Vec<Area>,
+    /// The number of the table that counts.
+    number: u64,
+    /// What the other table holds, if it is to count next.
+    prepared: Option<Progress>,
     pub(super) last_line: Option<Instant>,
     pub(super) lines: u64,
 }
 
-/// The spools of a sink.
+/// A sink.
+#[derive(Default)]
 struct Lane {
-    spools: Vec<Spool>,
-    /// Events that the receiver did not take.
-    aside: Option<Spool>,
-    /// The spool that the back end adds to.
-    adding: usize,
-    /// The spool that is written.
-    writing: usize,
-    /// The number of the next spool that begins anew. Lower numbers are written first.
-    next: u64,
-    /// Which of the two writes counts.
+    /// `None` if the sink is no collector.
+    batch: Option<Batch>,
+    /// Which of the two notes of writes counts.
     write: usize,
-    target: Target,
-    /// The number of the spool whose write was noted last.
-    noted: u64,
-    /// Whether a commit failed since the spools were last empty.
-    is_behind: bool,
-    /// How many events a commit had no room for.
-    waiting: u64,
-    /// How many of the events that the receiver did not take had no room.
-    aside_outside: u64,
 }
 
-/// The copy of a batch.
-struct Spool {
+/// Events that wait for a collector.
+struct Batch {
     memory: Mapping,
-    area: Area,
     number: u64,
     bytes: usize,
     events: usize,
+    /// How many events came for the sink before these.
+    first: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The batch has the first of the events that wait for the thread.
+    Gathers,
+    /// The thread has taken the events.
+    IsSent,
 }
 
 /// A part of the file.
@@ -115,231 +94,132 @@ pub(super) struct Area {
 }
 
 impl Commits {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             lanes: Vec::new(),
-            progress: Progress {
-                positions: Vec::new(),
-                reported: 0,
-                repeats: None,
-                takes: (0, 0),
-                refused: 0,
-                sinks_dropped: 0,
-                waiting: 0,
-                recorded: Recorded { number: 0, start: 0, capacity: 0, first: 0, end: 0 },
-            },
-            current: 0,
-            is_open: false,
-            retired: Vec::new(),
+            progress: Progress::default(),
+            number: 0,
+            prepared: None,
             last_line: None,
             lines: 0,
         }
     }
 
-    /// Writes the table that does not count, and makes it count.
-    pub(super) fn publish(&mut self, store: &Store) {
-        let Self { lanes, progress, current, .. } = self;
+    /// Adds a sink.
+    ///
+    /// # Errors
+    ///
+    /// If the file has no room for the batch of a collector, or the system refuses to map it.
+    pub(super) fn add(&mut self, store: &Store, is_remote: bool) -> io::Result<()> {
+        let mut lane = Lane::default();
+        if is_remote {
+            let (area, memory) = store.part(BATCH)?;
+            let at = lane::of(self.lanes.len());
+            store.fixed.set(at + lane::START, area.start);
+            store.fixed.set(at + lane::CAPACITY, BATCH as u64);
+            let state = State::Gathers;
+            lane.batch = Some(Batch { memory, number: 1, bytes: 0, events: 0, first: 0, state });
+        }
+        self.lanes.push(lane);
+        Ok(())
+    }
+
+    /// Writes the table that does not count.
+    fn write(&self, store: &Store, progress: &Progress) {
+        let Self { lanes, number, .. } = self;
         let to = &store.fixed;
-        let next = 1 - *current;
-        let base = table::AT + next * table::BYTES;
+        let next = *number + 1;
+        let base = table::of(next);
         let (repeats, from, to_time) = progress
             .repeats
             .map_or((0, 0, 0), |(count, from, to)| (count, from.as_nanos(), to.as_nanos()));
-        let outside: u64 = lanes.iter().map(|lane| lane.aside_outside).sum();
         let words = [
+            (table::NUMBER, next),
             (table::RINGS, progress.positions.len() as u64),
             (table::LANES, lanes.len() as u64),
             (table::REPORTED, progress.reported),
             (table::REPEATS, repeats),
             (table::REPEATS_FROM, from),
             (table::REPEATS_TO, to_time),
-            (table::TAKES, progress.takes.0),
-            (table::TAKEN, progress.takes.1),
             (table::REFUSED, progress.refused),
-            (table::SINKS_DROPPED, progress.sinks_dropped),
-            (table::WAITING, progress.waiting.saturating_add(outside)),
+            (table::SINKS_LOST, progress.sinks_lost),
             (table::RECORDED_NUMBER, progress.recorded.number),
             (table::RECORDED_START, progress.recorded.start),
             (table::RECORDED_CAPACITY, progress.recorded.capacity as u64),
             (table::RECORDED_FIRST, progress.recorded.first),
             (table::RECORDED_END, progress.recorded.end),
         ];
-        let spools = lanes.iter().enumerate().flat_map(|(at, lane)| {
-            // The checksum covers the words of a spool that is not there.
-            (0..SPOOLS).flat_map(move |spool| {
-                let aside = lane.aside.as_ref().filter(|_| spool == ASIDE);
-                let it = lane.spools.get(spool).or(aside);
-                it.map_or_else(Spool::none, Spool::words)
-                    .map(|(word, value)| (table::spool(at, spool) + word, value))
-            })
+        let batches = lanes.iter().enumerate().flat_map(|(at, lane)| {
+            let words = lane.batch.as_ref().map_or([0; 3], Batch::words);
+            (0..).step_by(8).map(move |word| table::batch(at) + word).zip(words)
         });
         let positions = progress.positions.iter().enumerate();
         let positions = positions.map(|(at, position)| (table::POSITIONS + 8 * at, *position));
         let mut sum = 0;
-        for (at, word) in words.into_iter().chain(spools).chain(positions) {
+        for (at, word) in words.into_iter().chain(batches).chain(positions) {
             to.set(base + at, word);
             sum = check(sum, word);
         }
         to.set(base + table::CHECK, sum);
-        to.publish(head::CURRENT, next as u64);
-        *current = next;
-        self.is_open = false;
-        store.room.lock().areas.append(&mut self.retired);
     }
 
-    /// Adds the spools of a sink, which are written at once.
-    ///
-    /// # Errors
-    ///
-    /// If the file has no room, or the system refuses to map a part of it.
-    pub(super) fn add(&mut self, store: &Store, spools: usize) -> io::Result<()> {
-        let mut lane = Lane {
-            spools: Vec::new(),
-            aside: None,
-            adding: 0,
-            writing: 0,
-            next: 1,
-            write: 0,
-            target: Target::default(),
-            noted: 0,
-            is_behind: false,
-            waiting: 0,
-            aside_outside: 0,
-        };
-        for _ in 0..spools {
-            let (area, memory) = store.part(SPOOL)?;
-            let number = lane.take_number();
-            lane.spools.push(Spool { memory, area, number, bytes: 0, events: 0 });
-        }
-        lane.adding = spools - 1;
-        self.lanes.push(lane);
-        Ok(())
+    /// Makes the other table count.
+    fn turn(&mut self, store: &Store) {
+        self.number += 1;
+        store.fixed.publish(head::CURRENT, self.number);
+    }
+
+    /// Makes the batches count as they are now.
+    pub(super) fn publish(&mut self, store: &Store) {
+        self.prepared = None;
+        self.write(store, &self.progress);
+        self.turn(store);
     }
 }
 
-impl Lane {
-    fn take_number(&mut self) -> u64 {
-        self.next += 1;
-        self.next - 1
-    }
-
-    /// Writes the write that does not count, and makes it count.
-    fn write(&mut self, number: usize, to: &Mapping, [from, end]: [usize; 2]) {
-        let next = 1 - self.write;
-        let base = lane::of(number);
-        let Target { device, file, length } = self.target;
-        self.noted = self.spools[self.writing].number;
-        for (at, word) in [
-            (write::SPOOL, self.noted),
-            (write::FROM, from as u64),
-            (write::END, end as u64),
-            (write::DEVICE, device),
-            (write::FILE, file),
-            (write::LENGTH, length),
-        ] {
-            to.set(base + lane::WRITES + next * write::BYTES + at, word);
-        }
-        to.publish(base + lane::WRITE, next as u64);
-        self.write = next;
-    }
-}
-
-impl Spool {
+impl Batch {
     /// Returns the words of a table.
-    fn words(&self) -> [(usize, u64); spool::WORDS] {
-        [
-            (spool::NUMBER, self.number),
-            (spool::START, self.area.start),
-            (spool::CAPACITY, self.area.length as u64),
-            (spool::LENGTH, self.bytes as u64),
-            (spool::EVENTS, self.events as u64),
-        ]
+    fn words(&self) -> [u64; 3] {
+        [self.number, self.bytes as u64, self.events as u64]
     }
 
-    /// Returns the words of a spool that is not there.
-    fn none() -> [(usize, u64); spool::WORDS] {
-        core::array::from_fn(|at| (8 * at, 0))
-    }
-
-    /// Copies the events that are not in the spool yet. Returns whether there was room.
-    fn copy(
-        &mut self,
-        store: &Store,
-        bytes: &[u8],
-        ends: &[usize],
-        retired: &mut Vec<Area>,
-    ) -> bool {
-        let needed = bytes.len() + END * ends.len();
-        if needed > self.area.length && !self.grow(store, needed, retired) {
-            return false;
+    /// Adds those of the events that wait for the thread that the batch lacks and has room for.
+    fn add(&mut self, bytes: &[u8], ends: &[usize]) {
+        let (mut length, mut events) = (self.bytes, self.events);
+        for end in ends.iter().skip(events) {
+            if end + END * (events + 1) > BATCH {
+                break;
+            }
+            let short = u32::try_from(*end).unwrap_or(u32::MAX);
+            events += 1;
+            self.memory.copy(BATCH - END * events, &short.to_ne_bytes());
+            length = *end;
         }
-        self.memory.copy(self.bytes, bytes.get(self.bytes..).unwrap_or_default());
-        for (at, end) in ends.iter().enumerate().skip(self.events) {
-            let end = u32::try_from(*end).unwrap_or(u32::MAX);
-            self.memory.copy(self.area.length - END * (at + 1), &end.to_le_bytes());
+        let new = bytes.get(self.bytes..length).unwrap_or_default();
+        if !new.is_empty() {
+            self.memory.copy(self.bytes, new);
         }
-        (self.bytes, self.events) = (bytes.len(), ends.len());
-        true
-    }
-
-    /// Moves the spool to a larger part of the file.
-    fn grow(&mut self, store: &Store, needed: usize, retired: &mut Vec<Area>) -> bool {
-        let length = (needed + needed / 2).next_multiple_of(PAGE);
-        let Ok((area, memory)) = store.part(length) else { return false };
-        // The part before holds the events until a table names the new part. All events are copied
-        // again, since their ends lie elsewhere.
-        retired.push(self.area);
-        *self = Self { memory, area, bytes: 0, events: 0, ..*self };
-        true
+        (self.bytes, self.events) = (length, events);
     }
 }
 
 impl Store {
-    /// Makes `progress` count, and the events of all sinks with it, all at once. The events of a
-    /// sink contain those of the last commit, unless the sink's thread has taken them since.
-    /// Returns whether there was room. If not, nothing has changed.
-    pub(in crate::survive) fn commit(&self, progress: &Progress, all: &[Events<'_>]) -> bool {
+    /// Writes down what counts after the next [`commit`](Self::commit), if that has the same
+    /// progress. A write that is noted from now on may say that it has happened.
+    pub(in crate::survive) fn prepare(&self, progress: &Progress) {
         let mut commits = self.commits.lock();
-        let Commits { lanes, is_open, retired, .. } = &mut *commits;
-        let mut before = Vec::with_capacity(all.len());
-        let mut has_room = true;
-        for Events { lane, bytes, ends } in all {
-            let Some(lane) = lanes.get_mut(*lane) else { continue };
-            let spool = &mut lane.spools[lane.adding];
-            let (had, is_longer) = ((spool.bytes, spool.events), bytes.len() > spool.bytes);
-            if is_longer && has_room {
-                has_room = spool.copy(self, bytes, ends, retired);
-            }
-            before.push((had, is_longer, ends.len()));
-        }
-        if !has_room {
-            // A part of the events would come twice: their records still wait in the rings.
-            for (Events { lane, .. }, (had, is_longer, events)) in all.iter().zip(before) {
-                let Some(lane) = lanes.get_mut(*lane).filter(|_| is_longer) else { continue };
-                let spool = &mut lane.spools[lane.adding];
-                if spool.bytes > had.0 {
-                    (spool.bytes, spool.events) = had;
-                }
-                lane.is_behind = true;
-                lane.waiting = events.saturating_sub(spool.events) as u64;
-            }
-            return false;
-        }
-        *is_open |= before.iter().any(|(_, is_longer, _)| *is_longer);
-        if *is_open || commits.progress != *progress {
-            commits.progress.clone_from(progress);
-            commits.publish(self);
-        }
-        true
+        commits.write(self, progress);
+        commits.prepared = Some(progress.clone());
     }
 
-    /// Makes `progress` count, although the file has no room for all events of a commit. The events
-    /// that are not in the file are lost if the process ends before they are written.
-    pub(in crate::survive) fn commit_without(&self, progress: &Progress) {
+    /// Makes `progress` count.
+    pub(in crate::survive) fn commit(&self, progress: &Progress) {
         let mut commits = self.commits.lock();
-        let waiting = commits.lanes.iter().map(|lane| lane.waiting).sum();
-        commits.progress = Progress { waiting, ..progress.clone() };
-        commits.publish(self);
+        if commits.prepared.take().is_none_or(|prepared| prepared != *progress) {
+            commits.write(self, progress);
+        }
+        commits.progress.clone_from(progress);
+        commits.turn(self);
     }
 
     /// Makes the items of the flight recorder count no more that were written before `first`.
@@ -351,73 +231,66 @@ impl Store {
     }
 }
 
-impl SpoolFile for Store {
-    fn commit_events(&self, lane: usize, bytes: &[u8], ends: &[usize]) {
+impl Notes for Store {
+    fn gathers(&self, lane: usize, bytes: &[u8], ends: &[usize], came: u64) {
         let mut commits = self.commits.lock();
-        let Commits { lanes, retired, .. } = &mut *commits;
-        let Some(lane) = lanes.get_mut(lane) else { return };
-        let spool = &mut lane.spools[lane.writing];
-        if spool.bytes < bytes.len() && !lane.is_behind {
-            lane.is_behind = !spool.copy(self, bytes, ends, retired);
-            if !lane.is_behind {
+        let Some(Lane { batch: Some(batch), .. }) = commits.lanes.get_mut(lane) else { return };
+        let before = batch.events;
+        if batch.state == State::Gathers && before < ends.len() {
+            batch.first = came.saturating_sub(ends.len() as u64);
+            batch.add(bytes, ends);
+            if batch.events > before {
                 commits.publish(self);
             }
         }
     }
 
-    fn took(&self, lane: usize) {
-        if let Some(lane) = self.commits.lock().lanes.get_mut(lane) {
-            lane.writing = lane.adding;
-            lane.adding = (lane.adding + 1) % lane.spools.len();
-            // The number of a spool that was never used is lower than that of the events before.
-            lane.spools[lane.adding].number = lane.take_number();
-        }
+    fn has(&self, lane: usize) -> [u64; 2] {
+        let commits = self.commits.lock();
+        let batch = commits.lanes.get(lane).and_then(|lane| lane.batch.as_ref());
+        batch.map_or([0, 0], |batch| [batch.first, batch.first + batch.events as u64])
     }
 
-    fn begins_write(&self, lane: usize, range: [usize; 2], target: Target) {
-        if let Some(it) = self.commits.lock().lanes.get_mut(lane) {
-            it.target = target;
-            it.write(lane, &self.fixed, range);
-        }
-    }
-
-    fn set_aside(&self, lane: usize, bytes: &[u8], ends: &[usize], new: usize) -> bool {
+    fn takes(&self, lane: usize) {
         let mut commits = self.commits.lock();
-        let Commits { lanes, retired, .. } = &mut *commits;
-        let Some(lane) = lanes.get_mut(lane) else { return true };
-        let length = (bytes.len() + END * ends.len()).next_multiple_of(PAGE);
-        let part = if bytes.is_empty() { None } else { self.part(length).ok() };
-        if part.is_none() && !bytes.is_empty() {
-            lane.aside_outside = new.min(ends.len()) as u64;
-            commits.publish(self);
-            return false;
+        let Some(Lane { batch: Some(batch), .. }) = commits.lanes.get_mut(lane) else { return };
+        if batch.state == State::Gathers && batch.events > 0 {
+            batch.state = State::IsSent;
         }
-        let aside = part.map(|(area, memory)| {
-            let mut aside = Spool { memory, area, number: u64::MAX, bytes: 0, events: 0 };
-            aside.copy(self, bytes, ends, retired);
-            aside
-        });
-        retired.extend(lane.aside.take().map(|before| before.area));
-        lane.aside = aside;
-        lane.aside_outside = 0;
-        commits.publish(self);
-        true
     }
 
-    fn done(&self, lane: usize) {
+    fn sent(&self, lane: usize) {
         let mut commits = self.commits.lock();
+        let Some(Lane { batch: Some(batch), .. }) = commits.lanes.get_mut(lane) else { return };
+        if batch.state == State::IsSent {
+            self.fixed.publish(lane::of(lane) + lane::SENT, batch.number);
+            let number = batch.number + 1;
+            (batch.number, batch.bytes, batch.events, batch.first) = (number, 0, 0, 0);
+            batch.state = State::Gathers;
+        }
+    }
+
+    fn writes(&self, lane: usize, Write { bytes, is_last, to }: Write<'_>) {
+        let mut commits = self.commits.lock();
+        let is_prepared = commits.prepared.is_some();
+        let next = commits.number + 1;
         let Some(it) = commits.lanes.get_mut(lane) else { return };
-        let Spool { number, bytes: written, .. } = it.spools[it.writing];
-        // A spool without a write and without events is new, and may have a higher number than the
-        // one that gathers events.
-        if written > 0 || it.noted == number {
-            it.write(lane, &self.fixed, [written; 2]);
-            let number = it.take_number();
-            let spool = &mut it.spools[it.writing];
-            (spool.number, spool.bytes, spool.events) = (number, 0, 0);
+        it.write = 1 - it.write;
+        let is_whole = is_last && is_prepared;
+        let (number, sum) = if is_whole { (next, hash(bytes)) } else { (0, 0) };
+        let base = lane::of(lane);
+        for (at, word) in [
+            (write::TABLE, number),
+            (write::SUM, sum),
+            (write::BYTES, bytes.len() as u64),
+            (write::DEVICE, to.device),
+            (write::FILE, to.file),
+            (write::LENGTH, to.length),
+        ] {
+            self.fixed.set(base + lane::WRITES + it.write * write::SIZE + at, word);
         }
-        (it.is_behind, it.waiting) = (false, 0);
+        self.fixed.publish(base + lane::WRITE, it.write as u64);
     }
 }
 
-const _: () = assert!(ASIDE + 1 == SPOOLS && LANES > 0);
+const _: () = assert!(LANES > 0);

@@ -199,7 +199,7 @@ mod tests {
     fn a_long_item_finds_its_end_where_the_file_is_full() {
         let path = env::temp_dir().join(format!("tach-recording-full-{}", process::id()));
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
-        let store = Store::new(&folder, &[], false).unwrap();
+        let store = Store::new(&folder, &[]).unwrap();
         let mut recording = Recording::new(&store, 4 << 20, Duration::from_secs(1));
         let add = |recording: &mut Recording, bytes: usize| {
             recording.add(&Kept::Event(&vec![0; bytes / 8 * 8]), |_| {});

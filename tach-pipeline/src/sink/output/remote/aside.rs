@@ -26,10 +26,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(in crate::sink) struct Aside {
     parts: VecDeque<Part>,
-    /// How often `parts` has changed.
-    pub(in crate::sink) changes: u64,
-    /// How many new events became parts since a file got copies of all parts.
-    pub(in crate::sink) new: usize,
     /// How often the receiver has accepted a request.
     accepted: u64,
     /// The count of accepted requests when the round began.
@@ -98,20 +94,12 @@ impl Part {
 }
 
 impl Aside {
-    /// Returns copies of all events.
-    pub(in crate::sink) fn left(&self) -> Batch {
-        let mut all = Batch::new();
-        self.parts.iter().for_each(|part| all.append_left(&part.batch));
-        all
-    }
-
     pub(in crate::sink) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// Returns a part of new events, without adding it.
-    pub(super) fn part(&mut self, batch: Batch) -> Part {
-        self.new += batch.events_left();
+    pub(super) fn part(&self, batch: Batch) -> Part {
         Part::new(batch, self.accepted)
     }
 
@@ -160,7 +148,6 @@ impl Aside {
 
     /// Adds a part that failed.
     pub(super) fn add(&mut self, part: Part) {
-        self.changes += 1;
         self.parts.push_back(Part { is_tried: true, failed_at: self.accepted, ..part });
     }
 
@@ -186,7 +173,6 @@ impl Aside {
     }
 
     fn add_untried(&mut self, part: Part) {
-        self.changes += 1;
         self.parts.push_back(Part { is_tried: false, failed_at: self.accepted, ..part });
     }
 
@@ -237,7 +223,6 @@ impl Aside {
     fn take_if(&mut self, is_taken: impl Fn(&Self, &Part) -> bool) -> Option<Part> {
         let now = Instant::now();
         let at = self.parts.iter().position(|part| part.next <= now && is_taken(self, part))?;
-        self.changes += 1;
         self.parts.remove(at)
     }
 
