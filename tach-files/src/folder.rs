@@ -353,47 +353,6 @@ impl Folder {
         ))
     }
 
-    /// Cuts a file after its first `length` bytes, if it is still as `entry` says. Returns `false`
-    /// if the name leads to another file, the file has another length, or it has a
-    /// [lock](crate::try_lock) through another open file.
-    ///
-    /// # Platform-specific behavior
-    ///
-    /// On systems that are not Unix, a process that writes the file is not noticed.
-    ///
-    /// # Errors
-    ///
-    /// If the file can't be opened or cut.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::io::Write as _;
-    ///
-    /// use tach_files::{Access, Entry, Folder};
-    ///
-    /// # let path = std::env::temp_dir().join(format!("tach-files-cut-{}", std::process::id()));
-    /// # let path = tach_files::resolve(&path)?;
-    /// let folder = Folder::make(&path)?;
-    /// let mut file = folder.create_new("app.log".as_ref(), &Access::at_most(0o640))?;
-    /// let entry = Entry::of(&file)?;
-    /// file.write_all(b"whole\nhal")?;
-    /// assert!(!folder.cut("app.log".as_ref(), &entry, 6)?, "it was empty");
-    /// assert!(folder.cut("app.log".as_ref(), &Entry::of(&file)?, 6)?);
-    /// # drop(file);
-    /// # std::fs::remove_dir_all(path)?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn cut(&self, name: &OsStr, entry: &Entry, length: u64) -> io::Result<bool> {
-        let Some(file) = self.handle.open_alone(name)? else { return Ok(false) };
-        let now = Entry::of(&file)?;
-        let is_same = now.is_file() && !now.is_other(entry) && now.length() == entry.length();
-        if is_same {
-            file.set_len(length)?;
-        }
-        Ok(is_same)
-    }
-
     /// Returns the meaning of a name, or `None` if it is free.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, fallocate, fchmod,
-    fcntl_lock, fstat, fstatfs, mkdirat, openat, statat, unlinkat,
+    fcntl_lock, fstat, fstatfs, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{Errno, pwrite};
 
@@ -259,6 +259,27 @@ impl PrivateFolder {
             Err(Errno::NOENT) => Ok(()),
             removed => Ok(removed?),
         }
+    }
+
+    /// Gives a file another name, in place of the file that had it.
+    ///
+    /// # Errors
+    ///
+    /// If that fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tach-files-private-n-{}", std::process::id()));
+    /// let folder = tach_files::PrivateFolder::make(&path)?;
+    /// drop(folder.create("secrets".as_ref())?);
+    /// folder.rename("secrets".as_ref(), "old".as_ref())?;
+    /// assert_eq!(folder.names()?, ["old"]);
+    /// # std::fs::remove_dir_all(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.handle, from, &self.handle, to)?)
     }
 
     fn open_with(&self, name: &OsStr, access: OFlags) -> io::Result<File> {

@@ -164,7 +164,7 @@ impl BackEnd {
     fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
         if let Some(survival) = &mut self.survival {
             let Self { shared, selection, spans, sinks, .. } = self;
-            survival.recover(selection, shared, spans, sinks);
+            survival.recover(selection, shared, spans, sinks, cause.is_some());
         }
         let reopenings = self.shared.channel.reopenings();
         let occasion = cause.map_or(Occasion::Round, Cause::occasion);

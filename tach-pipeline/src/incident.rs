@@ -142,8 +142,9 @@ pub enum Incident<'a> {
         /// The reason.
         error: &'a io::Error,
     },
-    /// The records of a process that has ended can't be passed on, and stay in the folder of
-    /// [`Builder::survive`](crate::Builder::survive).
+    /// The records of a process that has ended can't be passed on, from the folder of
+    /// [`Builder::survive`](crate::Builder::survive). A file that can't be read gets a name that ends
+    /// in `.aside`. The oldest of more than four files is removed.
     #[non_exhaustive]
     NotRecovered {
         /// The name of the file that has the records.
@@ -152,8 +153,8 @@ pub enum Incident<'a> {
         error: &'a io::Error,
     },
     /// The records of this process don't outlive it: the folder of
-    /// [`Builder::survive`](crate::Builder::survive) has no room beside the records of processes that
-    /// have ended, which are passed on, or the kernel can't show each child of this process.
+    /// [`Builder::survive`](crate::Builder::survive) has no room, or the kernel can't show each child of
+    /// this process.
     #[non_exhaustive]
     NotKept {
         /// The path of the folder.
@@ -312,7 +313,10 @@ impl fmt::Display for Incident<'_> {
             }
             Self::NotRecovered { file, error } => {
                 let file = file.display();
-                write!(f, "the records of a process that has ended stay in {file}: {error}")
+                write!(
+                    f,
+                    "the records of a process that has ended are not passed on, in {file}: {error}"
+                )
             }
             Self::NotKept { folder, error } => {
                 let folder = folder.display();

@@ -199,8 +199,7 @@
 //! [`Stats::dropped_spans`] counts the span, and [`Stats::spanless_records`] its later records.
 //! Sampling leaves traces out: [`Sampling`] decides when the root of a trace starts, [`Tail`] when it
 //! has ended, and both may be set. Spans that are open when the process ends are sent if
-//! [`Builder::unfinished_spans`] was called. [`Builder::survive`] has the next start send the spans
-//! that were open when the process was killed.
+//! [`Builder::unfinished_spans`] was called.
 //!
 //! It also sends how long spans take, by name, as a metric: all spans are counted, also those that
 //! sampling leaves out. [`Pipeline::durations`] reads the histograms, and [`Builder::durations`] has
@@ -298,7 +297,8 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
-//! - With [`Builder::survive`]: 500 KiB in a file, which also has the queues, and the spans that wait.
+//! - With [`Builder::survive`]: 420 KiB in a file, which also has the queues, and 256 KiB for each
+//!   signal of a collector.
 //!   A queue that once grew leaves its room in the file to other threads. What waits for a collector
 //!   takes up to 4 MiB more for each of logs and spans while the collector answers.
 //! - For each open span of [`Pipeline::subscriber`][subscriber]: 64 bytes, which stay for later

@@ -352,7 +352,7 @@ impl Queue {
     fn drop_record(&self, record: &[u8]) -> bool {
         let is_kept = self.drops.add(record);
         if let Some(file) = self.pool.file().filter(|_| !is_kept) {
-            file.dropped();
+            file.dropped(1);
         }
         is_kept
     }

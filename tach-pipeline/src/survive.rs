@@ -27,6 +27,7 @@ mod recorded_span;
 mod recorder;
 mod recovery;
 mod reports;
+mod set_aside;
 mod store;
 mod texts;
 mod written;
@@ -37,44 +38,33 @@ use std::sync::Arc;
 
 use tach_files::PrivateFolder;
 
+use self::dead::MOST_FILES;
 use self::ledger::FileLedger;
 use self::recovery::DeadFiles;
 use self::store::Store;
 use crate::back_end::survival::{Found, OwnFile};
 use crate::sink::notes::Receiving;
 
-/// How many files of processes that have ended may be in a folder. A program that ends soon after
-/// each start, before it has passed anything on, must not fill the memory.
-const MOST_FILES: usize = 32;
-
 /// Looks what became of the last writes of processes that have ended, and creates a file.
 ///
 /// # Errors
 ///
-/// If the folder can't be used, or has no room.
+/// If the folder can't be used.
 pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>]) -> io::Result<Found> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
     folder.check_mappable()?;
-    let dead::Found { dead, skipped } = dead::find(&folder, to)?;
+    let dead::Found { dead, skipped, lost } = dead::find(&folder, to)?;
     let lanes = items::named(to);
-    let made = if dead.len() + skipped.len() < MOST_FILES {
-        Store::new(&folder, &lanes).and_then(registered)
-    } else {
-        let why = format!("{MOST_FILES} files are there, so this process creates none");
-        Err(io::Error::new(io::ErrorKind::StorageFull, why))
-    };
-    let own = match made {
-        // The files that are there take the room. A program that could not start would not pass
-        // them on.
-        Err(why) if why.kind() == io::ErrorKind::StorageFull && !dead.is_empty() => Err(why),
-        made => Ok(made?),
-    };
-    let own = own.map(|store| OwnFile {
+    let own = Store::new(&folder, &lanes).and_then(registered).map(|store| OwnFile {
         rings: Arc::<Store>::clone(&store),
         notes: Arc::<Store>::clone(&store),
         ledger: Box::new(FileLedger::new(&store)),
     });
-    Ok(Found { own, recovery: Box::new(DeadFiles::new(dead, lanes)), skipped })
+    if let Ok(own) = &own {
+        own.rings.dropped(lost);
+    }
+    let is_full = dead.len() >= MOST_FILES;
+    Ok(Found { own, recovery: Box::new(DeadFiles::new(dead, lanes)), skipped, lost, is_full })
 }
 
 /// Adds the static texts that threads know to the file of a new pipeline.

@@ -41,38 +41,6 @@ fn the_last_record_is_recovered() -> bool {
     last.contains(&format!(" recovered_pid={pid}"))
 }
 
-/// The other program passes on what was left, where the first one is not started again.
-#[test]
-fn another_program_passes_on_what_a_killed_one_logged() {
-    let folder = Folder::new("recover");
-    let mut child = example("survive").arg(&folder.path).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line == "logged request 50"));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let log = folder.path.join("app.log");
-    let mut recover = example("recover");
-    let printed = recover.arg(folder.path.join("survivors")).arg(&log).output().unwrap();
-    assert!(printed.status.success(), "{printed:?}");
-    let text = fs::read_to_string(log).unwrap();
-    let numbers: Vec<_> = text
-        .lines()
-        .filter(|line| line.contains(": request "))
-        .map(|line| number(line, ": request "))
-        .collect();
-    assert!(numbers.len() >= 50 && numbers.iter().copied().eq(1..=numbers.len() as u64), "{text}");
-    let recovered = text.lines().filter(|line| line.contains(" recovered_pid="));
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    assert!(recovered.into_iter().all(|line| printed.contains(line)), "{printed}");
-    // Nothing is left for the next start.
-    let again = recover.output().unwrap();
-    assert!(again.status.success() && again.stdout.is_empty(), "{again:?}");
-    // A typing error makes no folder and no log.
-    let typo = folder.path.join("typo");
-    let refused = example("recover").arg(&typo).arg(typo.join("app.log")).output().unwrap();
-    assert!(!refused.status.success() && !typo.exists(), "{refused:?}");
-}
-
 /// Returns the number after a word.
 fn number(line: &str, word: &str) -> u64 {
     let (_, rest) = line.split_once(word).unwrap();

@@ -36,11 +36,6 @@ impl Handle {
         File::options().append(appends).write(!appends).open(self.0.join(name))
     }
 
-    /// Opens a file for writing. Nobody is noticed who has it open.
-    pub(crate) fn open_alone(&self, name: &OsStr) -> io::Result<Option<File>> {
-        self.open_file(name, false).map(Some)
-    }
-
     pub(crate) fn read_file(&self, name: &OsStr) -> io::Result<File> {
         File::open(self.0.join(name))
     }

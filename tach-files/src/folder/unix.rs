@@ -108,12 +108,6 @@ impl Handle {
         self.open_existing(name, OFlags::WRONLY | appending(appends))
     }
 
-    /// Opens a file for writing. Returns `None` if it has a lock through another open file.
-    pub(crate) fn open_alone(&self, name: &OsStr) -> io::Result<Option<File>> {
-        let file = self.open_file(name, false)?;
-        Ok(lock(&file, Lock::Exclusive).then_some(file))
-    }
-
     pub(crate) fn read_file(&self, name: &OsStr) -> io::Result<File> {
         self.open_existing(name, OFlags::RDONLY)
     }

@@ -1,12 +1,13 @@
 //! Commits what was passed on, so that it outlives the process, and passes on the records of
 //! processes that have ended.
 
+use core::mem;
 use core::time::Duration;
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use std::{io, thread};
 
 use tach_core::UnixTime;
 
@@ -15,16 +16,20 @@ use super::inboxes::Inboxes;
 use super::selection::{Selected, Selection};
 use crate::frame::Frame;
 use crate::incident::Incident;
-use crate::queue::WhenFull;
 use crate::queue::file::RingFile;
+use crate::queue::{Loss, WhenFull};
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::sink::all::survival::Waiting;
 use crate::sink::notes::Notes;
+use crate::stats::Dropped;
 
 /// How long records stay in the queues for a sink that is slow, if the queues have no room for
 /// others. After that they are in memory alone.
 const LONGEST_HELD: Duration = Duration::from_secs(1);
+
+/// How often a flush looks whether what was passed on is written.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 /// The file of a pipeline, which says what was passed on.
 pub(crate) trait Ledger: Send {
@@ -113,10 +118,14 @@ pub(crate) struct Skipped {
 
 /// A pipeline's own file, and those of processes that have ended.
 pub(crate) struct Found {
-    /// An error if the files of processes that have ended take all the room.
+    /// An error if there is no room for it.
     pub(crate) own: io::Result<OwnFile>,
     pub(crate) recovery: Box<dyn Recovery>,
     pub(crate) skipped: Vec<Skipped>,
+    /// How many records of processes that have ended are lost.
+    pub(crate) lost: u64,
+    /// Whether one more file would be too many.
+    pub(crate) is_full: bool,
 }
 
 /// The file of a pipeline, as its rooms see it.
@@ -152,6 +161,8 @@ pub(crate) struct Survival {
     is_over: bool,
     /// Since when records wait for a collector.
     remote_waits: Option<Instant>,
+    /// How many records of processes that have ended are lost and not reported yet.
+    lost: u64,
     when_full: WhenFull,
 }
 
@@ -159,6 +170,7 @@ impl Survival {
     pub(crate) fn new(
         ledger: Option<Box<dyn Ledger>>,
         recovery: Box<dyn Recovery>,
+        lost: u64,
         when_full: WhenFull,
     ) -> Self {
         Self {
@@ -171,6 +183,7 @@ impl Survival {
             noted: 0,
             is_over: false,
             remote_waits: None,
+            lost,
             when_full,
         }
     }
@@ -237,14 +250,27 @@ impl Survival {
         shared: &Shared,
         spans: &Spans,
         sinks: &mut Sinks,
+        is_asked: bool,
     ) {
+        let now = shared.now();
+        if self.lost > 0 {
+            let records = Dropped::new(mem::take(&mut self.lost), now, now);
+            sinks.queue_dropped(&Loss { records, spans: 0, is_incomplete: false });
+        }
         if self.recovery.is_empty() {
             return;
         }
         sinks.begin_round(&shared.filters);
         loop {
             self.note_passed(sinks);
-            if self.is_over && !self.end_file(sinks) || !sinks.have_room() {
+            let start = Instant::now();
+            while self.is_over && !self.end_file(sinks) {
+                if !is_asked || start.elapsed() >= LONGEST_HELD {
+                    return;
+                }
+                thread::sleep(BETWEEN_LOOKS);
+            }
+            if !sinks.have_room() {
                 return;
             }
             let now = shared.now();

@@ -42,6 +42,10 @@ use crate::shared::{FLUSH_TIMEOUT, Shared, Urgent};
 use crate::sink::all::{Opened, Sinks};
 use crate::sink::{Patience, Sink};
 
+/// How long [`Builder::build`] waits until the records of other processes are passed on, if there
+/// are many.
+const LONGEST_RECOVERY: Duration = Duration::from_secs(10);
+
 /// With longer naps the CPU time hardly falls.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
 const QUEUE_BYTES: usize = 256 * 1024;
@@ -177,7 +181,7 @@ impl Builder {
         self.redacted.extend(renamed);
         frame::set_up();
         barrier::set_up();
-        let Added { rings, notes, survival } =
+        let Added { rings, notes, survival, waits } =
             self.survival.open(&mut opened, self.when_full, &mut reporter)?;
         let beside = self.spans.recorded(opened.wanted().spans);
         let takers: Vec<_> = opened.levels().chain(beside).collect();
@@ -207,7 +211,12 @@ impl Builder {
         if self.flushes_at_exit && cfg!(panic = "abort") {
             pipeline::panics::flush_on_panic(&shared);
         }
-        Ok(Pipeline::new(shared))
+        let pipeline = Pipeline::new(shared);
+        if waits {
+            // A program that ends soon after each start must come to that.
+            let _reported = pipeline.flush(LONGEST_RECOVERY);
+        }
+        Ok(pipeline)
     }
 
     /// Parses the filters, and opens the sinks and the recorder's folder.

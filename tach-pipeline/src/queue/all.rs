@@ -49,7 +49,7 @@ impl Queues {
     /// Counts a record in the file that was dropped before a queue had it.
     pub(crate) fn dropped(&self) {
         if let Some(file) = self.pool.file() {
-            file.dropped();
+            file.dropped(1);
         }
     }
 

@@ -20,8 +20,8 @@ pub(crate) trait RingFile: Send + Sync + RefUnwindSafe {
     /// Returns a number for a queue.
     fn new_queue(&self) -> u64;
 
-    /// Counts a record that a queue has dropped.
-    fn dropped(&self);
+    /// Counts records that a queue has dropped.
+    fn dropped(&self, count: u64);
 
     /// Counts a record that was over the rate limit.
     fn refused(&self);
@@ -74,9 +74,9 @@ pub(crate) mod tests {
             0
         }
 
-        fn dropped(&self) {
+        fn dropped(&self, count: u64) {
             // ORDERING: Relaxed: publishes nothing.
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(count, Ordering::Relaxed);
         }
 
         fn refused(&self) {}

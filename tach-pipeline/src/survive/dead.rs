@@ -9,13 +9,19 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 use tach_files::PrivateFolder;
 
-use super::image::{Image, Left, OwnImage, Unreadable};
+use super::image::{self, Image, Left, OwnImage, Unreadable};
 use super::items::batches;
 use super::layout::{MOST_BYTES, head};
 use super::own::{self, Own};
+use super::set_aside;
 use super::written;
 use crate::back_end::survival::Skipped;
+use crate::host::program;
 use crate::sink::notes::Receiving;
+
+/// How many files of processes that have ended may be in a folder. A program that ends soon after
+/// each start, before it has passed anything on, must not fill the memory.
+pub(super) const MOST_FILES: usize = 4;
 
 /// The file of a process that has ended, which no other process uses.
 pub(super) struct Dead {
@@ -33,10 +39,13 @@ pub(super) struct Found {
     /// In the order in which their pipelines were built.
     pub(super) dead: Vec<Dead>,
     pub(super) skipped: Vec<Skipped>,
+    /// How many records are lost, since more files were found than may be there.
+    pub(super) lost: u64,
 }
 
-/// Finds the files of processes that have ended, and looks what became of their last writes. Removes
-/// the files that are of no use any more.
+/// Finds the files of this program's processes that have ended, and looks what became of their last
+/// writes. Removes the files that are of no use any more, and the oldest ones if there are too many.
+/// Gives those that can't be read another name.
 ///
 /// # Errors
 ///
@@ -49,16 +58,36 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
         let Some(own) = own::add(id) else { continue };
         match Dead::open(folder, name.clone(), id, own) {
             Ok(Some(dead)) => found.dead.push(dead),
-            // Another process uses it.
+            // Another process uses it, or it is another program's.
             Ok(None) => {}
             // A file that was removed meanwhile is of no use to anybody.
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
-            Err(why) => found.skipped.push(Skipped { name, why }),
+            Err(why) => {
+                if matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::Unsupported) {
+                    set_aside::set_aside(folder, &name);
+                }
+                found.skipped.push(Skipped { name, why });
+            }
         }
     }
     found.dead.sort_by_key(|dead| dead.started);
-    let dead = core::mem::take(&mut found.dead);
-    for one in dead {
+    let too_many = found.dead.len().saturating_sub(MOST_FILES);
+    for one in found.dead.drain(..too_many).collect::<Vec<_>>() {
+        let name = one.name.clone();
+        let lost = one.with_image(|image| image.left().records.len() as u64 + image.dropped());
+        let lost = lost.and_then(|lost| one.remove().map(|()| lost));
+        found.lost = found.lost.saturating_add(*lost.as_ref().unwrap_or(&0));
+        let why = lost.map_or_else(
+            |why| why,
+            |lost| {
+                let why =
+                    format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
+                io::Error::new(io::ErrorKind::StorageFull, why)
+            },
+        );
+        found.skipped.push(Skipped { name, why });
+    }
+    for one in core::mem::take(&mut found.dead) {
         let is_of_use = one.settle(to).and_then(|()| one.is_of_use());
         let skipped = |why| Skipped { name: one.name.clone(), why };
         match is_of_use {
@@ -71,8 +100,8 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
 }
 
 impl Dead {
-    /// Opens a file, or returns `None` if a process uses it. Removes a file that its process had
-    /// only just created.
+    /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a file
+    /// that its process had only just created.
     fn open(
         folder: &Arc<PrivateFolder>,
         name: OsString,
@@ -81,6 +110,10 @@ impl Dead {
     ) -> io::Result<Option<Self>> {
         let Some(file) = folder.open(&name)? else { return Ok(None) };
         let bytes = read(&file)?;
+        // Its place is the same in each version.
+        if ![program::name(), ""].contains(&image::program(&bytes)) {
+            return Ok(None);
+        }
         let started = match Image::read(&bytes) {
             Ok(image) if image.id() == id && image.lanes().is_some() => image.started(),
             Ok(_) => return Err(damaged()),
@@ -100,7 +133,7 @@ impl Dead {
     /// If the file can't be read.
     pub(super) fn with_image<R>(&self, f: impl FnOnce(&Image<'_>) -> R) -> io::Result<R> {
         let bytes = read(&self.file)?;
-        image(&bytes).map(|image| f(&image))
+        read_image(&bytes).map(|image| f(&image))
     }
 
     /// Reads the file's contents.
@@ -116,7 +149,7 @@ impl Dead {
     /// line off each file.
     fn settle(&self, to: &mut [Receiving<'_>]) -> io::Result<()> {
         let bytes = read(&self.file)?;
-        let image = image(&bytes)?;
+        let image = read_image(&bytes)?;
         let lanes = image.lanes().ok_or_else(damaged)?;
         for lane in lanes.iter().filter(|lane| lane.is_file) {
             // Whatever its path was called.
@@ -183,7 +216,7 @@ impl Dead {
 /// # Errors
 ///
 /// If the bytes are damaged.
-fn image(bytes: &[u8]) -> io::Result<Image<'_>> {
+fn read_image(bytes: &[u8]) -> io::Result<Image<'_>> {
     Image::read(bytes).map_err(|_| damaged())
 }
 

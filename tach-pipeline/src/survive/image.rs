@@ -89,6 +89,12 @@ impl From<Unreadable> for io::Error {
     }
 }
 
+/// Returns the name of the program whose process has written a file of any version. Empty if it is
+/// not known.
+pub(super) fn program(bytes: &[u8]) -> &str {
+    Image::at(bytes, 0).program()
+}
+
 impl<'a> Image<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let image = Self::at(bytes, 0);

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{io, panic};
 
-use super::MOST_FILES;
 use super::contents::{Contents, RecordingLeft, contents};
-use super::dead::Dead;
+use super::dead::{Dead, MOST_FILES};
 use super::store::{Kept, Recorded, Recording, Store};
 use crate::back_end::survival::Skipped;
 use crate::flight::files::Files;

@@ -32,6 +32,8 @@ pub(super) struct Added {
     pub(super) rings: Option<Arc<dyn RingFile>>,
     pub(super) notes: Option<Arc<dyn Notes>>,
     pub(super) survival: Option<Survival>,
+    /// Whether the program must not log before the records of other processes are passed on.
+    pub(super) waits: bool,
 }
 
 impl Options {
@@ -74,7 +76,8 @@ impl Options {
             (added.rings, added.notes) = (Some(rings), Some(notes));
             ledger
         });
-        added.survival = Some(Survival::new(ledger, found.recovery, when_full));
+        added.waits = found.is_full;
+        added.survival = Some(Survival::new(ledger, found.recovery, found.lost, when_full));
         Ok(added)
     }
 }

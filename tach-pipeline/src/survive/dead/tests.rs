@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -105,18 +106,49 @@ fn the_recording_of_a_process_that_was_killed_waits() {
     }
 }
 
+/// A file that can't be read is said once, and stops no start. The newest few stay.
 #[test]
-fn a_file_that_can_not_be_read_stays_and_says_why() {
+fn files_that_can_not_be_read_are_set_aside() {
     let folder = Folder::new("errors");
-    for (id, at, value, wanted) in [
-        (1, head::VERSION, 99, "another version of tach-pipeline"),
-        (2, head::CURRENT, 98, "damaged"),
-        (3, table::AT + table::CHECK, 99, "damaged"),
-    ] {
+    for id in 1..=8 {
+        let (at, value, wanted) = match id % 3 {
+            1 => (head::VERSION, 99, "another version of tach-pipeline"),
+            2 => (head::CURRENT, 98, "damaged"),
+            _ => (table::AT + table::CHECK, 99, "damaged"),
+        };
         let path = folder.add(id, &[(at, value)]);
         let skipped = folder.find().skipped;
         let [Skipped { name, why }] = &skipped[..] else { panic!("{id}: {skipped:?}") };
         assert!(why.to_string().contains(wanted) && path.ends_with(name), "{name:?}: {why}");
-        fs::remove_file(path).unwrap();
+        assert!(folder.find().skipped.is_empty(), "{id} is read again");
     }
+    let mut names: Vec<_> =
+        fs::read_dir(&folder.0).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    let expected = (5..=8).map(|id| own::name(1, id).into_string().unwrap() + ".aside");
+    assert!(names.iter().eq(&expected.map(OsString::from).collect::<Vec<_>>()), "{names:?}");
+}
+
+/// The oldest are given up, and their records counted.
+#[test]
+fn few_files_stay_and_the_others_are_counted() {
+    let folder = Folder::new("many");
+    (0..7).for_each(|id| drop(folder.add(id, &[(head::STARTED, 100 - id)])));
+    let found = folder.find();
+    let left: Vec<_> = found.dead.iter().map(|dead| own::id_of(dead.name()).unwrap()).collect();
+    assert_eq!(left, [3, 2, 1, 0]);
+    assert_eq!((found.lost, found.skipped.len()), (3 * RECORDS as u64, 3));
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
+}
+
+/// Neither a readable one nor one of another version.
+#[test]
+fn the_file_of_another_program_is_left_to_it() {
+    let folder = Folder::new("programs");
+    let name = u64::from_ne_bytes(*b"another ");
+    folder.add(1, &[(head::NAME, name)]);
+    folder.add(2, &[(head::NAME, name), (head::VERSION, 99)]);
+    let found = folder.find();
+    assert!(found.dead.is_empty() && found.skipped.is_empty(), "{:?}", found.skipped);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
 }

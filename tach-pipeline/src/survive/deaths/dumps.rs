@@ -175,7 +175,7 @@ fn a_recording_stays_until_the_disk_has_room_for_it() {
         let full = format(|_| Err(io::ErrorKind::StorageFull.into()));
         let report = start(full);
         assert!(
-            report.contains("stay in tach-") && report.contains("can't be written"),
+            report.contains("not passed on, in tach-") && report.contains("can't be written"),
             "{report}"
         );
         assert_eq!((processes(&scene), dumps(&scene).len()), (1, 0));

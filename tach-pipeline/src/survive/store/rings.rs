@@ -103,8 +103,8 @@ impl RingFile for Store {
         self.queues.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn dropped(&self) {
-        self.fixed.add(head::DROPPED, 1);
+    fn dropped(&self, count: u64) {
+        self.fixed.add(head::DROPPED, count);
     }
 
     fn refused(&self) {
