@@ -223,8 +223,8 @@ impl SinkStats {
     /// # Examples
     ///
     /// ```
-    /// let pipeline = tach_pipeline::Pipeline::builder().build()?;
-    /// assert_eq!(pipeline.stats().sinks()[0].dropped_of(log::Level::Error), 0);
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert_eq!(guard.pipeline().stats().sinks()[0].dropped_of(log::Level::Error), 0);
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

@@ -131,7 +131,7 @@ impl Line {
             }
             let is_below = self.writes_below(value);
             let to = if is_below { &mut below } else { &mut *to };
-            to.extend_from_slice(if is_below { below::FIELD } else { b" " });
+            to.extend_from_slice(if is_below { below::BEFORE } else { b" " });
             faint::<COLORS>(to, |to| {
                 let is_taken = names_spans && key == SPAN || ids.is_some() && is_id_key(key);
                 if key_value::is_plain(key) && !is_taken {

@@ -135,7 +135,7 @@ fn texts_of_several_lines_stand_below_the_line() {
         ("backtrace", "0: app::main\n      at src/main.rs:3\r\n1: start\n".to_value()),
         ("path", "/a b".to_value()),
     ];
-    let message = format_args!("it broke\n  in two\nplaces\u{1b}[2J");
+    let message = format_args!("it broke\r\n  in two\nplaces\u{1b}[2J");
     let record = Record::builder().target("app").args(message).key_values(&fields).build();
     let below = "    \x20 in two
     places\\u001b[2J

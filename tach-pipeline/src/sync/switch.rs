@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Switch(AtomicBool);
 
 impl Switch {
+    #[cfg(feature = "tracing")]
     pub(crate) const fn new() -> Self {
         Self(AtomicBool::new(false))
     }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::process::{self, Child, Stdio};
 use std::thread;
 
-use tach_log::{Event, Format};
+use tach_log::{Event, Format, Line};
 use tach_pipeline::{Pipeline, Sink};
 use test_support::test_of_this_program;
 
@@ -58,6 +58,16 @@ fn child() {
             panics.join().unwrap_err();
             guard.pipeline().flush(LONG).unwrap();
         }
+        "logs records of several lines" => {
+            let format = Line::new().without_time().without_level().without_target().multiline();
+            let guard = Pipeline::builder().sink(Sink::stderr().format(format)).build().unwrap();
+            for number in 0..LINES / 4 {
+                let fill = "x".repeat(50);
+                let text = format!("<{name} {number}\n{fill}\n{fill}\n{name} {number}>");
+                info(guard.pipeline(), &text);
+            }
+            guard.pipeline().flush(LONG).unwrap();
+        }
         "prints" => (0..LINES).for_each(|number| println!("{}", line(&name, number))),
         "logs long records" => {
             let guard = builder.build().unwrap();
@@ -98,15 +108,21 @@ fn start(ways: &[&str]) -> (Vec<Child>, File) {
     (children.collect(), ours.into())
 }
 
-/// Returns the number of lines of each writer that are whole, and what stands within or between
-/// them and is neither whole nor of the harness.
-fn read(ways: &[&str]) -> (Vec<usize>, Vec<String>) {
+/// Returns what the writers write.
+fn text(ways: &[&str]) -> String {
     let (children, mut pipe) = start(ways);
     let mut text = String::new();
     pipe.read_to_string(&mut text).unwrap();
     for mut child in children {
         assert!(child.wait().unwrap().success(), "{text}");
     }
+    text
+}
+
+/// Returns the number of lines of each writer that are whole, and what stands within or between
+/// them and is neither whole nor of the harness.
+fn read(ways: &[&str]) -> (Vec<usize>, Vec<String>) {
+    let text = text(ways);
     let (mut whole, mut torn) = (vec![0; ways.len()], Vec::new());
     for line in text.lines() {
         let is_of_others = line.is_empty()
@@ -149,6 +165,24 @@ fn a_long_record_is_whole_where_no_other_writes() {
     let (whole, torn) = read(&["logs long records"]);
     assert!(torn.is_empty(), "{} such as {:?}", torn.len(), torn.first());
     assert_eq!(whole, [200]);
+}
+
+#[test]
+fn a_record_of_several_lines_is_whole_on_a_pipe_with_several_writers() {
+    let text = text(&["logs records of several lines"; 3]);
+    let mut lines = text.lines();
+    let mut counts = [0; 3];
+    while let Some(line) = lines.next() {
+        let Some(name) = line.strip_prefix('<') else {
+            assert!(!line.starts_with(' '), "a part of a record: {line}");
+            continue;
+        };
+        let fill = format!("    {}", "x".repeat(50));
+        assert_eq!([lines.next(), lines.next()], [Some(&*fill); 2]);
+        assert_eq!(lines.next(), Some(&*format!("    {name}>")));
+        counts[name[1..2].parse::<usize>().unwrap()] += 1;
+    }
+    assert_eq!(counts, [LINES / 4; 3]);
 }
 
 /// As `tool | head -1`.

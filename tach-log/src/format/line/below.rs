@@ -3,10 +3,8 @@
 use crate::escape;
 use crate::value::Value;
 
-/// What stands before a further line of the message.
-pub(super) const LINE: &[u8] = b"\n    ";
-/// What stands before a field.
-pub(super) const FIELD: &[u8] = LINE;
+/// What stands before a further line of the message, and before a field.
+pub(super) const BEFORE: &[u8] = b"\n    ";
 /// What stands before a further line of a field.
 const FURTHER: &[u8] = b"\n      ";
 const CAUSED_BY: &[u8] = b"\n      Caused by: ";
@@ -50,10 +48,10 @@ fn lines(to: &mut Vec<u8>, text: &str, before: &[u8]) {
 
 /// Writes the first line of the message to `to`, and the others to `below`.
 pub(super) fn write_message(to: &mut Vec<u8>, message: &str, below: &mut Vec<u8>) {
-    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
-    lines(to, first, LINE);
-    for line in rest.lines() {
-        below.extend_from_slice(LINE);
+    let mut lines = message.lines();
+    escape::write::<false>(to, lines.next().unwrap_or_default());
+    for line in lines {
+        below.extend_from_slice(BEFORE);
         escape::write::<false>(below, line);
     }
 }

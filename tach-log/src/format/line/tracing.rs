@@ -76,7 +76,7 @@ pub(super) fn write<const COLORS: bool>(
         let is_printed = event.is_printed();
         let mut write = |key: &str| {
             if line.writes_below(value) {
-                below.extend_from_slice(below::FIELD);
+                below.extend_from_slice(below::BEFORE);
                 in_style::<COLORS>(&mut below, ITALIC, |to| to.write_all(key.as_bytes()))?;
                 faint::<COLORS>(&mut below, |to| to.push(b':'));
                 below::write_value(&mut below, value);

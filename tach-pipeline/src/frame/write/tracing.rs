@@ -24,9 +24,19 @@ impl<'a> Writer<'a> {
 
     /// Begins the fields of a span around the event. Call for the outermost span first, after the
     /// event's own fields.
+    #[inline]
     pub(crate) fn span(&mut self, name: &'static str) {
-        self.mark(if name.is_empty() { NAMELESS } else { SPANS });
+        if name.is_empty() {
+            return self.nameless_span();
+        }
+        self.mark(SPANS);
         self.text([Tag::Span as u64], MaybeStatic::Static(name));
+    }
+
+    #[cold]
+    fn nameless_span(&mut self) {
+        self.mark(NAMELESS);
+        self.text([Tag::Span as u64], MaybeStatic::Borrowed(""));
     }
 
     /// Adds the fields that [`of_fields`](Self::of_fields) wrote.

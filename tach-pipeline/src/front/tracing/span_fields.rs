@@ -50,29 +50,32 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
 /// Writes the fields of the spans without names that the thread is in, for a record of slog.
 #[inline]
 pub(in crate::front) fn write_nameless_spans(to: &mut Writer<'_>) {
+    #[cold]
+    fn write(to: &mut Writer<'_>) {
+        write_the_threads_spans::<false>(to);
+    }
     if NAMELESS.is_on() {
-        write_spans_if(to, str::is_empty);
+        write(to);
     }
 }
 
 /// Writes the spans that the thread is in, for a record of `log`, if the current subscriber is a
 /// pipeline's own, or a registry with a pipeline as a layer.
-#[inline]
 pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
-    write_spans_if(to, |_| true);
+    write_the_threads_spans::<true>(to);
 }
 
-/// Writes those of the spans that the thread is in whose names are as `is_written` says.
-fn write_spans_if(to: &mut Writer<'_>, is_written: impl Fn(&str) -> bool) {
+/// Writes the spans that the thread is in: `ALL`, or those without a name.
+fn write_the_threads_spans<const ALL: bool>(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
         if let Some(subscriber) = dispatch.downcast_ref::<PipelineSubscriber>() {
-            return subscriber.write_current_spans(to, &is_written);
+            return subscriber.write_current_spans::<ALL>(to);
         }
         let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
         let current = registry.current_span();
         if let Some(span) = current.id().and_then(|id| registry.span(id)) {
             write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
-                if !is_written(span.name()) {
+                if !ALL && !span.name().is_empty() {
                     return;
                 }
                 if let Some(kept) = span.extensions().get::<Kept>() {

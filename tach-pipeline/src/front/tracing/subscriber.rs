@@ -194,26 +194,21 @@ impl PipelineSubscriber {
         current::own(self.number)
     }
 
-    /// Writes the names and the fields of the spans that the thread is in.
-    #[inline]
-    pub(super) fn write_current_spans(
-        &self,
-        to: &mut Writer<'_>,
-        is_written: impl Fn(&str) -> bool,
-    ) {
+    /// Writes the names and the fields of the spans that the thread is in: of `ALL`, or of those
+    /// without a name.
+    pub(super) fn write_current_spans<const ALL: bool>(&self, to: &mut Writer<'_>) {
         if self.pipeline.shared().wanted.events {
-            self.current().into_iter().for_each(|span| self.write_span(span, to, &is_written));
+            self.current().into_iter().for_each(|span| self.write_span::<ALL>(span, to));
         }
     }
 
-    /// Writes the names and the fields of a span and its parents, from the outermost one, as far as
-    /// their names are as `is_written` says.
-    #[inline]
-    fn write_span(&self, span: Open, to: &mut Writer<'_>, is_written: impl Fn(&str) -> bool) {
+    /// Writes the names and the fields of a span and its parents, from the outermost one: of `ALL`,
+    /// or of those without a name.
+    fn write_span<const ALL: bool>(&self, span: Open, to: &mut Writer<'_>) {
         let parent = |span: &Open| span.parent()?.open(self.number);
         write_around(&span, MOST, to, &parent, &|span, to| {
             span.with(|metadata, fields| {
-                if is_written(metadata.name()) {
+                if ALL || metadata.name().is_empty() {
                     to.span(metadata.name());
                     to.fields(fields);
                 }
@@ -325,7 +320,7 @@ impl Subscriber for PipelineSubscriber {
         };
         self.pipeline.log_event(event, around, |to| {
             if let Some(span) = self.around(event.parent(), event.is_contextual()) {
-                self.write_span(span, to, |_| true);
+                self.write_span::<true>(span, to);
             }
         });
     }
@@ -341,8 +336,9 @@ impl Subscriber for PipelineSubscriber {
                 (Some(spans.id), self.pipeline.activate(key, Some(span), slot, unused))
             }
             None if span.is_open() => {
-                let lent = spans.contexts.lent(span.ids(), key.number);
-                (lent.map(|_| spans.id), Active::unrecorded())
+                let is_lent =
+                    NAMELESS.is_on() && spans.contexts.lent(span.ids(), key.number).is_some();
+                (is_lent.then_some(spans.id), Active::unrecorded())
             }
             None => return,
         };
