@@ -78,6 +78,7 @@ fn a_long_target_is_shortened_from_the_left() {
         ("größe::weite", 12, "größe::weite"),
         ("größe::weite", 11, "g::weite"),
         ("größe::weite", 5, "g::weite"),
+        ("größe::weite::x", 10, "g::w::x"),
         ("::a::b", 2, "::a::b"),
         ("", 0, ""),
     ];
