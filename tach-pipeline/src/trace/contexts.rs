@@ -220,11 +220,10 @@ impl Contexts {
         slot.take_own(number, ids, self.pipeline | CHILD | FOLLOWS)
     }
 
-    /// Returns the ids of an open span, or those that it was lent, unless it is unknown.
+    /// Returns the ids of an open span, unless it is unknown.
     #[inline]
     pub(crate) fn get(&self, key: Key) -> Option<SpanContext> {
-        let own = self.find(key).map(Slot::context);
-        own.or_else(|| self.lent(slots::ids(key)?, key.number))
+        self.find(key).map(Slot::context)
     }
 
     /// Gives a slot of the own subscriber the ids of another span, which stay that span's: nothing

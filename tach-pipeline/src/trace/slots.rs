@@ -197,7 +197,7 @@ impl Closing {
 
 /// Opens a span of the subscriber `owner`. `code` is that of the callsite, if it has one. A span of
 /// a tracer has no metadata. Returns `None` if there is no slot for the span.
-#[expect(clippy::inline_always, reason = "it is called once")]
+#[expect(clippy::inline_always, reason = "the road of spans calls it once")]
 #[inline(always)]
 pub(crate) fn open(
     owner: u32,

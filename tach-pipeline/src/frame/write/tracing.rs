@@ -24,7 +24,8 @@ impl<'a> Writer<'a> {
 
     /// Begins the fields of a span around the event. Call for the outermost span first, after the
     /// event's own fields.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
     pub(crate) fn span(&mut self, name: &'static str) {
         if name.is_empty() {
             return self.nameless_span();

@@ -95,17 +95,27 @@ impl PipelineSubscriber {
         named: Option<&Id>,
         is_contextual: bool,
     ) -> Option<SpanContext> {
-        shared.within(named.map(|id| self.key(number(id))), is_contextual)
+        let named = named.map(|id| self.key(number(id)));
+        let own = shared.within(named, is_contextual);
+        own.or_else(|| shared.spans.contexts.lent(slots::ids(named?)?, named?.number))
     }
 
-    /// Gives a span without a name the ids of the span that it is in.
+    /// Opens a span without a name, which has the ids of the span that it is in.
     #[cold]
-    fn lend_ids(&self, shared: &Shared, attributes: &Attributes<'_>, span: Open) {
+    fn nameless_span(&self, attributes: &Attributes<'_>) -> Id {
         NAMELESS.on();
-        let within = self.within(shared, attributes.parent(), attributes.is_contextual());
-        if let Some(context) = within {
+        let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
+        let (named, is_contextual) = (attributes.parent(), attributes.is_contextual());
+        let code = current_thread::code(Callsite(metadata));
+        let parent = self.around(named, is_contextual).filter(|parent| parent.add_reference());
+        let Some(span) = slots::open(self.number, Some(metadata), code, parent) else {
+            return self.no_slot(parent);
+        };
+        if let Some(context) = self.within(shared, named, is_contextual) {
             shared.spans.contexts.lend(span.ids(), span.number().id().get(), &context);
         }
+        keep_fields(shared, attributes, span);
+        Id::from_non_zero_u64(span.number().id())
     }
 
     /// Returns the innermost span that the thread is in.
@@ -227,6 +237,17 @@ impl PipelineSubscriber {
     }
 }
 
+/// Keeps the fields of a new span for the events within.
+#[inline]
+fn keep_fields(shared: &Shared, attributes: &Attributes<'_>, span: Open) {
+    if shared.wanted.events && !attributes.is_empty() {
+        with_fields(
+            |visitor| attributes.record(visitor),
+            |fields| span.change_fields(|kept| kept.extend_from_slice(fields)),
+        );
+    }
+}
+
 #[inline]
 pub(super) fn number(id: &Id) -> Number {
     Number::of(id.into_non_zero_u64())
@@ -246,12 +267,14 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        if attributes.metadata().name().is_empty() {
+            return self.nameless_span(attributes);
+        }
         let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
         let code = current_thread::code(Callsite(metadata));
         let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
-        let has_name = !metadata.name().is_empty();
         if let (Innermost::Recorded(parent), Some(code)) = (&innermost, code) {
-            if has_name && !parent.ids().may_be_sampled() {
+            if !parent.ids().may_be_sampled() {
                 if let Some(span) = self.unsampled_child(shared, attributes, code, *parent) {
                     return Id::from_non_zero_u64(span.id());
                 }
@@ -268,9 +291,7 @@ impl Subscriber for PipelineSubscriber {
         };
         let number = span.number();
         // What the filter refuses is kept for a backtrace, if anything.
-        if !has_name {
-            self.lend_ids(shared, attributes, span);
-        } else if shared.filters.kept.is_none()
+        if shared.filters.kept.is_none()
             || shared.filters.is_span_recorded(level(metadata), metadata.target())
         {
             let within = || match innermost {
@@ -283,12 +304,7 @@ impl Subscriber for PipelineSubscriber {
             let (key, slot) = (self.key(number), Some(span.ids()));
             self.pipeline.start_span(shared, attributes, key, slot, code, within);
         }
-        if shared.wanted.events && !attributes.is_empty() {
-            with_fields(
-                |visitor| attributes.record(visitor),
-                |fields| span.change_fields(|kept| kept.extend_from_slice(fields)),
-            );
-        }
+        keep_fields(shared, attributes, span);
         Id::from_non_zero_u64(number.id())
     }
 
