@@ -24,8 +24,7 @@ impl<'a> Writer<'a> {
 
     /// Begins the fields of a span around the event. Call for the outermost span first, after the
     /// event's own fields.
-    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn span(&mut self, name: &'static str) {
         if name.is_empty() {
             return self.nameless_span();
