@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 use std::{env, fs, io, process, thread};
 
 use tach_pipeline::{Builder, Guard, Incident, Pipeline, Rotation, Sink, SinkStats};
@@ -29,6 +30,7 @@ enum End {
     Return,
     Exit,
     FlushThenExit,
+    Leave,
     Terminated,
 }
 
@@ -152,6 +154,35 @@ fn children(scene: &str, folder: &Path) -> bool {
             let child = fork_that(End::Terminated, || numbers(0));
             assert!(libc::WIFSIGNALED(child) && libc::WTERMSIG(child) == libc::SIGTERM, "{child}");
             drop(guard);
+        }
+        "threads of a child" => {
+            let guard = builder.sink(file()).init().unwrap();
+            wait_for(fork(|| {
+                // All of them find that there is no pipeline yet.
+                let all = Barrier::new(4);
+                thread::scope(|scope| {
+                    for number in 0..4 {
+                        let all = &all;
+                        scope.spawn(move || {
+                            all.wait();
+                            numbers(number);
+                        });
+                    }
+                });
+            }));
+            drop(guard);
+        }
+        "a dropped handle" => {
+            let mut last = Some(builder.sink(file()).build().unwrap().pipeline().clone());
+            let child = start(End::Leave, &mut None, || {
+                let pipeline = last.take().unwrap();
+                for number in 0..RECORDS {
+                    let record = format!("child 0 {number}");
+                    let args = format_args!("{record}");
+                    log::Log::log(&pipeline, &log::Record::builder().args(args).build());
+                }
+            });
+            wait_for(wait(child));
         }
         "its own pipeline" => {
             let guard = builder.sink(file()).init().unwrap();
@@ -374,6 +405,8 @@ fn start(end: End, guard: &mut Option<Guard>, f: impl FnOnce()) -> libc::pid_t {
             // SAFETY: ends the process without its functions of the exit.
             unsafe { libc::_exit(0) };
         }
+        // SAFETY: ends the process without its functions of the exit.
+        End::Leave => unsafe { libc::_exit(0) },
         End::Terminated => {
             // SAFETY: only sends a signal.
             unsafe { libc::raise(libc::SIGTERM) };

@@ -11,7 +11,7 @@ use crate::child::{CHILDREN, FOLDER, RECORDS, SCENE, TO};
 const FORKS: u64 = 300;
 
 /// The scenes, and how many children log how many records each.
-const SCENES: [(&str, u64, u64); 11] = [
+const SCENES: [(&str, u64, u64); 13] = [
     ("a file", CHILDREN, RECORDS),
     ("a file that rotates", CHILDREN, RECORDS),
     ("several sinks", CHILDREN, RECORDS),
@@ -22,6 +22,8 @@ const SCENES: [(&str, u64, u64); 11] = [
     ("another thread", CHILDREN, RECORDS),
     ("SIGTERM", 1, RECORDS),
     ("its own pipeline", 1, RECORDS),
+    ("threads of a child", 4, RECORDS),
+    ("a dropped handle", 1, RECORDS),
     ("a silent child", 0, 0),
 ];
 
