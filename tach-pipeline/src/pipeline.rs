@@ -20,9 +20,6 @@ use std::sync::Arc;
 use log::LevelFilter;
 
 use crate::error::Error;
-use crate::frame::Writer;
-use crate::frame::texts::MaybeStatic;
-use crate::level::Level;
 use crate::shared::span_state::Keys;
 use crate::shared::{Handle, Shared};
 use crate::stats::Stats;
@@ -81,6 +78,7 @@ impl Pipeline {
 
     /// Returns the state of the pipeline that this handle logs to, or in a forked child that has
     /// logged nothing, of the parent's.
+    #[inline]
     pub(crate) fn known(&self) -> &Arc<Shared> {
         self.handle.own.last()
     }
@@ -185,21 +183,6 @@ impl Pipeline {
         channel.progress.counts.sinks.iter().for_each(|sink| sink.rotations.add(1));
         channel.reopen();
     }
-
-    /// Logs the record that `write` writes.
-    #[inline]
-    pub(crate) fn log_with(
-        &self,
-        level: Level,
-        target: MaybeStatic<'_>,
-        write: impl FnOnce(&mut Writer<'_>),
-    ) {
-        self.shared().log_begun(
-            level,
-            |scratch, time| Writer::begin(scratch, time, level, target),
-            write,
-        );
-    }
 }
 
 impl fmt::Debug for Pipeline {
@@ -217,6 +200,8 @@ pub(crate) mod tests {
     use crate::channel::wake::Sleep;
     use crate::filter::{Filters, Levels};
     use crate::frame::Wanted;
+    use crate::frame::texts::MaybeStatic;
+    use crate::level::Level;
     use crate::queue::WhenFull;
     use crate::stats::Counts;
 
@@ -241,7 +226,7 @@ pub(crate) mod tests {
         let pipeline = alone(Wanted::default(), WhenFull::Block);
         let _sleep = Sleep::new(&pipeline.shared().channel.progress.waker, LONG);
         let target = MaybeStatic::Static("app");
-        pipeline.log_with(Level::of(log::Level::Error), target, |_| {});
+        pipeline.shared().log_with(Level::of(log::Level::Error), target, |_| {});
         let start = Instant::now();
         pipeline.shared().channel.progress.waker.nap(LONG);
         assert!(start.elapsed() < LONG, "it was not woken");

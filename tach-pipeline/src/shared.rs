@@ -19,6 +19,7 @@ use crate::channel::flush::Why;
 use crate::channel::{Channel, Progress, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
+use crate::frame::texts::MaybeStatic;
 use crate::frame::{Place, Scratch, Time, Wanted, Writer};
 use crate::host::process::Process;
 use crate::host::unlocked::to_stderr;
@@ -127,6 +128,17 @@ impl Shared {
         if level.passes(self.urgent.wakes) {
             self.logged_urgent(level);
         }
+    }
+
+    /// Logs the record that `write` writes.
+    #[inline]
+    pub(crate) fn log_with(
+        &self,
+        level: Level,
+        target: MaybeStatic<'_>,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        self.log_begun(level, |scratch, time| Writer::begin(scratch, time, level, target), write);
     }
 
     /// Returns whether a record has a part beside its fields: the place, the thread or the ids of

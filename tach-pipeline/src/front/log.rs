@@ -73,12 +73,16 @@ impl VisitFields for Writer<'_> {
 impl Log for Pipeline {
     #[inline]
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        self.shared().filters.enabled(metadata.level().into(), metadata.target())
+        self.known().filters.enabled(metadata.level().into(), metadata.target())
     }
 
     #[inline]
     fn log(&self, record: &Record<'_>) {
-        if !self.enabled(record.metadata()) || !self.shared().is_within_limit(|| callsite(record)) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        let shared = self.shared();
+        if !shared.is_within_limit(|| callsite(record)) {
             return;
         }
         let target = target(record);
@@ -86,7 +90,7 @@ impl Log for Pipeline {
         if matches!(target, MaybeStatic::Borrowed(_)) && super::tracing::is_copy(self, record) {
             return;
         }
-        self.log_with(record.level().into(), target, |to| {
+        shared.log_with(record.level().into(), target, |to| {
             to.message(*record.args());
             let start = to.end_so_far();
             if !matches!(to.guard(|mut to| adapter::visit_fields(record, &mut to)), Some(Ok(()))) {
@@ -97,7 +101,7 @@ impl Log for Pipeline {
             }
             #[cfg(feature = "tracing")]
             super::tracing::write_current_spans(to);
-            self.shared().site(to, place(record), self.shared().spans.around());
+            shared.site(to, place(record), shared.spans.around());
         });
     }
 

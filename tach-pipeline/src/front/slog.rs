@@ -44,14 +44,15 @@ impl Drain for Pipeline {
             tag => (tag, MaybeStatic::Borrowed(tag)),
         };
         let level = level(record.level());
-        if !self.shared().filters.enabled(level, name) {
+        if !self.known().filters.enabled(level, name) {
             return Ok(());
         }
         let callsite = || Some(Callsite { file: record.file(), line: record.line() });
-        if !self.shared().is_within_limit(callsite) {
+        let shared = self.shared();
+        if !shared.is_within_limit(callsite) {
             return Ok(());
         }
-        self.log_with(level, target, |to| {
+        shared.log_with(level, target, |to| {
             to.message(*record.msg());
             // slog visits the last value of a list first, and the outermost logger's list last.
             to.mark(FIRST_COUNTS);
@@ -59,14 +60,14 @@ impl Drain for Pipeline {
             list(to, |fields| values.serialize(record, fields));
             #[cfg(feature = "tracing")]
             super::tracing::write_nameless_spans(to);
-            self.shared().site(to, place(record), self.shared().spans.around());
+            shared.site(to, place(record), shared.spans.around());
         });
         Ok(())
     }
 
     #[inline]
     fn is_enabled(&self, of: slog::Level) -> bool {
-        level(of).passes(self.shared().filters.most())
+        level(of).passes(self.known().filters.most())
     }
 
     fn flush(&self) -> Result<(), FlushError> {

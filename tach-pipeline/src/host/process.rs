@@ -42,6 +42,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Returns the process of the caller. The first call makes system calls.
     pub(crate) fn current() -> Self {
         let word = word();
         HANDLER.call_once(|| platform::call_in_children(begin_child));

@@ -81,6 +81,7 @@ impl Succession {
 
 impl Shared {
     /// Returns the last pipeline that follows this one, or this one.
+    #[inline]
     pub(crate) fn last(self: &Arc<Self>) -> &Arc<Self> {
         let mut last = self;
         while let Some(next) = last.succession.next.get() {

@@ -41,7 +41,7 @@ pub(crate) fn run() -> bool {
     let Ok(scene) = env::var(SCENE) else { return false };
     let folder = PathBuf::from(env::var_os(FOLDER).unwrap());
     let is_known =
-        family(&scene, &folder) || children(&scene, &folder) || refusals(&scene, &folder);
+        [family, children, pipelines, refusals].iter().any(|scenes| scenes(&scene, &folder));
     assert!(is_known, "no such scene: {scene}");
     fs::write(folder.join("logged"), LOGGED.load(Ordering::Relaxed).to_string()).unwrap();
     true
@@ -137,10 +137,22 @@ fn children(scene: &str, folder: &Path) -> bool {
             });
             drop(guard);
         }
+        _ => return false,
+    }
+    true
+}
+
+/// Scenes of the pipeline that a child starts.
+fn pipelines(scene: &str, folder: &Path) -> bool {
+    let file = || Sink::file(folder.join("app.log"));
+    let builder = Pipeline::builder();
+    match scene {
         "a silent child" => {
-            let guard = builder.sink(file()).init().unwrap();
+            let guard = builder.filter("info,quiet=off").sink(file()).init().unwrap();
             in_the_parent();
             wait_for(fork(|| {
+                log::info!(target: "quiet", "refused");
+                assert!(!log::log_enabled!(target: "quiet", log::Level::Error));
                 guard.pipeline().flush(LONG).unwrap();
                 assert_eq!(threads(), 1, "no back end");
             }));
@@ -288,7 +300,14 @@ fn flood(builder: Builder) {
 
 /// Logs by two threads and this one while `f` runs.
 fn logging(f: impl FnOnce()) {
+    struct Stops;
+    impl Drop for Stops {
+        fn drop(&mut self) {
+            STOP.store(true, Ordering::Relaxed);
+        }
+    }
     thread::scope(|scope| {
+        let _stops = Stops;
         for of in 0..2 {
             scope.spawn(move || {
                 for number in 0.. {
@@ -302,7 +321,6 @@ fn logging(f: impl FnOnce()) {
             });
         }
         f();
-        STOP.store(true, Ordering::Relaxed);
     });
 }
 

@@ -63,6 +63,11 @@ fn logs(name: &str, to: &str, children: u64, records: u64) {
         lines.extend(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned));
     }
     assert_all(name, &lines, children, records, scene.logged());
+    // Spans that are open at the fork are around the records of the child.
+    if cfg!(feature = "tracing") && ["a file", "stdout"].contains(&name) {
+        let mut of_children = lines.iter().filter(|line| line.contains("child "));
+        assert!(of_children.all(|line| line.contains("around") && line.contains("number=7")));
+    }
 }
 
 fn refusals(is_chosen: impl Fn(&str) -> bool) {

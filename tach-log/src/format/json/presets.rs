@@ -1,8 +1,6 @@
 //! Layouts that log services define.
-
-use std::process;
-
 use super::Json;
+use crate::format::Part;
 use crate::format::ids::{Id, SPAN_ID, TRACE_ID};
 use crate::format::layout::{Kind, Layout, Own, Syntax, What};
 
@@ -217,7 +215,7 @@ impl Json {
             .with("v", 0)
             .with("name", name)
             .with("hostname", host_name)
-            .with("pid", process::id())
+            .with("pid", Part::Pid)
             .levels([60, 50, 40, 30, 20, 10])
     }
 }

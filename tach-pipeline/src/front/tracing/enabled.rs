@@ -18,7 +18,7 @@ impl Filters {
 }
 
 pub(super) fn is_enabled(pipeline: &Pipeline, metadata: &Metadata<'_>) -> bool {
-    pipeline.shared().filters.enabled(level(metadata), metadata.target())
+    pipeline.known().filters.enabled(level(metadata), metadata.target())
 }
 
 /// Returns an answer that `tracing` may cache until the filter changes.

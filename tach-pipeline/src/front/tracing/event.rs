@@ -102,7 +102,7 @@ impl Pipeline {
             return;
         }
         let shared = self.shared();
-        self.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
+        shared.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
             event.record(&mut Forwarded(Visitor::of_event(to)));
             if shared.wanted.events {
                 write_spans(to);

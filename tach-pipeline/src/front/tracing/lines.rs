@@ -70,7 +70,7 @@ struct LineWriter<'a> {
 
 impl<'a> LineWriter<'a> {
     fn new(pipeline: &'a Pipeline, level: Level, target: &str) -> Self {
-        let is_enabled = pipeline.shared().filters.enabled(level, target);
+        let is_enabled = pipeline.known().filters.enabled(level, target);
         Self { pipeline, level, is_enabled, line: Vec::new() }
     }
 }
@@ -94,7 +94,9 @@ impl Drop for LineWriter<'_> {
         if !self.line.is_empty() {
             let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
             let line = String::from_utf8_lossy(line);
-            self.pipeline.log_with(self.level, MaybeStatic::Static(""), |to| to.line(&line));
+            self.pipeline
+                .shared()
+                .log_with(self.level, MaybeStatic::Static(""), |to| to.line(&line));
         }
     }
 }
