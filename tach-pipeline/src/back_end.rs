@@ -187,8 +187,12 @@ impl BackEnd {
         self.spans.export_durations(now, is_asked, &mut self.sinks);
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
+        let shared = Arc::clone(&self.shared);
         self.write(|sinks| match flush {
-            Some(number) => sinks.flush(number, occasion, reopens),
+            Some(number) => {
+                shared.run_errand(number, sinks);
+                sinks.flush(number, occasion, reopens);
+            }
             None => sinks.write(reopens),
         });
         found

@@ -38,7 +38,8 @@ use crate::pipeline::builder::Builder;
 /// [`Json`](tach_log::Json), [`Logfmt`](tach_log::Logfmt) or
 /// [`JournalExport`](crate::JournalExport). `with` has keys and their [parts](tach_log::Part): `with = { at = "time", service = { fixed = "shop" } }`.
 ///
-/// Functions, clocks and what happens with spans are added to the [`builder`](Self::builder).
+/// The [`builder`](Self::builder) adds functions, clocks and options of spans. [`Pipeline::apply`]
+/// takes changed files.
 ///
 /// In your own configuration, make it a field: `#[serde(flatten)]` would accept unknown keys.
 ///
@@ -110,7 +111,10 @@ impl<'de> Deserialize<'de> for Config {
         let keys: Result<Calls<_>, _> = serde_path_to_error::deserialize(from);
         // Some formats end their messages with a line end.
         let keys = keys.map_err(|error| D::Error::custom(error.to_string().trim_end()))?;
-        Ok(Self(keys.on(Pipeline::builder())))
+        let written = keys.written().collect();
+        let mut builder = keys.on(Pipeline::builder());
+        builder.keys = written;
+        Ok(Self(builder))
     }
 }
 
@@ -135,11 +139,11 @@ keys! {
 }
 
 /// The arguments of [`Builder::flush_on`].
-#[derive(Deserialize)]
+#[derive(Deserialize, Hash)]
 #[serde(expecting = "a list of a level and a timeout, such as [\"error\", \"1s\"]")]
 struct FlushOn(log::Level, Parsed<core::time::Duration>, #[serde(default)] End);
 
 /// The arguments of [`Builder::before_errors`].
-#[derive(Deserialize)]
+#[derive(Deserialize, Hash)]
 #[serde(expecting = "a list of directives and a number of records, such as [\"debug\", 100]")]
 struct BeforeErrors(String, Number<usize>, #[serde(default)] End);

@@ -109,11 +109,18 @@ impl Filters {
 
     /// Replaces the levels of the sinks whose index `is_changed` accepts. Their functions stay.
     pub(crate) fn set_sinks(&self, levels: &Levels, is_changed: impl Fn(usize) -> bool) {
+        self.change_takers(|takers| {
+            for (_, taker) in takers.iter_mut().enumerate().filter(|(at, _)| is_changed(*at)) {
+                *taker = levels.clone().only(taker.only.take());
+            }
+        });
+    }
+
+    /// Replaces what each sink takes by what `change` makes of it.
+    pub(crate) fn change_takers(&self, change: impl FnOnce(&mut Vec<Levels>)) {
         let _one_at_a_time = self.changes.lock();
         let mut takers = Vec::clone(&self.takers.load());
-        for (_, taker) in takers.iter_mut().enumerate().filter(|(at, _)| is_changed(*at)) {
-            *taker = levels.clone().only(taker.only.take());
-        }
+        change(&mut takers);
         self.takers.store(takers.into());
         self.summarize();
     }

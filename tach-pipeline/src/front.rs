@@ -1,5 +1,7 @@
 //! The [`Pipeline`](crate::Pipeline) as each front end's logger.
 
+#[cfg(feature = "config")]
+mod apply;
 mod install;
 mod log;
 mod logger;

@@ -180,7 +180,7 @@ impl Pipeline {
     /// ```
     pub fn rotate(&self) {
         let channel = &self.known().channel;
-        channel.progress.counts.sinks.iter().for_each(|sink| sink.rotations.add(1));
+        channel.progress.counts.sinks().iter().for_each(|sink| sink.rotations.add(1));
         channel.reopen();
     }
 }

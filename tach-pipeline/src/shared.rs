@@ -1,5 +1,8 @@
 //! State that the callers and the back end share.
 
+pub(crate) mod applied;
+#[cfg(feature = "config")]
+mod errand;
 #[cfg(feature = "tracing")]
 pub(crate) mod span_state;
 #[cfg(not(feature = "tracing"))]
@@ -13,6 +16,7 @@ use std::sync::Arc;
 use log::LevelFilter;
 use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 
+use self::applied::Applied;
 use self::span_state::Spans;
 use self::succession::Succession;
 use crate::channel::flush::Why;
@@ -27,6 +31,8 @@ use crate::ids::Around;
 use crate::incident::Reporter;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
+use crate::sink::all::Sinks;
+use crate::sync::Lock;
 
 /// The default of `Builder::flush_timeout`. As long the back end waits for a full sink that makes
 /// no progress, under `WhenFull::Block`.
@@ -51,7 +57,14 @@ pub(crate) struct Shared {
     pub(crate) succession: Succession,
     /// Whether a forked child has started the pipeline by its parent's options.
     pub(crate) is_inherited: bool,
+    /// What the back end does to its sinks after the flush of that number has passed on all
+    /// records that were logged before.
+    errand: Lock<Option<(u64, Errand)>>,
+    /// The configuration that is in force.
+    pub(crate) applied: Lock<Option<Applied>>,
 }
+
+type Errand = Box<dyn FnOnce(&mut Sinks) + Send>;
 
 /// What a call does after a record of a severe level.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +103,8 @@ impl Shared {
             clock,
             succession: Succession::default(),
             is_inherited: false,
+            errand: Lock::default(),
+            applied: Lock::default(),
         }
     }
 
@@ -227,6 +242,14 @@ impl Shared {
         }
     }
 
+    /// Runs an errand that waits for the flush `number`, or for one before.
+    pub(crate) fn run_errand(&self, number: u64, sinks: &mut Sinks) {
+        let errand = self.errand.lock().take_if(|(awaited, _)| *awaited <= number);
+        if let Some((_, errand)) = errand {
+            errand(sinks);
+        }
+    }
+
     fn flush_because(&self, why: Why, timeout: Duration) -> Result<(), Error> {
         if self.is_unused() {
             return Ok(());
@@ -314,7 +337,7 @@ mod tests {
             None,
             vec![Levels::all(LevelFilter::Info)],
         );
-        let counts = Counts { sinks: vec![Arc::new(SinkCounts::default())], ..Counts::default() };
+        let counts = Counts::new(vec![Arc::new(SinkCounts::default())]);
         let wanted = Wanted::default();
         let channel = Channel::new(4096, WhenFull::Block, counts);
         let mut shared = Shared::new(filters, None, wanted, channel, None);

@@ -15,6 +15,7 @@ mod journal;
 #[cfg(target_os = "linux")]
 mod journald;
 pub mod kind;
+pub(crate) mod known;
 pub(crate) mod notes;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -33,6 +34,7 @@ pub(crate) mod unreported;
 mod worker;
 
 use core::fmt;
+use core::mem;
 use core::time::Duration;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -125,6 +127,9 @@ pub struct Sink<K = kind::Any> {
     faults: Faults,
     /// The key of the sink in a configuration file.
     pub(crate) place: Option<String>,
+    /// A number of all that the file says about the sink, except its filter. `None` if the program
+    /// has added the sink.
+    pub(crate) written: Option<u64>,
 }
 
 impl Sink {
@@ -251,6 +256,7 @@ impl<K> Sink<K> {
             max_line_bytes: usize::MAX,
             faults: Faults::default(),
             place: None,
+            written: None,
             envelope: None,
         }
     }
@@ -270,6 +276,7 @@ impl<K> Sink<K> {
             max_line_bytes: self.max_line_bytes,
             faults: self.faults,
             place: self.place,
+            written: self.written,
         }
     }
 
@@ -498,6 +505,7 @@ impl Sink {
             max_line_bytes: self.max_line_bytes,
             faults: Faults::default(),
             place: self.place.clone(),
+            written: self.written,
         }
     }
 
@@ -520,6 +528,16 @@ impl Sink {
             faults.add(Error::setting(format!("the format of {name}"), &fault));
         }
         self.to.0.check(faults);
+    }
+
+    /// Returns the filter, without the function that [`only`](Self::only) sets.
+    ///
+    /// # Errors
+    ///
+    /// If the filter can't be parsed.
+    pub(crate) fn levels(&mut self, name: &str) -> Result<Levels, Error> {
+        let filter = mem::replace(&mut self.filter, Ok(Levels::all(LevelFilter::Trace)));
+        filter.map_err(|fault| fault.of(&format!("the sink {name}")))
     }
 
     /// Returns the variables of the environment that can't be used.

@@ -7,7 +7,7 @@ mod items;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use log::Level;
 
 pub(crate) use self::by_level::ByLevel;
@@ -123,7 +123,7 @@ impl Stats {
         *self.dropped_by_level.of(level)
     }
 
-    /// Returns the counts of each sink, in the order of the calls that added the sinks. A collector
+    /// Returns the counts of each sink, in the order in which the sinks were added. A collector
     /// has one for each signal, with the address of its requests as the name.
     ///
     /// # Examples
@@ -157,6 +157,7 @@ pub struct SinkStats {
     waiting: u64,
     failures: u64,
     last_error: Option<Arc<String>>,
+    is_closed: bool,
 }
 
 impl SinkStats {
@@ -218,7 +219,8 @@ impl SinkStats {
     }
 
     /// Returns how many records of a level are among [`dropped`](Self::dropped). Those have no level
-    /// that a process before has left, or that a collector refuses as some of a request's.
+    /// that a process before has left, that a collector refuses as some of a request's, or that a
+    /// sink still has when it is [closed](Self::is_closed).
     ///
     /// # Examples
     ///
@@ -290,6 +292,22 @@ impl SinkStats {
     pub fn last_error(&self) -> Option<&str> {
         self.last_error.as_ref().map(|error| error.as_str())
     }
+
+    /// Returns whether the sink was closed by [`Pipeline::apply`](crate::Pipeline#method.apply). Its
+    /// counts stay. A sink of the same name that is opened later continues them, unless it is
+    /// opened as the other one closes. So a metric adds the counts of a name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let guard = tach_pipeline::Pipeline::builder().build()?;
+    /// assert!(!guard.pipeline().stats().sinks()[0].is_closed());
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
 }
 
 /// A number that one thread adds to, and any reads.
@@ -347,7 +365,8 @@ pub(crate) struct Counts {
     pub(crate) dropped_spans: Count,
     /// Spans that the registry will never close.
     pub(crate) unclosed: Count,
-    pub(crate) sinks: Vec<Arc<SinkCounts>>,
+    /// The counts of each sink, also after it was closed. The place of a sink never changes.
+    sinks: ArcSwap<Vec<Arc<SinkCounts>>>,
 }
 
 /// The counts of a sink at work, and its state.
@@ -373,6 +392,10 @@ pub(crate) struct SinkCounts {
     pub(crate) is_stalled: Flag,
     /// How many times the program has asked for a rotation of the file.
     pub(crate) rotations: Count,
+    /// Whether no more records come for the sink, since a configuration without it was applied.
+    pub(crate) is_closed: Flag,
+    /// Whether the thread of a closed sink has ended, so that a sink of its name may count here.
+    pub(crate) is_free: Flag,
     failures: Count,
     /// Without a lock: after a fork nobody would release one.
     last_error: ArcSwapOption<String>,
@@ -420,6 +443,11 @@ impl SinkCounts {
         self.came().saturating_sub(self.waiting())
     }
 
+    /// Returns whether a filter applies to what comes for the sink.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.items.are_filtered() && !self.is_closed.get()
+    }
+
     pub(crate) fn failed(&self, error: &dyn core::fmt::Display) {
         self.failures.add(1);
         self.last_error.store(Some(Arc::new(error.to_string())));
@@ -450,11 +478,33 @@ impl SinkCounts {
             waiting: self.waiting(),
             failures: self.failures.get(),
             last_error: self.last_error(),
+            is_closed: self.is_closed.get(),
         }
     }
 }
 
 impl Counts {
+    #[cfg(test)]
+    pub(crate) fn new(sinks: Vec<Arc<SinkCounts>>) -> Self {
+        Self { sinks: ArcSwap::from_pointee(sinks), ..Self::default() }
+    }
+
+    pub(crate) fn sinks(&self) -> Arc<Vec<Arc<SinkCounts>>> {
+        self.sinks.load_full()
+    }
+
+    /// Adds a sink at the place `at`, unless it is a closed one that opens again.
+    pub(crate) fn open(&self, at: usize, sink: &Arc<SinkCounts>) {
+        let mut sinks = Vec::clone(&self.sinks.load());
+        if at == sinks.len() {
+            sinks.push(Arc::clone(sink));
+            self.sinks.store(sinks.into());
+        }
+        for flag in [&sink.is_closed, &sink.is_free, &sink.is_failing, &sink.is_stalled] {
+            flag.set(false);
+        }
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         Stats {
             records: self.records.get(),
@@ -465,7 +515,7 @@ impl Counts {
             spanless: self.spanless.get(),
             dropped_spans: self.dropped_spans.get(),
             unclosed: self.unclosed.get(),
-            sinks: self.sinks.iter().map(|sink| sink.stats()).collect(),
+            sinks: self.sinks().iter().map(|sink| sink.stats()).collect(),
         }
     }
 }

@@ -47,13 +47,15 @@ struct Done {
     number: u64,
     /// The reason why the last flush failed, or `None` if it succeeded.
     failure: Option<String>,
+    /// The last request that the failure concerns: none after the sink was closed.
+    concerned: u64,
     /// How much the sink had written when it was first seen to be late, and when that was.
     late: Option<(u64, Instant)>,
 }
 
 impl Done {
     fn new(number: u64, failure: Option<String>) -> Self {
-        Self { number, failure, late: None }
+        Self { number, failure, concerned: u64::MAX, late: None }
     }
 
     /// Notes whether the sink has written anything since it was first seen to be late. If a wait
@@ -72,8 +74,10 @@ impl Done {
 }
 
 impl State {
-    fn failure(&self) -> Option<String> {
-        self.sinks.iter().find_map(|sink| sink.failure.clone())
+    /// Returns why the request `number` failed.
+    fn failure(&self, number: u64) -> Option<String> {
+        let mut concerned = self.sinks.iter().filter(|sink| number <= sink.concerned);
+        concerned.find_map(|sink| sink.failure.clone())
     }
 }
 
@@ -146,7 +150,8 @@ impl Flush {
                 sink.number < number && !is_skipped
             };
             let (mut is_done, mut is_in_vain) = (true, is_passed_on);
-            for (sink, counts) in state.sinks.iter_mut().zip(&counts.sinks) {
+            let sinks = counts.sinks();
+            for (sink, counts) in state.sinks.iter_mut().zip(&*sinks) {
                 if !is_late(sink, counts) {
                     continue;
                 }
@@ -158,17 +163,19 @@ impl Flush {
                 is_done = false;
             }
             if is_done {
-                return state.failure().map_or(Ok(()), |failure| Err(Error::sink(failure)));
+                return state.failure(number).map_or(Ok(()), |failure| Err(Error::sink(failure)));
             }
             if state.ended {
                 // The back end flushes at its end. If that flush failed, all waiting requests
                 // fail.
-                return Err(state.failure().map_or_else(Error::ended, Error::sink));
+                return Err(state.failure(number).map_or_else(Error::ended, Error::sink));
             }
             let is_end = why != Why::Asked;
             if left.is_zero() || is_end && is_in_vain {
-                let sinks = state.sinks.iter().zip(&counts.sinks);
-                let late: Vec<_> = sinks
+                let late: Vec<_> = state
+                    .sinks
+                    .iter()
+                    .zip(&*sinks)
                     .filter(|&(sink, counts)| is_late(sink, counts))
                     .map(|(_, counts)| counts.shown())
                     .collect();
@@ -196,9 +203,24 @@ impl Flush {
         self.change(|state| state.sinks[sink] = Done::new(number, failure));
     }
 
+    /// Begins to wait for a sink that is opened, from the next request on that is passed on.
+    pub(crate) fn opened(&self, sink: usize) {
+        self.change(|state| {
+            let done = Done::new(state.passed_on, None);
+            match state.sinks.get_mut(sink) {
+                Some(closed) => *closed = done,
+                None => state.sinks.push(done),
+            }
+        });
+    }
+
     /// Marks the requests up to `number` as failed for all sinks.
     pub(crate) fn failed(&self, number: u64, failure: &str) {
-        self.change(|state| state.sinks.fill(Done::new(number, Some(failure.to_owned()))));
+        self.change(|state| {
+            let failed = Done::new(number, Some(failure.to_owned()));
+            let open = state.sinks.iter_mut().filter(|sink| sink.number <= number);
+            open.for_each(|sink| sink.clone_from(&failed));
+        });
     }
 
     /// Marks the back end as ended. `failure` is the reason if its last flush failed.
@@ -223,6 +245,23 @@ impl Flush {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.state.lock().ended
+    }
+}
+
+#[cfg(feature = "config")]
+impl Flush {
+    /// Returns whether a sink is done with the request `number`.
+    pub(crate) fn is_done(&self, sink: usize, number: u64) -> bool {
+        self.state.lock().sinks[sink].number >= number
+    }
+
+    /// Ends the waits for a sink that was closed. `failure` is the reason if the present requests
+    /// failed.
+    pub(crate) fn closed(&self, sink: usize, failure: Option<String>) {
+        let concerned = self.requested();
+        self.change(|state| {
+            state.sinks[sink] = Done { concerned, ..Done::new(u64::MAX, failure) };
+        });
     }
 }
 
@@ -273,15 +312,37 @@ mod tests {
         assert_eq!(left(), None);
     }
 
+    #[cfg(feature = "config")]
+    #[test]
+    fn a_closed_sink_fails_the_requests_before() {
+        let (flush, counts) = (Flush::new(0), Counts::new(vec![Arc::default()]));
+        let wait = |number| flush.wait(number, Why::Asked, BETWEEN_LOOKS, &counts);
+        flush.opened(0);
+        let before = flush.request(Why::Asked);
+        flush.passed_on(before);
+        flush.closed(0, Some("full".to_owned()));
+        let after = flush.request(Why::Asked);
+        assert_eq!(wait(before).unwrap_err().to_string(), "full");
+        wait(after).unwrap();
+        flush.passed_on(after);
+        // Another sink takes its place.
+        flush.opened(0);
+        wait(after).unwrap();
+        let last = flush.request(Why::Asked);
+        assert!(wait(last).unwrap_err().is_timeout() && !flush.is_done(0, last));
+        flush.failed(last, "panicked");
+        assert_eq!(wait(last).unwrap_err().to_string(), "panicked");
+    }
+
     /// The statistics of a sink for which a record waits, and of an idle one.
     fn busy_and_idle() -> Counts {
         let sinks: Vec<Arc<SinkCounts>> = vec![Arc::default(), Arc::default()];
         sinks[0].taken.add(1);
-        Counts { sinks, ..Counts::default() }
+        Counts::new(sinks)
     }
 
     fn stalled(counts: &Counts) -> Vec<bool> {
-        counts.sinks.iter().map(|sink| sink.is_stalled.get()).collect()
+        counts.sinks().iter().map(|sink| sink.is_stalled.get()).collect()
     }
 
     #[test]
@@ -300,7 +361,7 @@ mod tests {
     #[test]
     fn the_end_waits_until_the_sinks_have_their_records() {
         let (flush, counts) = (Flush::new(2), busy_and_idle());
-        counts.sinks.iter().for_each(|sink| sink.is_stalled.set(true));
+        counts.sinks().iter().for_each(|sink| sink.is_stalled.set(true));
         let number = flush.request(Why::ProcessEnds);
         let start = Instant::now();
         let short = 2 * BETWEEN_LOOKS;
@@ -315,7 +376,7 @@ mod tests {
     fn short_waits_for_a_sink_that_writes_nothing_add_up() {
         let (flush, counts) = (Flush::new(2), busy_and_idle());
         let start = Instant::now();
-        while !counts.sinks[0].is_stalled.get() {
+        while !counts.sinks()[0].is_stalled.get() {
             let number = flush.request(Why::Urgent);
             flush.passed_on(number);
             flush.done(1, number, None);
@@ -328,15 +389,16 @@ mod tests {
 
     #[test]
     fn an_urgent_record_waits_for_no_collector_and_no_sink_that_fails() {
-        let (flush, mut counts) = (Flush::new(2), busy_and_idle());
-        counts.sinks[1] = Arc::new(SinkCounts::new("far".to_owned(), Items::RECORDS, true));
+        let far = Arc::new(SinkCounts::new("far".to_owned(), Items::RECORDS, true));
+        let (flush, near) = (Flush::new(2), Arc::clone(&busy_and_idle().sinks()[0]));
+        let counts = Counts::new(vec![near, far]);
         let number = flush.request(Why::Urgent);
         let wait = || flush.wait(number, Why::Urgent, BETWEEN_LOOKS, &counts);
-        counts.sinks[0].is_failing.set(true);
+        counts.sinks()[0].is_failing.set(true);
         assert!(wait().is_err(), "the record is in the queue");
         flush.passed_on(number);
         wait().unwrap();
-        counts.sinks[0].is_failing.set(false);
+        counts.sinks()[0].is_failing.set(false);
         assert!(wait().is_err());
         flush.done(0, number, None);
         wait().unwrap();

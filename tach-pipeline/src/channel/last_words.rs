@@ -26,7 +26,7 @@ impl Channel {
         if dropped > 0 {
             words.push(format!("{} dropped, since a queue was full", records(dropped)));
         }
-        words.extend(counts.sinks.iter().filter_map(|sink| left(sink)));
+        words.extend(counts.sinks().iter().filter_map(|sink| left(sink)));
         if !words.is_empty() {
             to_stderr(format_args!("{}", words.join("; ")));
         }

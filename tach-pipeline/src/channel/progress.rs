@@ -16,7 +16,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(counts: Counts) -> Self {
-        let flush = Flush::new(counts.sinks.len());
+        let flush = Flush::new(counts.sinks().len());
         Self { waker: Waker::new(flush.bell.0), flush, counts, pressure: Switch::default() }
     }
 }

@@ -1,8 +1,10 @@
 //! Tables of keys, each of which is a call of a method.
 
+use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::{fmt, iter};
 use std::collections::BTreeMap;
+use std::hash::DefaultHasher;
 
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected, Visitor};
@@ -30,7 +32,24 @@ pub(super) trait Keys: Sized + 'static {
     ) -> Result<Option<Call<Self>>, A::Error>;
 }
 
-pub(super) type Call<T> = Box<dyn FnOnce(T) -> T>;
+/// A call of a method, with a number that is the same for equal values of its key.
+pub(super) struct Call<T> {
+    call: Box<dyn FnOnce(T) -> T>,
+    value: u64,
+}
+
+impl<T> Call<T> {
+    fn new<V: Hash + 'static>(value: V, method: impl FnOnce(T, V) -> T + 'static) -> Self {
+        Self { value: number(&value), call: Box::new(|options| method(options, value)) }
+    }
+}
+
+/// Returns a number that is the same for equal values. A secret can't be read out of it.
+pub(super) fn number(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
 
 /// The calls of a table by the places of their keys in [`Keys::KEYS`], since a table has no order
 /// of its own.
@@ -39,7 +58,20 @@ pub(super) struct Calls<T>(BTreeMap<Option<usize>, Call<T>>);
 impl<T> Calls<T> {
     /// Returns the options after the calls.
     pub(super) fn on(self, options: T) -> T {
-        self.0.into_values().fold(options, |options, call| call(options))
+        self.0.into_values().fold(options, |options, Call { call, .. }| call(options))
+    }
+}
+
+impl<T: Keys> Calls<T> {
+    /// Returns the keys that a table has, and the number of each value.
+    pub(super) fn written(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().filter_map(|(at, call)| Some((*T::KEYS.get((*at)?)?, call.value)))
+    }
+}
+
+impl<T> Hash for Calls<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.iter().for_each(|(at, call)| (at, call.value).hash(state));
     }
 }
 
@@ -116,12 +148,12 @@ impl<'de, T: Keys> DeserializeSeed<'de> for Key<T> {
 }
 
 /// Reads a value and returns the call with it, or no call for `null`.
-pub(super) fn call<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
+pub(super) fn call<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + Hash + 'static>(
     from: &mut A,
     method: impl FnOnce(T, V) -> T + 'static,
 ) -> Result<Option<Call<T>>, A::Error> {
     let value = from.next_value::<Option<V>>()?;
-    Ok(value.map(|value| Box::new(|options| method(options, value)) as Call<T>))
+    Ok(value.map(|value| Call::new(value, method)))
 }
 
 /// Like [`call`], for a method without an argument. Returns no call for `false` either.
@@ -130,16 +162,15 @@ pub(super) fn turn_on<'de, A: MapAccess<'de>, T>(
     method: impl FnOnce(T) -> T + 'static,
 ) -> Result<Option<Call<T>>, A::Error> {
     let is_on = from.next_value::<Option<bool>>()? == Some(true);
-    Ok(is_on.then(|| Box::new(method) as Call<T>))
+    Ok(is_on.then(|| Call::new(is_on, |options, _| method(options))))
 }
 
 /// Like [`call`], for what is made of a choice.
-pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + 'static>(
+pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + Hash + 'static>(
     from: &mut A,
     make: impl FnOnce(V) -> T + 'static,
 ) -> Result<Option<Call<Option<T>>>, A::Error> {
-    let value = from.next_value()?;
-    Ok(Some(Box::new(|_| Some(make(value)))))
+    Ok(Some(Call::new(from.next_value()?, |_, value| Some(make(value)))))
 }
 
 /// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those

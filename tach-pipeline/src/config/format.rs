@@ -67,12 +67,12 @@ keys! {
 }
 
 /// The arguments of [`Json::bunyan`].
-#[derive(Deserialize)]
+#[derive(Deserialize, Hash)]
 #[serde(expecting = "a list of the program's and the host's name, such as [\"shop\", \"web-1\"]")]
 struct Bunyan(String, String, #[serde(default)] End);
 
 /// What stands for the levels.
-#[derive(Deserialize)]
+#[derive(Deserialize, Hash)]
 #[serde(untagged, expecting = "expected six texts or six numbers, from slog's Critical to Trace")]
 enum Levels {
     Texts([String; 6]),
@@ -82,7 +82,7 @@ enum Levels {
 /// Declares an enum with the names of parts.
 macro_rules! parts {
     ($($part:ident),*) => {
-        #[derive(Deserialize)]
+        #[derive(Deserialize, Hash)]
         #[serde(rename_all = "snake_case")]
         enum AnyPart {
             $($part,)*

@@ -44,11 +44,12 @@ parsed! {
 }
 
 /// The arguments of [`Otlp::client_certificate`].
-#[derive(Deserialize)]
+#[derive(Deserialize, Hash)]
 #[serde(expecting = "a list of the paths of a certificate and its key")]
 struct ClientCertificate(Parsed<PathBuf>, Parsed<PathBuf>, #[serde(default)] End);
 
 /// Headers, whose values may be secrets.
+#[derive(Hash)]
 struct Headers(BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Headers {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 use tach_core::{Offset, adapter};
 
 /// A value that was parsed. [`parsed`] implements `Deserialize` for it.
+#[derive(Hash)]
 pub(super) struct Parsed<T>(pub(super) T);
 
 /// Implements `Deserialize` for values by the functions that parse their texts, and by the names of
@@ -67,7 +68,7 @@ impl<T, R: Display, F: FnOnce(&str) -> Result<T, R>> Visitor<'_> for Text<F> {
 }
 
 /// The end of a list of arguments. Some formats ignore what follows the last one that is read.
-#[derive(Default)]
+#[derive(Default, Hash)]
 pub(super) struct End;
 
 impl<'de> Deserialize<'de> for End {
@@ -78,6 +79,7 @@ impl<'de> Deserialize<'de> for End {
 }
 
 /// A whole number that is not negative.
+#[derive(Hash)]
 pub(super) struct Number<N>(pub(super) N);
 
 impl<'de, N: TryFrom<u64>> Deserialize<'de> for Number<N> {
@@ -87,6 +89,7 @@ impl<'de, N: TryFrom<u64>> Deserialize<'de> for Number<N> {
 }
 
 /// A number of bytes, which may be a text with a unit.
+#[derive(Hash)]
 pub(super) struct Size<N>(pub(super) N);
 
 impl<'de, N: TryFrom<u64>> Deserialize<'de> for Size<N> {

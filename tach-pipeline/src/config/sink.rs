@@ -5,7 +5,7 @@ use std::path::PathBuf;
 #[cfg(feature = "otlp")]
 use tach_otlp::Otlp;
 
-use super::calls::{Calls, call, keys, turn_on};
+use super::calls::{Calls, call, keys, number, turn_on};
 use super::parsed::{Number, Parsed, Size, parsed};
 use crate::pipeline::builder::Builder;
 #[cfg(feature = "syslog")]
@@ -15,7 +15,10 @@ use crate::sink::{Rotation, Sink, kind};
 /// Adds the sinks of a list.
 pub(super) fn add(builder: Builder, sinks: Vec<Calls<Sink>>) -> Builder {
     sinks.into_iter().enumerate().fold(builder, |builder, (at, keys)| {
+        // A filter changes while the sink stays open.
+        let written: Vec<_> = keys.written().filter(|(key, _)| *key != "filter").collect();
         let mut sink = keys.on(Sink::stderr().into());
+        sink.written = Some(number(&written));
         sink.place = Some(format!("sinks[{at}]"));
         builder.sink(sink)
     })
@@ -79,6 +82,7 @@ keys! {
 }
 
 /// The mode of a file.
+#[derive(Hash)]
 struct Octal(u32);
 
 parsed! {

@@ -174,12 +174,12 @@ impl Pipeline {
         let place = format!("the sink {sink}");
         let levels = Levels::parse(directives).map_err(|fault| fault.of(&place))?;
         let shared = self.known();
-        let sinks = &shared.channel.progress.counts.sinks;
+        let sinks = shared.channel.progress.counts.sinks();
         let is_named =
-            |at: usize| sinks.get(at).is_some_and(|it| it.name == sink && it.items.are_filtered());
+            |at: usize| sinks.get(at).is_some_and(|it| it.name == sink && it.is_filtered());
         if !(0..sinks.len()).any(is_named) {
             let names: Vec<_> =
-                sinks.iter().filter(|it| it.items.are_filtered()).map(|it| &*it.name).collect();
+                sinks.iter().filter(|it| it.is_filtered()).map(|it| &*it.name).collect();
             let call = format!("Pipeline::set_sink_filter({sink:?}, ..)");
             let wanted = format!("the sinks with a filter are {}", names.join(", "));
             return Err(Error::setting(call, &wanted));
@@ -205,12 +205,12 @@ impl Pipeline {
     #[must_use]
     pub fn current_sink_filter(&self, sink: &str) -> Option<String> {
         let shared = self.known();
-        let sinks = &shared.channel.progress.counts.sinks;
-        let at = sinks.iter().position(|it| it.name == sink && it.items.are_filtered())?;
+        let sinks = shared.channel.progress.counts.sinks();
+        let at = sinks.iter().position(|it| it.name == sink && it.is_filtered())?;
         shared.filters.takers().get(at).map(|levels| levels.directives().to_owned())
     }
 
-    fn report_doubts(&self, levels: &Levels) {
+    pub(super) fn report_doubts(&self, levels: &Levels) {
         let mut reporter = self.known().reporter.clone();
         levels.doubts().for_each(|doubt| _ = reporter.report(&doubt));
     }
@@ -224,7 +224,7 @@ fn restore(shared: &Shared, change: u64) {
 }
 
 /// Passes the most verbose level on to the front ends that have cached it.
-fn filter_changed(Shared { filters, .. }: &Shared) {
+pub(super) fn filter_changed(Shared { filters, .. }: &Shared) {
     #[cfg(feature = "tracing")]
     super::tracing::filter_changed();
     if filters.is_logger.is_on() {

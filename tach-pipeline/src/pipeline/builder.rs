@@ -1,5 +1,7 @@
 //! The options of a pipeline.
 
+#[cfg(feature = "config")]
+pub(crate) mod change;
 mod check;
 mod collectors;
 mod in_child;
@@ -38,9 +40,12 @@ use crate::pipeline::guard::Guard;
 use crate::pipeline::{self, Pipeline};
 use crate::queue::file::RingFile;
 use crate::queue::{WhenFull, barrier};
+use crate::shared::applied::Applied;
 use crate::shared::{FLUSH_TIMEOUT, Shared, Urgent};
 use crate::sink::all::{Opened, Sinks};
 use crate::sink::{Patience, Sink};
+use crate::stats::Counts;
+use crate::sync::Lock;
 
 /// How long [`Builder::build`] waits until the records of other processes are passed on, if there
 /// are many.
@@ -92,6 +97,8 @@ pub struct Builder {
     are_texts_copied: bool,
     spans: SpanOptions,
     pub(crate) survival: survival::Options,
+    /// The keys of a configuration file, with a number of each value.
+    pub(crate) keys: Vec<(&'static str, u64)>,
 }
 
 impl Pipeline {
@@ -133,6 +140,7 @@ impl Builder {
             are_texts_copied: false,
             spans: SpanOptions::default(),
             survival: survival::Options::default(),
+            keys: Vec::new(),
         }
     }
 
@@ -171,7 +179,8 @@ impl Builder {
 
     /// Starts the pipeline: in a forked child, in the place of its parent's pipeline.
     fn start(mut self, parent: Option<&Arc<Shared>>) -> Result<Pipeline, Error> {
-        let Checked { levels, kept, mut opened, files, again } = self.checked()?;
+        let Checked { levels, is_filter_of_env, kept, mut opened, files, again } =
+            self.checked()?;
         let mut reporter = Reporter::new(self.on_incident.take());
         for error in &self.environment.faults {
             reporter.report(&Incident::Environment { error });
@@ -194,8 +203,19 @@ impl Builder {
             shared.is_inherited = true;
             shared.filters.inherit(&parent.filters);
         }
-        shared.succession.start = Some(again.into_start());
+        let options = Arc::new(Lock::new(again));
+        shared.succession.start = Some(Self::start_in_child(Arc::clone(&options)));
         let shared = Arc::new(shared);
+        *shared.applied.lock() = Some(Applied {
+            keys: mem::take(&mut self.keys),
+            is_filter_of_env,
+            redacted: self.redacted.clone(),
+            patience: self.patience(),
+            record_bytes: self.record_bytes,
+            survives: survival.is_some(),
+            sinks: opened.known(),
+            options: Box::new(options),
+        });
         let takers = shared.filters.takers();
         let progress = &shared.channel.progress;
         let sinks = Sinks::start(opened, takers, reporter.clone(), progress, notes, shared.now())?;
@@ -226,7 +246,7 @@ impl Builder {
     /// With all faults of the configuration.
     fn checked(&mut self) -> Result<Checked, Error> {
         if self.sinks.is_empty() {
-            self.sinks.push(Sink::stderr().into());
+            self.sinks.push(default_sink());
         }
         let mut faults = mem::take(&mut self.faults);
         self.check(&mut faults);
@@ -239,17 +259,22 @@ impl Builder {
             faults.take(Levels::parse(kept).map_err(|fault| fault.of("Builder::before_errors")))
         });
         let files = faults.take(self.spans.files()).flatten();
-        let patience = match self.when_full {
-            WhenFull::Block => Patience::Stalled(FLUSH_TIMEOUT),
-            WhenFull::DropNewest | WhenFull::DropOldest => Patience::WhileQueuesHaveRoom,
-        };
         let again = self.again();
         let sinks = mem::take(&mut self.sinks);
-        let mut opened = Opened::new(sinks, patience, self.record_bytes, &mut faults);
+        let mut opened = Opened::new(sinks, self.patience(), self.record_bytes, &[], &mut faults);
         self.survival.check(&mut opened, &mut faults);
         faults.into_result()?;
+        let is_filter_of_env = of_env.is_some();
         let levels = of_env.or(of_program).unwrap_or_else(|| Levels::all(LevelFilter::Info));
-        Ok(Checked { levels, kept, opened, files, again })
+        Ok(Checked { levels, is_filter_of_env, kept, opened, files, again })
+    }
+
+    /// Returns how long the back end waits for a sink without a stall timeout.
+    const fn patience(&self) -> Patience {
+        match self.when_full {
+            WhenFull::Block => Patience::Stalled(FLUSH_TIMEOUT),
+            WhenFull::DropNewest | WhenFull::DropOldest => Patience::WhileQueuesHaveRoom,
+        }
     }
 
     /// Creates the state that callers and the back end share.
@@ -265,7 +290,7 @@ impl Builder {
             self.rate_limit.map(|most| Limits::new(most, self.then_each.unwrap_or(0), rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
-        let channel = Channel::in_file(self.queue_bytes, self.when_full, opened.counts(), rings);
+        let channel = Channel::in_file(self.queue_bytes, self.when_full, Counts::default(), rings);
         let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
         shared.reporter = reporter;
         shared.flush_timeout = self.flush_timeout;
@@ -297,9 +322,18 @@ impl Builder {
     }
 }
 
+/// Returns the sink of a pipeline without sinks.
+fn default_sink() -> Sink {
+    let mut sink: Sink = Sink::stderr().into();
+    // A configuration file with sinks replaces it.
+    sink.written = Some(0);
+    sink
+}
+
 /// What a configuration without faults has opened and parsed.
 struct Checked {
     levels: Levels,
+    is_filter_of_env: bool,
     /// What a backtrace keeps.
     kept: Option<Levels>,
     opened: Opened,

@@ -5,6 +5,8 @@ mod opened;
 #[cfg(feature = "tracing")]
 mod signals;
 pub(crate) mod survival;
+#[cfg(feature = "config")]
+mod swap;
 
 use std::sync::Arc;
 
@@ -14,11 +16,13 @@ use tach_core::UnixTime;
 use self::layout::Layout;
 pub(crate) use self::opened::Opened;
 use self::opened::{OpenLane, OpenSink};
-use super::batch::BATCH;
+#[cfg(feature = "config")]
+pub(crate) use self::swap::{RESTART, Swap};
+use super::batch::{BATCH, Batch};
 use super::notes::Notes;
 use super::output::Output;
 use super::stream::{Stream, Writers};
-use super::thread::Thread;
+use super::thread::{Begin, Idle, ServedLane, Thread};
 use super::unreported::{Occasion, Unreported};
 use super::worker::Worker;
 use crate::channel::Progress;
@@ -69,61 +73,74 @@ impl Sinks {
         notes: Option<Arc<dyn Notes>>,
         now: UnixTime,
     ) -> Result<Self, Error> {
-        let mut layouts = Vec::new();
-        let mut threads = Vec::new();
         let is_alone = opened.is_alone();
-        let mut index = 0;
-        for OpenSink { lanes, levels, patience, buffer_bytes, .. } in opened.0 {
-            let mut outputs = Vec::new();
-            let mut streams = Vec::new();
-            for OpenLane { writer, formatter, counts } in lanes {
-                let reporter = reporter.of_sink(&counts.name);
-                let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
-                output.notes = notes.clone().map(|notes| (notes, index));
-                output.start(now);
-                outputs.push((output, index));
-                streams.push((formatter, counts, reporter));
-                index += 1;
-            }
-            let mut here = None;
-            if is_alone {
-                here = outputs.pop().map(|(output, _)| output);
-            } else {
-                let thread = Thread::start(outputs, buffer_bytes, progress);
-                threads.push(thread.map_err(Error::thread)?);
-            }
-            for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
-                let all = Levels::all(LevelFilter::Trace);
-                let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
-                let stream = Layout::of(&mut layouts, formatter).stream(levels, &reporter);
-                stream.count_for(Arc::clone(&counts));
-                match (&mut stream.writers, here.take(), threads.last()) {
-                    (writers, Some(output), _) => {
-                        *writers = Writers::Here(Box::new(output), buffer_bytes);
-                    }
-                    (Writers::Threads(workers), None, Some(thread)) => {
-                        let link = (Arc::clone(&thread.link), lane);
-                        let progress = Arc::clone(progress);
-                        workers.push(Worker::new(link, patience, progress, counts, reporter));
-                    }
-                    (Writers::Threads(_) | Writers::Here(..), None, _) => {}
-                }
-            }
-        }
-        let progress = Arc::clone(progress);
-        Ok(Self {
-            layouts,
-            threads,
+        let mut sinks = Self {
+            layouts: Vec::new(),
+            threads: Vec::new(),
             notes,
             takers,
             reporter,
-            progress,
+            progress: Arc::clone(progress),
             records: 0,
             by_level: ByLevel::default(),
             unreported: Unreported::default(),
             dropped_spans: 0,
             reported_drops: 0,
-        })
+        };
+        for sink in opened.0 {
+            let idle = if is_alone { None } else { Some(Idle::start().map_err(Error::thread)?) };
+            sinks.add(sink, idle, now)();
+        }
+        Ok(sinks)
+    }
+
+    /// Adds a sink, which begins to write when the function that is returned is called. The back
+    /// end itself writes to a sink without a thread.
+    fn add(&mut self, sink: OpenSink, idle: Option<Idle>, now: UnixTime) -> Begin {
+        let OpenSink { lanes, levels, patience, buffer_bytes, .. } = sink;
+        let mut outputs = Vec::new();
+        let mut streams = Vec::new();
+        for OpenLane { index, writer, formatter, counts } in lanes {
+            self.progress.counts.open(index, &counts);
+            self.progress.flush.opened(index);
+            let reporter = self.reporter.of_sink(&counts.name);
+            let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+            output.notes = self.notes.clone().map(|notes| (notes, index));
+            outputs.push((output, index));
+            streams.push((formatter, counts, reporter));
+        }
+        let (mut here, mut begin) = (None, Box::new(|| {}) as Begin);
+        if let Some(idle) = idle {
+            let lanes =
+                outputs.into_iter().map(|(output, at)| ServedLane::new(output, at, Batch::new()));
+            let (thread, begins) =
+                idle.serve(lanes.collect(), buffer_bytes, &self.progress, Some(now));
+            self.threads.push(thread);
+            begin = begins;
+        } else {
+            here = outputs.pop().map(|(mut output, _)| {
+                output.start(now);
+                output
+            });
+        }
+        for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
+            let all = Levels::all(LevelFilter::Trace);
+            let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
+            let stream = Layout::of(&mut self.layouts, formatter).stream(levels, &reporter);
+            stream.count_for(Arc::clone(&counts));
+            match (&mut stream.writers, here.take(), self.threads.last()) {
+                (writers, Some(output), _) => {
+                    *writers = Writers::Here(Box::new(output), buffer_bytes, patience);
+                }
+                (Writers::Threads(workers), None, Some(thread)) => {
+                    let link = (Arc::clone(&thread.link), lane);
+                    let progress = Arc::clone(&self.progress);
+                    workers.push(Worker::new(link, patience, progress, counts, reporter));
+                }
+                (Writers::Threads(_) | Writers::Here(..), None, _) => {}
+            }
+        }
+        begin
     }
 
     /// Returns whether the program has set filters for sinks since the last round began.
@@ -143,7 +160,7 @@ impl Sinks {
     #[cold]
     fn refilter(&mut self) {
         let Self { layouts, takers, progress, .. } = self;
-        let sinks = &progress.counts.sinks;
+        let sinks = progress.counts.sinks();
         let at = |counts: &Arc<SinkCounts>| sinks.iter().position(|it| Arc::ptr_eq(it, counts));
         let levels_of = |counts: &Arc<SinkCounts>| takers.get(at(counts)?);
         for layout in

@@ -27,7 +27,7 @@ const ALL_RIGHTS: u32 = 0o777;
 const OWNER_WRITES: u32 = 0o200;
 
 /// When a write waits until its records are on the disk: see [`Sink::sync`](crate::Sink::sync).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum SyncPolicy {
@@ -108,6 +108,25 @@ pub(crate) struct LogFile {
     looked: Instant,
     /// Whether the last sync failed, so that the bytes of the last write may not be on the disk.
     is_unsynced: bool,
+}
+
+/// What is known of a file that a sink has opened.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownFile {
+    place: Place,
+    /// The file that was at the place.
+    entry: Entry,
+    is_rotated: bool,
+}
+
+impl KnownFile {
+    /// Returns whether both are one file, and at least one of them rotates it.
+    pub(super) fn shares_rotation(&self, other: &Self) -> bool {
+        // Where files have no identity, and after a rotation, the paths are compared.
+        let is_known = self.entry.id().is_some() && other.entry.id().is_some();
+        let is_same = is_known && !self.entry.is_other(&other.entry) || self.place == other.place;
+        (self.is_rotated || other.is_rotated) && is_same
+    }
 }
 
 impl LogFile {
@@ -197,6 +216,12 @@ impl LogFile {
         self.place.is_some()
     }
 
+    /// Returns what is known of a regular file from now on.
+    pub(super) fn known(&self) -> Option<KnownFile> {
+        let (place, is_rotated) = (self.place.clone()?, self.is_rotated());
+        Some(KnownFile { place, entry: self.entry, is_rotated })
+    }
+
     /// Returns the file, with a lower bound of its length.
     pub(crate) fn known_target(&self) -> Target {
         let (device, file) = self.entry.id().unwrap_or_default();
@@ -260,16 +285,6 @@ impl LogFile {
     /// Notes the present time by the pipeline's clock, before the first record.
     pub(super) fn begin(&mut self, now: UnixTime) {
         self.now = now;
-    }
-
-    /// Returns whether `self` and `other` are the same file, and at least one of them rotates it.
-    pub(super) fn shares_rotation(&self, other: &Self) -> bool {
-        let is_rotated = self.rotation().is_some() || other.rotation().is_some();
-        // Where files have no identity, compare the paths.
-        let is_known = self.entry.id().is_some() && other.entry.id().is_some();
-        let is_other =
-            || self.entry.is_other(&other.entry) || !is_known && self.place != other.place;
-        is_rotated && !is_other()
     }
 
     pub(super) fn is_rotated(&self) -> bool {

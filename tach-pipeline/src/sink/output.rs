@@ -43,8 +43,8 @@ pub(super) struct Output {
     pub(super) given_up: Option<String>,
     /// How many rotations that the program asked for were begun.
     rotations: u64,
-    counts: Arc<SinkCounts>,
-    reporter: Reporter,
+    pub(super) counts: Arc<SinkCounts>,
+    pub(super) reporter: Reporter,
     /// The file in which writes are noted, if records are to outlive the process, and the sink's
     /// number in it.
     pub(super) notes: Option<(Arc<dyn Notes>, usize)>,
@@ -65,7 +65,7 @@ impl Output {
             is_lost: false,
             dropped: None,
             given_up: None,
-            rotations: 0,
+            rotations: counts.rotations.get(),
             counts,
             reporter,
             notes: None,

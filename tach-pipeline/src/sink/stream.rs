@@ -10,7 +10,7 @@ use super::formatter::Formatter;
 use super::output::Output;
 use super::thread::levels_with_room;
 use super::unreported::{Occasion, Unreported};
-use super::worker::Worker;
+use super::worker::{Patience, Worker};
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter, Task};
 use crate::level::Level;
@@ -35,9 +35,10 @@ pub(super) struct Stream {
 
 /// The writers that receive a batch.
 pub(super) enum Writers {
-    /// A pipeline's only sink, and how many bytes may wait for it. The back end itself writes to
-    /// this sink: there is no other sink that a thread would keep from waiting.
-    Here(Box<Output>, usize),
+    /// A pipeline's only sink, how many bytes may wait for it, and for how long other sinks would
+    /// wait for it. The back end itself writes to this sink: there is no other sink that a thread
+    /// would keep from waiting.
+    Here(Box<Output>, usize, #[allow(dead_code, reason = "it stays alone")] Patience),
     Threads(Vec<Worker>),
 }
 
@@ -63,7 +64,7 @@ impl Stream {
     }
 
     /// Makes the stream's names those of its sinks.
-    fn name(&mut self) {
+    pub(super) fn name(&mut self) {
         let names: Vec<_> = self.counts.iter().map(|counts| &*counts.name).collect();
         self.names = names.join(", ");
     }
@@ -111,14 +112,14 @@ impl Stream {
 
     /// Returns whether the back end notes how far it has come before the only sink writes.
     fn is_noted(&self) -> bool {
-        matches!(&self.writers, Writers::Here(output, _) if output.notes.is_some())
+        matches!(&self.writers, Writers::Here(output, ..) if output.notes.is_some())
     }
 
     /// Returns whether the batch has room for a record of that level. Threads don't limit it: they
     /// empty the batch.
     #[cold]
     fn has_room(&self, level: Option<Level>) -> bool {
-        let Writers::Here(_, bytes) = &self.writers else { return true };
+        let Writers::Here(_, bytes, _) = &self.writers else { return true };
         let least = levels_with_room(*bytes, |more| self.batch.len() < bytes + more);
         self.batch.len() < *bytes || level.is_some_and(|level| level.passes(least))
     }
@@ -218,7 +219,7 @@ impl Stream {
         }
         self.count();
         match &mut self.writers {
-            Writers::Here(output, _) => output.write(&mut self.batch),
+            Writers::Here(output, ..) => output.write(&mut self.batch),
             Writers::Threads(_) => self.hand_over(formatter, Occasion::Round),
         }
     }
@@ -280,7 +281,7 @@ impl Stream {
 
     /// Opens the only sink's file again. Call after the events are written.
     pub(super) fn reopen_here(&mut self) {
-        if let Writers::Here(output, _) = &mut self.writers {
+        if let Writers::Here(output, ..) = &mut self.writers {
             output.renew(&mut self.batch);
         }
     }
@@ -295,13 +296,13 @@ impl Stream {
         formatter: &Formatter,
         occasion: Occasion,
     ) -> Result<(), String> {
-        let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
+        let Writers::Here(output, ..) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;
         if !self.unreported.is_empty() {
             self.report_dropped(formatter, occasion);
             self.count();
         }
-        let Writers::Here(output, _) = &mut self.writers else { return Ok(()) };
+        let Writers::Here(output, ..) = &mut self.writers else { return Ok(()) };
         output.write_now(&mut self.batch)?;
         output.flush(&self.batch)
     }

@@ -8,9 +8,11 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::io;
 use std::panic;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Instant;
+
+use tach_core::UnixTime;
 
 use self::link::{Handover, State, reserved};
 pub(super) use self::link::{Link, levels_with_room};
@@ -31,35 +33,58 @@ const PANICKED: &str = "the sink's thread panicked";
 pub(super) struct Thread {
     pub(super) link: Arc<Link>,
     /// `None` after the thread was joined.
-    handle: Option<JoinHandle<Option<String>>>,
+    pub(super) handle: Option<JoinHandle<Option<String>>>,
 }
 
-impl Thread {
-    /// Starts the thread. A lane is an output and its index among all outputs of the pipeline. At
-    /// most `buffer_bytes` may wait in all lanes together.
+/// A thread that has no sink yet.
+pub(super) struct Idle {
+    to: mpsc::Sender<Writing>,
+    handle: JoinHandle<Option<String>>,
+}
+
+/// Makes the thread of a sink begin to write. The events that come before wait.
+pub(crate) type Begin = Box<dyn FnOnce() + Send>;
+
+impl Idle {
+    /// Starts the thread. It ends at once if no sink comes.
     ///
     /// # Errors
     ///
     /// If the thread can't be started.
-    pub(super) fn start(
-        lanes: Vec<(Output, usize)>,
-        buffer_bytes: usize,
-        progress: &Arc<Progress>,
-    ) -> io::Result<Self> {
-        // A lane with less than its reserve has room, so no caller waits while events gather.
-        let most = reserved(buffer_bytes, lanes.len());
-        let enough = lanes.iter().map(|(output, _)| output.enough(most));
-        let link = Arc::new(Link::new(enough, buffer_bytes));
-        let writing = Writing {
-            link: Arc::clone(&link),
-            lanes: lanes.into_iter().map(ServedLane::new).collect(),
-            progress: Arc::clone(progress),
-            reopened: 0,
-        };
-        let handle = Some(host::spawn("tach-sink", || writing.run())?);
-        Ok(Self { link, handle })
+    pub(super) fn start() -> io::Result<Self> {
+        let (to, from) = mpsc::channel::<Writing>();
+        let handle = host::spawn("tach-sink", move || from.recv().ok().and_then(Writing::run))?;
+        Ok(Self { to, handle })
     }
 
+    /// Gives the thread its lanes. At most `buffer_bytes` may wait in all lanes together. The
+    /// function that is returned rotates files for which that is due at the start, unless they were
+    /// `started` before.
+    pub(super) fn serve(
+        self,
+        lanes: Vec<ServedLane>,
+        buffer_bytes: usize,
+        progress: &Arc<Progress>,
+        started: Option<UnixTime>,
+    ) -> (Thread, Begin) {
+        // A lane with less than its reserve has room, so no caller waits while events gather.
+        let most = reserved(buffer_bytes, lanes.len());
+        let enough = lanes.iter().map(|lane| lane.output.enough(most));
+        let link = Arc::new(Link::new(enough, buffer_bytes));
+        let progress = Arc::clone(progress);
+        let mut writing = Writing { link: Arc::clone(&link), lanes, progress, reopened: 0 };
+        let Self { to, handle } = self;
+        let begin = move || {
+            if let Some(now) = started {
+                writing.lanes.iter_mut().for_each(|lane| lane.output.start(now));
+            }
+            let _ended = to.send(writing);
+        };
+        (Thread { link, handle: Some(handle) }, Box::new(begin))
+    }
+}
+
+impl Thread {
     /// Requests that the thread writes all events, flushes the writer and reports the flush
     /// `number` as done.
     pub(super) fn flush(&self, number: u64) {
@@ -126,9 +151,7 @@ impl Writing {
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
                 let done = match panic::catch_unwind(work) {
                     Ok(done) => done,
-                    Err(_) => {
-                        Some(Err(self.progress.counts.sinks[lane.index].cannot_write(&PANICKED)))
-                    }
+                    Err(_) => Some(Err(lane.output.counts.cannot_write(&PANICKED))),
                 };
                 if job.is_ending {
                     first = first.or(done.unwrap_or_else(|| Err(lane.output.waits())).err());
@@ -168,7 +191,7 @@ impl Writing {
 }
 
 /// One output of the thread, and the events that are being written to the output.
-struct ServedLane {
+pub(super) struct ServedLane {
     output: Output,
     /// The index among all outputs of the pipeline.
     index: usize,
@@ -181,10 +204,10 @@ struct ServedLane {
 }
 
 impl ServedLane {
-    fn new((output, index): (Output, usize)) -> Self {
+    pub(super) fn new(output: Output, index: usize, batch: Batch) -> Self {
         let gathering = Gathering::new(output.max_delay());
         let tries = Failure::new(Pauses::OF_FLUSHES);
-        Self { output, index, batch: Batch::new(), gathering, flushed: 0, tries }
+        Self { output, index, batch, gathering, flushed: 0, tries }
     }
 
     /// Returns whether the requested flush is to be tried now. The first of the callers waits until
@@ -329,7 +352,7 @@ mod tests {
         for asks in [false, true] {
             let counts = Arc::new(SinkCounts::default());
             let output = Output::new(Box::new(Pausing { asks }), counts, Reporter::default());
-            let mut lane = ServedLane::new((output, 0));
+            let mut lane = ServedLane::new(output, 0, Batch::new());
             assert!(lane.flush(&link, 0).is_some(), "nothing waits");
             lane.batch = batch(10);
             assert!(link.add(0, &batch(10), 0));

@@ -56,7 +56,9 @@ pub(super) struct Worker {
     link: Arc<Link>,
     lane: usize,
     patience: Patience,
-    progress: Arc<Progress>,
+    /// Whether the pipeline has no other sink.
+    pub(super) is_alone: bool,
+    pub(super) progress: Arc<Progress>,
     /// Events for this sink alone, which come before others.
     own: Batch,
     /// How many bytes the sink had written when it was found to stall. Room alone does not end a
@@ -69,7 +71,7 @@ pub(super) struct Worker {
     reported: (u64, u64),
     /// How many records the sink had written when a record was last dropped.
     written: u64,
-    counts: Arc<SinkCounts>,
+    pub(super) counts: Arc<SinkCounts>,
     reporter: Reporter,
 }
 
@@ -85,6 +87,7 @@ impl Worker {
             link,
             lane,
             patience,
+            is_alone: false,
             progress,
             own: Batch::new(),
             stalled_at: None,
@@ -148,7 +151,7 @@ impl Worker {
             if now != progress {
                 (progress, since) = (now, Instant::now());
             }
-            let (stall_timeout, look) = self.patience.now(&self.progress);
+            let (stall_timeout, look) = self.patience();
             let left = stall_timeout.saturating_sub(since.elapsed());
             if stall_timeout.is_zero() {
                 return false;
@@ -161,6 +164,13 @@ impl Worker {
             }
         }
         true
+    }
+
+    /// Returns the present stall timeout, and when to ask again. An only sink has no such timeout,
+    /// as [`Sink::stall_timeout`](crate::Sink::stall_timeout) says.
+    fn patience(&self) -> (Duration, Duration) {
+        let own = if self.is_alone { Patience::Stalled(Duration::MAX) } else { self.patience };
+        own.now(&self.progress)
     }
 
     /// Returns the thread's state and the lane.
@@ -260,7 +270,7 @@ impl Worker {
             if now != progress {
                 (progress, since) = (now, Instant::now());
             }
-            let (stall_timeout, look) = self.patience.now(&self.progress);
+            let (stall_timeout, look) = self.patience();
             let left = stall_timeout.saturating_sub(since.elapsed());
             let is_failing = self.counts.is_failing.get();
             if self.stalled_at.is_some() || is_failing || left.is_zero() {

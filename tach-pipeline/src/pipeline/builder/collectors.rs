@@ -20,8 +20,9 @@ impl Builder {
         self.sinks.retain(|sink| !sink.is_disabled());
         if had_sinks && self.sinks.is_empty() {
             // Without a sink, records would be printed on stderr.
-            let none = Sink::writer("no collector", io::sink()).filter("off");
-            self.sinks.push(none.into());
+            let mut none: Sink = Sink::writer("no collector", io::sink()).filter("off").into();
+            none.written = Some(1);
+            self.sinks.push(none);
         }
     }
 }

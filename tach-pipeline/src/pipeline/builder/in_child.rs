@@ -37,13 +37,13 @@ impl Builder {
             record_bytes: self.record_bytes,
             spans: self.spans.clone(),
             survival: self.survival.clone(),
+            keys: self.keys.clone(),
         }
     }
 
-    /// Returns a function that starts a pipeline by these options in a forked child, in the place of
-    /// its parent's.
-    pub(super) fn into_start(self) -> Box<Start> {
-        let options = Lock::new(self);
+    /// Returns a function that starts a pipeline by these options, as they are then, in a forked
+    /// child, in the place of its parent's.
+    pub(super) fn start_in_child(options: Arc<Lock<Self>>) -> Box<Start> {
         Box::new(move |parent: &Arc<Shared>| {
             // Only a child of a child that was starting its pipeline finds the lock held.
             let again = options.try_lock().map(|options| options.again());

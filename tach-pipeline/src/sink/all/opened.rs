@@ -7,9 +7,10 @@ use crate::filter::Levels;
 use crate::frame::Wanted;
 use crate::sink::Sink;
 use crate::sink::formatter::Formatter;
+use crate::sink::known::Known;
 use crate::sink::target::{Lane, Writer};
 use crate::sink::worker::Patience;
-use crate::stats::{Counts, SinkCounts};
+use crate::stats::SinkCounts;
 
 /// Sinks that are open.
 pub(crate) struct Opened(pub(super) Vec<OpenSink>);
@@ -20,10 +21,15 @@ pub(super) struct OpenSink {
     pub(super) patience: Patience,
     pub(super) buffer_bytes: usize,
     /// The sink's key, if the sink is from a configuration file.
-    place: Option<String>,
+    pub(super) place: Option<String>,
+    /// The name of the receiver, which the sink's own name may replace.
+    pub(super) receiver: String,
+    pub(super) written: Option<u64>,
 }
 
 pub(super) struct OpenLane {
+    /// The index among all lanes of the pipeline.
+    pub(super) index: usize,
     pub(super) writer: Box<dyn Writer>,
     pub(super) formatter: Formatter,
     pub(super) counts: Arc<SinkCounts>,
@@ -36,10 +42,10 @@ impl OpenSink {
         let mut faults = Faults::default();
         sink.check(&mut faults);
         let place = sink.place.take();
+        let receiver = sink.to.0.name();
+        let levels = sink.levels(sink.name.as_ref().unwrap_or(&receiver).clone().as_str());
+        let levels = faults.take(levels);
         let (name, target) = (sink.name, sink.to.0);
-        let named = name.clone().unwrap_or_else(|| target.name());
-        let levels =
-            faults.take(sink.filter.map_err(|fault| fault.of(&format!("the sink {named}"))));
         let format = match &sink.envelope {
             Some(envelope) => envelope.around(sink.format),
             None => sink.format,
@@ -50,6 +56,7 @@ impl OpenSink {
         }
         let Some((levels, lanes)) = levels.zip(lanes) else { return (None, faults) };
         let lanes = lanes.into_iter().map(|Lane { name: own, content, writer }| OpenLane {
+            index: 0,
             counts: Arc::new(SinkCounts::new(
                 name.clone().unwrap_or(own),
                 content.items(),
@@ -69,6 +76,8 @@ impl OpenSink {
             patience: sink.stall_timeout.map_or(patience, Patience::Stalled),
             buffer_bytes: sink.buffer_bytes,
             place,
+            receiver,
+            written: sink.written,
         };
         (Some(open), faults)
     }
@@ -94,10 +103,12 @@ impl Opened {
 
     /// Opens the sinks, and adds a fault for each sink that can't be opened. `patience` is the
     /// default for sinks that don't set a stall timeout. A formatted record is cut to `most` bytes.
+    /// The `known` sinks are open already.
     pub(crate) fn new(
         sinks: Vec<Sink>,
         patience: Patience,
         most: usize,
+        known: &[Known],
         faults: &mut Faults,
     ) -> Self {
         let open = |sink| {
@@ -106,18 +117,33 @@ impl Opened {
             open
         };
         let mut open: Vec<_> = sinks.into_iter().filter_map(open).collect();
-        refuse_shared_rotations(&mut open, faults);
-        Self(open)
+        let lanes = open.iter_mut().flat_map(|sink| &mut sink.lanes);
+        lanes.zip(0..).for_each(|(lane, index)| lane.index = index);
+        let mut opened = Self(open);
+        refuse_shared_rotations(&[known, &opened.known()].concat(), faults);
+        opened
     }
 
-    /// Returns the filter of each lane, in the order of the [counts](Self::counts).
+    /// Returns what is known of each sink from now on.
+    pub(crate) fn known(&mut self) -> Vec<Known> {
+        let known = |sink: &mut OpenSink| {
+            let (count, first) = (sink.lanes.len(), &mut sink.lanes[0]);
+            Known {
+                indexes: first.index..first.index + count,
+                name: first.counts.name.clone(),
+                receiver: sink.receiver.clone(),
+                written: sink.written,
+                place: sink.place.clone(),
+                is_of_records: first.formatter.takes_events() && count == 1,
+                file: first.writer.file().and_then(|file| file.known()),
+            }
+        };
+        self.0.iter_mut().map(known).collect()
+    }
+
+    /// Returns the filter of each lane, in the order of the [sinks](Sinks).
     pub(crate) fn levels(&self) -> impl Iterator<Item = Levels> {
         self.0.iter().flat_map(|sink| sink.lanes.iter().map(|_| sink.levels.clone()))
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        let sinks = self.lanes().map(|lane| Arc::clone(&lane.counts)).collect();
-        Counts { sinks, ..Counts::default() }
     }
 
     /// Returns whether the back end itself writes to the only sink.
@@ -132,23 +158,17 @@ impl Opened {
 
 /// Adds a fault for each file that two sinks write and at least one of them rotates. The other sink
 /// would go on writing to the old file, which may be compressed or deleted at any time.
-fn refuse_shared_rotations(sinks: &mut [OpenSink], faults: &mut Faults) {
-    let files = sinks.iter_mut().flat_map(|sink| {
-        let OpenSink { lanes, place, .. } = sink;
-        let place = place.as_deref();
-        lanes.iter_mut().filter_map(move |OpenLane { writer, counts, .. }| {
-            Some((place, &counts.name, &*writer.file()?))
-        })
-    });
-    let files: Vec<_> = files.collect();
-    for (at, (place, name, file)) in files.iter().enumerate() {
-        for (other_place, other, second) in &files[at + 1..] {
-            let call = || format!("Sink::rotate for {name} and {other}");
+fn refuse_shared_rotations(known: &[Known], faults: &mut Faults) {
+    for (at, one) in known.iter().enumerate() {
+        for other in &known[at + 1..] {
+            let shares = one.file.as_ref().zip(other.file.as_ref());
+            let shares = shares.is_some_and(|(one, other)| one.shares_rotation(other));
+            let call = || format!("Sink::rotate for {} and {}", one.name, other.name);
             let wanted =
                 "these are one file, and a rotated file has one sink; give each sink its own file";
             let mut found = Faults::default();
-            found.unless(!file.shares_rotation(second), call, wanted);
-            let places: Vec<_> = [*place, *other_place].into_iter().flatten().collect();
+            found.unless(!shares, call, wanted);
+            let places: Vec<_> = one.place.iter().chain(&other.place).map(String::as_str).collect();
             found.at(&places.join(" and "));
             faults.append(&mut found);
         }

@@ -18,7 +18,7 @@ impl Opened {
         faults.unless(receiving.len() <= LANES, &call, &few);
     }
 
-    /// Returns the sinks, in the order of the [counts](Self::counts).
+    /// Returns the sinks, in the order of their indexes.
     pub(crate) fn receiving(&mut self) -> Vec<Receiving<'_>> {
         let lanes = self.0.iter_mut().flat_map(|sink| &mut sink.lanes);
         let receiving = lanes.map(|lane| {
@@ -59,14 +59,14 @@ impl Sinks {
 
     /// Returns how many events came for each sink, but for those that were dropped at once.
     pub(crate) fn taken(&self) -> Vec<u64> {
-        self.progress.counts.sinks.iter().map(|sink| sink.came()).collect()
+        self.progress.counts.sinks().iter().map(|sink| sink.came()).collect()
     }
 
     /// Returns how many of the events wait that were the first to come for each sink. What a file
     /// has of those for a collector does not wait.
     pub(crate) fn waiting_of(&self, came: &[u64]) -> Waiting {
         let mut waiting = Waiting::default();
-        for (lane, (sink, came)) in self.progress.counts.sinks.iter().zip(came).enumerate() {
+        for (lane, (sink, came)) in self.progress.counts.sinks().iter().zip(came).enumerate() {
             let left = sink.left();
             let has = self.notes.as_ref().map_or([0, 0], |notes| notes.has(lane));
             let left = if (has[0]..has[1]).contains(&left) { has[1] } else { left };
@@ -79,7 +79,7 @@ impl Sinks {
 
     /// Returns whether all sinks are collectors.
     pub(crate) fn are_remote(&self) -> bool {
-        self.progress.counts.sinks.iter().all(|sink| sink.is_remote)
+        self.progress.counts.sinks().iter().all(|sink| sink.is_remote)
     }
 
     /// Copies the events that wait for the threads of collectors to the file.
@@ -90,7 +90,7 @@ impl Sinks {
             Writers::Threads(workers) => Some(workers),
             Writers::Here(..) => None,
         });
-        let sinks = &self.progress.counts.sinks;
+        let sinks = self.progress.counts.sinks();
         for worker in workers.flatten() {
             let lane = sinks.iter().position(|counts| counts.is_remote && worker.is_of(counts));
             let Some(lane) = lane else { continue };
@@ -115,7 +115,8 @@ impl Sinks {
         (lane, bytes, ends): (usize, Vec<u8>, Vec<usize>),
         now: UnixTime,
     ) {
-        let Some(counts) = self.progress.counts.sinks.get(lane) else { return };
+        let sinks = self.progress.counts.sinks();
+        let Some(counts) = sinks.get(lane) else { return };
         counts.taken.add(ends.len() as u64);
         let events = Batch::of(bytes, ends, now);
         for stream in self.layouts.iter_mut().flat_map(|layout| &mut layout.streams) {

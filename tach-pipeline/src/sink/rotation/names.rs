@@ -34,7 +34,7 @@ const MOST_DIGITS: usize = 9;
 ///
 /// let rotation = Rotation::new().max_bytes(100 * 1024 * 1024).keep(10).names(Names::Numbers);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "config", derive(serde::Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Names {

@@ -1,0 +1,269 @@
+//! Closes and opens sinks between two records.
+
+use core::mem;
+use core::ops::Range;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use log::LevelFilter;
+use tach_core::UnixTime;
+
+use super::{Opened, Sinks};
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::filter::{Filters, Levels};
+use crate::frame::Wanted;
+use crate::incident::Incident;
+use crate::report;
+use crate::sink::batch::Batch;
+use crate::sink::known::Known;
+use crate::sink::stream::{Stream, Writers};
+use crate::sink::thread::{Begin, Idle, ServedLane, Thread};
+use crate::sink::unreported::Occasion;
+use crate::sink::worker::Worker;
+use crate::stats::{Counts, Dropped, Items, SinkCounts};
+
+/// How often a caller looks whether a sink that closes is done.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+/// How long a thread without events may take to end.
+const TO_END: Duration = Duration::from_millis(200);
+
+/// Why a change is refused.
+pub(crate) const RESTART: &str = "a running pipeline can't change it; start the process again";
+
+/// The sinks that are closed and opened, by their indexes, and the filters of those that stay.
+pub(crate) struct Swap {
+    pub(crate) closes: Vec<Known>,
+    pub(crate) opens: Opened,
+    pub(crate) stay: Vec<(Range<usize>, Levels)>,
+}
+
+/// Sinks that write what came for them before they were closed.
+pub(crate) struct Swapped {
+    closing: Vec<Closing>,
+    /// The beginnings of the sinks that wait for one that closes.
+    late: Vec<Begin>,
+}
+
+struct Closing {
+    index: usize,
+    thread: Thread,
+    worker: Worker,
+    /// The flush after which the thread ends.
+    flush: u64,
+}
+
+impl Opened {
+    /// Adds a fault for each sink that can't be opened while a pipeline runs whose calls record
+    /// what is `wanted`.
+    pub(crate) fn check_late(&self, wanted: Wanted, faults: &mut Faults) {
+        for sink in &self.0 {
+            let (mut found, mut more) = (Faults::default(), Wanted::default());
+            sink.lanes.iter().for_each(|lane| lane.formatter.content.add_to(&mut more));
+            let is_of_records = !(more.spans || more.durations);
+            let call = || format!("the new sink {} of spans or durations", sink.receiver);
+            found.unless(is_of_records, call, RESTART);
+            let parts = |it: Wanted| [it.events, it.place, it.thread];
+            let is_written = parts(more).iter().zip(parts(wanted)).all(|(more, had)| had || !more);
+            let call = || format!("the file, the line or the thread in {}", sink.receiver);
+            found.unless(is_written || !is_of_records, call, RESTART);
+            sink.place.iter().for_each(|place| found.at(place));
+            faults.append(&mut found);
+        }
+    }
+
+    /// Gives each sink the index and the counts of a closed sink with its name, or an index after
+    /// all others.
+    pub(crate) fn assign(&mut self, counts: &Counts) {
+        let mut sinks = Vec::clone(&counts.sinks());
+        for sink in &mut self.0 {
+            for lane in &mut sink.lanes {
+                let own = &lane.counts;
+                let is_its = |it: &Arc<SinkCounts>| {
+                    it.is_free.get() && it.name == own.name && it.is_remote == own.is_remote
+                };
+                let free = sinks.iter().position(is_its);
+                lane.index = free.unwrap_or(sinks.len());
+                match free {
+                    // Another sink of that name gets an index of its own.
+                    Some(at) => lane.counts = mem::take(&mut sinks[at]),
+                    None => sinks.push(Arc::clone(own)),
+                }
+            }
+        }
+    }
+}
+
+impl Sinks {
+    /// Closes and opens sinks. The records so far belong to the sinks so far.
+    ///
+    /// # Errors
+    ///
+    /// If a thread can't be started. Nothing has changed.
+    pub(crate) fn swap(
+        &mut self,
+        Swap { closes, opens, stay }: Swap,
+        filters: &Filters,
+        now: UnixTime,
+    ) -> Result<Swapped, Error> {
+        let mut swapped = Swapped { closing: Vec::new(), late: Vec::new() };
+        if !closes.is_empty() || !opens.0.is_empty() {
+            let count = opens.0.len() + usize::from(self.threads.is_empty());
+            let idle: io::Result<Vec<_>> = (0..count).map(|_| Idle::start()).collect();
+            let mut idle = idle.map_err(Error::thread)?.into_iter();
+            if self.threads.is_empty() {
+                idle.next().into_iter().for_each(|idle| self.leave_here(idle));
+            }
+            // An only sink that stalls would be waited for without end.
+            self.workers().for_each(|worker| worker.is_alone = false);
+            self.pass_on_all(Occasion::Flush);
+            swapped.closing =
+                closes.iter().filter_map(|known| self.close(known.indexes.start)).collect();
+            filters.change_takers(|takers| {
+                for known in &closes {
+                    takers[known.indexes.start] = Levels::all(LevelFilter::Off);
+                }
+                // Behind the sinks stands what a flight recorder takes.
+                for (lane, levels) in opens.lanes().zip(opens.levels()) {
+                    if lane.index < self.progress.counts.sinks().len() {
+                        takers[lane.index] = levels;
+                    } else {
+                        takers.insert(lane.index, levels);
+                    }
+                }
+            });
+            for (sink, idle) in opens.0.into_iter().zip(idle) {
+                let is_late = closes.iter().any(|it| it.receiver == sink.receiver);
+                let begin = self.add(sink, Some(idle), now);
+                if is_late { swapped.late.push(begin) } else { begin() }
+            }
+        }
+        filters.change_takers(|takers| {
+            for (indexes, levels) in stay {
+                takers[indexes].fill(levels);
+            }
+        });
+        self.begin_round(filters);
+        let is_alone = self.threads.len() == 1;
+        for worker in self.workers() {
+            worker.is_alone = is_alone && !worker.counts.is_remote;
+        }
+        Ok(swapped)
+    }
+
+    fn workers(&mut self) -> impl Iterator<Item = &mut Worker> {
+        let streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
+        streams.flat_map(|stream| match &mut stream.writers {
+            Writers::Here(..) => [].iter_mut(),
+            Writers::Threads(workers) => workers.iter_mut(),
+        })
+    }
+
+    /// Gives the sink to which the back end itself writes a thread.
+    fn leave_here(&mut self, idle: Idle) {
+        let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
+        let Some(stream) = streams.next() else { return };
+        stream.count();
+        let no_workers = Writers::Threads(Vec::new());
+        match mem::replace(&mut stream.writers, no_workers) {
+            Writers::Here(output, buffer_bytes, patience) => {
+                let batch = mem::replace(&mut stream.batch, Batch::new());
+                let (counts, reporter) = (Arc::clone(&output.counts), output.reporter.clone());
+                let lane = ServedLane::new(*output, 0, batch);
+                let (thread, begin) = idle.serve(vec![lane], buffer_bytes, &self.progress, None);
+                begin();
+                let (link, progress) = (Arc::clone(&thread.link), Arc::clone(&self.progress));
+                let worker = Worker::new((link, 0), patience, progress, counts, reporter);
+                stream.writers = Writers::Threads(vec![worker]);
+                self.threads.push(thread);
+            }
+            threads @ Writers::Threads(_) => stream.writers = threads,
+        }
+    }
+
+    /// Passes nothing more to a sink.
+    fn close(&mut self, index: usize) -> Option<Closing> {
+        let counts = Arc::clone(&self.progress.counts.sinks()[index]);
+        let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
+        let worker = streams.find_map(|stream| stream.remove(&counts))?;
+        let is_its = |thread: &Thread| Arc::ptr_eq(&thread.link, worker.link().0);
+        let at = self.threads.iter().position(is_its)?;
+        let thread = self.threads.remove(at);
+        for layout in &mut self.layouts {
+            layout.streams.retain(|stream| !stream.counts.is_empty());
+        }
+        self.layouts.retain(|layout| !layout.streams.is_empty());
+        counts.is_closed.set(true);
+        // Requests that come meanwhile concern none of its events either.
+        let flush = self.progress.flush.requested();
+        thread.flush(flush);
+        Some(Closing { index, thread, worker, flush })
+    }
+
+    /// Reports what is lost, since a sink was closed before it had written everything.
+    pub(crate) fn report_closed(&mut self, name: &str, lost: &Dropped) {
+        let (now, count) = (lost.to, lost.count);
+        let items = Items::RECORDS.as_str();
+        let message = format!("records dropped, since {name} was closed before they were written");
+        let record = report::dropped(lost, now, &message);
+        self.report(&Incident::Dropped { sink: Some(name), items, count }, &record, now);
+    }
+}
+
+impl Stream {
+    /// Removes a sink, if it is one of the stream's.
+    fn remove(&mut self, counts: &Arc<SinkCounts>) -> Option<Worker> {
+        let Writers::Threads(workers) = &mut self.writers else { return None };
+        let at = workers.iter().position(|worker| worker.is_of(counts))?;
+        let removed = workers.remove(at);
+        self.counts.remove(at);
+        self.name();
+        Some(removed)
+    }
+}
+
+impl Swapped {
+    /// Waits until the closed sinks have written everything, for `timeout` at most, and then lets
+    /// those begin that wait for them. Returns the names of the sinks that lose events, and how
+    /// many, as of `now`.
+    pub(crate) fn finish(self, timeout: Duration, now: UnixTime) -> Vec<(String, Dropped)> {
+        let start = Instant::now();
+        let left = || timeout.saturating_sub(start.elapsed());
+        let closed = self.closing.into_iter().map(|closing| closing.finish(left(), now));
+        let lost = closed.filter(|(_, lost)| lost.count > 0).collect();
+        self.late.into_iter().for_each(|begin| begin());
+        lost
+    }
+}
+
+impl Closing {
+    fn finish(self, timeout: Duration, now: UnixTime) -> (String, Dropped) {
+        let Self { index, mut thread, worker, flush } = self;
+        let (progress, counts) = (Arc::clone(&worker.progress), Arc::clone(&worker.counts));
+        let waits = || wait(timeout, || progress.flush.is_done(index, flush));
+        progress.flush.within(timeout, waits);
+        thread.end();
+        let has_ended = || thread.handle.as_ref().is_none_or(JoinHandle::is_finished);
+        wait(TO_END, has_ended);
+        counts.is_free.set(has_ended());
+        let stalls = || Some(format!("{} was closed while it made no progress", counts.name));
+        let failure = if has_ended() { thread.join() } else { stalls() };
+        progress.flush.closed(index, failure);
+        // Their levels are not known: the thread has them.
+        let mut lost = Dropped::new(counts.waiting(), now, now);
+        counts.dropped.add(&lost);
+        lost.count += worker.unreported();
+        (counts.name.clone(), lost)
+    }
+}
+
+/// Waits until something `is_done`, for `timeout` at most.
+fn wait(timeout: Duration, is_done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_done() && start.elapsed() < timeout {
+        thread::sleep(BETWEEN_LOOKS);
+    }
+}
