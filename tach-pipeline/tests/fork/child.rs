@@ -102,6 +102,17 @@ fn children(scene: &str, folder: &Path) -> bool {
                 log::info!("refused");
             }));
         }
+        #[cfg(feature = "config")]
+        "another configuration" => {
+            let config = |file: &str| -> tach_pipeline::Config {
+                let path = folder.join(file);
+                toml::from_str(&format!("sinks = [{{ file.path = {path:?} }}]")).unwrap()
+            };
+            let guard = config("old.log").builder().init().unwrap();
+            guard.pipeline().apply(config("app.log")).unwrap();
+            wait_for(fork(|| numbers(0)));
+            drop(guard);
+        }
         "nested" => {
             let guard = builder.sink(file()).init().unwrap();
             nested(0);

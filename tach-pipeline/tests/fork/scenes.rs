@@ -38,6 +38,10 @@ pub(crate) fn run() {
         let forks = if env::var_os("TACH_RUNS").is_some() { FORKS / 5 } else { FORKS };
         logs("often", &forks.to_string(), forks, 1);
     }
+    #[cfg(feature = "config")]
+    if is_chosen("another configuration") {
+        logs("another configuration", "", 1, RECORDS);
+    }
     #[cfg(all(target_os = "linux", feature = "survive"))]
     if is_chosen("survive") {
         logs("survive", "", CHILDREN, RECORDS);

@@ -1,6 +1,8 @@
 //! The pipeline, as its users see it.
 
 mod allocation;
+#[cfg(feature = "config")]
+mod apply;
 mod auto_traits;
 #[cfg(unix)]
 mod colors;
