@@ -71,6 +71,19 @@ fn family(scene: &str, folder: &Path) -> bool {
     true
 }
 
+/// A child logs by the configuration that its parent has applied.
+#[cfg(feature = "config")]
+fn configured(folder: &Path) {
+    let config = |file: &str| -> tach_pipeline::Config {
+        let path = folder.join(file);
+        toml::from_str(&format!("sinks = [{{ file.path = '{}' }}]", path.display())).unwrap()
+    };
+    let guard = config("old.log").builder().init().unwrap();
+    guard.pipeline().apply(config("app.log")).unwrap();
+    wait_for(fork(|| numbers(0)));
+    drop(guard);
+}
+
 /// Scenes of children with a part of their own.
 fn children(scene: &str, folder: &Path) -> bool {
     let file = || Sink::file(folder.join("app.log"));
@@ -103,16 +116,7 @@ fn children(scene: &str, folder: &Path) -> bool {
             }));
         }
         #[cfg(feature = "config")]
-        "another configuration" => {
-            let config = |file: &str| -> tach_pipeline::Config {
-                let path = folder.join(file);
-                toml::from_str(&format!("sinks = [{{ file.path = {path:?} }}]")).unwrap()
-            };
-            let guard = config("old.log").builder().init().unwrap();
-            guard.pipeline().apply(config("app.log")).unwrap();
-            wait_for(fork(|| numbers(0)));
-            drop(guard);
-        }
+        "another configuration" => configured(folder),
         "nested" => {
             let guard = builder.sink(file()).init().unwrap();
             nested(0);
