@@ -100,7 +100,7 @@ impl Log for Pipeline {
                 let _ended = to.guard(|mut to| adapter::visit_each(record, &mut to, 0));
             }
             #[cfg(feature = "tracing")]
-            super::tracing::write_current_spans(to);
+            super::tracing::write_current_spans::<true>(to);
             shared.site(to, place(record), shared.spans.around());
         });
     }

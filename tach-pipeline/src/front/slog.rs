@@ -59,7 +59,7 @@ impl Drain for Pipeline {
             list(to, |fields| serialize(record.kv(), record, fields));
             list(to, |fields| values.serialize(record, fields));
             #[cfg(feature = "tracing")]
-            super::tracing::write_nameless_spans(to);
+            super::tracing::write_current_spans::<false>(to);
             shared.site(to, place(record), shared.spans.around());
         });
         Ok(())

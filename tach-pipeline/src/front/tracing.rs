@@ -22,4 +22,4 @@ mod visit;
 
 pub(super) use self::copies::is_copy;
 pub(super) use self::install::{filter_changed, install, may_be_set};
-pub(super) use self::span_fields::{write_current_spans, write_nameless_spans};
+pub(super) use self::span_fields::write_current_spans;

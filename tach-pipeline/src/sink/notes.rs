@@ -1,6 +1,7 @@
 //! What sinks note in a pipeline's file of what they are about to write.
 
 use super::file::{LogFile, Target};
+use crate::stats::SinkCounts;
 
 /// How many sinks a file has room for. A collector that takes logs, spans and durations is three.
 pub(crate) const LANES: usize = 16;
@@ -22,25 +23,11 @@ pub(crate) trait Notes: Send + Sync {
     /// Notes that all events were sent that the thread has taken.
     fn sent(&self, lane: usize);
 
-    /// Notes that a regular file is about to be written.
-    fn writes(&self, lane: usize, write: Write<'_>);
+    /// Notes that bytes are about to be written to a regular file. Nothing else waits for it if they
+    /// are the last.
+    fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target);
 }
 
-/// A write to a regular file.
-#[derive(Clone, Copy)]
-pub(crate) struct Write<'a> {
-    pub(crate) bytes: &'a [u8],
-    /// Whether nothing else waits for the file.
-    pub(crate) is_last: bool,
-    pub(crate) to: Target,
-}
-
-/// An open sink that takes over what processes have left.
-pub(crate) struct Receiving<'a> {
-    /// The name by which messages call the sink.
-    pub(crate) name: String,
-    /// The regular file, if it is one.
-    pub(crate) file: Option<&'a mut LogFile>,
-    /// Whether it is a collector.
-    pub(crate) is_remote: bool,
-}
+/// An open sink that takes over what processes have left: its counts, and the regular file, if it is
+/// one.
+pub(crate) type Receiving<'a> = (&'a SinkCounts, Option<&'a mut LogFile>);

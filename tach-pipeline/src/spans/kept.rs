@@ -59,17 +59,3 @@ impl Kept {
         }
     }
 }
-
-/// A span with its records.
-#[derive(Clone)]
-pub(crate) struct OwnSpan {
-    pub(crate) kept: Kept,
-    pub(crate) records: Vec<u8>,
-}
-
-impl OwnSpan {
-    /// Returns the span, with the values of the keys `redacted` hidden.
-    pub(crate) fn span<'a>(&'a self, redacted: &'a [String]) -> Span<'a> {
-        self.kept.span(&self.records, redacted)
-    }
-}

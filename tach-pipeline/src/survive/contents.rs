@@ -8,9 +8,8 @@ use tach_core::UnixTime;
 use super::foreign::{self, Foreign};
 use super::image::{self, Image, Thread};
 use super::items::Report;
-use super::recorded_span;
+use super::recorded_span::{self, OwnSpan};
 use crate::frame::{self, RecordKind, SpanPart, Time, What};
-use crate::spans::kept::OwnSpan;
 
 /// The most bytes of copies of one file's records, which contain the texts that the records name.
 const MOST_COPIED: usize = 1 << 30;
@@ -140,11 +139,11 @@ impl RecordingLeft {
     /// Adds the events that the recorder had not got yet.
     pub(super) fn with(mut self, events: Vec<Vec<u8>>) -> Self {
         self.events.extend(events.into_iter().map(|copy| (time(&copy), copy)));
-        let ends = self.spans.iter().map(|span| span.span(&[]).end);
+        let ends = self.spans.iter().map(|span| span.span().end);
         let last = ends.chain(self.events.iter().map(|(time, _)| *time)).max();
         self.last = self.last.max(last.unwrap_or(self.last));
         self.events.sort_by_key(|(time, _)| *time);
-        self.spans.sort_by_key(|span| span.span(&[]).end);
+        self.spans.sort_by_key(|span| span.span().end);
         self
     }
 }

@@ -153,7 +153,7 @@ impl Dead {
         let lanes = image.lanes().ok_or_else(damaged)?;
         for lane in lanes.iter().filter(|lane| lane.is_file) {
             // Whatever its path was called.
-            for file in to.iter_mut().filter_map(|it| it.file.as_deref_mut()) {
+            for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
                 if written::has_happened(&lane.write, file)? && lanes.len() == 1 {
                     self.store(head::CURRENT, image.number() + 1)?;
                 }

@@ -6,6 +6,7 @@ use tach_core::UnixTime;
 use super::image::{Batch, Image, Lane};
 use super::layout::check;
 use crate::sink::notes::Receiving;
+use crate::stats::{Items, SinkCounts};
 
 /// A sink of the pipeline.
 #[derive(Debug, Clone)]
@@ -66,10 +67,14 @@ pub(super) struct LeftBatch {
 
 /// Returns the sinks as a file has them.
 pub(super) fn named(to: &[Receiving<'_>]) -> Vec<Named> {
-    let named = |Receiving { name, file, is_remote }: &Receiving<'_>| Named {
-        name: name.clone(),
-        is_file: file.is_some(),
-        is_remote: *is_remote,
+    let named = |(counts, file): &Receiving<'_>| {
+        let SinkCounts { name, items, is_remote, .. } = *counts;
+        // The address of a collector is the same for all that it takes.
+        let name = match *items {
+            Items::RECORDS => name.clone(),
+            _ => format!("{name} for {}", items.as_str()),
+        };
+        Named { name, is_file: file.is_some(), is_remote: *is_remote }
     };
     to.iter().map(named).collect()
 }

@@ -67,6 +67,19 @@ pub(super) fn of(words: [u64; WORDS], bytes: usize) -> Kept {
     }
 }
 
+/// A span with its records.
+#[derive(Clone)]
+pub(super) struct OwnSpan {
+    pub(super) kept: Kept,
+    pub(super) records: Vec<u8>,
+}
+
+impl OwnSpan {
+    pub(super) fn span(&self) -> Span<'_> {
+        self.kept.span(&self.records, &[])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -219,7 +219,7 @@ fn snapshot(left: &RecordingLeft, redacted: Arc<[String]>) -> Snapshot {
         ring.event(event, *time);
     }
     for span in &left.spans {
-        ring.span(&span.span(&[]));
+        ring.span(&span.span());
     }
     Snapshot::new(&ring, left.last, redacted)
 }

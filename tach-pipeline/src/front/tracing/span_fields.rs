@@ -47,25 +47,17 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
     current_thread::give_back(scratch);
 }
 
-/// Writes the fields of the spans without names that the thread is in, for a record of slog.
-#[inline]
-pub(in crate::front) fn write_nameless_spans(to: &mut Writer<'_>) {
-    #[cold]
-    fn write(to: &mut Writer<'_>) {
-        write_the_threads_spans::<false>(to);
-    }
-    if NAMELESS.is_on() {
-        write(to);
-    }
-}
-
 /// Writes the spans that the thread is in, for a record of `log`, if the current subscriber is a
-/// pipeline's own, or a registry with a pipeline as a layer.
-pub(in crate::front) fn write_current_spans(to: &mut Writer<'_>) {
-    write_the_threads_spans::<true>(to);
+/// pipeline's own, or a registry with a pipeline as a layer. Without `ALL`, writes the fields of those
+/// without a name, for a record of slog.
+#[inline]
+pub(in crate::front) fn write_current_spans<const ALL: bool>(to: &mut Writer<'_>) {
+    if ALL || NAMELESS.is_on() {
+        write_the_threads_spans::<ALL>(to);
+    }
 }
 
-/// Writes the spans that the thread is in: `ALL`, or those without a name.
+#[cold]
 fn write_the_threads_spans<const ALL: bool>(to: &mut Writer<'_>) {
     dispatcher::get_default(|dispatch| {
         if let Some(subscriber) = dispatch.downcast_ref::<PipelineSubscriber>() {

@@ -1,6 +1,6 @@
 //! What the sinks of a pipeline do for records that outlive the process.
 
-use super::{Opened, Sinks};
+use super::{OpenLane, Opened, Sinks};
 use tach_core::UnixTime;
 
 use crate::faults::Faults;
@@ -8,7 +8,6 @@ use crate::sink::batch::Batch;
 use crate::sink::notes::{LANES, Receiving};
 use crate::sink::stream::{Stream, Writers};
 use crate::sink::worker::Worker;
-use crate::stats::{Items, SinkCounts};
 
 impl Opened {
     /// Adds a fault if the sinks can't write records that outlive the process.
@@ -21,15 +20,8 @@ impl Opened {
     /// Returns the sinks, in the order of their indexes.
     pub(crate) fn receiving(&mut self) -> Vec<Receiving<'_>> {
         let lanes = self.0.iter_mut().flat_map(|sink| &mut sink.lanes);
-        let receiving = lanes.map(|lane| {
-            let file = lane.writer.file().filter(|file| file.is_regular());
-            let SinkCounts { name, items, is_remote, .. } = &*lane.counts;
-            // The address of a collector is the same for all that it takes.
-            let name = match *items {
-                Items::RECORDS => name.clone(),
-                _ => format!("{name} for {}", items.as_str()),
-            };
-            Receiving { name, file, is_remote: *is_remote }
+        let receiving = lanes.map(|OpenLane { writer, counts, .. }| {
+            (&**counts, writer.file().filter(|file| file.is_regular()))
         });
         receiving.collect()
     }

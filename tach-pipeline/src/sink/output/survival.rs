@@ -2,7 +2,6 @@
 
 use super::Output;
 use crate::sink::batch::Batch;
-use crate::sink::notes::Write;
 
 impl Output {
     /// Notes that the thread has taken the events that waited.
@@ -19,7 +18,7 @@ impl Output {
         if let Some(file) = writer.file().filter(|file| file.is_regular()) {
             let bytes = &batch.bytes()[batch.written()..][..length];
             let (is_last, to) = (batch.left() == length, file.known_target());
-            notes.writes(*lane, Write { bytes, is_last, to });
+            notes.writes(*lane, bytes, is_last, to);
         }
     }
 

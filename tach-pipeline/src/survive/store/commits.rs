@@ -12,7 +12,8 @@ use super::super::items::hash;
 use super::super::layout::{LANES, check, head, lane, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
-use crate::sink::notes::{Notes, Write};
+use crate::sink::file::Target;
+use crate::sink::notes::Notes;
 
 /// The room for the events of a collector.
 pub(super) const BATCH: usize = 256 * 1024;
@@ -270,7 +271,7 @@ impl Notes for Store {
         }
     }
 
-    fn writes(&self, lane: usize, Write { bytes, is_last, to }: Write<'_>) {
+    fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target) {
         let mut commits = self.commits.lock();
         let is_prepared = commits.prepared.is_some();
         let next = commits.number + 1;
