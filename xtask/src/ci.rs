@@ -100,7 +100,12 @@ pub(crate) const STEPS: &[Step] = &[
         peers::check_tier,
     ),
     Step("cross", "set up, build and run on the other platforms", Tier::Change, cross::check_tier),
-    Step("modes", "run tests without features, on other roads and clocks", Tier::Full, |_| modes()),
+    Step(
+        "modes",
+        "run tests without features, on other roads, clocks and panics",
+        Tier::Full,
+        |_| modes(),
+    ),
     Step(
         "packages",
         "check the files of the published packages, and rehearse publishing them",
@@ -263,12 +268,17 @@ pub(crate) fn no_std() -> Result<(), String> {
     run(build.arg("--target-dir").arg(run::target().join("no-std")))
 }
 
-/// Runs tests without features, and tests of the public API on other roads and clocks.
+/// Runs tests without features, tests of the public API on other roads and clocks, and the table of
+/// ends where each panic aborts.
 fn modes() -> Result<(), String> {
     // Without features nested values are texts, and collectors that need gRPC or TLS are refused.
     for package in ["tach-tracing", "tach-log", "tach-otlp"] {
         run(&mut cargo(&["test", "--package", package]))?;
     }
+    let mut exit = cargo(&["run", "--locked", "--manifest-path", "xtask/panic-abort/Cargo.toml"]);
+    exit.arg("--target-dir").arg(run::target().join("panic-abort"));
+    let (library, path) = otel::faketime()?;
+    run_test(exit.env(library, path))?;
     // The spans of the pipeline by a registry's layer, in place of its own subscriber.
     run_test(built::test("tach-pipeline", "it")?.env("TACH_ROAD", "layer"))?;
     for (variable, value) in [("TACH_ORDER", "enforced"), ("TACH_SOURCE", "os")] {

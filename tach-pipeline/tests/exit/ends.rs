@@ -37,10 +37,19 @@ enum By {
     Signal(c_int),
 }
 
+/// Whether each panic aborts. `cargo xtask ci modes` builds this test so.
+const PANICS_ABORT: bool = cfg!(panic = "abort");
+const OF_A_PANIC: By = if PANICS_ABORT { By::Signal(SIGABRT) } else { By::Code(101) };
+const OF_A_PANIC_IN_A_THREAD: By = if PANICS_ABORT { OF_A_PANIC } else { By::Code(0) };
+
 /// The ends, how each ends the process, and whether all records are written.
-const ENDS: [(&str, By, bool); 23] = [
+const ENDS: [(&str, By, bool); 27] = [
     ("return", By::Code(0), true),
-    ("panic", By::Code(101), true),
+    ("panic", OF_A_PANIC, true),
+    ("panic below a later hook", OF_A_PANIC, true),
+    ("panic in a thread", OF_A_PANIC_IN_A_THREAD, true),
+    ("panic in a thread below a later hook", OF_A_PANIC_IN_A_THREAD, true),
+    ("logged panics", OF_A_PANIC, true),
     ("exit", By::Code(1), true),
     ("abort", By::Signal(SIGABRT), true),
     ("a hook that aborts", By::Signal(SIGABRT), true),
@@ -90,14 +99,15 @@ pub(crate) fn parent() {
     let (output, lines) = run("logged panics", "pipe");
     let text = String::from_utf8(output.stdout).unwrap();
     let told: Vec<_> = text.lines().filter(|line| line.contains(" ERROR panic: ")).collect();
-    assert_eq!((lines, told.len()), (RECORDS, 2), "{text}");
+    let panics = if PANICS_ABORT { 1 } else { 2 };
+    assert_eq!((lines, told.len()), (RECORDS, panics), "{text}");
     for (line, (thread, message)) in told.iter().zip([("worker", ": first"), ("main", ": the 2nd")])
     {
         let (_, place) = line.split_once(&format!("thread '{thread}' panicked at ")).unwrap();
         assert!(place.contains("ends.rs:") && place.contains(message), "{line}");
     }
     let printed = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(printed.matches("panicked at").count(), 2, "the old hook: {printed}");
+    assert_eq!(printed.matches("panicked at").count(), panics, "the old hook: {printed}");
     with_stopped_clocks();
     let (output, lines) = run(BESIDE, "file");
     let unflushed = String::from_utf8(output.stdout).unwrap().lines().count();
@@ -212,6 +222,9 @@ pub(crate) fn child(way: &str) -> bool {
     match end {
         "logged panics" => guard.pipeline().log_panics(),
         "a hook that aborts" => panic::set_hook(Box::new(|_| process::abort())),
+        "panic below a later hook" | "panic in a thread below a later hook" => {
+            panic::set_hook(Box::new(|_| {}));
+        }
         "a later handler of SIGABRT" => later(SIGABRT, || low_level::exit(8)),
         "a later handler of SIGTERM" => later(SIGTERM, || IS_NOTED.store(true, Ordering::SeqCst)),
         _ => {}
@@ -258,7 +271,10 @@ fn later(signal: c_int, action: impl Fn() + Send + Sync + 'static) {
 fn leave(end: &str) {
     match end {
         "return" => {}
-        "panic" | "a hook that aborts" => panic!("on purpose"),
+        "panic" | "panic below a later hook" | "a hook that aborts" => panic!("on purpose"),
+        "panic in a thread" | "panic in a thread below a later hook" => {
+            assert!(thread::spawn(|| panic!("on purpose")).join().is_err());
+        }
         "logged panics" => {
             let worker = thread::Builder::new().name("worker".to_owned());
             assert!(worker.spawn(|| panic!("first")).unwrap().join().is_err());
