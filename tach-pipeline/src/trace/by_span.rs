@@ -82,6 +82,17 @@ impl<V: Clone> BySpan<V> {
         changed.is_some()
     }
 
+    /// Changes a copy of the default, or the value of a span, which is removed.
+    pub(super) fn change_any<R>(&self, span: u64, change: impl FnOnce(&mut V) -> R) -> Option<R>
+    where
+        V: Default,
+    {
+        self.change(self.part(span), |values| {
+            let mut value = values.remove(&span).unwrap_or_default();
+            Some(change(&mut value))
+        })
+    }
+
     /// Removes the value of a span that is closed, and returns it.
     #[inline]
     pub(crate) fn remove(&self, span: u64) -> Option<V> {

@@ -281,6 +281,22 @@ impl Contexts {
         self.kept.update(slot.context().span, || slot.waits(), change)
     }
 
+    /// Takes the records that are kept of a span. If there are none, calls `end` before another
+    /// thread can keep one.
+    pub(crate) fn take_kept_or(&self, key: Key, span: u64, end: impl Fn()) -> Option<Vec<u8>> {
+        let taken = |kept: &mut Vec<u8>| {
+            if kept.is_empty() {
+                end();
+            }
+            mem::take(kept)
+        };
+        let kept = match Open::of(key) {
+            Some(own) => own.change_kept(taken),
+            None => self.kept.change_any(span, taken),
+        };
+        kept.filter(|kept| !kept.is_empty())
+    }
+
     /// Takes the records that are kept of a span, which no longer waits.
     pub(crate) fn take_kept(&self, key: Key, span: u64) -> Option<Vec<u8>> {
         match Open::of(key) {
@@ -400,6 +416,12 @@ impl Slot {
         let ((ids, flags), left) = (self.get_all(), self.left().map(|left| left - 1));
         let (is_child, is_lost) = (flags.have(CHILD), flags.have(LOST));
         Closing { slot: self, context: SpanContext::of_slot(ids), left, flags, is_child, is_lost }
+    }
+
+    /// Begins to [move](Self::move_into) the span, which stays as it is until the
+    /// [end](Self::end_move).
+    pub(crate) fn begin_move_into(&self, context: SpanContext) -> bool {
+        self.begin_move(context.trace, context.is_sampled)
     }
 
     /// Moves the span to the trace of a remote parent. Returns `false` if it was moved before, or

@@ -21,6 +21,7 @@ impl<'a> Target<'a> {
     /// Returns whether what is added is kept, since the span waits.
     #[inline]
     pub(super) fn waits(&self) -> bool {
-        !self.context.is_sampled && self.slot.waits()
+        // Another thread may have set its parent since its ids were read.
+        !self.context.is_sampled && (self.slot.waits() || self.slot.may_be_sampled())
     }
 }

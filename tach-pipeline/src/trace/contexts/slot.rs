@@ -119,6 +119,16 @@ impl Slot {
     /// Moves the span to another trace. Returns `false` if it was moved before, or would be sampled
     /// although it was [decided](Self::decide) that it is not.
     pub(super) fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
+        let begins = self.begin_move(trace, is_sampled);
+        if begins {
+            self.end_move(is_sampled);
+        }
+        begins
+    }
+
+    /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its trace
+    /// and waits, if it did before.
+    pub(super) fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
         let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
         if before & MOVING != 0 || is_sampled && before & ANY_LEFT != 0 {
@@ -131,10 +141,14 @@ impl Slot {
             // ORDERING: Relaxed: published by `flags`.
             word.store(value, Ordering::Relaxed);
         }
+        true
+    }
+
+    /// Ends a move. More than one call changes nothing.
+    pub(crate) fn end_move(&self, is_sampled: bool) {
         let moved = if is_sampled { MOVED | MOVED_SAMPLED } else { MOVED };
         // ORDERING: Release, with the Acquire of `get`: whoever sees this sees the trace.
         self.flags.fetch_or(moved, Ordering::Release);
-        true
     }
 
     /// Returns whether the span with that number has the slot. The answer stays true while the
@@ -156,7 +170,7 @@ impl Slot {
     pub(super) fn get_all(&self) -> (Ids, Flags) {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
         let span = self.span.load(Ordering::Relaxed);
-        // ORDERING: Acquire, with the Release of `move_to`.
+        // ORDERING: Acquire, with the Release of `end_move`.
         let flags = self.flags.load(Ordering::Acquire);
         let (trace, is_sampled) = match flags & MOVED {
             0 => (&self.trace, flags & SAMPLED != 0),
@@ -172,7 +186,7 @@ impl Slot {
     /// is added to the span is to be kept.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
-        // A thread that is moving the span takes what is kept after it has moved the span.
+        // A thread that is moving the span ends that under the lock, when nothing is kept.
         // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread takes
         // after it has set a flag.
         self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
@@ -204,7 +218,7 @@ impl Slot {
     /// may end while another span takes the slot.
     pub(super) fn get_unheld(&self, id: u64) -> Option<Ids> {
         let ids = self.get();
-        // ORDERING: Acquire, with the Release fences of `take` and `move_to`.
+        // ORDERING: Acquire, with the Release fences of `take` and `begin_move`.
         fence(Ordering::Acquire);
         // ORDERING: Relaxed: the fence orders it.
         let is_same = self.id.load(Ordering::Relaxed) == id;

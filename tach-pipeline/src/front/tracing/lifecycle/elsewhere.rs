@@ -43,11 +43,25 @@ impl Pipeline {
         let is_sampled =
             shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
         let after = SpanContext { trace, is_sampled, ..before };
-        if !slot.move_into(after) {
+        if !slot.begin_move_into(after) {
             return false;
         }
-        // From now on nothing is kept.
-        let kept = contexts.take_kept(key, after.span);
+        // Before the span is sampled for other threads: the back end gives up what it reads of a span
+        // whose start does not follow soon. So they keep what they add, until nothing is left to log.
+        let starts = is_sampled && !before.is_sampled;
+        let take_kept = || contexts.take_kept_or(key, after.span, || slot.end_move(is_sampled));
+        let mut is_started = false;
+        if starts {
+            let kept = contexts.take_kept(key, after.span);
+            is_started = self.start_sampled(slot, metadata, after, kept.as_deref());
+        }
+        while let Some(kept) = take_kept() {
+            if is_started {
+                frame::split_all(&kept).for_each(|record| _ = log_kept(shared, record));
+            }
+        }
+        // Also in a forked process, which takes no lock.
+        slot.end_move(is_sampled);
         contexts.origins.set(after.span, shared.as_origin(parent));
         if !shared.wanted.spans && is_at_boundary(metadata, None) {
             slot.activate();
@@ -56,9 +70,7 @@ impl Pipeline {
         self.renew_context(key, after, None);
         if before.is_sampled && !is_sampled {
             self.log_record(before, RecordKind::Discard, |_| {});
-        } else if is_sampled
-            && (before.is_sampled || self.start_sampled(slot, metadata, after, kept.as_deref()))
-        {
+        } else if is_sampled && (before.is_sampled || is_started) {
             self.log_record(after, RecordKind::Parent, |to| parent.write(to, origin));
         }
         true
