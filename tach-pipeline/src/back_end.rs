@@ -188,6 +188,11 @@ impl BackEnd {
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         let shared = Arc::clone(&self.shared);
+        if is_asked && self.survival.is_some() {
+            self.write(|sinks| sinks.write(false));
+            let Self { inboxes, sinks, survival, .. } = &mut *self;
+            survival.iter_mut().for_each(|survival| survival.settle(inboxes, sinks));
+        }
         self.write(|sinks| match flush {
             Some(number) => {
                 shared.run_errand(number, sinks);
@@ -206,7 +211,7 @@ impl BackEnd {
         let channel = Arc::clone(&self.shared.channel);
         let pressure = &channel.progress.pressure;
         if let Some(survival) = &mut self.survival {
-            survival.is_under_pressure(pressure.is_on());
+            survival.note_pressure(pressure.is_on());
         }
         pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);

@@ -60,7 +60,8 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// memory than the recorder may take, some are left out.
 ///
 /// With `Builder::survive`, what the recorder of a killed process had kept is written by the
-/// recorder of the next process, into its [`folder`](Self::folder).
+/// recorder of the next process, into its [`folder`](Self::folder), without the spans that were open
+/// or in the queues.
 ///
 /// A forked process has no recorder: the parent's back end is not there. Build a pipeline after
 /// forking.

@@ -384,6 +384,8 @@ pub(crate) struct SinkCounts {
     pub(crate) dropped: Losses,
     /// How many of these were dropped before they waited.
     refused: Count,
+    /// If later events may leave before others, one more than those that had left before.
+    overtaken: Count,
     /// Records that a pipe does not keep together.
     pub(crate) oversize: Count,
     /// Whether the last try to write failed, and nothing was written since.
@@ -433,6 +435,15 @@ impl SinkCounts {
         self.refused.add(1);
     }
 
+    /// Notes whether later events may leave before others.
+    pub(crate) fn note_overtaking(&self, is_possible: bool) {
+        match (is_possible, self.overtaken.get()) {
+            (false, _) => self.overtaken.set(0),
+            (true, 0) => self.overtaken.set(self.left() + 1),
+            (true, _) => {}
+        }
+    }
+
     /// Returns how many events have waited, or wait. They leave in their order.
     pub(crate) fn came(&self) -> u64 {
         self.taken.get().saturating_sub(self.refused.get())
@@ -440,7 +451,8 @@ impl SinkCounts {
 
     /// Returns how many of the events that [came](Self::came) were written or dropped.
     pub(crate) fn left(&self) -> u64 {
-        self.came().saturating_sub(self.waiting())
+        let left = self.came().saturating_sub(self.waiting());
+        self.overtaken.get().checked_sub(1).map_or(left, |before| before.min(left))
     }
 
     /// Returns whether a filter applies to what comes for the sink.

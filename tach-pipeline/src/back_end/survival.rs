@@ -26,7 +26,9 @@ use crate::stats::Dropped;
 
 /// How long records stay in the queues for a sink that is slow, if the queues have no room for
 /// others. After that they are in memory alone.
-const LONGEST_HELD: Duration = Duration::from_secs(1);
+const LONGEST_HELD: Duration = Duration::from_millis(250);
+/// How long a flush waits until records count, and a recovery for a collector that fails.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// How often a flush looks whether what was passed on is written.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
@@ -40,8 +42,8 @@ pub(crate) trait Ledger: Send {
     /// the pipeline's only sink `is_alone`, a write of its file may say so before.
     fn prepare(&mut self, progress: &Progress, is_alone: bool);
 
-    /// Makes what was prepared count. Sinks have dropped `lost` events that the log does not report,
-    /// or have them in memory alone.
+    /// Makes what was prepared count. Sinks have dropped `lost` events that the log does not
+    /// report, or have them in memory alone.
     fn commit(&mut self, lost: u64);
 
     /// Removes the file. Call after everything was written.
@@ -210,7 +212,7 @@ impl Survival {
     }
 
     /// Notes whether the queues have little room.
-    pub(super) fn is_under_pressure(&mut self, is_on: bool) {
+    pub(super) fn note_pressure(&mut self, is_on: bool) {
         self.lacks_room |= is_on;
     }
 
@@ -225,7 +227,9 @@ impl Survival {
         let waiting = sinks.waiting_of(came);
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
         if waiting.events() == 0 || is_late && *lacks_room {
-            ledger.commit(*dropped + waiting.events());
+            // Some may have been dropped since, which were waited for.
+            let dropped = (*dropped).max(sinks.unreported_drops());
+            ledger.commit(dropped + waiting.events());
             inboxes.free();
             (*held, *lacks_room) = (None, false);
         }
@@ -234,6 +238,19 @@ impl Survival {
     /// Notes that records over the rate limit are reported. The report counts with the next commit.
     pub(super) fn refused(&mut self, count: u64) {
         self.progress.refused += count;
+    }
+
+    /// Waits until the records count, unless a sink fails or is slow. Call before a flush is done:
+    /// the process may end then.
+    pub(super) fn settle(&mut self, inboxes: &mut Inboxes, sinks: &Sinks) {
+        let start = Instant::now();
+        while let Some(Held { came: Some((came, _)), .. }) = &self.held {
+            if sinks.waiting_of(came).is_failing || start.elapsed() >= LONGEST_WAIT {
+                return;
+            }
+            thread::sleep(BETWEEN_LOOKS);
+            self.commit(inboxes, sinks);
+        }
     }
 
     /// Returns whether records of a process that has ended wait, or records that were passed on do
@@ -265,7 +282,7 @@ impl Survival {
             self.note_passed(sinks);
             let start = Instant::now();
             while self.is_over && !self.end_file(sinks) {
-                if !is_asked || start.elapsed() >= LONGEST_HELD {
+                if !is_asked || start.elapsed() >= LONGEST_WAIT {
                     return;
                 }
                 thread::sleep(BETWEEN_LOOKS);
@@ -323,10 +340,12 @@ impl Survival {
             self.remote_waits = None;
         }
         let mut since = || self.remote_waits.get_or_insert_with(Instant::now).elapsed();
-        let gives_up = remote > 0 && since() >= LONGEST_HELD && is_failing && !sinks.are_remote();
+        let gives_up = remote > 0 && since() >= LONGEST_WAIT && is_failing && !sinks.are_remote();
         if local > 0 || remote > 0 && !gives_up {
             return;
         }
+        // What is in memory alone counts with the next commit.
+        self.lacks_room |= gives_up;
         if let Err(skipped) = self.recovery.note(*taken) {
             stays(sinks, &skipped);
         }
@@ -337,6 +356,7 @@ impl Survival {
     /// Removes the file of a process of which all was passed on. Returns `false` if not all of that
     /// is written yet.
     fn end_file(&mut self, sinks: &Sinks) -> bool {
+        self.note_passed(sinks);
         if self.passed.is_none() && self.noted < self.recovery.taken() {
             self.passed = Some((self.recovery.taken(), sinks.taken()));
             self.note_passed(sinks);
@@ -351,7 +371,8 @@ impl Survival {
         true
     }
 
-    /// Returns whether records of this process would soon be dropped, since nobody reads its queues.
+    /// Returns whether records of this process would soon be dropped, since nobody reads its
+    /// queues.
     fn would_drop(&self, shared: &Shared) -> bool {
         self.when_full != WhenFull::Block && shared.channel.progress.pressure.is_on()
     }

@@ -26,7 +26,7 @@ pub(crate) trait RingFile: Send + Sync + RefUnwindSafe {
     /// Counts a record that was over the rate limit.
     fn refused(&self);
 
-    /// Notes that the process ends by itself. What is open then is not sent, as without a file.
+    /// Notes that the process ends by itself, so that nobody looks for what its flight recorder had.
     fn exits(&self);
 }
 

@@ -69,6 +69,11 @@ impl Batch {
         self.written
     }
 
+    /// Returns how many bytes were written of an event that was not written whole.
+    pub(super) fn part(&self) -> usize {
+        self.written - self.done.checked_sub(1).map_or(0, |last| self.ends[last])
+    }
+
     /// Returns the number of bytes left to write.
     pub(super) fn left(&self) -> usize {
         self.bytes.len() - self.written
@@ -175,7 +180,7 @@ impl Batch {
 
     /// If an event was written in part, the next write starts again at its first byte.
     pub(super) fn repeat_part(&mut self) {
-        self.written = self.done.checked_sub(1).map_or(0, |last| self.ends[last]);
+        self.written -= self.part();
     }
 
     /// Removes all events. Keeps a capacity of `most` bytes, if the batch has as much.

@@ -23,11 +23,11 @@ pub(crate) trait Notes: Send + Sync {
     /// Notes that all events were sent that the thread has taken.
     fn sent(&self, lane: usize);
 
-    /// Notes that bytes are about to be written to a regular file. Nothing else waits for it if they
-    /// are the last.
+    /// Notes that bytes are about to be written to a regular file. Nothing else waits for it if
+    /// they are the last.
     fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target);
 }
 
-/// An open sink that takes over what processes have left: its counts, and the regular file, if it is
-/// one.
+/// An open sink that takes over what processes have left: its counts, and the regular file, if it
+/// is one.
 pub(crate) type Receiving<'a> = (&'a SinkCounts, Option<&'a mut LogFile>);

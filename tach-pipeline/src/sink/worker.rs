@@ -124,12 +124,17 @@ impl Worker {
         if self.counts.left() < came { count } else { 0 }
     }
 
+    /// Returns how many events for this sink alone were not added yet.
+    pub(super) fn own_events(&self) -> u64 {
+        self.own.events_left() as u64
+    }
+
     /// Returns whether the sink has these counts.
     pub(super) fn is_of(&self, counts: &Arc<SinkCounts>) -> bool {
         Arc::ptr_eq(&self.counts, counts)
     }
 
-    /// Adds the events for this sink alone, of which a process that has ended had written none.
+    /// Adds the events for this sink alone, which come from a process that has ended or had a reserve.
     /// Drops them if more than [`AT_END`] waits.
     pub(super) fn pass_own_on(&mut self) {
         let own = mem::replace(&mut self.own, Batch::new());

@@ -44,8 +44,8 @@ pub(super) struct Found {
 }
 
 /// Finds the files of this program's processes that have ended, and looks what became of their last
-/// writes. Removes the files that are of no use any more, and the oldest ones if there are too many.
-/// Gives those that can't be read another name.
+/// writes. Removes the files that are of no use any more, and the oldest ones if there are too
+/// many. Gives those that can't be read another name.
 ///
 /// # Errors
 ///
@@ -74,7 +74,12 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
     let too_many = found.dead.len().saturating_sub(MOST_FILES);
     for one in found.dead.drain(..too_many).collect::<Vec<_>>() {
         let name = one.name.clone();
-        let lost = one.with_image(|image| image.left().records.len() as u64 + image.dropped());
+        let lost = one.with_image(|image| {
+            let batches = batches(image, &[]).iter().map(|batch| batch.ends.len() as u64).sum();
+            [image.left().records.len() as u64, batches, image.all_lost()]
+                .into_iter()
+                .fold(0, u64::saturating_add)
+        });
         let lost = lost.and_then(|lost| one.remove().map(|()| lost));
         found.lost = found.lost.saturating_add(*lost.as_ref().unwrap_or(&0));
         let why = lost.map_or_else(
@@ -100,8 +105,8 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
 }
 
 impl Dead {
-    /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a file
-    /// that its process had only just created.
+    /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a
+    /// file that its process had only just created.
     fn open(
         folder: &Arc<PrivateFolder>,
         name: OsString,
@@ -111,10 +116,9 @@ impl Dead {
         let Some(file) = folder.open(&name)? else { return Ok(None) };
         let bytes = read(&file)?;
         // Its place is the same in each version.
-        if ![program::name(), ""].contains(&image::program(&bytes)) {
-            return Ok(None);
-        }
+        let is_other = ![program::name(), ""].contains(&image::program(&bytes));
         let started = match Image::read(&bytes) {
+            Ok(_) | Err(Unreadable::Foreign | Unreadable::Damaged) if is_other => return Ok(None),
             Ok(image) if image.id() == id && image.lanes().is_some() => image.started(),
             Ok(_) => return Err(damaged()),
             Err(Unreadable::Empty) => {
@@ -154,7 +158,9 @@ impl Dead {
         for lane in lanes.iter().filter(|lane| lane.is_file) {
             // Whatever its path was called.
             for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
-                if written::has_happened(&lane.write, file)? && lanes.len() == 1 {
+                // The items are not counted anew.
+                let is_new = lanes.len() == 1 && image.taken() == 0;
+                if written::has_happened(&lane.write, file)? && is_new {
                     self.store(head::CURRENT, image.number() + 1)?;
                 }
             }

@@ -264,8 +264,8 @@ impl Scene {
         core::mem::take(&mut *found.lock().unwrap())
     }
 
-    /// Asserts that the log has each record, in order, and none less than had returned. Only records
-    /// that say that they were recovered may be there twice. Returns how many are.
+    /// Asserts that the log has each record, in order, and none less than had returned. Only
+    /// records that say that they were recovered may be there twice. Returns how many are.
     fn check(&self, returned: u64, what: &str) -> usize {
         let text = fs::read_to_string(self.log()).unwrap();
         let (mut next, mut twice) = (0, 0);

@@ -1,5 +1,4 @@
-//! What precedes the records of a process: what a log says about it, and the events of its sinks in
-//! their formats.
+//! What precedes the records of a process: what a log says about it, and the batches of collectors.
 
 use tach_core::UnixTime;
 

@@ -6,20 +6,21 @@ use crate::pipeline::builder::Builder;
 use crate::pipeline::builder::survival::{Kept, Open, Options};
 
 impl Builder {
-    /// Keeps the queues in a mapped file in `folder`, so that the records in them outlive the process.
+    /// Keeps the queues in a mapped file in `folder`, so that the records in them outlive the
+    /// process.
     ///
     /// # Guarantees
     ///
-    /// A record whose call has returned is in each log after the next start of the program, whatever
-    /// ended the process: SIGKILL, the OOM killer, a fault, `_exit` or `exec`. The next pipeline with
-    /// the folder passes it on before its own records, with the field `recovered_pid`, and behind a
-    /// record that says what is lost.
+    /// A record whose call has returned is in each log after the next start of the program,
+    /// whatever ended the process: SIGKILL, the OOM killer, a fault, `_exit` or `exec`. The next
+    /// pipeline with the folder passes it on before its own records, with the field
+    /// `recovered_pid`, and behind a record that says what is lost.
     ///
-    /// What a sink had written may come again, so marked. If the only sink is a regular file, it does
-    /// not, unless the death cut the write or the file was rotated. A collector gets its oldest 256
-    /// KiB of each signal, behind a record that it may have them already. A [flight
-    /// recorder](Self::flight_recorder) writes what the one before had kept, up to 16 MiB. Spans that
-    /// were open, or in the queues, are lost.
+    /// What a sink had written may come again, so marked. If the only sink is a regular file, it
+    /// does not, unless the death cut the write or the file was rotated. A collector gets its
+    /// oldest 256 KiB of each signal, behind a record that it may have them already. A [flight
+    /// recorder](Self::flight_recorder) writes what the one before had kept, up to 16 MiB. Spans
+    /// that were open, or in the queues, are lost.
     ///
     /// Exceptions:
     ///
@@ -32,15 +33,16 @@ impl Builder {
     ///
     /// # The folder
     ///
-    /// Its files have all values before [redaction](Self::redact), and are their user's alone. tmpfs
-    /// is best: `/run`, with `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir` with
+    /// Its files have all values before [redaction](Self::redact), and are their user's alone.
+    /// tmpfs is best: `/run`, with `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir`
+    /// with
     /// `medium: Memory`. A file belongs to the program with its name.
     ///
     /// # Errors
     ///
     /// [`build`](Self::build) fails with more than 16 sinks, of which a collector counts once for each
-    /// signal, or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room, the
-    /// pipeline logs without a file, and [reports](Self::on_incident) that.
+    /// signal, or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room,
+    /// the pipeline logs without a file, and [reports](Self::on_incident) that.
     ///
     /// # Platform-specific behavior
     ///

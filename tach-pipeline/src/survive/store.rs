@@ -67,8 +67,8 @@ struct Created {
 
 #[cfg(test)]
 impl Store {
-    /// Creates the file of a pipeline with a log and a collector, in a folder of its own, whose path is returned
-    /// too.
+    /// Creates the file of a pipeline with a log and a collector, in a folder of its own, whose
+    /// path is returned too.
     pub(super) fn of_test(name: &str) -> (Arc<Self>, std::path::PathBuf) {
         let name = format!("tach-pipeline-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);

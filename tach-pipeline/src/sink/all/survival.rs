@@ -90,7 +90,8 @@ impl Sinks {
             // The thread takes events under the lock.
             let state = link.lock();
             let pending = &state.lanes[at].pending;
-            notes.gathers(lane, pending.bytes(), pending.ends(), sinks[lane].came());
+            let came = sinks[lane].came().saturating_sub(worker.own_events());
+            notes.gathers(lane, pending.bytes(), pending.ends(), came);
         }
     }
 

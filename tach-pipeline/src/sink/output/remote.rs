@@ -39,6 +39,7 @@ impl Output {
     /// Returns the reason, which was reported too, if events were given up or have to wait.
     pub(super) fn send(&mut self, batch: &mut Batch) -> Result<(), String> {
         let outcome = self.send_all(batch);
+        self.counts.note_overtaking(!self.aside.is_empty());
         if batch.left() == 0 {
             batch.clear(self.kept());
             self.note_sent();
@@ -50,6 +51,7 @@ impl Output {
         let mut outcome = Ok(());
         self.aside.begin();
         loop {
+            self.counts.note_overtaking(!self.aside.is_empty());
             let given_up = if let Some(part) = self.aside.take_hopeful() {
                 self.send_part(part)?
             } else if batch.left() > 0 && self.aside.is_turn_of_new {

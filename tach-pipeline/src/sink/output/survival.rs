@@ -16,8 +16,11 @@ impl Output {
         let Self { notes, writer, .. } = self;
         let Some((notes, lane)) = notes else { return };
         if let Some(file) = writer.file().filter(|file| file.is_regular()) {
-            let bytes = &batch.bytes()[batch.written()..][..length];
-            let (is_last, to) = (batch.left() == length, file.known_target());
+            // A half of an event may be there from the write before.
+            let part = batch.part();
+            let bytes = &batch.bytes()[batch.written() - part..][..part + length];
+            let (is_last, mut to) = (batch.left() == length, file.known_target());
+            to.length = to.length.saturating_sub(part as u64);
             notes.writes(*lane, bytes, is_last, to);
         }
     }

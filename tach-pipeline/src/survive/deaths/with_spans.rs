@@ -167,7 +167,8 @@ fn has(span: &Span, key: &str) -> bool {
 }
 
 /// Asserts that each span is whole, and there if it had ended before a flush that had returned, as
-/// far as the operations had. As many may be there twice as the log says. Returns how many are there.
+/// far as the operations had. As many may be there twice as the log says. Returns how many are
+/// there.
 fn check(scene: &Scene, operations: usize, spans: &[Span], what: &str) -> usize {
     let log = fs::read_to_string(scene.log()).unwrap();
     let doubtful = log.lines().filter_map(|line| {

@@ -1,15 +1,15 @@
 //! What counts: which records were passed on, and the batch of each collector that is on its way.
 //!
-//! A record counts as passed on when every sink has written it. Until then it stays in its ring. A collector may
-//! take long, so the file has one batch of what waits for it: the oldest events that no request has
-//! yet, and then the request.
+//! A record counts as passed on when every sink has written it. Until then it stays in its ring. A
+//! collector may take long, so the file has one batch of what waits for it: the oldest events that
+//! no request has yet, and then the request.
 
 use std::io;
 
 use tach_core::{Instant, UnixTime};
 
 use super::super::items::hash;
-use super::super::layout::{LANES, check, head, lane, table, write};
+use super::super::layout::{check, head, lane, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
 use crate::sink::file::Target;
@@ -293,5 +293,3 @@ impl Notes for Store {
         self.fixed.publish(base + lane::WRITE, it.write as u64);
     }
 }
-
-const _: () = assert!(LANES > 0);

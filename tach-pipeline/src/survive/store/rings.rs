@@ -24,7 +24,7 @@ pub(super) struct Room {
     rings: u32,
     /// Rings that no queue and no pool has.
     free: Vec<Free>,
-    /// Parts that held events, and hold none now.
+    /// Parts for batches and for the flight recorder that none of them has now.
     pub(super) areas: Vec<Area>,
 }
 
@@ -46,7 +46,7 @@ impl Room {
         Self { end, rings: 0, free: Vec::new(), areas: Vec::new() }
     }
 
-    /// Returns a part for at least `length` bytes of events.
+    /// Returns a part of at least `length` bytes.
     fn area(&mut self, file: &File, length: usize) -> Option<Area> {
         let fits = |area: &Area| (length..=4 * length).contains(&area.length);
         if let Some(at) = self.areas.iter().position(fits) {
