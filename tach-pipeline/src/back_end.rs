@@ -190,8 +190,9 @@ impl BackEnd {
         let shared = Arc::clone(&self.shared);
         if is_asked && self.survival.is_some() {
             self.write(|sinks| sinks.write(false));
-            let Self { inboxes, sinks, survival, .. } = &mut *self;
-            survival.iter_mut().for_each(|survival| survival.settle(inboxes, sinks));
+            if let Self { inboxes, sinks, survival: Some(survival), .. } = &mut *self {
+                survival.settle(inboxes, sinks);
+            }
         }
         self.write(|sinks| match flush {
             Some(number) => {

@@ -1,6 +1,5 @@
 //! A program that is killed, and its next start.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 
 use crate::example;

@@ -4,10 +4,10 @@
 //! spans of other subscribers there are tables. A look-up costs a few loads. As extensions of the
 //! registry, the ids would cost each span a map and an allocation.
 
+mod kept;
 mod slot;
 mod table;
 
-use core::mem;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ use super::by_span::BySpan;
 use super::key::Key;
 use super::otel::Kept;
 use super::random::child as id_of_child;
-use super::slots::{self, Open};
+use super::slots;
 use super::w3c::TraceContext;
 use crate::ids::SpanContext;
 
@@ -271,40 +271,6 @@ impl Contexts {
         self.origins.is_empty() && self.otel.is_empty()
     }
 
-    /// Changes the records that are kept of a span, if it still waits. Returns whether it does.
-    pub(crate) fn keep(&self, key: Key, slot: &Slot, change: impl FnOnce(&mut Vec<u8>)) -> bool {
-        if let Some(own) = Open::of(key) {
-            let kept = own.change_kept(|kept| slot.waits().then(|| change(kept)));
-            return kept.flatten().is_some();
-        }
-        slot.set_flag(KEPT);
-        self.kept.update(slot.context().span, || slot.waits(), change)
-    }
-
-    /// Takes the records that are kept of a span. If there are none, calls `end` before another
-    /// thread can keep one.
-    pub(crate) fn take_kept_or(&self, key: Key, span: u64, end: impl Fn()) -> Option<Vec<u8>> {
-        let taken = |kept: &mut Vec<u8>| {
-            if kept.is_empty() {
-                end();
-            }
-            mem::take(kept)
-        };
-        let kept = match Open::of(key) {
-            Some(own) => own.change_kept(taken),
-            None => self.kept.change_any(span, taken),
-        };
-        kept.filter(|kept| !kept.is_empty())
-    }
-
-    /// Takes the records that are kept of a span, which no longer waits.
-    pub(crate) fn take_kept(&self, key: Key, span: u64) -> Option<Vec<u8>> {
-        match Open::of(key) {
-            Some(own) => own.change_kept(mem::take),
-            None => self.kept.remove(span),
-        }
-    }
-
     /// Notes that a thread leaves the span with that number, which has the slot with these flags.
     /// Returns whether it is sampled.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
@@ -544,7 +510,8 @@ mod tests {
                         let known = map.get(&id);
                         prop_assert_eq!(contexts.get(id), known.map(|(context, _)| *context));
                         let is_active = known.is_some_and(|(_, number)| number % 3 == 0);
-                        prop_assert_eq!(contexts.find(id).is_some_and(Slot::is_active), is_active);
+                        let has = |slot: &Slot| slot.get_all().1.have(ACTIVE);
+                        prop_assert_eq!(contexts.find(id).is_some_and(has), is_active);
                         let is_child = contexts.find(id).is_some_and(|it| it.closing().is_child);
                         prop_assert_eq!(is_child, known.is_some_and(|(_, number)| number % 5 == 0));
                     }

@@ -130,7 +130,7 @@ impl Line {
     }
 
     /// Writes `trace_id` and `span_id` at the end of the line, for an event within a span whose
-    /// [ids](Event::trace_id) are known. A field with one of these keys is `trace_id_` or
+    /// [ids](crate::Event::trace_id) are known. A field with one of these keys is `trace_id_` or
     /// `span_id_`, or left out if it has the id as its text.
     ///
     /// [`new`](Self::new) writes them by default, the compact lines and those of `tracing` do not.
@@ -277,7 +277,7 @@ impl Line {
     }
 
     /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
-    /// column: 256 at most. More are one of its [faults](Format::faults), and so is a width for a
+    /// column: 256 at most. More are one of its [faults](crate::Format::faults), and so is a width for a
     /// [compact](Self::compact) line, which ends with the target.
     ///
     /// # Examples
