@@ -236,7 +236,7 @@ impl Scene {
             let (thread, number): (usize, u64) = (thread.parse().unwrap(), number.parse().unwrap());
             let expected = next.entry(thread).or_default();
             let is_twice = (is_doubtful || is_recovered) && number < *expected;
-            if is_twice || log != "collector.log" {
+            if is_twice && !is_recovered || log != "collector.log" {
                 doubtful = doubtful.saturating_sub(1);
             }
             if is_twice {
