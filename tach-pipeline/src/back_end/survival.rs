@@ -227,9 +227,7 @@ impl Survival {
         let waiting = sinks.waiting_of(came);
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
         if waiting.events() == 0 || is_late && *lacks_room {
-            // Some may have been dropped since, which were waited for.
-            let dropped = (*dropped).max(sinks.unreported_drops());
-            ledger.commit(dropped + waiting.events());
+            ledger.commit(*dropped + waiting.events());
             inboxes.free();
             (*held, *lacks_room) = (None, false);
         }
