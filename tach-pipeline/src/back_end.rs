@@ -189,10 +189,10 @@ impl BackEnd {
         self.reopened = reopenings;
         let shared = Arc::clone(&self.shared);
         if is_asked && self.survival.is_some() {
+            // What was passed on before counts first, so that the rest is noted with this round.
+            self.settle();
             self.write(|sinks| sinks.write(false));
-            if let Self { inboxes, sinks, survival: Some(survival), .. } = &mut *self {
-                survival.settle(inboxes, sinks);
-            }
+            self.settle();
         }
         self.write(|sinks| match flush {
             Some(number) => {
@@ -243,6 +243,14 @@ impl BackEnd {
             spans.trim();
         }
         found
+    }
+
+    /// Waits until the records count that were passed on.
+    fn settle(&mut self) {
+        let Self { inboxes, sinks, survival, .. } = self;
+        if let Some(survival) = survival {
+            survival.settle(inboxes, sinks);
+        }
     }
 
     /// Has the sinks write by `write`. Then makes the records count that they have written.
