@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "forks, and ends in the ways that std does not offer")]
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::time::Duration;
 use std::env;
 use std::io::{Read as _, Write as _};
@@ -88,6 +89,7 @@ pub(crate) fn run(role: &str) {
         "spans" | "recorder" => crate::spans::flood(&scene, seed, role, || say("started")),
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
         "fork" => flood_and_fork(&scene, seed),
+        "exit" => exit(&scene, seed),
         other => panic!("no such role: {other}"),
     }
 }
@@ -246,6 +248,20 @@ fn one(pipeline: &Pipeline, args: fmt::Arguments<'_>) {
     let mut record = Record::builder();
     record.level(Level::Info).target("app").module_path_static(Some("app::child"));
     pipeline.log(&record.args(args).build());
+}
+
+/// Ends as a program does that keeps no guard, right behind its last records.
+fn exit(scene: &Scene, seed: u64) {
+    let guard = ManuallyDrop::new(builder(scene, seed).build().unwrap());
+    let mut random = Random(seed);
+    say("started");
+    thread::scope(|scope| {
+        for thread in 0..1 + random.size(3) {
+            let (pipeline, records) = (guard.pipeline().clone(), random.below(2_000));
+            scope.spawn(move || log(scene, &pipeline, thread, 0, records, 0));
+        }
+    });
+    std::process::exit(0);
 }
 
 /// Makes children without the C library, which must not write into the file of their parent, and
