@@ -4,8 +4,8 @@
 //!
 //! - `struct Handle`: an open folder, by `Handle::open(path: &Path, makes: bool) ->
 //!   io::Result<Self>`, and the system calls behind the methods of [`Folder`].
-//! - `fn read_link(link: &Path) -> io::Result<PathBuf>`: the path in a link, if the process may
-//!   follow it.
+//! - `fn read_link(link: &Path, is_last: bool) -> io::Result<PathBuf>`: the path in a link, if the
+//!   process may follow it. `is_last` if the link is the last part of its path.
 //! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this
 //!   process.
 //! - `fn has_more_rights() -> bool`: whether this process has rights that other users lack.

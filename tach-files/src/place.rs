@@ -103,11 +103,11 @@ impl Place {
 
 /// Returns the absolute path without links, up to the first part that is missing.
 ///
-/// A process with more rights than others follows a link only if the link belongs to root or to
-/// the process's user: see [`Folder::refuse_if_shared`]. Any other process refuses only links of
-/// other users in a sticky folder that everybody may write, such as `/tmp`. On Linux, a descriptor
-/// of this process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or to a file
-/// without a name.
+/// A link is followed only if it belongs to root or to the process's user. In the place of a folder,
+/// a process without more rights than others (see [`Folder::refuse_if_shared`]) also follows a link
+/// of its folder's owner, if nobody else may write that folder. On Linux, a descriptor of this
+/// process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or to a file without a
+/// name.
 ///
 /// # Platform-specific behavior
 ///
@@ -139,7 +139,8 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
         if link == path && folder::is_own_descriptor(link) {
             return Ok(path);
         }
-        let (target, rest) = (folder::read_link(link)?, path.strip_prefix(link).unwrap_or(&path));
+        let (target, rest) = (folder::read_link(link, link == path)?, path.strip_prefix(link));
+        let (target, rest) = (target, rest.unwrap_or(&path));
         let target = link.parent().unwrap_or(link).join(target);
         path = without_end_slash(&target.join(rest));
     }

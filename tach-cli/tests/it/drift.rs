@@ -106,13 +106,15 @@ fn people_get_a_table() {
     assert!(found.stdout.contains("\nfrequency of "), "{}", found.stdout);
 }
 
-/// A plot in a folder like `/tmp`, as root.
+/// Plots in folders of others, as root and as another user.
 #[cfg(unix)]
 #[test]
 fn a_plot_replaces_no_file_that_somebody_laid_there() {
     use std::os::unix::fs::symlink;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
 
-    use test_support::users::{STRANGER, can_be_others, give, set_mode};
+    use test_support::users::{SERVICE, STRANGER, can_be_others, give, set_mode};
 
     if !can_be_others("a_plot_replaces_no_file_that_somebody_laid_there") {
         return;
@@ -143,4 +145,19 @@ fn a_plot_replaces_no_file_that_somebody_laid_there() {
         assert_eq!(written.status, Some(0), "{}", written.stderr);
     }
     assert_eq!(fs::read_to_string(own).unwrap().matches("</svg>").count(), 1);
+    // A colleague's link leads no other user to that user's file either.
+    set_mode(folder.path(), 0o755);
+    set_mode(&shared, 0o775);
+    std::os::unix::fs::chown(&shared, None, Some(STRANGER)).unwrap();
+    let (program, theirs) = (folder.path().join("tach"), folder.write("service", "theirs"));
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_tach")).arg(&program).status().is_ok());
+    give(&theirs, SERVICE);
+    let link = shared.join("d.svg");
+    symlink(&theirs, &link).unwrap();
+    give(&link, STRANGER);
+    let mut tach = Command::new(program);
+    tach.args(plot).arg(&link).uid(SERVICE).gid(STRANGER).current_dir("/");
+    let refused = run(&mut tach);
+    assert!(refused.stderr.contains(&format!("a link of user {STRANGER}")), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
 }

@@ -77,7 +77,7 @@ impl Handle {
     }
 }
 
-pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {
+pub(crate) fn read_link(link: &Path, _: bool) -> io::Result<PathBuf> {
     fs::read_link(link)
 }
 

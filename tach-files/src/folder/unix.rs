@@ -21,8 +21,8 @@ use crate::entry::{self, Entry, Kind, ROOT};
 
 /// The owner and the group; others search nothing.
 const FOLDER: u32 = 0o750;
-/// The mode of a folder such as `/tmp`: sticky, and others may write.
-const EVERYBODY_S: u32 = 0o1002;
+/// The rights of a folder's group, and of everybody, to write.
+const OTHERS_WRITE: u32 = 0o022;
 
 cfg_if! {
     // For names alone: the process need not be allowed to read the folder.
@@ -240,15 +240,14 @@ fn mode(bits: u32) -> Mode {
 }
 
 /// Returns the path in a link, if the process may follow it: see [`resolve`](crate::resolve).
-pub(crate) fn read_link(link: &Path) -> io::Result<PathBuf> {
+pub(crate) fn read_link(link: &Path, is_last: bool) -> io::Result<PathBuf> {
     let (user, target) = owner_and_target(link)?;
     if user == ROOT || user == entry::user() {
         return Ok(target);
     }
-    // Linux's rule, where `protected_symlinks` is set: there, everybody lays links.
     let folder = link.parent().unwrap_or(link).symlink_metadata()?;
-    let is_everybody_s = folder.mode() & EVERYBODY_S == EVERYBODY_S;
-    if !has_more_rights() && (!is_everybody_s || user == folder.uid()) {
+    let is_folder_s = user == folder.uid() && folder.mode() & OTHERS_WRITE == 0;
+    if is_folder_s && !is_last && !has_more_rights() {
         return Ok(target);
     }
     Err(io::Error::new(

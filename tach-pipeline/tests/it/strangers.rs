@@ -1,5 +1,6 @@
 //! Files in folders where other users may write too.
 
+mod colleague;
 mod log;
 mod names;
 mod rotation;
