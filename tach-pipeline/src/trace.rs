@@ -12,11 +12,13 @@ pub(crate) mod otel;
 mod random;
 pub(crate) mod remote;
 pub(crate) mod sampling;
+mod slot;
 pub(crate) mod slots;
 pub(crate) mod w3c;
 
-pub(crate) use self::contexts::{Contexts, Slot, Started};
+pub(crate) use self::contexts::{Contexts, Started};
 use self::random::Ids;
+pub(crate) use self::slot::Slot;
 use crate::ids::SpanContext;
 
 /// Creates the ids of a span: with the trace of its parent, or else with a new one. `number` is the

@@ -1,6 +1,7 @@
 //! `tracing`: events, spans, and lines that `tracing_subscriber::fmt` has formatted.
 
 mod copies;
+mod current_spans;
 mod enabled;
 mod event;
 mod install;
@@ -21,5 +22,5 @@ mod target;
 mod visit;
 
 pub(super) use self::copies::is_copy;
+pub(super) use self::current_spans::write_current_spans;
 pub(super) use self::install::{filter_changed, install, may_be_set};
-pub(super) use self::span_fields::write_current_spans;

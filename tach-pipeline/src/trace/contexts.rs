@@ -4,23 +4,23 @@
 //! spans of other subscribers there are tables. A look-up costs a few loads. As extensions of the
 //! registry, the ids would cost each span a map and an allocation.
 
+#[cfg(feature = "opentelemetry")]
+mod active;
 mod kept;
-mod slot;
 mod table;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use self::slot::{
-    ABANDONED, ACTIVE, CHILD, FOLLOWS, Ids, KEPT, LOST, PIPELINE, TAKES, of_pipeline,
-};
-pub(crate) use self::slot::{Flags, Slot};
 use self::table::{FIRST_BITS, Table};
 use super::by_span::BySpan;
 use super::key::Key;
 use super::otel::Kept;
 use super::random::child as id_of_child;
+use super::slot::{
+    ABANDONED, ACTIVE, CHILD, FOLLOWS, Flags, Ids, KEPT, LOST, PIPELINE, Slot, TAKES, of_pipeline,
+};
 use super::slots;
 use super::w3c::TraceContext;
 use crate::ids::SpanContext;
@@ -310,23 +310,6 @@ impl Contexts {
         let tables = [&self.first].into_iter().chain(further).flat_map(Table::slots);
         let own = slots::all_ids().filter_map(|slot| slot.span_of(self.pipeline));
         tables.filter_map(Slot::span).chain(own).collect()
-    }
-}
-
-#[cfg(feature = "opentelemetry")]
-impl Slot {
-    /// Returns whether the span becomes the current one of `opentelemetry` when it is entered.
-    #[inline]
-    pub(crate) fn is_active(&self) -> bool {
-        self.has_flag(ACTIVE)
-    }
-
-    /// Returns whether the span [takes](Self::take_parents) a parent now: it was neither moved nor left.
-    #[inline]
-    pub(crate) fn takes_parent(&self) -> bool {
-        self.has_flag(TAKES)
-            && !self.has_flag(slot::MOVING | slot::ANY_LEFT)
-            && self.left().is_none()
     }
 }
 

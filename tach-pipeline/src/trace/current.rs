@@ -1,5 +1,8 @@
 //! The spans that the thread is in. To ask the registry would cost a look-up for each span.
 
+#[cfg(feature = "opentelemetry")]
+pub(crate) mod around;
+
 use core::cell::RefCell;
 use core::mem::{self, ManuallyDrop};
 
@@ -11,7 +14,7 @@ use crate::ids::SpanContext;
 thread_local! {
     /// Has no destructor, so an access needs no check: [`GUARD`] drops the spans. Without it, the
     /// list has no memory.
-    pub(super) static ENTERED: ManuallyDrop<RefCell<Vec<Entered>>> =
+    static ENTERED: ManuallyDrop<RefCell<Vec<Entered>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static GUARD: Guard = const { Guard };
 }
@@ -31,12 +34,12 @@ impl Drop for Guard {
 /// No pipeline has this number.
 const NONE: u64 = u64::MAX;
 
-pub(super) struct Entered {
+struct Entered {
     /// The pipeline that records the span, or [`NONE`].
     pipeline: u64,
-    pub(super) key: Key,
+    key: Key,
     span: Of,
-    pub(super) active: Active,
+    active: Active,
 }
 
 /// The subscriber of a span.
@@ -59,13 +62,13 @@ pub(crate) enum Innermost {
 
 impl Entered {
     /// Returns whether a pipeline records the span.
-    pub(super) const fn is_recorded(&self) -> bool {
+    const fn is_recorded(&self) -> bool {
         self.pipeline != NONE
     }
 
     /// Returns whether the pipeline records the span.
     #[inline]
-    pub(super) const fn is_recorded_by(&self, pipeline: u64) -> bool {
+    const fn is_recorded_by(&self, pipeline: u64) -> bool {
         self.pipeline == pipeline
     }
 
@@ -77,7 +80,7 @@ impl Entered {
 
     /// Returns the ids of the span, if a pipeline records it.
     #[inline]
-    pub(super) fn context(&self) -> Option<SpanContext> {
+    fn context(&self) -> Option<SpanContext> {
         match self.span {
             Of::Own(own) => own.context().filter(|_| self.is_recorded()),
             Of::Another(context) => Some(context),

@@ -1,7 +1,6 @@
 //! Spans and the `Context` of `opentelemetry`: each takes its parents from the other.
 
 pub(crate) mod active;
-pub(crate) mod entered;
 pub(crate) mod started;
 mod stored;
 
@@ -16,7 +15,6 @@ pub(crate) use self::stored::Busy;
 pub(super) use self::stored::Stored;
 use super::by_span::BySpan;
 use super::key::Key;
-use super::slots::Open;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
 use crate::host::process::Process;
@@ -27,7 +25,7 @@ use crate::ids::{Around, RANDOM, SpanContext};
 pub(crate) struct Kept {
     /// For each [active](super::Slot::is_active) span of a layer, the context in which it is
     /// current. For others only if the place in the slot was in use.
-    active: BySpan<Context>,
+    pub(super) active: BySpan<Context>,
     /// For each span with baggage, the context that holds the baggage.
     with_baggage: BySpan<Context>,
     /// The active spans that the layer of `tracing-opentelemetry` has seen.
@@ -36,7 +34,7 @@ pub(crate) struct Kept {
     /// ids.
     of_tracers: BySpan<OfTracer>,
     /// The process in which spans become current.
-    process: Process,
+    pub(super) process: Process,
 }
 
 /// The subscriber of the spans of tracers, in place of a real subscriber's number. No subscriber has
@@ -77,36 +75,10 @@ impl Kept {
         !self.active.is_empty() || !self.started.is_empty() || !self.of_tracers.is_empty()
     }
 
-    /// Returns the context in which an active span is current, if it is kept. `own` is the span if
-    /// it is one of the pipeline's own subscriber.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Busy`] if another thread is just changing the context.
-    #[inline]
-    pub(crate) fn active(&self, own: Option<Open>, span: u64) -> Result<Option<Context>, Busy> {
-        match (self.active.get(span), own) {
-            (None, Some(own)) if self.process.is_current() => own.otel(),
-            (kept, _) => Ok(kept),
-        }
-    }
-
     /// Returns the context that holds the baggage of a span, if there is baggage.
     #[inline]
     pub(crate) fn with_baggage(&self, span: u64) -> Option<Context> {
         self.with_baggage.get(span)
-    }
-
-    /// Sets the context in which an active span is current. `own` is the span if it is one of the
-    /// pipeline's own subscriber.
-    #[inline]
-    pub(crate) fn set_active(&self, own: Option<Open>, span: u64, context: Context) {
-        let kept = match own {
-            Some(own) => own.set_otel(context).err(),
-            None => Some(context),
-        };
-        // A context that was kept here before is older.
-        self.active.set(span, kept);
     }
 
     /// Sets the baggage of a span to the context's.

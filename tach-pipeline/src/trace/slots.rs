@@ -16,9 +16,9 @@ use tracing_core::Metadata;
 
 use self::free::Below;
 use self::references::{Facts, References, TURN};
-use super::contexts;
 use super::key::Key;
 use super::otel;
+use super::slot;
 use crate::frame::Code;
 use crate::ids::SpanContext;
 use crate::sync::SharedLock;
@@ -55,7 +55,7 @@ struct Slot {
     context: otel::Stored,
     span: SharedLock<Option<Box<Span>>>,
     /// The ids of the span, if its pipeline records it.
-    ids: contexts::Slot,
+    ids: slot::Slot,
 }
 
 #[cfg(target_os = "linux")]
@@ -160,7 +160,7 @@ impl Number {
 impl Closing {
     /// Returns the slot for the span's ids.
     #[inline]
-    pub(crate) const fn ids(&self) -> &'static contexts::Slot {
+    pub(crate) const fn ids(&self) -> &'static slot::Slot {
         &self.slot.ids
     }
 
@@ -231,13 +231,13 @@ pub(crate) fn open_child(owner: u32, code: Code, parent: Open) -> Option<Open> {
 
 /// Returns the slot for the ids of the span with that key, if the span belongs to the subscriber.
 #[inline]
-pub(crate) fn ids(key: Key) -> Option<&'static contexts::Slot> {
+pub(crate) fn ids(key: Key) -> Option<&'static slot::Slot> {
     let slot = Number(NonZeroU64::new(key.number)?).slot(key.subscriber)?;
     Some(&slot.ids)
 }
 
 /// Returns the slots for the ids of all spans.
-pub(super) fn all_ids() -> impl Iterator<Item = &'static contexts::Slot> {
+pub(super) fn all_ids() -> impl Iterator<Item = &'static slot::Slot> {
     memory::all().map(|slot| &slot.ids)
 }
 
@@ -278,7 +278,7 @@ impl Open {
 
     /// Returns the slot for the span's ids.
     #[inline]
-    pub(crate) const fn ids(self) -> &'static contexts::Slot {
+    pub(crate) const fn ids(self) -> &'static slot::Slot {
         &self.slot.ids
     }
 
@@ -368,7 +368,7 @@ impl Slot {
             has_context: AtomicBool::new(false),
             context: otel::Stored::default(),
             span: SharedLock::default(),
-            ids: contexts::Slot::default(),
+            ids: slot::Slot::default(),
         }
     }
 

@@ -2,12 +2,10 @@
 //! within the spans.
 
 use tach_log::Value;
-use tracing_core::{Event, Subscriber, dispatcher};
-use tracing_subscriber::Registry;
+use tracing_core::{Event, Subscriber};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::subscriber::PipelineSubscriber;
 use super::visit::Visitor;
 use crate::channel::current_thread;
 use crate::frame::Writer;
@@ -45,38 +43,6 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
     visit(&mut Visitor::of_span(&mut to));
     keep(scratch.written());
     current_thread::give_back(scratch);
-}
-
-/// Writes the spans that the thread is in, for a record of `log`, if the current subscriber is a
-/// pipeline's own, or a registry with a pipeline as a layer. Without `ALL`, writes the fields of those
-/// without a name, for a record of slog.
-#[inline]
-pub(in crate::front) fn write_current_spans<const ALL: bool>(to: &mut Writer<'_>) {
-    if ALL || NAMELESS.is_on() {
-        write_the_threads_spans::<ALL>(to);
-    }
-}
-
-#[cold]
-fn write_the_threads_spans<const ALL: bool>(to: &mut Writer<'_>) {
-    dispatcher::get_default(|dispatch| {
-        if let Some(subscriber) = dispatch.downcast_ref::<PipelineSubscriber>() {
-            return subscriber.write_current_spans::<ALL>(to);
-        }
-        let Some(registry) = dispatch.downcast_ref::<Registry>() else { return };
-        let current = registry.current_span();
-        if let Some(span) = current.id().and_then(|id| registry.span(id)) {
-            write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
-                if !ALL && !span.name().is_empty() {
-                    return;
-                }
-                if let Some(kept) = span.extensions().get::<Kept>() {
-                    to.span(span.name());
-                    to.fields(&kept.fields);
-                }
-            });
-        }
-    });
 }
 
 /// Writes the names and the fields of the spans around an event.

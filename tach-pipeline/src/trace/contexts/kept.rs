@@ -3,8 +3,8 @@
 use core::mem;
 
 use super::Contexts;
-use super::slot::{KEPT, Slot};
 use crate::trace::key::Key;
+use crate::trace::slot::{KEPT, Slot};
 use crate::trace::slots::Open;
 
 impl Contexts {

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use super::slot::Slot;
 use crate::trace::key::Key;
+use crate::trace::slot::Slot;
 
 /// The number of slots of the first table, as a power of two.
 pub(super) const FIRST_BITS: u32 = 16;

@@ -10,10 +10,11 @@ use tracing_core::span::Attributes;
 use super::span::Span;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
+use crate::trace::current::around;
 use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Busy, entered, has_baggage};
+use crate::trace::otel::{self, Busy, has_baggage};
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 use crate::trace::{Contexts, Slot};
@@ -65,7 +66,7 @@ impl Pipeline {
         // In the other process's trace, the span has a parent that is nearer. A context that is around
         // the span's parent too is for the parent.
         let is_new = |it: SpanContext| {
-            it.trace != slot.context().trace && it.span != entered::seen(self.shared().spans.id)
+            it.trace != slot.context().trace && it.span != around::seen(self.shared().spans.id)
         };
         span.is_remote() && otel::ids(span).is_some_and(is_new)
     }
@@ -80,7 +81,7 @@ impl Pipeline {
         own: Option<Open>,
         context: SpanContext,
     ) -> Option<Context> {
-        let kept = contexts.otel.active(own, context.span);
+        let kept = contexts.active(own, context.span);
         kept.unwrap_or_else(|Busy| Some(self.with_baggage(contexts, key, context)))
     }
 
@@ -129,7 +130,7 @@ impl Pipeline {
         values: &Context,
     ) {
         let active = self.with_span(contexts, key, context, values);
-        contexts.otel.set_active(Open::of(key), context.span, active);
+        contexts.set_active(Open::of(key), context.span, active);
         if key.is_of_layer() {
             let around = active::with_current(otel::current_id).unwrap_or(0);
             let started = Started { key, ids: context, parent, around, metadata };
@@ -194,11 +195,11 @@ impl Pipeline {
         let own = Open::of(key);
         let before = self.active_context(contexts, key, own, context).unwrap_or_default();
         let active = self.with_span(contexts, key, context, values.unwrap_or(&before));
-        contexts.otel.set_active(own, context.span, active.clone());
+        contexts.set_active(own, context.span, active.clone());
         // If the thread has the old context attached, the new one takes its place.
         let is_current = active::span(true).is_some_and(|span| span.span == context.span);
-        if is_current && entered::is_innermost(shared.spans.id, key) {
-            let _former = entered::replace(Active::attach(active));
+        if is_current && around::is_innermost(shared.spans.id, key) {
+            let _former = around::replace(Active::attach(active));
         }
     }
 

@@ -9,7 +9,8 @@ use crate::frame::{Code, Origin, is_at_boundary};
 use crate::front::tracing::parents::Parents;
 use crate::ids::SpanContext;
 use crate::shared::Shared;
-use crate::trace::otel::{self, Foreign, active, entered, has_baggage, ids};
+use crate::trace::current::around;
+use crate::trace::otel::{self, Foreign, active, has_baggage, ids};
 use crate::trace::remote;
 use crate::trace::w3c::TraceContext;
 
@@ -126,7 +127,7 @@ impl Shared {
     /// entered its innermost span.
     #[inline]
     fn has_other_span(&self, context: &Context) -> bool {
-        context.has_active_span() && otel::current_id(context) != entered::seen(self.spans.id)
+        context.has_active_span() && otel::current_id(context) != around::seen(self.spans.id)
     }
 
     /// Returns what a span that starts takes from a context.
@@ -135,7 +136,7 @@ impl Shared {
         let values = (is_active || has_baggage(context)).then(|| context.clone());
         let mut surroundings = Surroundings { is_active, values, ..Surroundings::default() };
         if context.has_active_span() {
-            self.attach(&mut surroundings, context, entered::seen(self.spans.id));
+            self.attach(&mut surroundings, context, around::seen(self.spans.id));
         }
         surroundings
     }
@@ -145,7 +146,7 @@ impl Shared {
     fn attach(&self, surroundings: &mut Surroundings, context: &Context, seen: u64) {
         let span = context.span();
         let Some(ids) = ids(span.span_context()) else { return };
-        if ids.span == seen || entered::is_in(ids.span) {
+        if ids.span == seen || around::is_in(ids.span) {
             return;
         }
         self.attach_any(surroundings, context);
@@ -181,7 +182,7 @@ impl Shared {
         if !is_current {
             self.attach_any(&mut found, context);
         } else if context.has_active_span() {
-            self.attach(&mut found, context, entered::seen(self.spans.id));
+            self.attach(&mut found, context, around::seen(self.spans.id));
         }
         let mut parents = Parents {
             own: if is_current { self.spans.current_span() } else { None },

@@ -1,8 +1,8 @@
 //! How the thread entered the spans that it is in.
 
-use super::active::Active;
-use crate::trace::current::ENTERED;
+use super::ENTERED;
 use crate::trace::key::Key;
+use crate::trace::otel::active::Active;
 
 /// Returns the id of the span that was current in `opentelemetry` when the thread entered its
 /// innermost span of the pipeline, or zero.
