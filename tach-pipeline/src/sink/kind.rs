@@ -93,12 +93,13 @@ pub struct Stream {
 ///
 /// A collector reads no lines:
 ///
-#[cfg_attr(feature = "otlp", doc = "```compile_fail,E0277")]
-#[cfg_attr(not(feature = "otlp"), doc = "```ignore")]
+/// ```compile_fail,E0277
 /// use tach_log::Line;
-/// use tach_pipeline::{Otlp, Sink};
+/// use tach_pipeline::{Sink, kind::OneFormat};
 ///
-/// let sink = Sink::otlp(Otlp::new()).format(Line::new());
+/// fn with_lines(collector: Sink<OneFormat>) {
+///     collector.format(Line::new());
+/// }
 /// ```
 pub struct OneFormat(pub(super) Box<dyn Target>);
 
