@@ -81,21 +81,21 @@ fn a_filter_for_a_time_returns_to_the_one_before() {
     let guard = builder.build().unwrap();
     assert_eq!(guard.pipeline().current_sink_filter("memory").unwrap(), "info");
     assert_eq!(guard.pipeline().current_sink_filter("none"), None);
-    // A second time, and a change in the middle: each wins over the times that began before it.
-    guard.pipeline().set_filter_for("debug", Duration::from_millis(20)).unwrap();
-    guard.pipeline().set_filter_for("info", Duration::from_secs(9999)).unwrap();
-    thread::sleep(Duration::from_millis(100));
+    let (short, lasting) = (Duration::from_millis(20), Duration::from_secs(9999));
+    // The end of the first time changes nothing: the filter was changed meanwhile.
+    guard.pipeline().set_filter_for("debug", short).unwrap();
+    guard.pipeline().set_filter_for("info", lasting).unwrap();
+    thread::sleep(5 * short);
     assert_eq!(guard.pipeline().current_filter(), "info");
     guard.pipeline().set_filter("off").unwrap();
-    guard.pipeline().set_filter_for("error", Duration::from_millis(20)).unwrap();
+    guard.pipeline().set_filter_for("error", lasting).unwrap();
     assert_eq!(guard.pipeline().max_level(), LevelFilter::Error);
-    while guard.pipeline().current_filter() != "off" {
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(guard.pipeline().max_level(), LevelFilter::Off);
-    guard.pipeline().set_filter_for("info", Duration::from_millis(20)).unwrap();
-    guard.pipeline().set_filter_for("debug", Duration::from_millis(20)).unwrap();
-    while guard.pipeline().current_filter() != "off" {
+    // Several times return to the filter before the first.
+    guard.pipeline().set_filter_for("info", short).unwrap();
+    guard.pipeline().set_filter_for("debug", short).unwrap();
+    // If it never does, the test runner notices.
+    let now = || (guard.pipeline().current_filter(), guard.pipeline().max_level());
+    while now() != ("off".to_owned(), LevelFilter::Off) {
         thread::sleep(Duration::from_millis(1));
     }
     assert!(guard.pipeline().set_filter_for("warning", Duration::from_secs(1)).is_err());

@@ -23,6 +23,13 @@ fn drop_newest(builder: Builder) -> Builder {
     builder.when_full(WhenFull::DropNewest).queue_bytes(4096)
 }
 
+/// Returns a text for a field of what must find no room. The queue may have room left for other
+/// records: those that filled it were longer if their callsite had no number yet, because another
+/// thread was taking one.
+fn too_long() -> String {
+    "x".repeat(1024)
+}
+
 /// Returns a pipeline with a small queue, whose back end waits while the gate is closed.
 fn gated(with: impl FnOnce(Builder) -> Builder) -> (Arc<Gate>, Requests, Guard) {
     let gate = Arc::new(Gate::default());
@@ -43,9 +50,8 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
         open.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
         // Starts are shorter, and take the room that is left. These spans stay open.
         (0..100).for_each(|_| core::mem::forget(tracing::info_span!("fills")));
-        // These starts find no room. They are longer also if the callsite of the others has had no
-        // number, because another thread was taking one.
-        let filler = "x".repeat(1024);
+        // These starts find no room.
+        let filler = too_long();
         (0..100).for_each(|_| drop(tracing::info_span!("late", filler)));
         drop(span);
         drop(closed);
@@ -64,21 +70,23 @@ fn a_span_whose_end_was_dropped_ends_nevertheless() {
 fn what_a_full_queue_drops_is_counted_in_its_span() {
     let (gate, requests, guard) = gated(|builder| builder);
     run(guard.pipeline(), || {
-        let fills = tracing::info_span!("fills", filler = tracing::field::Empty);
+        let fills = tracing::info_span!("fills");
         let lacks = tracing::info_span!("lacks", late = tracing::field::Empty);
         guard.pipeline().flush(LONG).unwrap();
         let closed = gate.close(guard.pipeline());
         fills.in_scope(|| (0..10_000).for_each(|number| tracing::info!(number, "event")));
         // The reserve is full too.
         fills.in_scope(|| (0..10_000).for_each(|_| tracing::error!("full")));
-        for number in 0..100 {
-            fills.record("filler", number);
+        // All links have the same length.
+        for _ in 0..100 {
+            fills.follows_from(&lacks);
         }
-        lacks.record("late", 1);
+        let filler = too_long();
+        lacks.record("late", &filler);
         lacks.follows_from(&fills);
-        lacks.in_scope(|| (0..3).for_each(|_| tracing::error!("lost")));
+        lacks.in_scope(|| (0..3).for_each(|_| tracing::error!(filler, "lost")));
         drop(lacks);
-        (0..5).for_each(|_| drop(tracing::info_span!("no start")));
+        (0..5).for_each(|_| drop(tracing::info_span!("no start", filler)));
         let lost_at = UnixTime::now();
         drop(closed);
         guard.pipeline().flush(LONG).unwrap();
@@ -108,7 +116,8 @@ fn a_span_whose_end_is_not_known_says_so() {
             let mut spans = Vec::new();
             for _ in 0..SPANS {
                 spans.push(tracing::info_span!("span"));
-                if spans.len() % 20 == 0 {
+                // A start whose callsite has no number yet takes 250 bytes.
+                if spans.len() % 10 == 0 {
                     guard.pipeline().flush(LONG).unwrap();
                 }
             }
