@@ -353,7 +353,7 @@ mod tests {
         assert!(flush.wait(number, Why::Asked, STALLED, &counts).unwrap_err().is_timeout());
         assert_eq!(stalled(&counts), [false, false]);
         flush.passed_on(number);
-        let timeout = STALLED + BETWEEN_LOOKS;
+        let timeout = STALLED * 3 / 2;
         assert!(flush.wait(number, Why::Asked, timeout, &counts).unwrap_err().is_timeout());
         assert_eq!(stalled(&counts), [true, false]);
     }

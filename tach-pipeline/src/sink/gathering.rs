@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn events_wait_for_a_time() {
-        let most = Duration::from_millis(50);
+        let most = Duration::from_millis(500);
         let mut gathering = Gathering::new(most);
         let first = gathering.left();
         assert!(first <= most);

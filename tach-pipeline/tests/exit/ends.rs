@@ -109,9 +109,12 @@ pub(crate) fn parent() {
     let printed = String::from_utf8_lossy(&output.stderr);
     assert_eq!(printed.matches("panicked at").count(), panics, "the old hook: {printed}");
     with_stopped_clocks();
-    let (output, lines) = run(BESIDE, "file");
-    let unflushed = String::from_utf8(output.stdout).unwrap().lines().count();
-    assert!(lines == RECORDS && unflushed < RECORDS, "{lines} lines, {unflushed} of the other");
+    let is_left_unflushed = (0..5).any(|_| {
+        let (output, lines) = run(BESIDE, "file");
+        assert_eq!(lines, RECORDS);
+        String::from_utf8(output.stdout).unwrap().lines().count() < RECORDS
+    });
+    assert!(is_left_unflushed, "the other pipeline had time to write all, each time");
     for end in AT_ONCE {
         let start = Instant::now();
         let (output, _) = run(end, "file");

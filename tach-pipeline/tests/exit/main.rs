@@ -164,7 +164,7 @@ fn child(way: &str, path: &str) {
         "stalled" => builder = builder.sink(stalls()).flush_timeout(Duration::from_millis(200)),
         "a full buffer beside the file" => {
             let stalls = stalls().buffer_bytes(BUFFER_BYTES);
-            builder = builder.sink(stalls).flush_timeout(Duration::from_secs(1));
+            builder = builder.sink(stalls).flush_timeout(Duration::from_secs(3));
         }
         "stalled in the guard" => builder = builder.sink(stalls()),
         _ => {}

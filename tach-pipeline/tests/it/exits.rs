@@ -150,7 +150,9 @@ fn outlives_the_handles() {
 
 /// Leaves records in a queue, of which one more is dropped for each that the queue holds.
 fn stalls_in_a_queue() {
-    let mood = || {
+    let (begins, begun) = std::sync::mpsc::channel();
+    let mood = move || {
+        begins.send(()).unwrap();
         thread::sleep(LONG);
         Ok(())
     };
@@ -159,7 +161,7 @@ fn stalls_in_a_queue() {
     let builder = builder.flush_timeout(Duration::from_millis(100));
     let guard = builder.queue_bytes(4096).build().unwrap();
     info(guard.pipeline(), "first");
-    let _late = guard.pipeline().flush(Duration::from_millis(50));
+    begun.recv().unwrap();
     (0..COUNT).for_each(|number| info(guard.pipeline(), &number.to_string()));
     drop(guard);
 }

@@ -293,6 +293,8 @@ fn what_waits_when_the_process_ends_is_counted() {
         let (guard, _) = kind.build(Otlp::new().endpoint(NOBODY));
         let pipeline = guard.pipeline().clone();
         kind.log(&pipeline, ["late"; 100]);
+        // The back end may take longer than the guard waits.
+        wait_until(|| counts(&pipeline).waiting() == 100);
         drop(guard);
         assert_eq!(
             (counts(&pipeline).waiting(), counts(&pipeline).written()),

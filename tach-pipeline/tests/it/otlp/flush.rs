@@ -138,9 +138,12 @@ fn a_flush_in_vain_takes_its_time_and_names_the_reason() {
     assert!(error.is_timeout() && start.elapsed() >= timeout);
     assert!(error.to_string().contains("HTTP 503: come later"), "{error}");
     // Nobody waits any more, so the collector has its pauses.
-    let tries = requests.try_iter().count();
+    let (start, tries) = (Instant::now(), requests.try_iter().count());
     thread::sleep(10 * SHORT);
-    assert!(requests.try_iter().count() <= 1, "after {tries} tries");
+    let later = requests.try_iter().count();
+    // The first pause takes 250 ms at least. A request may be on its way when the flush ends.
+    let most = 1 + start.elapsed().as_millis() / 250;
+    assert!(later as u128 <= most, "{later} after {tries} tries");
 }
 
 /// What a collector refuses for good is not waited for, and not forgotten while other events wait.

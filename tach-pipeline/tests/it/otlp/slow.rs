@@ -95,7 +95,7 @@ fn each_request_has_the_whole_time() {
             OK.to_vec()
         });
         // `retry_for` is shorter than any pause.
-        let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT).retry_for(5 * SHORT);
+        let otlp = Otlp::new().endpoint(&endpoint).max_delay(SHORT).retry_for(10 * SHORT);
         let (guard, _) = Kind::Records.build(otlp);
         Kind::Records.log(guard.pipeline(), ["first"]);
         assert_eq!(Kind::Records.next(&requests), ["first"]);
