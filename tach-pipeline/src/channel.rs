@@ -6,6 +6,8 @@ pub(crate) mod current_thread;
 pub(crate) mod flush;
 mod last_words;
 mod progress;
+#[cfg(test)]
+pub(crate) mod test_file;
 pub(crate) mod wake;
 
 use core::mem;
@@ -19,13 +21,13 @@ use self::flush::Why;
 pub(crate) use self::progress::Progress;
 use crate::error::Error;
 use crate::frame::{self, Buffer, Remains, Scratch, ThisThread};
-use crate::host::platform;
-use crate::host::process::Process;
 use crate::queue::all::Queues;
 use crate::queue::file::RingFile;
 use crate::queue::{Queue, Sender, Wait, WhenFull};
 use crate::stats::Counts;
 use crate::sync::{Lock, Switch};
+use tach_record::host;
+use tach_record::host::process::Process;
 
 /// How long a call waits for room in a queue if the calling thread is the back end of another
 /// pipeline.
@@ -64,7 +66,7 @@ impl Channel {
         counts: Counts,
         file: Option<&Arc<dyn RingFile>>,
     ) -> Self {
-        HANDLER.call_once(|| platform::call_in_children(current_thread::leave_queues));
+        HANDLER.call_once(|| host::call_in_children(current_thread::leave_queues));
         let queues = Queues::in_file(capacity, file);
         let common = Lock::new(queues.new_queue(ThisThread::default()));
         Self {
@@ -321,10 +323,12 @@ mod tests {
     use tracing_subscriber::registry;
 
     use super::*;
-    use crate::frame::{Callsite, Callsites, RecordKind, Scratch, Time, Writer, unless_busy};
+    use crate::callsites::tests::unless_busy;
+    use crate::callsites::{Callsite, Callsites};
+    use crate::channel::test_file::TestFile;
+    use crate::frame::{RecordKind, Scratch, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
-    use crate::queue::file::tests::TestFile;
 
     /// The interrupted call may hold the lock of the queue.
     #[test]
@@ -366,7 +370,7 @@ mod tests {
     /// Its first use allocates, which a signal handler must not.
     #[test]
     fn the_thread_is_added_only_if_a_sink_writes_it() {
-        crate::frame::set_up();
+        crate::callsites::set_up();
         let metadata = tracing::dispatcher::with_default(&registry().into(), || {
             tracing::info_span!("span").metadata().unwrap()
         });

@@ -14,6 +14,7 @@ use self::calls::{Calls, call, keys, turn_on};
 use self::parsed::{End, Number, Parsed, Size};
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
+use crate::queue::WhenFull;
 
 /// A pipeline's configuration from a file, in TOML, JSON, YAML or another format of serde whose
 /// texts describe themselves.
@@ -127,15 +128,27 @@ keys! {
             to.before_errors(filter, records)
         };
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
+        when_full = |to: Self, Policy(policy)| to.when_full(policy);
         #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
         survive = |to: Self, Parsed(folder): Parsed<std::path::PathBuf>| to.survive(folder);
     }
     texts filter filter_from_env;
-    values when_full;
     numbers rate_limit then_each;
     sizes queue_bytes max_record_bytes;
     parsed flush_interval flush_timeout;
     flags without_flush_at_exit strict_environment collapse_repeats;
+}
+
+/// The value of [`Builder::when_full`].
+#[derive(Deserialize, Hash)]
+struct Policy(#[serde(with = "Policies")] WhenFull);
+
+#[derive(Deserialize)]
+#[serde(remote = "WhenFull", rename_all = "snake_case")]
+enum Policies {
+    Block,
+    DropNewest,
+    DropOldest,
 }
 
 /// The arguments of [`Builder::flush_on`].

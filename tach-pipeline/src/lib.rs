@@ -336,6 +336,11 @@
 
 mod back_end;
 mod buffers;
+#[cfg(feature = "tracing")]
+mod callsites;
+#[cfg(not(feature = "tracing"))]
+#[path = "callsites/no_callsites.rs"]
+mod callsites;
 mod channel;
 #[cfg(feature = "config")]
 mod config;
@@ -347,15 +352,11 @@ mod faults;
 mod filter;
 #[cfg(feature = "tracing")]
 mod flight;
-mod frame;
 mod front;
 mod host;
-mod ids;
 mod incident;
-mod level;
 mod limits;
 mod pipeline;
-mod queue;
 mod report;
 mod shared;
 mod sink;
@@ -364,9 +365,10 @@ mod spans;
 mod stats;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survive;
-mod sync;
 #[cfg(feature = "tracing")]
 mod trace;
+
+use tach_record::{frame, ids, level, queue, sync};
 
 #[cfg(feature = "config")]
 pub use crate::config::Config;
@@ -375,7 +377,6 @@ pub use crate::incident::{Incident, Task};
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
-pub use crate::queue::WhenFull;
 #[cfg(feature = "syslog")]
 pub use crate::sink::{Facility, Syslog};
 pub use crate::sink::{JournalExport, Names, Rotation, Sink, SyncPolicy, kind};
@@ -385,6 +386,8 @@ pub use crate::with_tracing::*;
 #[cfg(feature = "otlp")]
 #[doc(no_inline)]
 pub use tach_otlp::{Otlp, Signal};
+#[doc(inline)]
+pub use tach_record::queue::WhenFull;
 
 /// What the feature `tracing` adds.
 #[cfg(feature = "tracing")]

@@ -199,8 +199,8 @@ pub(crate) mod tests {
     use crate::channel::Channel;
     use crate::channel::wake::Sleep;
     use crate::filter::{Filters, Levels};
+    use crate::frame::MaybeStatic;
     use crate::frame::Wanted;
-    use crate::frame::texts::MaybeStatic;
     use crate::level::Level;
     use crate::queue::WhenFull;
     use crate::stats::Counts;

@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 use tach_log::Value;
 
 use crate::filter::OWN_TARGET;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Scratch, Time, Writer};
 #[cfg(feature = "tracing")]
 use crate::incident::Incident;

@@ -23,9 +23,8 @@ use crate::channel::flush::Why;
 use crate::channel::{Channel, Progress, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Place, Scratch, Time, Wanted, Writer};
-use crate::host::process::Process;
 use crate::host::unlocked::to_stderr;
 use crate::ids::Around;
 use crate::incident::Reporter;
@@ -33,6 +32,7 @@ use crate::level::Level;
 use crate::limits::{Callsite, Limits};
 use crate::sink::all::Sinks;
 use crate::sync::Lock;
+use tach_record::host::process::Process;
 
 /// The default of `Builder::flush_timeout`. As long the back end waits for a full sink that makes
 /// no progress, under `WhenFull::Block`.

@@ -1,17 +1,15 @@
 //! How many records were written and lost.
 
-mod by_level;
-mod dropped;
 mod items;
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use log::Level;
 
-pub(crate) use self::by_level::ByLevel;
-pub(crate) use self::dropped::{Dropped, Happened, Losses};
+pub(crate) use tach_record::counts::{ByLevel, Count, Dropped, Happened, Losses};
+
 pub(crate) use self::items::{Items, Were};
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
@@ -307,27 +305,6 @@ impl SinkStats {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.is_closed
-    }
-}
-
-/// A number that one thread adds to, and any reads.
-#[derive(Debug, Default)]
-pub(crate) struct Count(AtomicU64);
-
-impl Count {
-    pub(crate) fn add(&self, count: u64) {
-        // ORDERING: Relaxed: publishes only itself.
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set(&self, count: u64) {
-        // ORDERING: Relaxed, as in `add`.
-        self.0.store(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        // ORDERING: Relaxed, as in `add`.
-        self.0.load(Ordering::Relaxed)
     }
 }
 

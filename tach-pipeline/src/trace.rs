@@ -1,6 +1,6 @@
 //! Spans at the call: their ids, and the spans that a thread is in.
 
-mod by_span;
+pub(crate) mod by_span;
 mod contexts;
 pub(crate) mod current;
 pub(crate) mod key;

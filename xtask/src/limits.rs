@@ -52,7 +52,7 @@ use crate::run::{program, root};
 use crate::workspace::{Package, published};
 
 /// The crates whose rooms stand in ARCHITECTURE.md's map.
-const MAPPED: [&str; 2] = ["tach-core", "tach-pipeline"];
+const MAPPED: [&str; 3] = ["tach-core", "tach-pipeline", "tach-record"];
 
 const FILE: &str = "limits.toml";
 

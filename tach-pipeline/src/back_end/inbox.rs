@@ -9,7 +9,7 @@ use std::time::Instant;
 use tach_core::UnixTime;
 
 use crate::buffers::Buffers;
-use crate::frame::whole::Whole;
+use crate::callsites::whole::Whole;
 use crate::frame::{self, Buffer};
 use crate::queue::{Loss, Queue, QueueId, Taken};
 

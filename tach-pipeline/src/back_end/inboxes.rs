@@ -146,10 +146,10 @@ fn wake(awake: &mut Vec<Inbox>, queue: &Arc<Queue>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::whole::Whole;
+    use crate::callsites::whole::Whole;
+    use crate::channel::test_file::TestFile;
     use crate::frame::{ThisThread, Wanted};
     use crate::queue::Sender;
-    use crate::queue::file::tests::TestFile;
 
     const RECORD: [u8; 24] =
         [24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use tach_core::UnixTime;
 
 use super::inbox::Inbox;
-use crate::frame::whole::Whole;
+use crate::callsites::whole::Whole;
 use crate::queue::QueueId;
 
 /// The memory for merging, which the rounds share.

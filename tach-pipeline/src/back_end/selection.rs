@@ -132,7 +132,7 @@ mod tests {
     use super::Selected::{Count, Released, Repeated, Written};
     use super::*;
     use crate::filter::Levels;
-    use crate::frame::texts::MaybeStatic;
+    use crate::frame::MaybeStatic;
     use crate::frame::{Scratch, Time, Writer};
     use crate::level::Level;
 

@@ -5,9 +5,11 @@ use core::ptr;
 use std::sync::{Arc, Weak};
 
 use super::Channel;
-use crate::frame::{Buffer, Scratch};
 #[cfg(feature = "tracing")]
-use crate::frame::{Callsite, Callsites, Code};
+use crate::callsites::{Callsite, Callsites};
+#[cfg(feature = "tracing")]
+use crate::frame::Code;
+use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 
 /// How many buffers a thread keeps for nested calls. A call is nested if a value logs while it is

@@ -283,6 +283,12 @@ mod tests {
     use super::*;
     use crate::stats::Items;
 
+    impl Flush {
+        pub(crate) fn held(&self) -> impl Drop {
+            self.state.lock()
+        }
+    }
+
     #[test]
     fn a_request_at_the_end_of_the_process_is_told_from_others() {
         let flush = Flush::new(0);

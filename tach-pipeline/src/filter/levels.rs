@@ -12,7 +12,7 @@ use super::words;
 use crate::channel::current_thread::silently;
 use crate::error::Error;
 use crate::incident::Incident;
-use crate::level::{self, Level};
+use crate::level::Level;
 use crate::sync::Switch;
 
 /// The target of the pipeline's own [records](crate::report), which no filter by target refuses.
@@ -137,7 +137,7 @@ impl Levels {
             }
         }
         let named = named(directives);
-        let doubts = named.split(',').filter_map(|it| doubt(it, level::compiled())).collect();
+        let doubts = named.split(',').filter_map(|it| doubt(it, compiled())).collect();
         let filter = Builder::new()
             .try_parse(&named)
             .map_err(|error| Error::filter(directives, &error.to_string()))?
@@ -235,6 +235,15 @@ fn doubt(
         return None;
     };
     Some(Doubt { directive: directive.trim().to_owned(), reason })
+}
+
+/// Returns the front ends, and the most verbose level that each is compiled with.
+fn compiled() -> impl IntoIterator<Item = (&'static str, LevelFilter)> {
+    [
+        ("log", log::STATIC_MAX_LEVEL),
+        #[cfg(feature = "tracing")]
+        ("tracing", tracing_log::AsLog::as_log(&tracing::level_filters::STATIC_MAX_LEVEL)),
+    ]
 }
 
 /// Returns the directives with the names of levels in place of tracing's numbers for them: 0 for

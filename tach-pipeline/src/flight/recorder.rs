@@ -14,10 +14,10 @@ use super::snapshot::Snapshot;
 use super::writing::Begun;
 use super::{Flight, FlightRecorder};
 use crate::channel::Progress;
-use crate::host;
 use crate::incident::{Incident, Reporter};
 use crate::spans::slow::Slow;
 use crate::spans::span::Span;
+use tach_record::host;
 
 pub(crate) struct Recorder {
     pub(crate) flight: Arc<Flight>,

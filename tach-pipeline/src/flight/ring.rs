@@ -228,7 +228,7 @@ impl Ring {
 mod tests {
     use super::*;
     use crate::flight::Snapshot;
-    use crate::frame::texts::MaybeStatic;
+    use crate::frame::MaybeStatic;
     use crate::frame::{Frame, Scratch, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;

@@ -7,11 +7,11 @@ use std::thread;
 use super::logger;
 use crate::error::Error;
 use crate::filter::Levels;
-use crate::host;
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
 use crate::pipeline::guard::Guard;
 use crate::shared::Shared;
+use tach_record::host;
 
 impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the

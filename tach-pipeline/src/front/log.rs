@@ -6,7 +6,7 @@ use core::{fmt, ptr};
 use log::kv::Key;
 use log::{Log, Metadata, Record};
 
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
 use crate::pipeline::Pipeline;
@@ -44,11 +44,14 @@ fn name<'a>(key: &'a Key<'_>) -> MaybeStatic<'a> {
     key.to_static_str().map_or_else(|| MaybeStatic::Borrowed(key.as_str()), MaybeStatic::Static)
 }
 
-impl VisitFields for Writer<'_> {
+/// Writes fields to a record.
+struct Fields<'a>(Writer<'a>);
+
+impl VisitFields for Fields<'_> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
     fn plain(&mut self, key: &Key<'_>, value: Value<'_>) -> fmt::Result {
-        self.field(name(key), value);
+        self.0.field(name(key), value);
         Ok(())
     }
 
@@ -56,14 +59,14 @@ impl VisitFields for Writer<'_> {
     #[inline(always)]
     fn printed(&mut self, key: &Key<'_>, value: fmt::Arguments<'_>, kind: Printed) -> fmt::Result {
         match kind {
-            Printed::Str => self.printed_field(name(key), value),
-            Printed::Json => self.nested_field(name(key), value),
+            Printed::Str => self.0.printed_field(name(key), value),
+            Printed::Json => self.0.nested_field(name(key), value),
         }
         Ok(())
     }
 
     fn error(&mut self, key: &Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result {
-        self.error_field(name(key), error);
+        self.0.error_field(name(key), error);
         Ok(())
     }
 }
@@ -93,11 +96,14 @@ impl Log for Pipeline {
         shared.log_with(record.level().into(), target, |to| {
             to.message(*record.args());
             let start = to.end_so_far();
-            if !matches!(to.guard(|mut to| adapter::visit_fields(record, &mut to)), Some(Ok(()))) {
+            if !matches!(
+                to.guard(|to| adapter::visit_fields(record, &mut Fields(to))),
+                Some(Ok(()))
+            ) {
                 // A value failed or panicked, and costs its field alone. A source that fails ends
                 // the fields.
                 to.remove_from(start);
-                let _ended = to.guard(|mut to| adapter::visit_each(record, &mut to, 0));
+                let _ended = to.guard(|to| adapter::visit_each(record, &mut Fields(to), 0));
             }
             #[cfg(feature = "tracing")]
             super::tracing::write_current_spans::<true>(to);

@@ -6,17 +6,12 @@ use core::fmt;
 
 use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
 
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{FIRST_COUNTS, Place, Writer};
 use crate::level::Level;
 use crate::limits::Callsite;
 use crate::pipeline::Pipeline;
 use tach_log::Value;
-
-impl Level {
-    /// slog's level above `Error`, which `log` lacks. Filters treat it as `Error`.
-    const CRITICAL: Self = Self::from_byte(0);
-}
 
 const fn level(level: slog::Level) -> Level {
     match level {

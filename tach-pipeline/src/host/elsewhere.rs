@@ -32,13 +32,3 @@ pub(crate) fn is_journal(_: &impl Stream) -> bool {
 pub(crate) fn has_room<S>(_: &S, _: Duration) -> bool {
     true
 }
-
-/// Does nothing: no process is forked.
-pub(crate) fn call_in_children(_: extern "C" fn()) {}
-
-/// Signals, of which there are none.
-pub(crate) mod signals {
-    pub(crate) fn blocked<R>(spawn: impl FnOnce() -> R) -> R {
-        spawn()
-    }
-}

@@ -1,10 +1,5 @@
 //! What Unix has of its own.
 
-#[path = "forks.rs"]
-mod forks;
-#[path = "signals.rs"]
-pub(crate) mod signals;
-
 use core::time::Duration;
 use std::io;
 use std::os::fd::AsFd;
@@ -17,7 +12,6 @@ use rustix::pipe::PIPE_BUF;
 
 use tach_core::adapter;
 
-pub(crate) use self::forks::call_in_children;
 use crate::host::unlocked::Unlocked;
 
 impl<S: io::Write + AsFd> io::Write for Unlocked<S> {

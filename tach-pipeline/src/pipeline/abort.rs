@@ -18,7 +18,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::channel::bell::handler::flush_in_handler;
 use crate::channel::wake::is_any_back_end;
-use crate::host::platform::signals::{self, Action};
+use tach_record::host::signals::{self, Action};
 
 /// How long the handler waits. A supervisor or a developer waits for the core meanwhile.
 const LONGEST: Duration = Duration::from_secs(2);

@@ -33,7 +33,6 @@ use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::{Filters, Levels};
 use crate::frame;
-use crate::host;
 use crate::incident::{Incident, OnIncident, Reporter};
 use crate::limits::Limits;
 use crate::pipeline::guard::Guard;
@@ -46,6 +45,7 @@ use crate::sink::all::{Opened, Sinks};
 use crate::sink::{Patience, Sink};
 use crate::stats::Counts;
 use crate::sync::Lock;
+use tach_record::host;
 
 /// How long [`Builder::build`] waits until the records of other processes are passed on, if there
 /// are many.
@@ -188,7 +188,7 @@ impl Builder {
         // A value is hidden in each sink, whichever of its names a sink writes.
         let renamed = opened.renamed(|key| frame::is_redacted(&self.redacted, key));
         self.redacted.extend(renamed);
-        frame::set_up();
+        crate::callsites::set_up();
         barrier::set_up();
         let Added { rings, notes, survival, waits } =
             self.survival.open(&mut opened, self.when_full, &mut reporter)?;
@@ -270,10 +270,11 @@ impl Builder {
     }
 
     /// Returns how long the back end waits for a sink without a stall timeout.
-    const fn patience(&self) -> Patience {
-        match self.when_full {
-            WhenFull::Block => Patience::Stalled(FLUSH_TIMEOUT),
-            WhenFull::DropNewest | WhenFull::DropOldest => Patience::WhileQueuesHaveRoom,
+    fn patience(&self) -> Patience {
+        if self.when_full == WhenFull::Block {
+            Patience::Stalled(FLUSH_TIMEOUT)
+        } else {
+            Patience::WhileQueuesHaveRoom
         }
     }
 

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 
-use crate::host::process::Process;
 use crate::pipeline::abort;
 use crate::shared::Shared;
+use tach_record::host::process::Process;
 
 /// Pipelines to be flushed. The list has no lock, since after a fork nobody might release it.
 pub(super) struct Ending(ArcSwapOption<Vec<AtEnd>>);

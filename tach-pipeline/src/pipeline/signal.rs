@@ -15,11 +15,11 @@ use signal_hook::low_level::{emulate_default_handler, signal_name};
 
 use super::exit::{self, Ending};
 use crate::error::{Class, Error};
-use crate::host;
-use crate::host::platform::signals::{self, Action};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::sync::Nap;
+use tach_record::host;
+use tach_record::host::signals::{self, Action};
 
 static ON_SIGNALS: Ending = Ending::new();
 static WAITER: Waiter = Waiter::new();

@@ -15,8 +15,8 @@ use std::thread;
 use super::{Handle, Shared};
 use crate::channel::current_thread;
 use crate::error::Error;
-use crate::host::process::Process;
 use crate::incident::Incident;
+use tach_record::host::process::Process;
 
 /// The pause between two looks at whether another thread has started the pipeline.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);

@@ -20,7 +20,7 @@ use super::batch::Batch;
 use super::gathering::Gathering;
 use super::output::{Failure, Output, Pauses};
 use crate::channel::Progress;
-use crate::host;
+use tach_record::host;
 
 /// The timeout of a wait that only a notification should end. `Duration::MAX` is not used, since
 /// some platforms can't add it to a time.

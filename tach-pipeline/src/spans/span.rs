@@ -52,7 +52,7 @@ pub(crate) struct Dropped {
 impl Dropped {
     /// Counts dropped parts.
     pub(crate) fn add(&mut self, lost: Lost) {
-        self.parts = self.parts.add(lost);
+        self.parts = self.parts.plus(lost);
     }
 
     /// Counts a dropped event.

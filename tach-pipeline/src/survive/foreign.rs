@@ -2,10 +2,9 @@
 
 use tach_core::UnixTime;
 
-use crate::frame::kind::RecordKind;
-use crate::frame::read::{Head, Reader};
 use crate::frame::{
-    AGAIN, CALLSITE, EVENT_NAME, LONGEST, NUMBER, SITE, TAG_BITS, TEXT_SHIFT, Tag, UNIX, WORD,
+    AGAIN, CALLSITE, EVENT_NAME, Head, LONGEST, NUMBER, Reader, RecordKind, SITE, TAG_BITS,
+    TEXT_SHIFT, Tag, UNIX, WORD,
 };
 
 /// What the numbers and the ticks of another process mean.
@@ -43,7 +42,7 @@ pub(crate) enum Foreign {
 /// Returns the time of a record of another process, or `None` if its head is incomplete.
 pub(crate) fn foreign_time(record: &[u8], meaning: &impl Meaning) -> Option<UnixTime> {
     let head = Head::read(&mut Reader(record))?;
-    Some(head.foreign_time(meaning))
+    Some(time_of(&head, meaning))
 }
 
 /// Copies a record of another process. Adds a field with that process's number.
@@ -60,19 +59,6 @@ pub(crate) fn foreign(
             let copy = copy(record, kind, meaning, process, thread);
             let of_kind = if kind == RecordKind::Event { Foreign::Event } else { Foreign::Part };
             copy.map_or(Foreign::Invalid, of_kind)
-        }
-    }
-}
-
-impl RecordKind {
-    /// Returns how many words of ids and counts precede the fields.
-    const fn words(self) -> usize {
-        match self {
-            Self::Event | Self::Added => 0,
-            Self::Values | Self::Discard | Self::End => 3,
-            Self::Start => 4,
-            Self::Lost => 5,
-            Self::Link | Self::Parent => 7,
         }
     }
 }
@@ -95,18 +81,18 @@ fn copy(
     let callsite = if is_short { Some(meaning.callsite(head.target & !NUMBER)?) } else { None };
     let target = match callsite {
         Some(callsite) => callsite.target,
-        None => reader.meant(head.target, meaning)?,
+        None => meant(&mut reader, head.target, meaning)?,
     };
     let message = match callsite {
         Some(callsite) if of == RecordKind::Start => callsite.name,
-        _ => reader.meant(head.message, meaning)?,
+        _ => meant(&mut reader, head.message, meaning)?,
     };
     let is_first = of == RecordKind::Start && head.kind & AGAIN == 0;
     let is_event = matches!(of, RecordKind::Event | RecordKind::Added);
     let texts = target.len() + message.len() + thread_name.len();
     let mut copy = Copy(Vec::with_capacity(record.len() + texts + MORE));
     copy.word(u64::from(length(target)?) << TEXT_SHIFT);
-    copy.word(head.foreign_time(meaning).as_nanos());
+    copy.word(time_of(&head, meaning).as_nanos());
     let knows_thread = (is_first || is_event) && (*thread != 0 || !thread_name.is_empty());
     let kind = head.kind & !CALLSITE | UNIX | if is_short || knows_thread { SITE } else { 0 };
     copy.word(u64::from(kind) | u64::from(length(message)?) << TEXT_SHIFT);
@@ -120,7 +106,7 @@ fn copy(
     }
     let mut has_thread = false;
     while !reader.0.is_empty() {
-        has_thread |= reader.copy_part(&mut copy, meaning)? == Tag::Thread;
+        has_thread |= copy_part(&mut reader, &mut copy, meaning)? == Tag::Thread;
         // Each of many small parts may name a long text.
         if copy.0.len() > LONGEST {
             return None;
@@ -145,60 +131,57 @@ fn copy(
     Some(bytes)
 }
 
-impl Head {
-    fn foreign_time(&self, meaning: &impl Meaning) -> UnixTime {
-        match self.kind & UNIX {
-            0 => meaning.time(self.time),
-            _ => UnixTime::from_nanos(self.time),
-        }
+fn time_of(head: &Head, meaning: &impl Meaning) -> UnixTime {
+    match head.kind & UNIX {
+        0 => meaning.time(head.time),
+        _ => UnixTime::from_nanos(head.time),
     }
 }
 
-impl<'a> Reader<'a> {
-    /// Takes a text that is copied, or one that has a number in the other process.
-    fn meant<'m>(&mut self, code: u32, meaning: &'m impl Meaning) -> Option<&'m str>
-    where
-        'a: 'm,
-    {
-        match code & NUMBER {
-            0 => self.copied(code),
-            _ => meaning.text(code & !NUMBER),
-        }
+/// Takes a text that is copied, or one that has a number in the other process.
+fn meant<'a: 'm, 'm>(
+    from: &mut Reader<'a>,
+    code: u32,
+    meaning: &'m impl Meaning,
+) -> Option<&'m str> {
+    match code & NUMBER {
+        0 => from.copied(code),
+        _ => meaning.text(code & !NUMBER),
     }
+}
 
-    /// Returns the part's tag.
-    fn copy_part(&mut self, copy: &mut Copy, meaning: &impl Meaning) -> Option<Tag> {
-        let mut reader = Reader(self.0);
-        let (kind, code) = reader.halves()?;
-        let tag = Tag::of(kind)?;
-        let words = match tag {
-            Tag::I64 | Tag::U64 | Tag::F64 | Tag::Thread => 1,
-            Tag::I128 | Tag::U128 => 2,
-            Tag::Context => 3,
-            _ => 0,
-        };
-        let (value, rest) = reader.0.split_at_checked(words * WORD)?;
-        reader.0 = rest;
-        match tag {
-            Tag::Context => {
-                copy.word(u64::from(kind) | u64::from(code) << TEXT_SHIFT);
-                copy.0.extend_from_slice(value);
-            }
-            Tag::Place => {
-                let (file, module, line) = meaning.place(code & !NUMBER)?;
-                copy.place(file, module, line)?;
-            }
-            _ => {
-                let key = reader.meant(code, meaning)?;
-                copy.field(kind, key, value)?;
-                if matches!(tag, Tag::Str | Tag::Json | Tag::Error | Tag::Printed) {
-                    copy.text(reader.copied(kind >> TAG_BITS)?);
-                }
+/// Returns the part's tag.
+fn copy_part(from: &mut Reader<'_>, copy: &mut Copy, meaning: &impl Meaning) -> Option<Tag> {
+    let mut reader = Reader(from.0);
+    let (kind, code) = reader.halves()?;
+    let tag = Tag::of(kind)?;
+    let words = match tag {
+        Tag::I64 | Tag::U64 | Tag::F64 | Tag::Thread => 1,
+        Tag::I128 | Tag::U128 => 2,
+        Tag::Context => 3,
+        _ => 0,
+    };
+    let (value, rest) = reader.0.split_at_checked(words * WORD)?;
+    reader.0 = rest;
+    match tag {
+        Tag::Context => {
+            copy.word(u64::from(kind) | u64::from(code) << TEXT_SHIFT);
+            copy.0.extend_from_slice(value);
+        }
+        Tag::Place => {
+            let (file, module, line) = meaning.place(code & !NUMBER)?;
+            copy.place(file, module, line)?;
+        }
+        _ => {
+            let key = meant(&mut reader, code, meaning)?;
+            copy.field(kind, key, value)?;
+            if matches!(tag, Tag::Str | Tag::Json | Tag::Error | Tag::Printed) {
+                copy.text(reader.copied(kind >> TAG_BITS)?);
             }
         }
-        self.0 = reader.0;
-        Some(tag)
     }
+    from.0 = reader.0;
+    Some(tag)
 }
 
 /// A record that is being written.

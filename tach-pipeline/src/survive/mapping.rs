@@ -10,7 +10,7 @@ use memmap2::{MmapOptions, MmapRaw};
 
 const WORD: usize = size_of::<u64>();
 
-/// A mapped part of a file, which a forked child shares: [`Process`](crate::host::process::Process) is
+/// A mapped part of a file, which a forked child shares: [`Process`](tach_record::host::process::Process) is
 /// compared before each store of a call.
 ///
 /// The blocks of the file must be reserved: a store to a page without a block would end the process

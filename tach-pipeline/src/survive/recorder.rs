@@ -16,9 +16,9 @@ use crate::flight::ring::{Block, Ring};
 use crate::flight::writing::Begun;
 use crate::flight::{Flight, Recorder, Snapshot};
 use crate::frame;
-use crate::host;
 use crate::incident::{Incident, Reporter};
 use crate::sync::Lock;
+use tach_record::host;
 
 /// How many files of processes stay if their recordings can't be written. The others are the room
 /// of the processes that are killed next, whose records may be newer.

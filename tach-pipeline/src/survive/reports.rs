@@ -4,8 +4,8 @@ use tach_core::UnixTime;
 use tach_log::Value;
 
 use super::items::Report;
+use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
-use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 use crate::report::begin;
 

@@ -6,9 +6,9 @@ use std::thread;
 
 use super::per_process::PerProcess;
 use super::store::Store;
-use crate::frame::callsites::{self, Callsite};
+use crate::callsites::{self, Callsite};
 use crate::frame::numbers::{Keep, Notice, Numbered, Numbers, Unnumbered};
-use crate::frame::{self, places, texts};
+use crate::frame::{places, texts};
 use crate::sync::Lock;
 
 /// Those of this process: in a forked child, the stores of the parent have neither room nor
@@ -19,7 +19,7 @@ static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
 /// store has no room for them. Texts for which an earlier store had no room are not among them:
 /// records contain these texts themselves.
 pub(super) fn register(store: &Arc<Store>) -> bool {
-    frame::set_up();
+    crate::callsites::set_up();
     let (texts, places, callsites) = (texts::numbers(), places::numbers(), callsites::numbers());
     keep_by(texts, |number, text, is_known| keep(is_known, |it| it.keep_text(number, text)));
     keep_by(places, |number, place, is_known| keep(is_known, |it| it.keep_place(number, place)));

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use crossbeam_utils::CachePadded;
 use foldhash::fast::RandomState;
 
-use crate::host::process::Process;
 use crate::sync::Mirrored;
+use tach_record::host::process::Process;
 
 /// With so many parts, two threads seldom need the same one.
 const PARTS: u64 = 16;
@@ -121,6 +121,8 @@ impl<V: Clone> BySpan<V> {
         if !self.process.is_current() {
             return None;
         }
+        #[cfg(test)]
+        tests::count();
         part.change(|values| {
             let before = values.len();
             let result = f(values);
@@ -132,10 +134,24 @@ impl<V: Clone> BySpan<V> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use core::cell::Cell;
     use std::sync::Arc;
 
     use super::*;
+
+    thread_local! {
+        /// How many locks the thread has taken.
+        static LOCKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        LOCKS.set(LOCKS.get() + 1);
+    }
+
+    pub(crate) fn locks() -> u64 {
+        LOCKS.get()
+    }
 
     impl<V> BySpan<V> {
         pub(crate) fn count(&self) -> usize {

@@ -112,7 +112,7 @@ impl Contexts {
     ) -> Option<&'a Slot> {
         if let Some(own) = own {
             let flags = self.flags(started);
-            return own.take_own(key.number, context.for_slot(), flags).then_some(own);
+            return own.take_own(key.number, for_slot(context), flags).then_some(own);
         }
         self.insert_in_table(key, context, started)
     }
@@ -131,7 +131,7 @@ impl Contexts {
         context: &SpanContext,
         started: Started,
     ) -> bool {
-        slot.take(key.number, context.for_slot(), self.flags(started))
+        slot.take(key.number, for_slot(context), self.flags(started))
     }
 
     #[inline]
@@ -230,7 +230,7 @@ impl Contexts {
     /// is recorded for the slot.
     #[cold]
     pub(crate) fn lend(&self, slot: &Slot, number: u64, context: &SpanContext) {
-        slot.take_own(number, context.for_slot(), !self.pipeline & PIPELINE | FOLLOWS);
+        slot.take_own(number, for_slot(context), !self.pipeline & PIPELINE | FOLLOWS);
     }
 
     /// Returns the ids that the span with that number was [lent](Self::lend).
@@ -243,7 +243,7 @@ impl Contexts {
     /// Like [`get`](Self::get), for a caller that does not hold the span, which may be closed.
     pub(crate) fn get_unheld(&self, key: Key) -> Option<(&Slot, SpanContext)> {
         let slot = self.find(key)?;
-        slot.get_unheld(key.number).map(|ids| (slot, SpanContext::of_slot(ids)))
+        slot.get_unheld(key.number).map(|ids| (slot, of_slot(ids)))
     }
 
     /// Removes a span that closes.
@@ -317,7 +317,7 @@ impl Slot {
     /// Returns the ids of the span.
     #[inline]
     pub(crate) fn context(&self) -> SpanContext {
-        SpanContext::of_slot(self.get())
+        of_slot(self.get())
     }
 
     /// Notes that a thread left the span at the time with this
@@ -364,7 +364,7 @@ impl Slot {
     pub(crate) fn closing(&self) -> Closing<'_> {
         let ((ids, flags), left) = (self.get_all(), self.left().map(|left| left - 1));
         let (is_child, is_lost) = (flags.have(CHILD), flags.have(LOST));
-        Closing { slot: self, context: SpanContext::of_slot(ids), left, flags, is_child, is_lost }
+        Closing { slot: self, context: of_slot(ids), left, flags, is_child, is_lost }
     }
 
     /// Begins to [move](Self::move_into) the span, which stays as it is until the
@@ -380,14 +380,12 @@ impl Slot {
     }
 }
 
-impl SpanContext {
-    const fn of_slot((trace, span, is_sampled): Ids) -> Self {
-        Self { trace, span, is_sampled }
-    }
+const fn of_slot((trace, span, is_sampled): Ids) -> SpanContext {
+    SpanContext { trace, span, is_sampled }
+}
 
-    const fn for_slot(&self) -> Ids {
-        (self.trace, self.span, self.is_sampled)
-    }
+const fn for_slot(context: &SpanContext) -> Ids {
+    (context.trace, context.span, context.is_sampled)
 }
 
 #[cfg(test)]
@@ -398,7 +396,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sync::tests as lock;
+    use crate::trace::by_span::tests as lock;
 
     /// Keys that differ by this have the same slot in each table.
     const SAME_SLOT: u64 = 1 << FURTHER_BITS[FURTHER_BITS.len() - 1];
@@ -513,7 +511,7 @@ mod tests {
                 assert!(insert(&contexts, Key::of_layer(THREAD | place), 3 * place + 1));
             }
             open = count;
-            let before = lock::tries();
+            let before = lock::locks();
             for number in open + 1..=open + 1_000 {
                 let key = Key::of_layer(THREAD | number);
                 assert!(insert(&contexts, key, 3 * number + 1));
@@ -522,12 +520,12 @@ mod tests {
                 contexts.find(key).unwrap().leave_at(number);
                 assert!(close(&contexts, key).is_some());
             }
-            assert_eq!(lock::tries(), before, "{open} spans are open");
+            assert_eq!(lock::locks(), before, "{open} spans are open");
         }
         // A span with a tracestate takes a lock, which is counted.
-        let before = lock::tries();
+        let before = lock::locks();
         contexts.origins.set(1, Some(origin()));
-        assert_ne!(lock::tries(), before);
+        assert_ne!(lock::locks(), before);
     }
 
     #[test]

@@ -17,8 +17,8 @@ use super::by_span::BySpan;
 use super::key::Key;
 use super::w3c::{self, TraceContext};
 use crate::frame::Origin;
-use crate::host::process::Process;
 use crate::ids::{Around, RANDOM, SpanContext};
+use tach_record::host::process::Process;
 
 /// The contexts of open spans. A span of the pipeline's own subscriber has its context in its slot.
 /// Entering an active span of a layer takes one of the locks of a [`BySpan`].

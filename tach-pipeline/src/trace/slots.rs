@@ -293,7 +293,7 @@ impl Open {
     pub(crate) fn metadata(self) -> Option<&'static Metadata<'static>> {
         let Facts { callsite, .. } = self.slot.references.facts(self.turn)?;
         match Code::of_slot(callsite) {
-            Some(code) => Code::callsite(code.number()),
+            Some(code) => crate::callsites::callsite(code.number()),
             None => self.read(|span| span.metadata).flatten(),
         }
     }

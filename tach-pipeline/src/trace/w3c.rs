@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tach_log::Value;
 
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Linked, Origin, TRACE_IS_RANDOM, Writer};
 use crate::ids::{RANDOM, SAMPLED, SpanContext};
 

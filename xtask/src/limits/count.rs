@@ -32,8 +32,8 @@ measures! {
     ADR_WORDS: "adr_words", "words", false;
 }
 
-/// The crate of which different conditions are counted.
-const CONDITIONAL: &str = "tach-pipeline";
+/// The crates of which different conditions are counted.
+const CONDITIONAL: [&str; 2] = ["tach-pipeline", "tach-record"];
 /// The rooms that touch the machine, where conditions belong.
 const MACHINE: [&str; 3] = ["counter", "os", "sync"];
 
@@ -125,7 +125,7 @@ fn cfgs(name: &str, files: &[&File]) -> Vec<Count> {
     let places = places.into_iter().take(8).map(|(cfgs, path)| format!("{cfgs} in {path}"));
     let mut counts = vec![count(&CFGS, name, cfgs, places.collect())];
     counts[0].code_lines = Some(code_lines);
-    if name == CONDITIONAL {
+    if CONDITIONAL.contains(&name) {
         let mut places: Vec<_> = different.into_iter().collect();
         places.sort_by_key(|(_, places)| places.len());
         let places: Vec<_> = places
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn conditions_are_counted_outside_of_the_machine_and_of_tests() {
         let counts = counted(
-            CONDITIONAL,
+            CONDITIONAL[0],
             None,
             &[
                 ("lib.rs", "mod a;\nmod os;\n#[cfg(test)]\nmod tests { #[cfg(x)] fn x() {} }\n"),

@@ -32,8 +32,8 @@ pub(super) struct Item(String);
 impl Item {
     /// Returns the path of a struct, an enum or a union, without the crate's name.
     fn type_path(&self, library: &str) -> Option<&str> {
-        // Attributes come first.
-        let item = self.0.trim_start_matches("#[non_exhaustive] ").strip_prefix("pub ")?;
+        // Attributes such as `#[non_exhaustive]` come first.
+        let (_attributes, item) = self.0.split_once("pub ")?;
         let (kind, item) = item.split_once(' ')?;
         if !["struct", "enum", "union"].contains(&kind) {
             return None;

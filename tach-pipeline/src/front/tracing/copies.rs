@@ -7,7 +7,7 @@ use log::Record;
 use tracing_core::{Dispatch, Metadata, dispatcher};
 
 use super::span_ext::pipeline_of;
-use crate::frame::known_callsites;
+use crate::callsites::known_callsites;
 use crate::pipeline::Pipeline;
 
 /// The addresses of a callsite's file and target, and its line.

@@ -12,7 +12,7 @@ use super::target::Target;
 use super::visit::{Visitor, is_chosen};
 use crate::channel::current_thread;
 use crate::durations::Collected;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{self, Linked, Origin, RecordKind, Remains, Scratch, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;

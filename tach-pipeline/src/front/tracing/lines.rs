@@ -7,7 +7,7 @@ use tracing_core::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::metadata::level;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 

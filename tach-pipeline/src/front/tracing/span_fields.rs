@@ -8,8 +8,8 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::visit::Visitor;
 use crate::channel::current_thread;
+use crate::frame::MaybeStatic;
 use crate::frame::Writer;
-use crate::frame::texts::MaybeStatic;
 use crate::pipeline::Pipeline;
 use crate::sync::Switch;
 

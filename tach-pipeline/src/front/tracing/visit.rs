@@ -7,8 +7,8 @@ use tach_log::adapter::{self, Messages};
 use tracing_core::field::{Field, Visit};
 
 use super::metadata::key;
+use crate::frame::MaybeStatic;
 use crate::frame::Writer;
-use crate::frame::texts::MaybeStatic;
 
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::back_end::survival::{Found, OwnFile, Skipped, Survival};
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::host::process::Process;
 use crate::incident::{Incident, Reporter};
 use crate::queue::WhenFull;
 use crate::queue::file::RingFile;
 use crate::sink::all::Opened;
 use crate::sink::notes::{Notes, Receiving};
+use tach_record::host::process::Process;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options(pub(crate) Option<Kept>);

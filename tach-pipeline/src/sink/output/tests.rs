@@ -5,7 +5,7 @@ use std::fs;
 
 use super::super::JournalExport;
 use super::*;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, Time};
 use crate::host::program;
 use crate::level::Level;

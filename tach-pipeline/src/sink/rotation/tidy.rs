@@ -13,8 +13,8 @@ use super::Rotation;
 use super::gzip::compress;
 use super::job::Job;
 use super::names::Old;
-use crate::host;
 use crate::sync::Lock;
+use tach_record::host;
 
 /// An old file of the log.
 struct OldFile {

@@ -5,7 +5,7 @@ use tach_log::Value;
 
 use super::span::{MOST_BYTES, RESERVED};
 use super::*;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Linked, Lost, Origin, Remains, Scratch, Writer};
 use crate::ids::{Around, SpanContext};
 use crate::level::Level;

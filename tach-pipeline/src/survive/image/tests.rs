@@ -10,7 +10,7 @@ use tach_core::Instant;
 use super::*;
 use crate::channel::Channel;
 use crate::channel::wake::Sleep;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::WhenFull;
@@ -282,7 +282,7 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     if !is_alone(a_second_file_has_the_texts_that_had_room_in_the_first) {
         return;
     }
-    frame::set_up();
+    crate::callsites::set_up();
     let (first, first_path) = Store::of_test("texts-first");
     let write = || {
         let mut scratch = Scratch::new();

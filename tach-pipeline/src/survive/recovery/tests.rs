@@ -6,7 +6,7 @@ use tach_core::Instant;
 use tach_files::PrivateFolder;
 
 use super::*;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Scratch, ThisThread, Writer};
 use crate::level::Level;
 use crate::queue::all::Queues;
@@ -18,7 +18,7 @@ use crate::survive::store::{Progress, Store};
 /// that is killed while it recovers, must not be killed at each start.
 #[test]
 fn a_recovery_takes_a_few_times_the_memory_of_the_file() {
-    frame::set_up();
+    crate::callsites::set_up();
     let (store, path) = Store::of_test("memory");
     let queues = Queues::in_file(4 * 1024 * 1024, Some(&store.rings()));
     let mut sender = queues.new_queue(ThisThread::default());

@@ -4,8 +4,9 @@ use tracing_core::Metadata;
 
 use super::log_kept;
 use super::start::Begun;
+use crate::callsites::{Callsite, is_at_boundary};
 use crate::channel::current_thread;
-use crate::frame::{self, Callsite, Origin, RecordKind, is_at_boundary};
+use crate::frame::{self, Origin, RecordKind};
 use crate::front::tracing::enabled::is_enabled;
 use crate::front::tracing::target::Target;
 use crate::ids::SpanContext;

@@ -3,11 +3,10 @@
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
+use crate::callsites::{is_at_boundary, place_of};
 use crate::channel::current_thread;
-use crate::frame::texts::MaybeStatic;
-use crate::frame::{
-    self, Code, Linked, Origin, RecordKind, Scratch, Time, Writer, is_at_boundary, place_of,
-};
+use crate::frame::MaybeStatic;
+use crate::frame::{self, Code, Linked, Origin, RecordKind, Scratch, Time, Writer};
 use crate::front::tracing::metadata::{key as field_key, level};
 use crate::front::tracing::otel::{Found, Surroundings};
 use crate::front::tracing::parents::Parents;

@@ -232,7 +232,7 @@ mod tests {
     use crate::front::tracing::span_ext;
     use crate::pipeline::tests::alone;
     use crate::queue::WhenFull;
-    use crate::sync::tests as lock;
+    use crate::trace::by_span::tests as lock;
 
     /// Returns how often a boundary span tries to take a lock of the pipeline: the fewest tries of
     /// some spans, since one may find its ring full, or be the first whose texts get numbers: another
@@ -250,9 +250,9 @@ mod tests {
             // The first span of a thread creates its queue.
             span();
             let tries = |_| {
-                let before = lock::tries();
+                let before = lock::locks();
                 span();
-                lock::tries() - before
+                lock::locks() - before
             };
             (0..10).map(tries).min().unwrap()
         })

@@ -11,7 +11,7 @@ use super::span::Span;
 use super::values::write_fields;
 use crate::channel::current_thread;
 use crate::durations::Collected;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Place, Writer};
 use crate::front::tracing::target::Target;
 use crate::front::tracing::visit::is_chosen;

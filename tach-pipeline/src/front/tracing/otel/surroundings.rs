@@ -5,7 +5,8 @@ use opentelemetry::trace::TraceContextExt as _;
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use crate::frame::{Code, Origin, is_at_boundary};
+use crate::callsites::is_at_boundary;
+use crate::frame::{Code, Origin};
 use crate::front::tracing::parents::Parents;
 use crate::ids::SpanContext;
 use crate::shared::Shared;

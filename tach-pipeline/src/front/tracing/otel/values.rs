@@ -4,8 +4,8 @@ use core::fmt;
 
 use opentelemetry::{Array, KeyValue, Value};
 
+use crate::frame::MaybeStatic;
 use crate::frame::Writer;
-use crate::frame::texts::MaybeStatic;
 
 pub(super) fn write_fields<'a>(
     to: &mut Writer<'_>,

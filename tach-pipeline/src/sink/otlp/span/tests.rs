@@ -6,7 +6,7 @@ use tach_core::UnixTime;
 use tach_otlp::adapter::AttributeLimits;
 
 use super::*;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Place, RecordKind, Scratch, Time, Wanted, Writer};
 use crate::level::Level;
 use crate::spans::span::READ;

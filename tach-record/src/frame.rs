@@ -1,0 +1,200 @@
+//! The format of records: sequences of words that a call writes and the back end reads.
+//!
+//! Numbers and booleans are stored in binary, texts are copied, and static texts and places in the
+//! source are stored as [numbers], so that a call rarely formats. A reader must not panic, whatever
+//! the bytes are.
+//!
+//! ```text
+//! length u32, target u32 | ticks or Unix time in ns u64
+//!     | flags u8, level u8, kind u8, flags u8, message u32
+//!     | target's bytes | message's bytes | ids of spans | field*
+//! field: tag 5 bits, length of text 27 bits, key u32 | value of 0, 8 or 16 bytes
+//!     | key's bytes | text's bytes
+//! target, message, key: number, or length of bytes
+//! ```
+//!
+//! A queue holds a long record by reference: a copy of its head with the length 0.
+//!
+//! In a queue, an event of `tracing` or the start of a span may have the number of its callsite in
+//! place of the target, and no name, place and thread. The back end makes such a record
+//! whole. The thread is that of the queue, unless the record has one.
+//!
+//! The event's own fields come first. The spans follow, from the outermost to the innermost. Each
+//! span begins with a field without a value, whose key is the span's name. The place in the source
+//! (one number, or file, line and module), the thread, the ids of the span and the event's name
+//! come last, if a format asks for them.
+//!
+//! A record is an event or a [part of a span](RecordKind). Only parts of spans have ids before
+//! their fields.
+//!
+//! Each part between bars is padded to words of eight bytes. A processor forwards a store to a load
+//! only if the load lies within the store, so records are written and [queued](crate::queue) by
+//! words (printed values excepted).
+
+mod buffer;
+mod code;
+mod kind;
+mod linked;
+pub mod numbers;
+pub mod places;
+mod read;
+mod scratch;
+mod shortened;
+pub mod texts;
+mod this_thread;
+mod time;
+mod write;
+
+use std::sync::OnceLock;
+
+pub use self::buffer::Buffer;
+pub use self::code::{AT_BOUNDARY, Code};
+pub use self::kind::{RECORD_SHIFT, RecordKind};
+pub use self::linked::{Linked, Origin};
+pub use self::read::remains::{LOST_BYTES, Lost, Remains, add_lost, remains};
+pub use self::read::span::{
+    SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, replace, set_time,
+};
+pub use self::read::{
+    Fields, Frame, Head, Reader, event_level, events, is_redacted, is_reference, length,
+    references, split, split_all, time,
+};
+pub use self::scratch::Scratch;
+pub use self::shortened::shortened;
+pub use self::texts::MaybeStatic;
+pub use self::this_thread::ThisThread;
+pub use self::time::Time;
+pub use self::write::site::{Place, Wanted};
+pub use self::write::span::{end, start};
+pub use self::write::{Writer, reference};
+
+/// Whether the process has no tables of [numbers]. Decided by its first pipeline.
+static ARE_COPIED: OnceLock<bool> = OnceLock::new();
+
+/// Has all records contain their texts, so that no address is kept: what is unloaded may have been
+/// there. Returns `false` if records have numbers already.
+pub fn copy_texts() -> bool {
+    *ARE_COPIED.get_or_init(|| true)
+}
+
+/// Creates the tables of [numbers] before any record is written, so that no call waits for another
+/// thread to create them. (A process that is forked at this very moment can't create a table.)
+/// Returns `false` if all records contain their texts.
+pub fn set_up() -> bool {
+    let are_numbered = !*ARE_COPIED.get_or_init(|| false);
+    if are_numbered {
+        texts::set_up();
+        places::set_up();
+    }
+    are_numbered
+}
+
+/// The bytes of a word, the unit of records and [queues](crate::queue).
+pub const WORD: usize = size_of::<u64>();
+/// The bytes of a record's head. Its words are: length and target; time; flags, level, kind and
+/// message.
+pub const HEAD: usize = 3 * WORD;
+/// The byte at which flags, level and message begin.
+pub const KIND_AT: usize = 2 * WORD;
+
+/// The time is Unix time, not ticks.
+pub const UNIX: u32 = 1;
+/// The message is a line that a writer has formatted.
+const LINE: u32 = 2;
+/// If a key occurs several times, the first value counts. Without this flag, the last value
+/// counts.
+pub const FIRST_COUNTS: u32 = 4;
+/// Spans follow the event's own fields.
+const SPANS: u32 = 8;
+/// The place in the program follows the fields.
+pub const SITE: u32 = 16;
+/// The ids that follow belong to a span of `opentelemetry`, not to a span of the pipeline.
+const FOREIGN: u32 = 32;
+/// The span is not sampled. Only its duration is collected.
+pub const UNSAMPLED: u32 = 64;
+/// The start of a span follows another start of it, and has none of its fields.
+pub const AGAIN: u32 = 128;
+/// Fields of spans without a name, which are no spans to a reader, are among those that follow.
+const NAMELESS: u32 = 1 << 25;
+/// The target's number is that of a callsite.
+pub const CALLSITE: u32 = 1 << 24;
+
+/// The lowest bit of a text's number or length, which is in the upper half of a word.
+pub const TEXT_SHIFT: u32 = u32::BITS;
+/// The lowest bit of the level in the head's last word.
+const LEVEL_SHIFT: u32 = 8;
+/// Marks the number of a text, in place of the text's length. No bytes of the text follow.
+pub const NUMBER: u32 = 1 << 31;
+/// Marks a part with the tag of a module as the name of the event.
+pub const EVENT_NAME: u32 = 1;
+/// Stands in place of a key in parts without a key. It is not the number of any text.
+const NO_KEY: u32 = u32::MAX;
+
+/// The bits of a field's tag, below the length of its text.
+pub const TAG_BITS: u32 = 5;
+
+/// The key of a span's `tracestate`.
+pub const TRACE_STATE: &str = "otel.trace_state";
+/// The key of W3C's flag of random trace ids.
+pub const TRACE_IS_RANDOM: &str = "otel.trace_is_random";
+
+/// The longest record: lengths are stored in 28 bits.
+pub const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
+
+/// The kind of a field's value, or of another part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Tag {
+    Null,
+    False,
+    True,
+    I64,
+    U64,
+    I128,
+    U128,
+    F64,
+    Str,
+    Json,
+    Error,
+    /// A text that a value printed by its own `Display` or `Debug`.
+    Printed,
+    Span,
+    File,
+    Module,
+    Thread,
+    Context,
+    /// The file, the line and the module as one number.
+    Place,
+}
+
+impl Tag {
+    /// Returns the tag in the first half of a field's first word.
+    #[inline]
+    pub fn of(kind: u32) -> Option<Self> {
+        // A match and not a table, since the compiler removes the match altogether.
+        Some(match kind & !(u32::MAX << TAG_BITS) {
+            0 => Self::Null,
+            1 => Self::False,
+            2 => Self::True,
+            3 => Self::I64,
+            4 => Self::U64,
+            5 => Self::I128,
+            6 => Self::U128,
+            7 => Self::F64,
+            8 => Self::Str,
+            9 => Self::Json,
+            10 => Self::Error,
+            11 => Self::Printed,
+            12 => Self::Span,
+            13 => Self::File,
+            14 => Self::Module,
+            15 => Self::Thread,
+            16 => Self::Context,
+            17 => Self::Place,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! Spans to which other spans refer.
+
+use crate::ids::SpanContext;
+
+/// A span to which another span refers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Linked {
+    pub context: SpanContext,
+    pub origin: Origin,
+}
+
+/// The origin of a span to which another span refers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Probably this process, but not this pipeline: another pipeline, or the SDK.
+    Local,
+    Remote,
+    /// This pipeline. The span was open when the reference was made.
+    Own,
+}

@@ -1,0 +1,248 @@
+//! Numbers for what lives as long as the process, and occurs in many records.
+//!
+//! A number takes four bytes. A reader can check a number, but could not check an address.
+
+mod notice;
+
+use core::hash::{Hash, Hasher as _};
+use core::mem;
+use std::hash::DefaultHasher;
+use std::sync::{Mutex, OnceLock};
+
+pub use self::notice::Notice;
+
+/// How many entries of a table are tried for a value.
+const TRIED: usize = 16;
+/// The number of values for which a thread has room at first, as a power of two. The thread's table
+/// of texts takes 384 bytes then, and that of places 768.
+const FIRST_BITS: u32 = 4;
+
+/// A value that can have a number.
+pub trait Numbered: Copy + Eq + Hash + 'static {
+    /// The largest number of values of this kind that a thread knows, as a power of two. The
+    /// thread's table of texts takes 6 KiB then, and that of places 12 KiB.
+    const MOST_BITS: u32 = 8;
+
+    /// Returns the address that identifies the value, or most of it. What it refers to never moves.
+    fn address(self) -> usize;
+
+    /// Returns whether two values have the same addresses and are therefore equal.
+    fn is(self, other: Self) -> bool;
+
+    /// Returns bits that a thread adds to the number that it remembers. No number has them.
+    fn mark(self) -> u32 {
+        0
+    }
+}
+
+/// The table of values with numbers. The number of a value is the index of its entry, which never
+/// changes.
+pub struct Numbers<T> {
+    pub entries: Box<[Entry<T>]>,
+    /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
+    /// that holds it may not exist.
+    taking: Mutex<()>,
+    /// What keeps the values for readers in another process.
+    pub keep: OnceLock<Keep<T>>,
+    /// Set after `keep`, and before the first reader asks which values are known.
+    pub is_kept: Notice,
+}
+
+pub struct Entry<T> {
+    pub value: OnceLock<T>,
+    /// Whether a thread may know the number. A value has an entry, but no number, if there is no
+    /// room to keep it.
+    pub is_known: Notice,
+}
+
+/// Keeps a value, before a record has its number. Then sets the value's `is_known`, before
+/// another reader asks.
+pub type Keep<T> = fn(u32, T, &Notice) -> Result<(), Unnumbered>;
+
+/// Why a value has no number.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unnumbered {
+    /// Other values hold all entries that are tried, or there is no room to keep the value. The
+    /// value will never get a number.
+    Full,
+    /// Another thread is taking an entry or keeping a value now. The value may get a number later.
+    Busy,
+}
+
+impl<T: Numbered> Numbers<T> {
+    /// Returns a table for `most` values.
+    pub fn new(most: usize) -> Self {
+        let entry = |_| Entry { value: OnceLock::new(), is_known: Notice::default() };
+        let entries = (0..most).map(entry).collect();
+        let (taking, keep) = (Mutex::new(()), OnceLock::new());
+        Self { entries, taking, keep, is_kept: Notice::default() }
+    }
+
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<T> {
+        self.entries.get(usize::try_from(number).ok()?)?.value.get().copied()
+    }
+
+    /// Returns the number of a value. If there is none yet, takes an entry for the value.
+    pub(super) fn number(&self, value: T) -> Result<u32, Unnumbered> {
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        let first = hasher.finish();
+        let mut taking = None;
+        for next in 0..TRIED as u64 {
+            let at = first.wrapping_add(next) % self.entries.len() as u64;
+            let at = usize::try_from(at).map_err(|_| Unnumbered::Full)?;
+            let entry = &self.entries[at];
+            let mut there = entry.value.get();
+            if there.is_none() {
+                // Another thread may take the entry before the lock is held. Then its value stays
+                // there.
+                if taking.is_none() {
+                    taking = Some(self.taking.try_lock().map_err(|_| Unnumbered::Busy)?);
+                }
+                there = Some(entry.value.get_or_init(|| value));
+            }
+            if there == Some(&value) {
+                let number = u32::try_from(at).map_err(|_| Unnumbered::Full)?;
+                return self.known(number, value, &entry.is_known).map(|()| number);
+            }
+        }
+        Err(Unnumbered::Full)
+    }
+
+    /// Notes that a thread will know a number.
+    fn known(&self, number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
+        if !self.is_kept.is_set() {
+            // Either the first reader finds this value, or this thread finds the reader.
+            is_known.set();
+            if !self.is_kept.is_set() {
+                return Ok(());
+            }
+        }
+        self.keep.get().map_or(Ok(()), |keep| keep(number, value, is_known))
+    }
+}
+
+/// The numbers that a thread knows, by addresses.
+pub struct Interner<T> {
+    /// Empty, or a power of two of entries. Grows when a value finds no entry, so that a thread
+    /// that logs few different values takes little memory.
+    known: Vec<Option<Known<T>>>,
+    /// By how many bits the hash of an address is shifted to give its entry.
+    shift: u32,
+    /// Whether a value got no number because another thread was taking one.
+    was_busy: bool,
+}
+
+/// A value and its number.
+#[derive(Clone, Copy)]
+struct Known<T> {
+    value: T,
+    /// With the value's [mark](Numbered::mark). [`REFUSED`] if the value will never get a number.
+    number: u32,
+}
+
+/// No table has as many entries.
+const REFUSED: u32 = u32::MAX;
+
+impl<T: Numbered> Interner<T> {
+    pub const fn new() -> Self {
+        Self { known: Vec::new(), shift: 0, was_busy: false }
+    }
+
+    /// Returns the number of a value, with its mark, if the thread knows it.
+    #[inline]
+    pub fn at_once(&self, value: T) -> Option<u32> {
+        let first = self.entry(value);
+        let number = match self.of(first, value) {
+            Some(number) => number,
+            None => self.of(first ^ 1, value)?,
+        };
+        (number != REFUSED).then_some(number)
+    }
+
+    /// Returns whether a value got no number because another thread was taking one, so that it may
+    /// get a number later.
+    pub(super) const fn was_busy(&self) -> bool {
+        self.was_busy
+    }
+
+    /// Returns the number in an entry if that is one of this value.
+    #[inline]
+    fn of(&self, entry: usize, value: T) -> Option<u32> {
+        let known = self.known.get(entry)?.as_ref()?;
+        known.value.is(value).then_some(known.number)
+    }
+
+    /// Returns the number of a value, with its mark. If there is none yet, the value may get a
+    /// number now. Returns `None` if a record must contain the value itself.
+    pub fn number(&mut self, numbers: &Numbers<T>, value: T) -> Option<u32> {
+        let first = self.entry(value);
+        let known = self.of(first, value).or_else(|| self.of(first ^ 1, value));
+        if let Some(number) = known {
+            return (number != REFUSED).then_some(number);
+        }
+        let vacant = self.vacant(value)?;
+        let given = match numbers.number(value) {
+            Ok(number) => Some(number | value.mark()),
+            Err(Unnumbered::Full) => None,
+            Err(Unnumbered::Busy) => {
+                self.was_busy = true;
+                return None;
+            }
+        };
+        self.known[vacant] = Some(Known { value, number: given.unwrap_or(REFUSED) });
+        given
+    }
+
+    /// Returns a free entry for a value. If there is none, enlarges the table.
+    fn vacant(&mut self, value: T) -> Option<usize> {
+        loop {
+            if let Some(entry) = self.vacant_now(value) {
+                return Some(entry);
+            }
+            if !self.grow() {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the value's first or second entry, or `None` if other values hold both.
+    fn vacant_now(&self, value: T) -> Option<usize> {
+        let first = self.entry(value);
+        [first, first ^ 1].into_iter().find(|&at| matches!(self.known.get(at), Some(None)))
+    }
+
+    /// Doubles the table. If the table has its largest size, returns `false`.
+    fn grow(&mut self) -> bool {
+        let bits = match self.known.len().checked_ilog2() {
+            None => FIRST_BITS,
+            Some(bits) if bits >= T::MOST_BITS => return false,
+            Some(bits) => bits + 1,
+        };
+        let known = vec![None; 1 << bits];
+        let before = mem::replace(&mut self.known, known);
+        self.shift = u32::BITS - bits;
+        for known in before.into_iter().flatten() {
+            // There is always a free entry, since each pair of entries becomes two pairs.
+            if let Some(entry) = self.vacant_now(known.value) {
+                self.known[entry] = Some(known);
+            }
+        }
+        true
+    }
+
+    /// Returns the first entry for a value. The second entry is its neighbor. Uses Fibonacci
+    /// hashing, which spreads addresses that are close to each other, as those of texts are.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the low bits differ for texts near each other"
+    )]
+    fn entry(&self, value: T) -> usize {
+        ((value.address() as u32).wrapping_mul(0x9E37_79B9) >> self.shift) as usize
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

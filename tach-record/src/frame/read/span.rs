@@ -1,0 +1,158 @@
+//! Reads the parts of spans.
+
+use tach_core::UnixTime;
+use tach_log::adapter::Site;
+
+use super::fields::Fields;
+use super::{Head, Reader};
+use crate::frame::kind::RecordKind;
+use crate::frame::linked::{Linked, Origin};
+use crate::frame::{
+    AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, texts,
+};
+use crate::ids::SpanContext;
+use crate::level::Level;
+
+/// A part of a span.
+#[derive(Debug)]
+pub struct SpanPart<'a> {
+    pub time: Time,
+    pub context: SpanContext,
+    pub what: What<'a>,
+    pub fields: Fields<'a>,
+}
+
+#[derive(Debug)]
+pub enum What<'a> {
+    Start(Start<'a>),
+    Values,
+    /// A link to another span. The fields of the part belong to the link.
+    Link(Linked),
+    /// A new parent, in place of the parent at the start.
+    Parent(Linked),
+    /// The decision that the span is not sampled, made after its start.
+    Discard,
+    End,
+    /// What a full queue dropped of the span.
+    Lost(Lost),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    pub level: Level,
+    pub target: &'a str,
+    pub name: &'a str,
+    /// The parent's id. Zero if there is no parent.
+    pub parent: u64,
+    /// Whether this start follows another start of the same span.
+    pub is_again: bool,
+}
+
+/// Returns whether the record that begins with `bytes` is a part of a span, not an event.
+#[inline]
+pub fn is_of_span(bytes: &[u8]) -> bool {
+    Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() != Some(RecordKind::Event))
+}
+
+/// Returns whether the record that begins with `bytes` is of this kind.
+pub fn is_part(bytes: &[u8], kind: RecordKind) -> bool {
+    Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() == Some(kind))
+}
+
+/// Returns whether the record that begins with `bytes` has the level of errors.
+pub fn is_error(bytes: &[u8]) -> bool {
+    let head = Head::read(&mut Reader(bytes));
+    head.is_some_and(|head| head.level().of_log() == log::Level::Error)
+}
+
+/// Returns whether the event that begins with `bytes` may set the status of its span. That is so if
+/// it has the level of errors, or no message: then it may contain an error as a field.
+pub fn may_set_status(bytes: &[u8]) -> bool {
+    let Some(head) = Head::read(&mut Reader(bytes)) else { return false };
+    let has_no_message = match head.message & NUMBER {
+        0 => head.message == 0,
+        _ => texts::text(head.message & !NUMBER).is_some_and(str::is_empty),
+    };
+    has_no_message || head.level().of_log() == log::Level::Error
+}
+
+/// Sets the time of the record that begins with `bytes`.
+pub fn set_time(bytes: &mut [u8], time: UnixTime) {
+    let Some(head) = bytes.first_chunk_mut::<HEAD>() else { return };
+    let (before, kind) = head.split_at_mut(KIND_AT);
+    before[WORD..].copy_from_slice(&time.as_nanos().to_le_bytes());
+    kind[0] |= UNIX.to_le_bytes()[0];
+}
+
+impl<'a> SpanPart<'a> {
+    /// Returns the place in the program and the thread, if the part contains them.
+    pub fn site(&self) -> Site<'a> {
+        self.fields.site()
+    }
+
+    /// Returns the fields of the span. The fields of a link belong to the link.
+    pub fn span_fields(&self) -> Option<&Fields<'a>> {
+        (!matches!(self.what, What::Link(_))).then_some(&self.fields)
+    }
+
+    /// Returns the part with the values of the keys `redacted` hidden.
+    pub fn redacted(mut self, redacted: &'a [String]) -> Self {
+        self.fields.redacted = redacted;
+        self
+    }
+
+    /// Reads a part of a span. Returns `None` if `bytes` do not contain a valid part.
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let head = Head::read(&mut reader)?;
+        // A record of a queue may have the number of a callsite.
+        let has_target = head.kind & CALLSITE == 0;
+        let target = if has_target { reader.text(head.target)? } else { "" };
+        let name = reader.text(head.message)?;
+        let is_sampled = head.kind & UNSAMPLED == 0;
+        let context = SpanContext { is_sampled, ..reader.context()? };
+        let what = match head.record()? {
+            RecordKind::Start => {
+                let parent = u64::from_le_bytes(reader.array()?);
+                let is_again = head.kind & AGAIN != 0;
+                What::Start(Start { level: head.level(), target, name, parent, is_again })
+            }
+            RecordKind::Values => What::Values,
+            RecordKind::Link => What::Link(reader.linked()?),
+            RecordKind::Parent => What::Parent(reader.linked()?),
+            RecordKind::Discard => What::Discard,
+            RecordKind::End => What::End,
+            RecordKind::Lost => What::Lost(Lost::of_words(reader.array()?)),
+            RecordKind::Event | RecordKind::Added => return None,
+        };
+        let fields = Fields::new(reader.0, head.kind);
+        Some(Self { time: head.time(), context, what, fields })
+    }
+}
+
+impl Reader<'_> {
+    fn linked(&mut self) -> Option<Linked> {
+        let context = self.context()?;
+        let (is_sampled, origin) = self.halves()?;
+        let context = SpanContext { is_sampled: is_sampled != 0, ..context };
+        let all = [Origin::Local, Origin::Remote, Origin::Own];
+        let origin = all.into_iter().find(|one| *one as u32 == origin)?;
+        Some(Linked { context, origin })
+    }
+}
+
+/// Adds the fields `more` to a span's fields. They replace earlier values of the same keys.
+pub fn replace(fields: &mut Vec<u8>, more: &[u8]) {
+    let is_new = |key: &str| Fields::new(more, 0).parts().all(|(name, _)| name != key);
+    let mut kept = Vec::new();
+    let mut reader = Reader(fields);
+    loop {
+        let before = reader.0;
+        let Some((key, _)) = reader.part() else { break };
+        if is_new(key) {
+            kept.extend_from_slice(&before[..before.len() - reader.0.len()]);
+        }
+    }
+    kept.extend_from_slice(more);
+    *fields = kept;
+}

@@ -1,0 +1,201 @@
+//! Writes the parts of spans.
+
+use tach_log::Value;
+
+use crate::frame::code::Code;
+use crate::frame::kind::{RECORD_SHIFT, RecordKind};
+use crate::frame::linked::Linked;
+use crate::frame::scratch::Scratch;
+use crate::frame::texts::MaybeStatic;
+use crate::frame::write::site::Wanted;
+use crate::frame::write::{Writer, head, length};
+use crate::frame::{AGAIN, CALLSITE, KIND_AT, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED, WORD};
+use crate::ids::SpanContext;
+use crate::level::Level;
+
+impl<'a> Writer<'a> {
+    /// Begins the start of a span. Write the fields next.
+    #[inline]
+    pub fn begin_span(
+        to: &'a mut Scratch,
+        time: Time,
+        level: Level,
+        target: &'static str,
+        name: &'static str,
+        context: SpanContext,
+        parent: u64,
+    ) -> Self {
+        let mut writer = Self::begin(to, time, level, MaybeStatic::Static(target));
+        writer.static_message(name);
+        writer.into_start(&context, parent)
+    }
+
+    /// Makes a record that so far has a target and a message the start of a span.
+    #[inline]
+    pub(super) fn into_start(mut self, context: &SpanContext, parent: u64) -> Self {
+        self.to.buffer.add(KIND_AT, (RecordKind::Start as u64) << RECORD_SHIFT);
+        let [low, high] = context.trace_halves();
+        self.bare([low, high, context.span, parent]);
+        self
+    }
+
+    /// Like [`begin_span`](Self::begin_span), with the code of the callsite.
+    #[inline]
+    pub fn begin_span_at(
+        to: &'a mut Scratch,
+        time: Time,
+        level: Level,
+        code: Code,
+        context: &SpanContext,
+        parent: u64,
+    ) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        writer.bare(start_so_far(time, level, code, context, parent));
+        writer
+    }
+
+    /// Like [`begin`](Self::begin), with the code of the callsite.
+    #[inline]
+    pub fn begin_event_at(to: &'a mut Scratch, time: Time, level: Level, code: Code) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        let [no_length, time, kind] = head(time, level);
+        writer.bare([no_length | code.word(), time, kind | u64::from(CALLSITE)]);
+        writer
+    }
+
+    /// Returns whether the record has no number of a callsite, so that its place and its thread are
+    /// to be written.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        !self.to.buffer.has(KIND_AT, u64::from(CALLSITE))
+    }
+
+    /// Marks the span as not sampled.
+    pub fn unsampled(&mut self) {
+        self.mark(UNSAMPLED);
+    }
+
+    /// Marks the start as one that follows another start of the same span.
+    pub fn again(&mut self) {
+        self.mark(AGAIN);
+    }
+
+    /// Begins another part of an open span. Write the fields next.
+    #[inline]
+    pub fn begin_part(
+        to: &'a mut Scratch,
+        time: Time,
+        part: RecordKind,
+        context: SpanContext,
+    ) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        writer.bare(part_so_far(time, part, &context));
+        writer
+    }
+
+    /// Writes the ids and the flags of another span, for [`RecordKind::Link`] and
+    /// [`RecordKind::Parent`].
+    pub fn link(&mut self, linked: Linked) {
+        let [low, high] = linked.context.trace_halves();
+        let (is_sampled, origin) = (linked.context.is_sampled, linked.origin);
+        let flags = u64::from(is_sampled) | (origin as u64) << u32::BITS;
+        self.bare([low, high, linked.context.span, flags]);
+    }
+
+    /// Begins a copy of a record with these words of its head.
+    pub(in crate::frame) fn begin_again(
+        to: &'a mut Scratch,
+        time: u64,
+        kind: u32,
+        target: &str,
+        message: &str,
+    ) -> Self {
+        to.buffer.clear();
+        let mut writer = Self { to };
+        writer.copied(&mut [0, time, kind.into()], target);
+        if !message.is_empty() {
+            writer.copied_message(message);
+        }
+        writer
+    }
+
+    /// Writes words of another record.
+    pub(in crate::frame) fn raw(&mut self, words: &[u8]) {
+        self.to.buffer.push(words);
+    }
+
+    /// Writes a field of another record.
+    pub(crate) fn copied_field(&mut self, key: &str, value: Value<'_>) {
+        let key = MaybeStatic::Borrowed(key);
+        let joined;
+        let (tag, text) = match value {
+            Value::Json(text) => (Tag::Json, text),
+            Value::Error(chain) => {
+                joined = chain.messages().collect::<Vec<_>>().join("\0");
+                (Tag::Error, &*joined)
+            }
+            value => return self.field(key, value),
+        };
+        self.text([tag as u64 | length(text.len(), TAG_BITS)], key);
+        self.to.buffer.push_text(text.as_bytes());
+    }
+
+    /// Writes the `tracestate` of the span, or of the span that it links to.
+    pub fn trace_state(&mut self, state: &str) {
+        self.field(MaybeStatic::Static(TRACE_STATE), Value::Str(state));
+    }
+}
+
+/// Returns the record of the start of a span without fields, with the code of the callsite.
+#[inline]
+pub fn start(time: Time, level: Level, code: Code, context: &SpanContext, parent: u64) -> [u64; 7] {
+    with_length(start_so_far(time, level, code, context, parent))
+}
+
+/// Returns the record of the end of a span.
+#[inline]
+pub fn end(time: Time, context: &SpanContext) -> [u64; 6] {
+    with_length(part_so_far(time, RecordKind::End, context))
+}
+
+#[inline]
+fn with_length<const N: usize>(mut words: [u64; N]) -> [u64; N] {
+    words[0] |= length(N * WORD, 0);
+    words
+}
+
+#[inline]
+fn start_so_far(
+    time: Time,
+    level: Level,
+    code: Code,
+    context: &SpanContext,
+    parent: u64,
+) -> [u64; 7] {
+    let [no_length, time, kind] = head(time, level);
+    let kind = kind | u64::from(CALLSITE) | (RecordKind::Start as u64) << RECORD_SHIFT;
+    let [low, high] = context.trace_halves();
+    [no_length | code.word(), time, kind, low, high, context.span, parent]
+}
+
+#[inline]
+fn part_so_far(time: Time, part: RecordKind, context: &SpanContext) -> [u64; 6] {
+    let [no_length, time, kind] = head(time, Level::INFO);
+    let [low, high] = context.trace_halves();
+    [no_length, time, kind | (part as u64) << RECORD_SHIFT, low, high, context.span]
+}
+
+impl Level {
+    /// The level of records to which no filter applies.
+    pub const INFO: Self = Self::of(log::Level::Info);
+}
+
+impl Wanted {
+    /// Adds the parts that the flight recorder needs.
+    pub fn add_flight(&mut self) {
+        (self.recorder, self.place, self.thread) = (true, true, true);
+    }
+}

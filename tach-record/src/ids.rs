@@ -1,0 +1,30 @@
+//! The ids of spans, as records, spans and headers have them.
+
+/// W3C's flag of sampled traces.
+pub const SAMPLED: u8 = 1;
+/// W3C's flag of traces with random ids, since level 2 of the recommendation.
+pub const RANDOM: u8 = 2;
+
+/// The ids of a span, of which none is zero, and W3C's flag of sampled traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanContext {
+    pub trace: u128,
+    pub span: u64,
+    pub is_sampled: bool,
+}
+
+impl SpanContext {
+    /// Returns the lower and the upper half of the trace's id.
+    #[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+    pub const fn trace_halves(&self) -> [u64; 2] {
+        [self.trace as u64, (self.trace >> u64::BITS) as u64]
+    }
+}
+
+/// The span around a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Around {
+    pub context: SpanContext,
+    /// Whether it is a span of the pipeline, whose events the records are.
+    pub is_own: bool,
+}

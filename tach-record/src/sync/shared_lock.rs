@@ -1,0 +1,107 @@
+//! A lock with shared reads, which never waits for its own thread.
+
+use core::cell::Cell;
+use std::sync::{PoisonError, RwLock, TryLockError};
+
+thread_local! {
+    /// Whether this thread holds such a lock.
+    static IS_HELD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A signal handler or an allocator may log while the thread that it interrupts holds the lock.
+/// Then it gets the lock at once or not at all.
+#[derive(Debug, Default)]
+pub struct SharedLock<T>(RwLock<T>);
+
+impl<T> SharedLock<T> {
+    /// Calls `f` with the value. Returns `None` if the thread would have to wait for itself.
+    #[inline]
+    pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> Option<R> {
+        let held = Held::new();
+        let value = match self.0.try_read() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(value)) => value.into_inner(),
+            Err(TryLockError::WouldBlock) if held.was => return None,
+            Err(TryLockError::WouldBlock) => self.0.read().unwrap_or_else(PoisonError::into_inner),
+        };
+        Some(f(&value))
+    }
+
+    /// Like [`read`](Self::read), to change the value.
+    #[inline]
+    pub fn write<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let held = Held::new();
+        let mut value = match self.0.try_write() {
+            Ok(value) => value,
+            Err(TryLockError::Poisoned(value)) => value.into_inner(),
+            Err(TryLockError::WouldBlock) if held.was => return None,
+            Err(TryLockError::WouldBlock) => self.0.write().unwrap_or_else(PoisonError::into_inner),
+        };
+        Some(f(&mut value))
+    }
+}
+
+/// Marks the thread, from before it takes the lock until it has released the lock.
+struct Held {
+    /// Whether the thread held such a lock before.
+    was: bool,
+}
+
+impl Held {
+    #[inline]
+    fn new() -> Self {
+        Self { was: IS_HELD.replace(true) }
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        IS_HELD.set(self.was);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_never_waits_for_itself() {
+        let lock = SharedLock::default();
+        assert_eq!(lock.write(|value| *value = 1), Some(()));
+        let nested = lock.write(|_| (lock.read(|_| ()), lock.write(|_| ())));
+        assert_eq!(nested, Some((None, None)));
+        let nested = lock.read(|_| (lock.read(|value| *value), lock.write(|_| ())));
+        assert_eq!(nested, Some((Some(1), None)));
+        assert_eq!(lock.write(|value| *value), Some(1), "all are released");
+    }
+
+    #[test]
+    fn a_thread_waits_for_others() {
+        let lock = SharedLock::default();
+        let (entered, is_entered) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                lock.write(|value| {
+                    entered.send(()).unwrap();
+                    thread::yield_now();
+                    *value = 2;
+                })
+            });
+            is_entered.recv().unwrap();
+            assert_eq!(lock.read(|value| *value), Some(2));
+        });
+    }
+
+    #[test]
+    fn a_panic_closes_no_lock() {
+        let lock = SharedLock::<u8>::default();
+        let panics = || lock.write(|_| panic!("on purpose"));
+        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(panics));
+        assert!(panicked.is_err());
+        assert_eq!(lock.read(|value| *value), Some(0));
+    }
+}

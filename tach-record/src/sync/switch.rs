@@ -1,0 +1,29 @@
+//! A flag that any thread may set.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that publishes nothing but itself.
+#[derive(Debug, Default)]
+pub struct Switch(AtomicBool);
+
+impl Switch {
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    pub fn on(&self) {
+        // ORDERING: Relaxed: publishes nothing.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_on(&self) -> bool {
+        // ORDERING: Relaxed, as in `on`.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Switches the flag off, and returns whether it was on.
+    pub fn off(&self) -> bool {
+        // ORDERING: Relaxed, as in `on`.
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,45 @@
+//! Properties that the compiler derives, and that a change of a private field could take away.
+
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use tach_record::{counts, frame, host, ids, level, queue, sync};
+use test_support::assert_implements;
+
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
+    counts::ByLevel<u64>, counts::Dropped, counts::Happened,
+    frame::Code, frame::Linked, frame::Lost, frame::MaybeStatic<'_>, frame::Origin,
+    frame::Place<'_>, frame::RecordKind, frame::Tag, frame::Time, frame::Start<'_>, frame::Wanted,
+    frame::places::StaticPlace, frame::texts::MaybeStatic<'_>,
+    ids::Around, ids::SpanContext, level::Level, host::process::Process,
+    queue::QueueId, queue::WhenFull,
+);
+
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    counts::Count, counts::Losses,
+    frame::Buffer, frame::Head, frame::Reader<'_>, frame::Remains, frame::Scratch,
+    frame::ThisThread, frame::What<'_>,
+    frame::numbers::Entry<u8>, frame::numbers::Interner<u8>, frame::numbers::Notice,
+    frame::numbers::Numbers<u8>, frame::numbers::Unnumbered,
+    queue::all::Queues, queue::Loss, queue::Queued, queue::Wait,
+    sync::Changed, sync::Lock<u8>, sync::Mirrored<u8>, sync::Nap, sync::SharedLock<u8>,
+    sync::Switch,
+);
+
+assert_implements!(
+    [Send + Sync]
+    queue::Queue, queue::all::Changes,
+);
+
+assert_implements!(
+    [Send]
+    frame::Fields<'_>, frame::Frame<'_>, frame::SpanPart<'_>, frame::Writer<'_>,
+    queue::Sender, queue::Taken, queue::file::RingMemory,
+);
+
+#[cfg(unix)]
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
+    host::signals::Action,
+);

@@ -1,0 +1,3 @@
+//! Records, as users of the crate see them.
+
+mod auto_traits;
