@@ -2,8 +2,8 @@
 //!
 //! A back end is one file with these items. Its functions follow no link.
 //!
-//! - `struct Handle`: an open folder, by `Handle::open(path: &Path, makes: bool) ->
-//!   io::Result<Self>`, and the system calls behind the methods of [`Folder`].
+//! - `struct Handle`: an open folder, by `Handle::open(path: &Path, makes: Option<u32>) ->
+//!   io::Result<Self>`, where missing folders are made with that mode, and the system calls behind the methods of [`Folder`].
 //! - `fn read_link(link: &Path, is_last: bool) -> io::Result<PathBuf>`: the path in a link, if the
 //!   process may follow it. `is_last` if the link is the last part of its path.
 //! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this
@@ -38,6 +38,8 @@ cfg_if! {
     }
 }
 
+/// The mode of a new folder: the owner and the group; others search nothing.
+pub(crate) const FOLDER: u32 = 0o750;
 /// The most attempts to open a file that others create and delete meanwhile.
 const TRIES: usize = 8;
 /// The longest wait for the lock of a folder, and the pause between two attempts.
@@ -116,7 +118,7 @@ impl Folder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::of(path, false)
+        Self::of(path, None)
     }
 
     /// Opens a folder as [`open`](Self::open) does, and makes those that are missing, with the mode
@@ -130,10 +132,10 @@ impl Folder {
     ///
     /// See [`Folder`].
     pub fn make(path: &Path) -> io::Result<Self> {
-        Self::of(path, true)
+        Self::of(path, Some(FOLDER))
     }
 
-    fn of(path: &Path, makes: bool) -> io::Result<Self> {
+    fn of(path: &Path, makes: Option<u32>) -> io::Result<Self> {
         let handle = Handle::open(path, makes)?;
         let (owner, others) = handle.writers()?;
         Ok(Self { handle, path: path.to_owned(), owner, others })

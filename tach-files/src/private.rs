@@ -4,23 +4,19 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, Dir, FallocateFlags, FileType, FlockOperation, Mode, OFlags, fallocate, fchmod,
-    fcntl_lock, fstat, fstatfs, mkdirat, openat, renameat, statat, unlinkat,
-};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, fcntl_lock, fstat, fstatfs};
 use rustix::io::{Errno, pwrite};
 
-use crate::entry;
-use crate::folder::Handle as Above;
+use crate::access::Access;
+use crate::entry::{self, Entry};
+use crate::folder::{FOLDER, Handle};
 use crate::place::Place;
 
 /// The rights of a private folder and of a private file.
-const FOLDER: u32 = 0o700;
-const FILE: u32 = 0o600;
+const PRIVATE: u32 = 0o700;
+const FILE: Access = Access::exactly(0o600);
 /// The rights of the group and of others.
 const OTHERS: u32 = 0o077;
 
@@ -69,7 +65,7 @@ const REMOTE: [(u32, &str); 9] = [
 /// ```
 #[derive(Debug)]
 pub struct PrivateFolder {
-    handle: OwnedFd,
+    handle: Handle,
     path: PathBuf,
 }
 
@@ -88,15 +84,9 @@ impl PrivateFolder {
     pub fn make(path: &Path) -> io::Result<Self> {
         let place = Place::of(&path.components().collect::<PathBuf>())?;
         let path = place.path();
-        let above = Above::open(path.parent().unwrap_or(&path), true)?;
-        match mkdirat(above.descriptor(), place.name(), Mode::from_raw_mode(FOLDER)) {
-            // Somebody has made it before.
-            Err(Errno::EXIST) => {}
-            made => made?,
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = openat(above.descriptor(), place.name(), flags, Mode::empty())?;
-        let found = fstat(&folder)?;
+        Handle::open(path.parent().unwrap_or(&path), Some(FOLDER))?;
+        let handle = Handle::open(&path, Some(PRIVATE))?;
+        let found = fstat(handle.descriptor())?;
         let (user, mode) = (found.st_uid, found.st_mode & 0o777);
         if user != entry::user() {
             let own = entry::user();
@@ -109,7 +99,7 @@ impl PrivateFolder {
                 "other users have rights to the folder, whose mode is {mode:#05o}; give it 0700"
             )));
         }
-        Ok(Self { handle: folder, path })
+        Ok(Self { handle, path })
     }
 
     /// Returns the path, without links.
@@ -146,7 +136,7 @@ impl PrivateFolder {
     /// ```
     pub fn check_mappable(&self) -> io::Result<()> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits")]
-        let kind = fstatfs(&self.handle)?.f_type as u32;
+        let kind = fstatfs(self.handle.descriptor())?.f_type as u32;
         match REMOTE.iter().find(|(number, _)| *number == kind) {
             None => Ok(()),
             Some((_, name)) => Err(not_mappable(name)),
@@ -164,12 +154,8 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder`].
     pub fn create(&self, name: &OsStr) -> io::Result<Option<File>> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&self.handle, name, flags, Mode::from_raw_mode(FILE))?;
-        // The umask may have taken rights of the owner.
-        fchmod(&file, Mode::from_raw_mode(FILE))?;
-        self.locked(name, file.into())
+        let file = self.handle.create_file(name, &FILE, false)?;
+        self.locked(name, file)
     }
 
     /// Opens a file for reading and writing, with the [lock](Self#guarantees). Returns `None` if
@@ -227,14 +213,7 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder`].
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&self.handle)? {
-            let name = entry?.file_name().to_owned();
-            if !matches!(name.to_bytes(), b"." | b"..") {
-                names.push(OsStr::from_bytes(name.to_bytes()).to_owned());
-            }
-        }
-        Ok(names)
+        self.handle.names()
     }
 
     /// Removes a file.
@@ -255,9 +234,9 @@ impl PrivateFolder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        match unlinkat(&self.handle, name, AtFlags::empty()) {
-            Err(Errno::NOENT) => Ok(()),
-            removed => Ok(removed?),
+        match self.handle.remove(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
         }
     }
 
@@ -279,17 +258,14 @@ impl PrivateFolder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        Ok(renameat(&self.handle, from, &self.handle, to)?)
+        self.handle.rename(from, to)
     }
 
     fn open_with(&self, name: &OsStr, access: OFlags) -> io::Result<File> {
-        // Opening a FIFO would wait for its other end, and a terminal would become the process's.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = openat(&self.handle, name, access | flags, Mode::empty())?;
-        let found = fstat(&file)?;
-        let is_regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-        if is_regular && found.st_uid == entry::user() && found.st_nlink == 1 {
-            return Ok(file.into());
+        let file = self.handle.open_existing(name, access)?;
+        let found = Entry::of(&file)?;
+        if found.is_file() && found.user == entry::user() && found.links == 1 {
+            return Ok(file);
         }
         Err(refused("it is no regular file of this user alone".to_owned()))
     }
@@ -300,14 +276,11 @@ impl PrivateFolder {
             Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
             locked => locked?,
         }
-        let opened = fstat(&file)?;
-        let is_named = match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let opened = Entry::of(&file)?;
+        let is_named = match self.handle.entry(name) {
             // Another process had the lock before, and has removed the file.
-            Err(Errno::NOENT) => false,
-            found => {
-                let found = found?;
-                (found.st_dev, found.st_ino) == (opened.st_dev, opened.st_ino)
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            found => !found?.is_other(&opened),
         };
         Ok(is_named.then_some(file))
     }

@@ -14,8 +14,8 @@ use crate::entry::{self, Entry};
 pub(crate) struct Handle(PathBuf);
 
 impl Handle {
-    pub(crate) fn open(path: &Path, makes: bool) -> io::Result<Self> {
-        if makes {
+    pub(crate) fn open(path: &Path, makes: Option<u32>) -> io::Result<Self> {
+        if makes.is_some() {
             fs::create_dir_all(path)?;
         } else if !fs::metadata(path)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());

@@ -19,8 +19,6 @@ use super::{Lock, Writers};
 use crate::access::Access;
 use crate::entry::{self, Entry, Kind, ROOT};
 
-/// The owner and the group; others search nothing.
-const FOLDER: u32 = 0o750;
 /// The rights of a folder's group, and of everybody, to write.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -41,7 +39,7 @@ pub(crate) struct Handle(OwnedFd);
 
 impl Handle {
     /// Opens one folder after another, since `O_NOFOLLOW` applies to the last part of a path alone.
-    pub(crate) fn open(path: &Path, makes: bool) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, makes: Option<u32>) -> io::Result<Self> {
         let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut folder = open("/", flags, Mode::empty())?;
         for component in path.components() {
@@ -53,8 +51,8 @@ impl Handle {
                 }
             };
             folder = match openat(&folder, name, flags, Mode::empty()) {
-                Err(Errno::NOENT) if makes => {
-                    match mkdirat(&folder, name, mode(FOLDER)) {
+                Err(Errno::NOENT) if makes.is_some() => {
+                    match mkdirat(&folder, name, mode(makes.unwrap_or_default())) {
                         // Another thread or process made it.
                         Err(Errno::EXIST) => {}
                         made => made?,
@@ -112,7 +110,7 @@ impl Handle {
         self.open_existing(name, OFlags::RDONLY)
     }
 
-    fn open_existing(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+    pub(crate) fn open_existing(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
         // Opening a FIFO would wait for its other end, and a terminal would become the process's.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::empty())?.into())
@@ -125,7 +123,7 @@ impl Handle {
         access: &Access,
         appends: bool,
     ) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | appending(appends);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | appending(appends);
         // Until its owner is set, the file is the process's alone.
         let first = if access.is_exact { access.mode & 0o600 } else { access.mode };
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
