@@ -5,8 +5,11 @@ use std::io;
 
 use http::StatusCode;
 
+use crate::secret::Secrets;
 use crate::signal::Signal;
 
+/// The most characters of an error of the network. It may contain what a peer says of the reason.
+const LONGEST_ERROR: usize = 500;
 const GRPC_PORT: u16 = 4317;
 const NO_GRPC: &str = "the collector may have no gRPC there, for which it listens on port 4317, or \
     want TLS, with https://";
@@ -28,28 +31,31 @@ pub(crate) struct Advice {
     /// Whether the protocol can't be the mistake: the collector has answered, or there is TLS,
     /// which has sentences of its own.
     pub(crate) is_known: Cell<bool>,
+    /// What the peers' texts must not repeat.
+    pub(crate) secrets: Secrets,
 }
 
 impl Advice {
     /// Adds to a failure of the network what the user can do about it.
-    pub(crate) fn of_error(&self, error: io::Error) -> io::Error {
+    pub(crate) fn of_error(&self, error: &io::Error) -> io::Error {
         let option = &self.option;
+        let text = self.secrets.hidden(&error.to_string(), LONGEST_ERROR);
         let advice = match error.kind() {
             io::ErrorKind::ConnectionRefused => format!(
                 "nobody listens there; {option} must name a collector, which has HTTP on port 4318 \
                  and gRPC on port 4317"
             ),
-            io::ErrorKind::TimedOut => return error,
+            io::ErrorKind::TimedOut => return io::Error::new(error.kind(), text),
             // The system's error of a look-up has no kind that is stable.
-            _ if error.to_string().contains("lookup address") => {
+            _ if text.contains("lookup address") => {
                 format!("{option} must have a host that this machine knows")
             }
-            _ if self.is_known.get() => return error,
+            _ if self.is_known.get() => return io::Error::new(error.kind(), text),
             _ if self.is_grpc => NO_GRPC.to_owned(),
             _ if self.port == GRPC_PORT => IS_GRPC_PORT.to_owned(),
             _ => NO_HTTP.to_owned(),
         };
-        io::Error::new(error.kind(), format!("{error}; {advice}"))
+        io::Error::new(error.kind(), format!("{text}; {advice}"))
     }
 
     /// Returns what the user can do about a status of HTTP and its text, after a semicolon. With
@@ -92,7 +98,8 @@ mod tests {
     impl Advice {
         pub(crate) fn of_test(is_grpc: bool) -> Self {
             let option = "the endpoint".to_owned();
-            Self { option, signal: Signal::Logs, port: 1, is_grpc, is_known: Cell::default() }
+            let (is_known, secrets) = (Cell::default(), Secrets::default());
+            Self { option, signal: Signal::Logs, port: 1, is_grpc, is_known, secrets }
         }
     }
 
@@ -100,11 +107,11 @@ mod tests {
     fn the_port_of_grpc_is_known() {
         let reset = || io::Error::from(io::ErrorKind::ConnectionReset);
         let advice = Advice { port: GRPC_PORT, ..Advice::of_test(false) };
-        let error = advice.of_error(reset());
+        let error = advice.of_error(&reset());
         assert!(error.to_string().ends_with(&format!("; {IS_GRPC_PORT}")), "{error}");
         advice.is_known.set(true);
-        assert_eq!(advice.of_error(reset()).to_string(), reset().to_string());
-        let other = Advice::of_test(true).of_error(reset());
+        assert_eq!(advice.of_error(&reset()).to_string(), reset().to_string());
+        let other = Advice::of_test(true).of_error(&reset());
         assert!(other.to_string().ends_with(NO_GRPC), "{other}");
     }
 }

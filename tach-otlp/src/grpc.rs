@@ -115,7 +115,7 @@ impl exporter::Client for Client {
                 self.advice.is_known.set(true);
                 status::judge(answer.http, &answer.headers, &answer.body, &self.advice)
             }
-            Err(error) => Err(Rejection::failed(self.advice.of_error(error))),
+            Err(error) => Err(Rejection::failed(self.advice.of_error(&error))),
         }
     }
 }

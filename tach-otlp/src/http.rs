@@ -18,8 +18,8 @@ use self::connector::{Later, connector};
 use crate::advice::Advice;
 use crate::encode::protobuf::Field;
 use crate::exporter;
-use crate::rejection::{Rejection, accepted, accepted_json, find, printable};
-use crate::secret::Secret;
+use crate::rejection::{Rejection, accepted, accepted_json, find};
+use crate::secret::{Secret, Secrets};
 use crate::security::Security;
 
 /// The most bytes of an answer. Answers of collectors are short.
@@ -71,7 +71,7 @@ impl Client {
         let request = self.agent.configure_request(request).timeout_global(Some(self.timeout));
         let answer = self.agent.run(request.build()).map_err(|error| match error {
             ureq::Error::Timeout(_) => io::ErrorKind::TimedOut.into(),
-            error => self.advice.of_error(match &self.security {
+            error => self.advice.of_error(&match &self.security {
                 Some(security) => security.explained(error.into_io()),
                 None => error.into_io(),
             }),
@@ -90,15 +90,18 @@ impl Client {
         let content = head.headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let content = content.unwrap_or_default().to_ascii_lowercase();
         let is = |kind| content.starts_with(kind);
+        let secrets = &self.advice.secrets;
         let reason = || {
-            let reason = reason(status.as_u16(), &answer);
+            let reason = reason(status.as_u16(), &answer, secrets);
             let advice = self.advice.of_status(status, &reason);
             reason + &advice
         };
         match status.as_u16() {
             200..300 if is("text/html") && !answer.is_empty() => Err(Rejection::never(reason())),
-            200..300 if is("application/json") => accepted_json(&String::from_utf8_lossy(&answer)),
-            200..300 => accepted(&answer),
+            200..300 if is("application/json") => {
+                accepted_json(&String::from_utf8_lossy(&answer), secrets)
+            }
+            200..300 => accepted(&answer, secrets),
             429 | 502..=504 => Err(Rejection::busy(&reason(), asked_pause(&head.headers))),
             400 | 413 => Err(Rejection::Whole { reason: reason() }),
             _ => Err(Rejection::never(reason())),
@@ -114,9 +117,8 @@ impl exporter::Client for Client {
             let Some(location) = location(&response) else { return self.judge(response) };
             let status = response.status().as_u16();
             uri = redirected(&uri, location).ok_or_else(|| {
-                let there = Secret::new(location).shown();
-                let reason = format!("HTTP {status}: the collector is at {there}");
-                Rejection::never(printable(&reason))
+                let there = self.advice.secrets.printable(&Secret::new(location).shown());
+                Rejection::never(format!("HTTP {status}: the collector is at {there}"))
             })?;
         }
         Err(Rejection::never(format!("more than {MOST_REDIRECTS} redirects")))
@@ -170,13 +172,13 @@ fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// Returns the status and the message of an answer: a `Status` in protobuf, or a text.
-fn reason(status: u16, answer: &[u8]) -> String {
+fn reason(status: u16, answer: &[u8], secrets: &Secrets) -> String {
     let message = match find(answer, 2) {
         Some(Field::Bytes(message)) => message,
         _ => answer,
     };
     match core::str::from_utf8(message).map(str::trim) {
-        Ok(text) if !text.is_empty() => format!("HTTP {status}: {}", printable(text)),
+        Ok(text) if !text.is_empty() => format!("HTTP {status}: {}", secrets.printable(text)),
         _ => format!("HTTP {status}"),
     }
 }

@@ -3,12 +3,8 @@
 use core::time::Duration;
 use std::io;
 
-use tach_log::Value;
-
 use crate::encode::protobuf::{Field, split_field};
-
-/// The most characters of a collector's message.
-pub(crate) const LONGEST_REASON: usize = 200;
+use crate::secret::Secrets;
 
 /// Why the items of a request were not accepted.
 ///
@@ -80,7 +76,7 @@ impl Rejection {
 
 /// Reads the message in the answer to an accepted request, such as `ExportLogsServiceResponse`.
 /// Fails if the message rejects items or has a warning.
-pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
+pub(crate) fn accepted(message: &[u8], secrets: &Secrets) -> Result<(), Rejection> {
     let Some(Field::Bytes(partial_success)) = find(message, 1) else { return Ok(()) };
     let count = match find(partial_success, 1) {
         Some(Field::Number(count)) => Some(count),
@@ -91,27 +87,25 @@ pub(crate) fn accepted(message: &[u8]) -> Result<(), Rejection> {
         Some(Field::Bytes(reason)) => reason,
         _ => &[],
     };
-    // A character has up to four bytes.
-    let beginning = &reason[..reason.len().min(4 * LONGEST_REASON)];
-    partial(count, &String::from_utf8_lossy(beginning))
+    partial(count, &String::from_utf8_lossy(reason), secrets)
 }
 
 /// Like [`accepted`], for an answer in JSON.
-pub(crate) fn accepted_json(answer: &str) -> Result<(), Rejection> {
+pub(crate) fn accepted_json(answer: &str, secrets: &Secrets) -> Result<(), Rejection> {
     // An escaped quotation mark ends no text.
     let answer = answer.replace("\\\"", "'");
     let counts = ["rejectedLogRecords", "rejectedSpans", "rejectedDataPoints"];
     let count = counts.iter().find_map(|key| member(&answer, key));
     let count = count.map_or(Some(0), |count| count.parse().ok());
-    partial(count, member(&answer, "errorMessage").unwrap_or_default())
+    partial(count, member(&answer, "errorMessage").unwrap_or_default(), secrets)
 }
 
 /// `count` is `None` if the collector states a number that can't be read.
-fn partial(count: Option<u64>, reason: &str) -> Result<(), Rejection> {
+fn partial(count: Option<u64>, reason: &str, secrets: &Secrets) -> Result<(), Rejection> {
     if count == Some(0) && reason.is_empty() {
         return Ok(());
     }
-    Err(Rejection::Never { count, reason: printable(reason) })
+    Err(Rejection::Never { count, reason: secrets.printable(reason) })
 }
 
 /// Returns the member of a JSON object with that name: a text, or a number, which may be in a text.
@@ -137,10 +131,4 @@ pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Field<'_>
 /// Returns the last field with that number: protobuf lets it override earlier ones.
 pub(crate) fn find(message: &[u8], number: u64) -> Option<Field<'_>> {
     fields(message).filter(|(found, _)| *found == number).last().map(|(_, value)| value)
-}
-
-/// Returns the first [`LONGEST_REASON`] characters of a text, with control characters escaped.
-pub(crate) fn printable(text: &str) -> String {
-    let beginning: String = text.chars().take(LONGEST_REASON).collect();
-    Value::Str(&beginning).to_string().chars().take(LONGEST_REASON).collect()
 }

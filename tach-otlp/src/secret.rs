@@ -1,7 +1,17 @@
 //! Texts that may be secrets, which no message contains.
 
+use core::cmp::Reverse;
 use core::fmt;
 
+use tach_log::Value;
+
+/// The most characters of a peer's message.
+const LONGEST_REASON: usize = 200;
+/// A value below this many bytes may be a word or a number that every text contains.
+const SHORTEST: usize = 8;
+/// Parts of the names of headers and parameters whose values are secret, however short.
+const CREDENTIALS: [&str; 8] =
+    ["auth", "cookie", "credential", "key", "pass", "secret", "session", "token"];
 const REDACTED: &str = "[redacted]";
 
 /// A text that may be a secret (the value of a header) or contain a secret (an address with a user
@@ -38,9 +48,80 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// The secrets of a request. Whoever answers may repeat them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Secrets(Vec<Secret>);
+
+impl Secrets {
+    /// Creates the secrets of these headers or parameters: each value, and its part after a scheme
+    /// such as `Bearer`.
+    pub(crate) fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut secrets = Vec::new();
+        for (name, value) in pairs {
+            let (name, value) = (name.to_ascii_lowercase(), value.trim());
+            let is_credential = CREDENTIALS.iter().any(|part| name.contains(part));
+            let shortest = if is_credential { 1 } else { SHORTEST };
+            let after_scheme = value.split_once(' ').map_or("", |(_, rest)| rest.trim());
+            let parts = [value, after_scheme].into_iter().filter(|part| part.len() >= shortest);
+            secrets.extend(parts.map(Secret::new));
+        }
+        // The longest first: a shorter one may be its beginning.
+        secrets.sort_by_key(|secret| Reverse(secret.0.len()));
+        Self(secrets)
+    }
+
+    /// Returns the first `most` characters of a text by a peer, with `[redacted]` in place of each
+    /// secret.
+    pub(crate) fn hidden(&self, text: &str, most: usize) -> String {
+        let (mut hidden, mut rest) = (String::new(), text);
+        for _ in 0..most {
+            let Some(next) = rest.chars().next() else { break };
+            let found = self.0.iter().find(|secret| rest.starts_with(secret.expose()));
+            rest = &rest[found.map_or(next.len_utf8(), |secret| secret.0.len())..];
+            match found {
+                Some(_) => hidden.push_str(REDACTED),
+                None => hidden.push(next),
+            }
+        }
+        hidden
+    }
+
+    /// Returns the beginning of a peer's message without secrets, with control characters escaped.
+    /// All that is kept of an answer passes here.
+    pub(crate) fn printable(&self, text: &str) -> String {
+        let beginning = self.hidden(text, LONGEST_REASON);
+        Value::Str(&beginning).to_string().chars().take(LONGEST_REASON).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_found_by_their_values() {
+        let secrets = Secrets::of([
+            ("Authorization", " Bearer  token "),
+            ("x-api-key", "7"),
+            ("x-tenant", "tenants"),
+            ("x-tenant", "a tenant"),
+            ("cookie", ""),
+        ]);
+        for (text, shown) in [
+            ("Bearer  token, token2", "[redacted], [redacted]2"),
+            ("bearer token", "bearer [redacted]"),
+            ("tenants, a tenant", "tenants, [redacted]"),
+            ("10 of 17", "10 of 1[redacted]"),
+            ("\u{1f511}", "\u{1f511}"),
+            ("", ""),
+        ] {
+            assert_eq!(secrets.hidden(text, 100), shown, "{text}");
+        }
+        // However many there are, the text is bounded.
+        assert_eq!(secrets.hidden(&"7".repeat(1_000), 3), REDACTED.repeat(3));
+        assert_eq!(secrets.printable(&"7".repeat(1_000)).len(), LONGEST_REASON);
+        assert_eq!(format!("{secrets:?}").matches(REDACTED).count(), secrets.0.len());
+    }
 
     #[test]
     fn an_address_is_shown_without_its_secrets() {

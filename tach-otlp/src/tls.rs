@@ -40,7 +40,8 @@ impl File {
         let reason = match error {
             pem::Error::Io(error) => format!("the file can't be read: {error}"),
             pem::Error::NoItemsFound => format!("the file must have {wanted} in PEM, and has none"),
-            other => format!("the file must have {wanted} in PEM: {other}"),
+            // The error may quote a line, which may be the key if the file has lost its line ends.
+            _ => format!("the file must have {wanted} in PEM, with each mark on a line of its own"),
         };
         self.fault(&reason)
     }

@@ -10,7 +10,8 @@ use percent_encoding::percent_decode;
 
 use crate::advice::Advice;
 use crate::encode::protobuf::Field;
-use crate::rejection::{LONGEST_REASON, Rejection, accepted, fields, find, printable};
+use crate::rejection::{Rejection, accepted, fields, find};
+use crate::secret::Secrets;
 
 /// With or without padding, as servers write it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -47,9 +48,6 @@ const RESOURCE_EXHAUSTED: usize = 8;
 /// The codes after which OTLP requires that the same records are sent again.
 const RETRYABLE: [usize; 6] = [1, 4, 10, 11, 14, 15];
 
-/// The most bytes of a message that are read. An escape has three bytes, a character up to four.
-const LONGEST_MESSAGE: usize = 3 * 4 * LONGEST_REASON;
-
 /// The end of the type's URL.
 const RETRY_INFO: &[u8] = b"/google.rpc.RetryInfo";
 
@@ -72,10 +70,11 @@ pub(super) fn judge(
     };
     if code == 0 {
         // A flag and a length precede the message.
-        return accepted(body.get(5..).unwrap_or_default());
+        return accepted(body.get(5..).unwrap_or_default(), &advice.secrets);
     }
     let asked = headers.get("grpc-status-details-bin").and_then(|it| retry_delay(it.as_bytes()));
-    let reason = reason(code, headers.get("grpc-message").map(HeaderValue::as_bytes));
+    let message = headers.get("grpc-message").map(HeaderValue::as_bytes).unwrap_or_default();
+    let reason = reason(code, message, &advice.secrets);
     if RETRYABLE.contains(&code) || code == RESOURCE_EXHAUSTED && asked.is_some() {
         // A delay of zero leaves the pause to the client.
         return Err(Rejection::busy(&reason, asked.filter(|delay| !delay.is_zero())));
@@ -86,13 +85,10 @@ pub(super) fn judge(
     })
 }
 
-fn reason(code: usize, message: Option<&[u8]>) -> String {
+fn reason(code: usize, message: &[u8], secrets: &Secrets) -> String {
     let name = CODES.get(code).copied().unwrap_or("unknown");
-    let message = message.unwrap_or_default();
-    // The beginning is enough, and what follows is not decoded.
-    let message = &message[..message.len().min(LONGEST_MESSAGE)];
     let message = percent_decode(message).decode_utf8_lossy();
-    let message = printable(message.trim());
+    let message = secrets.printable(message.trim());
     let colon = if message.is_empty() { "" } else { ": " };
     format!("gRPC {code} {name}{colon}{message}")
 }

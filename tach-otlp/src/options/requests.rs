@@ -15,7 +15,7 @@ use crate::advice::Advice;
 use crate::error::{Error, Fault};
 use crate::exporter::Transport;
 use crate::http;
-use crate::secret::Secret;
+use crate::secret::{Secret, Secrets};
 use crate::security::{Files, Security};
 use crate::signal::Signal;
 
@@ -196,6 +196,7 @@ impl Requests {
             port: port(&address).unwrap_or_default(),
             is_grpc: self.protocol == Protocol::Grpc,
             is_known: Cell::new(security.is_some()),
+            secrets: self.secrets(&address),
         };
         let means = |proxy| Means {
             origin: (address.scheme().cloned(), address.authority().cloned()),
@@ -240,6 +241,14 @@ impl Requests {
                 Err(vec![Fault::new("the protocol", "grpc", reason)])
             }
         }
+    }
+
+    /// Returns what a request to that address contains and no message may.
+    fn secrets(&self, address: &Uri) -> Secrets {
+        let query = address.query().unwrap_or_default();
+        let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
+        let headers = self.headers.iter().map(|(name, value)| (&**name, value.expose()));
+        Secrets::of(headers.chain(parameters).chain([("key", query)]))
     }
 
     /// Reads what the connections to an endpoint need that begins with `https://`.

@@ -2,3 +2,4 @@
 
 mod auto_traits;
 mod exporter;
+mod secrets;
