@@ -10,7 +10,7 @@ use std::path::Path;
 
 pub(crate) use self::reporter::{OnIncident, Reporter};
 use crate::error::Error;
-use crate::stats::{Items, Were};
+use crate::stats::{Items, QUEUE_FULL, SINK_FAILED, Were};
 
 /// A failure of a sink, the loss of records, or a recovery: see
 /// [`Builder::on_incident`](crate::Builder::on_incident).
@@ -272,11 +272,15 @@ impl fmt::Display for Incident<'_> {
                 write!(f, "{sink} accepts {items}, and warns: {warning}")
             }
             Self::Stalled { sink, items } => {
-                write!(f, "{items} for {sink} are dropped: it makes no progress")
+                write!(
+                    f,
+                    "{items} for {sink} are dropped: it made no progress for its stall_timeout; its \
+                     reader must go on, or Sink::stall_timeout be longer"
+                )
             }
             Self::Dropped { sink, items, count } => {
-                write!(f, "{} dropped", Were { count: *count, items, sink: *sink })?;
-                if sink.is_none() { f.write_str(", since a queue was full") } else { Ok(()) }
+                let (why, sink) = (sink.map_or(QUEUE_FULL, |_| SINK_FAILED), *sink);
+                write!(f, "{} dropped {why}", Were { count: *count, items, sink })
             }
             Self::Recovered { sink, items, task } => match task {
                 Task::Write if *items == Items::RECORDS.as_str() => {

@@ -12,7 +12,7 @@ use crate::frame::{Scratch, Time, Writer};
 use crate::incident::Incident;
 use crate::level::Level;
 use crate::limits::Callsite;
-use crate::stats::Dropped;
+use crate::stats::{Dropped, QUEUE_FULL};
 
 /// Returns a record that reports how many records were dropped.
 pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8> {
@@ -24,13 +24,14 @@ pub(crate) fn dropped(dropped: &Dropped, now: UnixTime, message: &str) -> Vec<u8
 pub(crate) fn queue_dropped(dropped: &Dropped, spans: u64, now: UnixTime) -> Vec<u8> {
     let spans = ("spans", spans);
     let more = if spans.1 > 0 { core::slice::from_ref(&spans) } else { &[] };
-    with_counts(Level::WARN, dropped, more, now, "records dropped")
+    with_counts(Level::WARN, dropped, more, now, &format!("records dropped {QUEUE_FULL}"))
 }
 
 /// Returns a record that reports how many records of a callsite were over the rate limit.
 pub(crate) fn refused(callsite: Callsite<'_>, refused: &Dropped, now: UnixTime) -> Vec<u8> {
     let Callsite { file, line } = callsite;
-    let message = format!("records over the rate limit at {file}:{line}");
+    let message =
+        format!("records over the rate limit at {file}:{line}; Builder::rate_limit sets it");
     counted(Level::WARN, refused, now, &message)
 }
 

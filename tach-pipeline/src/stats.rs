@@ -10,7 +10,7 @@ use log::Level;
 
 pub(crate) use tach_record::counts::{ByLevel, Count, Dropped, Happened, Losses};
 
-pub(crate) use self::items::{Items, Were};
+pub(crate) use self::items::{Items, LATE, QUEUE_FULL, SINK_FAILED, Were};
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
 ///

@@ -3,7 +3,7 @@
 use super::{Channel, current_thread};
 use crate::host::unlocked::to_stderr;
 use crate::queue::Queued;
-use crate::stats::{Items, SinkCounts, Were};
+use crate::stats::{Items, LATE, QUEUE_FULL, SINK_FAILED, SinkCounts, Were};
 
 impl Channel {
     /// Prints in one line how many records wait in the queues, how many records, spans or durations
@@ -21,10 +21,10 @@ impl Channel {
         let mut words = Vec::new();
         let records = |count| Were { count, items: Items::RECORDS.as_str(), sink: None };
         if waiting > 0 {
-            words.push(format!("{} in the queues, not written in time", records(waiting)));
+            words.push(format!("{} in the queues, {LATE}", records(waiting)));
         }
         if dropped > 0 {
-            words.push(format!("{} dropped, since a queue was full", records(dropped)));
+            words.push(format!("{} dropped {QUEUE_FULL}", records(dropped)));
         }
         words.extend(counts.sinks().iter().filter_map(|sink| left(sink)));
         if !words.is_empty() {
@@ -37,10 +37,10 @@ fn left(sink: &SinkCounts) -> Option<String> {
     let items = |count| Were { count, items: sink.items.as_str(), sink: Some(&sink.name) };
     Some(match (sink.waiting(), sink.dropped.get()) {
         (0, 0) => return None,
-        (0, dropped) => format!("{} dropped", items(dropped)),
-        (waiting, 0) => format!("{} not written in time", items(waiting)),
+        (0, dropped) => format!("{} dropped {SINK_FAILED}", items(dropped)),
+        (waiting, 0) => format!("{} {LATE}", items(waiting)),
         (waiting, dropped) => {
-            format!("{} not written in time, and {dropped} dropped before", items(waiting))
+            format!("{} {LATE}, and {dropped} dropped {SINK_FAILED}", items(waiting))
         }
     })
 }

@@ -33,7 +33,7 @@ use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::queue::Loss;
 use crate::report;
-use crate::stats::{ByLevel, Items, SinkCounts};
+use crate::stats::{ByLevel, Items, SINK_FAILED, SinkCounts};
 
 /// The sinks at work.
 pub(crate) struct Sinks {
@@ -231,7 +231,7 @@ impl Sinks {
             let what = formatter.content.items().as_str();
             for stream in streams {
                 stream.take_dropped(occasion, |sink, dropped| {
-                    let message = format!("{what} dropped while {sink} failed");
+                    let message = format!("{what} for {sink} dropped {SINK_FAILED}");
                     reports.push((dropped.to, report::dropped(dropped, dropped.to, &message)));
                 });
             }

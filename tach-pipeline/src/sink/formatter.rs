@@ -12,7 +12,7 @@ use crate::filter::Levels;
 use crate::frame::Frame;
 use crate::level::Level;
 use crate::report;
-use crate::stats::{Dropped, Happened};
+use crate::stats::{Dropped, Happened, SINK_FAILED};
 
 pub(super) struct Formatter {
     pub(super) content: Box<dyn Content>,
@@ -145,7 +145,8 @@ impl Formatter {
     ) -> io::Result<()> {
         // The record's time is that of the last dropped record, so it sorts among its neighbors.
         let time = dropped.to;
-        let bytes = report::dropped(dropped, time, "records dropped while the sink failed");
+        let message = format!("records dropped {SINK_FAILED}");
+        let bytes = report::dropped(dropped, time, &message);
         match Frame::read(&bytes) {
             Some(record) if levels.enabled(record.level, record.target) => {
                 self.write(&record, time, to)

@@ -20,6 +20,15 @@ impl Items {
     }
 }
 
+/// Why records are dropped, and what would help.
+pub(crate) const QUEUE_FULL: &str = "since a queue was full; Builder::queue_bytes makes room for \
+    bursts, and WhenFull::Block waits";
+pub(crate) const SINK_FAILED: &str = "while the sink failed or did not keep up; \
+    SinkStats::last_error says why, and Sink::buffer_bytes lets more wait";
+
+/// The end waits no longer.
+pub(crate) const LATE: &str = "not written in time, which Builder::flush_timeout sets";
+
 /// A number of items with its verb, as in "1 record was" and "3 records were". With a sink's name
 /// between them, as in "3 spans for otlp were".
 pub(crate) struct Were<'a> {

@@ -311,7 +311,8 @@ fn a_guard_tells_what_could_not_be_written_also_at_the_end() {
     // Once by the sink, which tries again, and once by the guard.
     let reason = "tach-pipeline: can't write the log to fails: on purpose";
     assert!(lines[0].starts_with(&format!("{reason}; ")), "{told}");
-    let count = "tach-pipeline: 1 record for fails was not written in time";
+    let count = "tach-pipeline: 1 record for fails was not written in time, which \
+        Builder::flush_timeout sets";
     assert_eq!(lines[1..], [reason, count]);
 }
 
@@ -328,13 +329,14 @@ fn numbers<const N: usize>(way: &str, texts: [&str; N]) -> [usize; N] {
 #[test]
 fn the_last_words_count_each_record() {
     let queued = " records were in the queues, not written in time";
-    let dropped = " records were dropped, since a queue was full";
+    let dropped = " records were dropped since a queue was full; Builder::queue_bytes";
     let waiting = " record for stalls was not written in time";
     let [queued, dropped, waiting] = numbers("stalled in a queue", [queued, dropped, waiting]);
     assert!(queued > 10 && dropped > 10, "{queued} {dropped}");
     assert_eq!((queued + dropped, waiting), (COUNT, 1));
     let waiting = " records for full were not written in time";
-    let [waiting, dropped] = numbers("full disk", [waiting, " dropped before"]);
+    let [waiting, dropped] =
+        numbers("full disk", [waiting, " dropped while the sink failed or did not keep up; "]);
     assert!(waiting > 10 && dropped > 10, "{waiting} {dropped}");
     assert_eq!(waiting + dropped, COUNT);
 }

@@ -101,7 +101,8 @@ fn what_a_failing_sink_has_no_room_for_is_counted() {
     let records = memory.records();
     let written = records.iter().filter(|record| record["msg"] == long.as_str()).count() as u64;
     let told = records.last().unwrap();
-    assert_eq!(told["msg"], "records dropped while the sink failed");
+    let message = told["msg"].as_str().unwrap();
+    assert!(message.starts_with("records dropped while the sink failed"), "{message}");
     assert_eq!(told["count"].as_u64().unwrap() + written, 3_000);
     assert!(written * 1000 <= 1024 * 1024 && written > 800, "{written}");
 }

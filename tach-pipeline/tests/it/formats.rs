@@ -102,7 +102,8 @@ fn a_record_whose_format_fails_or_panics_is_dropped_alone() {
         info(guard.pipeline(), message);
     }
     drop(guard);
-    let dropped = "records dropped while the sink failed";
+    let dropped = "records dropped while the sink failed or did not keep up; SinkStats::last_error says \
+        why, and Sink::buffer_bytes lets more wait";
     // The first is reported before the next record, and the second after a second or at the end.
     let mut messages = memory.messages();
     assert_eq!((&*messages[0], &*messages[1]), ("before", dropped));
@@ -132,7 +133,8 @@ fn a_format_that_fails_for_its_own_report_loses_no_count() {
         info(guard.pipeline(), message);
     }
     guard.pipeline().flush(LONG).unwrap();
-    let dropped = "records dropped while the sink failed";
+    let dropped = "records dropped while the sink failed or did not keep up; SinkStats::last_error says \
+        why, and Sink::buffer_bytes lets more wait";
     assert_eq!(memory.messages(), ["one", dropped, "two"]);
     assert_eq!(memory.records()[1]["count"], 1);
 }

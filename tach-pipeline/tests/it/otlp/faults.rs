@@ -257,7 +257,10 @@ fn spans_that_are_refused_are_in_a_log_record() {
     let [report] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(value(&report.attributes, "count"), Value::IntValue(5));
     let body = format!("{:?}", report.body);
-    assert!(body.contains(&format!("spans dropped while {endpoint}/v1/traces failed")), "{body}");
+    assert!(
+        body.contains(&format!("spans for {endpoint}/v1/traces dropped while the sink failed")),
+        "{body}"
+    );
     // The loss is reported once.
     guard.pipeline().flush(LONG).unwrap();
     assert!(requests.try_recv().is_err());
