@@ -38,19 +38,19 @@ pub(crate) struct Advice {
 impl Advice {
     /// Adds to a failure of the network what the user can do about it.
     pub(crate) fn of_error(&self, error: &io::Error) -> io::Error {
+        use io::ErrorKind::{ConnectionRefused, TimedOut};
         let option = &self.option;
         let text = self.secrets.hidden(&error.to_string(), LONGEST_ERROR);
         let advice = match error.kind() {
-            io::ErrorKind::ConnectionRefused => format!(
+            ConnectionRefused => format!(
                 "nobody listens there; {option} must name a collector, which has HTTP on port 4318 \
                  and gRPC on port 4317"
             ),
-            io::ErrorKind::TimedOut => return io::Error::new(error.kind(), text),
             // The system's error of a look-up has no kind that is stable.
             _ if text.contains("lookup address") => {
                 format!("{option} must have a host that this machine knows")
             }
-            _ if self.is_known.get() => return io::Error::new(error.kind(), text),
+            kind if self.is_known.get() || kind == TimedOut => return io::Error::new(kind, text),
             _ if self.is_grpc => NO_GRPC.to_owned(),
             _ if self.port == GRPC_PORT => IS_GRPC_PORT.to_owned(),
             _ => NO_HTTP.to_owned(),

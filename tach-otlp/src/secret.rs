@@ -59,8 +59,8 @@ impl Secrets {
         let mut secrets = Vec::new();
         for (name, value) in pairs {
             let (name, value) = (name.to_ascii_lowercase(), value.trim());
-            let is_credential = CREDENTIALS.iter().any(|part| name.contains(part));
-            let shortest = if is_credential { 1 } else { SHORTEST };
+            let shortest =
+                if CREDENTIALS.iter().any(|it| name.contains(it)) { 1 } else { SHORTEST };
             let after_scheme = value.split_once(' ').map_or("", |(_, rest)| rest.trim());
             let parts = [value, after_scheme].into_iter().filter(|part| part.len() >= shortest);
             secrets.extend(parts.map(Secret::new));
@@ -77,11 +77,10 @@ impl Secrets {
         for _ in 0..most {
             let Some(next) = rest.chars().next() else { break };
             let found = self.0.iter().find(|secret| rest.starts_with(secret.expose()));
-            rest = &rest[found.map_or(next.len_utf8(), |secret| secret.0.len())..];
-            match found {
-                Some(_) => hidden.push_str(REDACTED),
-                None => hidden.push(next),
-            }
+            let next = &rest[..next.len_utf8()];
+            let (shown, read) = found.map_or((next, next), |secret| (REDACTED, secret.expose()));
+            hidden.push_str(shown);
+            rest = &rest[read.len()..];
         }
         hidden
     }

@@ -39,9 +39,8 @@ impl File {
     fn unreadable(&self, error: &pem::Error, wanted: &str) -> Fault {
         let reason = match error {
             pem::Error::Io(error) => format!("the file can't be read: {error}"),
-            pem::Error::NoItemsFound => format!("the file must have {wanted} in PEM, and has none"),
             // The error may quote a line, which may be the key if the file has lost its line ends.
-            _ => format!("the file must have {wanted} in PEM, with each mark on a line of its own"),
+            _ => format!("the file must have {wanted} in PEM, each mark on a line of its own"),
         };
         self.fault(&reason)
     }

@@ -87,8 +87,7 @@ pub(super) fn judge(
 
 fn reason(code: usize, message: &[u8], secrets: &Secrets) -> String {
     let name = CODES.get(code).copied().unwrap_or("unknown");
-    let message = percent_decode(message).decode_utf8_lossy();
-    let message = secrets.printable(message.trim());
+    let message = secrets.printable(percent_decode(message).decode_utf8_lossy().trim());
     let colon = if message.is_empty() { "" } else { ": " };
     format!("gRPC {code} {name}{colon}{message}")
 }

@@ -145,8 +145,7 @@ impl Formatter {
     ) -> io::Result<()> {
         // The record's time is that of the last dropped record, so it sorts among its neighbors.
         let time = dropped.to;
-        let message = format!("records dropped {SINK_FAILED}");
-        let bytes = report::dropped(dropped, time, &message);
+        let bytes = report::dropped(dropped, time, &format!("records dropped {SINK_FAILED}"));
         match Frame::read(&bytes) {
             Some(record) if levels.enabled(record.level, record.target) => {
                 self.write(&record, time, to)

@@ -406,7 +406,7 @@ fn a_file_of_certificates_that_can_t_be_used_is_named_with_its_variable() {
     let missing = folder.join("missing").display().to_string();
     for (variable, path, wanted) in [
         ("CERTIFICATE", &missing, "can't be read"),
-        ("CERTIFICATE", &text, "must have a certificate in PEM, and has none"),
+        ("CERTIFICATE", &text, "must have a certificate in PEM, each mark on a line of its own"),
         ("CERTIFICATE", &cut, "must have a certificate in PEM"),
         ("CERTIFICATE", &broken, "certificates of authorities"),
         ("TRACES_CERTIFICATE", &missing, "can't be read"),
