@@ -2,6 +2,8 @@
 
 use core::mem;
 
+use tach_sinks::adapter;
+
 use crate::error::Error;
 
 /// The faults that were found so far.
@@ -18,6 +20,11 @@ impl Faults {
 
     pub(crate) fn add(&mut self, fault: Error) {
         self.0.push(fault);
+    }
+
+    /// Adds the faults of a receiver's options.
+    pub(crate) fn add_all(&mut self, faults: adapter::Faults) {
+        faults.0.into_iter().for_each(|(call, wanted)| self.add(Error::setting(call, wanted)));
     }
 
     /// Adds the keys of a configuration file that led to all of the faults.

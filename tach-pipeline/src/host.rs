@@ -1,15 +1,11 @@
-//! The surroundings of the process: its name, the standard streams, the mode of the files that it
-//! creates.
+//! The surroundings of the process: its name, terminals, stderr.
 
-#[cfg(unix)]
-#[path = "host/unix.rs"]
-pub(crate) mod platform;
-#[cfg(not(unix))]
-#[path = "host/elsewhere.rs"]
-pub(crate) mod platform;
 pub(crate) mod program;
 pub(crate) mod terminal;
-pub(crate) mod unlocked;
 
-/// The mode of a new file, less the umask.
-pub(crate) const FILE_MODE: u32 = 0o640;
+use core::fmt;
+
+/// Prints a line on stderr: see [`to_stderr`](tach_sinks::adapter::to_stderr).
+pub(crate) fn to_stderr(line: fmt::Arguments<'_>) {
+    tach_sinks::adapter::to_stderr("tach-pipeline", line);
+}

@@ -11,6 +11,7 @@ use std::path::Path;
 pub(crate) use self::reporter::{OnIncident, Reporter};
 use crate::error::Error;
 use crate::stats::{Items, QUEUE_FULL, SINK_FAILED, Were};
+use tach_sinks::Task;
 
 /// A failure of a sink, the loss of records, or a recovery: see
 /// [`Builder::on_incident`](crate::Builder::on_incident).
@@ -205,36 +206,6 @@ pub enum Incident<'a> {
     },
 }
 
-/// The tasks of a sink, each of which may fail apart from the others: see [`Incident::Failed`].
-///
-/// # Examples
-///
-/// ```
-/// use tach_pipeline::{Incident, Pipeline, Task};
-///
-/// let builder = Pipeline::builder().on_incident(|incident| match incident {
-///     Incident::Failed { task: Task::Write, .. } => eprintln!("page somebody: {incident}"),
-///     other => eprintln!("{other}"),
-/// });
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Task {
-    /// Writing to the sink, or flushing it. The records wait, up to
-    /// [`Sink::buffer_bytes`](crate::Sink::buffer_bytes).
-    Write,
-    /// Renaming the file for a rotation. Records are written to the old file meanwhile. The
-    /// rotation is tried again after one second, two, four, and so on up to a minute.
-    Rotate,
-    /// Opening a file again that was moved, rotated or asked for. Records are written to the old
-    /// file meanwhile.
-    Reopen,
-    /// Compressing or deleting old files. The next rotation tries it again.
-    Tidy,
-    /// Formatting a record. The record is dropped.
-    Format,
-}
-
 impl fmt::Display for Incident<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -261,7 +232,8 @@ impl fmt::Display for Incident<'_> {
                     "can't compress or delete old files of {sink}: {error}; the next rotation tries \
                      again"
                 ),
-                Task::Format => {
+                // `Task::Format`, the last.
+                _ => {
                     write!(f, "can't format {items} for {sink}: {error}; what fails is dropped")
                 }
             },
@@ -290,7 +262,7 @@ impl fmt::Display for Incident<'_> {
                 Task::Rotate => write!(f, "{sink} was rotated"),
                 Task::Reopen => write!(f, "{sink} was opened again"),
                 Task::Tidy => write!(f, "old files of {sink} were compressed and deleted"),
-                Task::Format => write!(f, "{items} for {sink} are formatted again"),
+                _ => write!(f, "{items} for {sink} are formatted again"),
             },
             Self::Recorded { path } => {
                 write!(f, "a span was slow; the last spans and events are in {}", path.display())

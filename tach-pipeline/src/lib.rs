@@ -373,13 +373,11 @@ use tach_record::{frame, ids, level, queue, sync};
 #[cfg(feature = "config")]
 pub use crate::config::Config;
 pub use crate::error::Error;
-pub use crate::incident::{Incident, Task};
+pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;
 pub use crate::pipeline::guard::Guard;
-#[cfg(feature = "syslog")]
-pub use crate::sink::{Facility, Syslog};
-pub use crate::sink::{JournalExport, Names, Rotation, Sink, SyncPolicy, kind};
+pub use crate::sink::{JournalExport, Sink, kind};
 pub use crate::stats::{SinkStats, Stats};
 #[cfg(feature = "tracing")]
 pub use crate::with_tracing::*;
@@ -388,6 +386,11 @@ pub use crate::with_tracing::*;
 pub use tach_otlp::{Otlp, Signal};
 #[doc(inline)]
 pub use tach_record::queue::WhenFull;
+#[cfg(feature = "syslog")]
+#[doc(inline)]
+pub use tach_sinks::{Facility, Syslog};
+#[doc(inline)]
+pub use tach_sinks::{Names, Rotation, SyncPolicy, Task};
 
 /// What the feature `tracing` adds.
 #[cfg(feature = "tracing")]

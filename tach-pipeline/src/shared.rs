@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::MaybeStatic;
 use crate::frame::{Place, Scratch, Time, Wanted, Writer};
-use crate::host::unlocked::to_stderr;
+use crate::host::to_stderr;
 use crate::ids::Around;
 use crate::incident::Reporter;
 use crate::level::Level;

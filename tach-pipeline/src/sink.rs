@@ -2,12 +2,11 @@
 
 pub(crate) mod all;
 pub(crate) mod any_format;
-pub(crate) mod batch;
+mod batch;
 mod colors;
 mod content;
 mod cut;
 mod envelope;
-pub(crate) mod file;
 mod file_methods;
 mod formatter;
 mod gathering;
@@ -16,15 +15,12 @@ mod journal;
 mod journald;
 pub mod kind;
 pub(crate) mod known;
-pub(crate) mod notes;
 #[cfg(feature = "otlp")]
 mod otlp;
-mod output;
+mod owner;
 mod printed;
 mod refused;
-mod rotation;
 mod severity;
-mod standard;
 mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;
@@ -42,24 +38,18 @@ use std::sync::Arc;
 
 use log::{LevelFilter, Metadata};
 use tach_log::{Format, Line};
+use tach_sinks::adapter::{Options, Standard, Stream, is_journal};
 
 use self::any_format::AnyFormat;
 use self::envelope::Envelope;
-use self::file::Options;
-pub use self::file::SyncPolicy;
 pub use self::journal::JournalExport;
 #[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
-pub use self::rotation::{Names, Rotation};
-use self::standard::Standard;
-#[cfg(feature = "syslog")]
-pub use self::syslog::{Facility, Syslog};
 pub(crate) use self::worker::Patience;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::{Levels, Only};
-use crate::host::unlocked::Unlocked;
-use crate::host::{platform, terminal};
+use crate::host::terminal;
 
 /// The default for [`Sink::buffer_bytes`]: how many bytes may wait for a sink that fails or is
 /// slower than other sinks.
@@ -207,7 +197,8 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Sink<kind::File> {
-        Sink::to(kind::File { path: path.into(), options: Options::default() })
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| tach_record::host::spawn(name, run);
+        Sink::to(kind::File { path: path.into(), options: Options { spawn, ..Options::default() } })
     }
 
     /// Writes to any writer, such as a rotating file of another crate. Messages call it `name`.
@@ -229,13 +220,11 @@ impl Sink {
     /// Writes to a standard stream.
     fn stream<S>(name: &str, open: fn() -> S) -> Sink<kind::Stream>
     where
-        S: IsTerminal + platform::Stream + Send + 'static,
-        Unlocked<S>: io::Write,
+        S: IsTerminal + Stream + io::Write + Send + 'static,
     {
         let stream = open();
         let is_colored = terminal::shows_colors(&stream);
-        let max_line_bytes =
-            if platform::is_journal(&stream) { LONGEST_OF_JOURNAL } else { usize::MAX };
+        let max_line_bytes = if is_journal(&stream) { LONGEST_OF_JOURNAL } else { usize::MAX };
         let writer = Box::new(Standard::new(open));
         let sink = Sink::to(kind::Stream { name: name.to_owned(), writer });
         Sink { is_colored, max_line_bytes, ..sink }

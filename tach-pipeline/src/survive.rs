@@ -43,7 +43,7 @@ use self::ledger::FileLedger;
 use self::recovery::DeadFiles;
 use self::store::Store;
 use crate::back_end::survival::{Found, OwnFile};
-use crate::sink::notes::Receiving;
+use crate::sink::all::survival::Receiving;
 
 /// Looks what became of the last writes of processes that have ended, and creates a file.
 ///

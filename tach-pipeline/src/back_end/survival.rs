@@ -21,8 +21,8 @@ use crate::queue::{Loss, WhenFull};
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
 use crate::sink::all::survival::Waiting;
-use crate::sink::notes::Notes;
 use crate::stats::Dropped;
+use tach_sinks::adapter::Notes;
 
 /// How long records stay in the queues for a sink that is slow, if the queues have no room for
 /// others. After that they are in memory alone.

@@ -1,7 +1,7 @@
 //! The last words about records that were not written.
 
 use super::{Channel, current_thread};
-use crate::host::unlocked::to_stderr;
+use crate::host::to_stderr;
 use crate::queue::Queued;
 use crate::stats::{Items, LATE, QUEUE_FULL, SINK_FAILED, SinkCounts, Were};
 

@@ -239,7 +239,7 @@ pub(super) use keys;
 #[cfg(test)]
 mod tests {
     use super::Calls;
-    use crate::sink::Rotation;
+    use tach_sinks::Rotation;
 
     #[track_caller]
     fn refused(json: &str) -> String {

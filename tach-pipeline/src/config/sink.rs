@@ -8,9 +8,10 @@ use tach_otlp::Otlp;
 use super::calls::{Calls, call, keys, number, turn_on};
 use super::parsed::{Number, Parsed, Size, parsed};
 use crate::pipeline::builder::Builder;
+use crate::sink::{Sink, kind};
+use tach_sinks::Rotation;
 #[cfg(feature = "syslog")]
-use crate::sink::Syslog;
-use crate::sink::{Rotation, Sink, kind};
+use tach_sinks::Syslog;
 
 /// Adds the sinks of a list.
 pub(super) fn add(builder: Builder, sinks: Vec<Calls<Sink>>) -> Builder {
@@ -115,7 +116,7 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::sink::Names;
+    use tach_sinks::Names;
 
     #[test]
     fn a_switch_with_a_method_for_each_state_is_one_key() {

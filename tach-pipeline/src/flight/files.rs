@@ -12,10 +12,11 @@ use std::time::Instant;
 
 use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder};
+use tach_sinks::adapter::FILE_MODE;
 
 use super::FlightFormat;
 use super::snapshot::Snapshot;
-use crate::host::{FILE_MODE, program};
+use crate::host::program;
 use crate::sync::Lock;
 
 /// The form of the time in a file's name. A zero stands for any digit.

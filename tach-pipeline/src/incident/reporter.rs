@@ -5,9 +5,10 @@ use std::panic;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Incident;
 use super::state::State;
-use super::{Incident, Task};
-use crate::host::unlocked;
+use crate::host::to_stderr;
+use tach_sinks::Task;
 
 /// The owner's function.
 pub(crate) type OnIncident = Arc<dyn Fn(&Incident<'_>) + Send + Sync>;
@@ -70,7 +71,7 @@ impl Reporter {
         }
         // A record in the log reports dropped records.
         if !self.is_stderr && !matches!(incident, Incident::Dropped { .. }) {
-            unlocked::to_stderr(format_args!("{incident}"));
+            to_stderr(format_args!("{incident}"));
         }
     }
 }

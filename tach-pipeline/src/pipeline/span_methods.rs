@@ -12,7 +12,7 @@ use crate::durations::Collected;
 use crate::durations::snapshot::SpanDurations;
 use crate::error::Error;
 use crate::flight::{Cause, FlightFormat};
-use crate::host::unlocked::to_stderr;
+use crate::host::to_stderr;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::key::{Key, Keys};

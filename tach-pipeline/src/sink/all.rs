@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use log::LevelFilter;
 use tach_core::UnixTime;
+use tach_sinks::adapter::Notes;
 
 use self::layout::Layout;
 pub(crate) use self::opened::Opened;
@@ -19,8 +20,7 @@ use self::opened::{OpenLane, OpenSink};
 #[cfg(feature = "config")]
 pub(crate) use self::swap::{RESTART, Swap};
 use super::batch::{BATCH, Batch};
-use super::notes::Notes;
-use super::output::Output;
+use super::owner::output;
 use super::stream::{Stream, Writers};
 use super::thread::{Begin, Idle, ServedLane, Thread};
 use super::unreported::{Occasion, Unreported};
@@ -104,7 +104,7 @@ impl Sinks {
             self.progress.counts.open(index, &counts);
             self.progress.flush.opened(index);
             let reporter = self.reporter.of_sink(&counts.name);
-            let mut output = Output::new(writer, Arc::clone(&counts), reporter.clone());
+            let mut output = output(writer, Arc::clone(&counts), reporter.clone());
             output.notes = self.notes.clone().map(|notes| (notes, index));
             outputs.push((output, index));
             streams.push((formatter, counts, reporter));

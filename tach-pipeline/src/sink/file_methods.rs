@@ -1,7 +1,7 @@
 //! The methods of a file's sink.
 
-use super::file::SyncPolicy;
-use super::rotation::Rotation;
+use tach_sinks::{Rotation, SyncPolicy};
+
 use super::{Sink, kind};
 
 impl Sink<kind::File> {

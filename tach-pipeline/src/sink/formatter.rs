@@ -12,7 +12,7 @@ use crate::filter::Levels;
 use crate::frame::Frame;
 use crate::level::Level;
 use crate::report;
-use crate::stats::{Dropped, Happened, SINK_FAILED};
+use crate::stats::{Dropped, SINK_FAILED};
 
 pub(super) struct Formatter {
     pub(super) content: Box<dyn Content>,
@@ -118,8 +118,7 @@ impl Formatter {
         let event = adapter::event(parts);
         match self.content.format() {
             Some(format) => {
-                let happened = Happened { time: event.time(), level: Some(level) };
-                to.add(happened, |bytes| format.write(&event, bytes))
+                to.add((event.time(), Some(level)), |bytes| format.write(&event, bytes))
             }
             // A sink of spans or durations can't write a log record. Its count of dropped items is
             // reported through the other sinks.

@@ -9,6 +9,7 @@ use std::io;
 use tach_core::adapter::rfc3339;
 use tach_log::adapter::{self, write_plain};
 use tach_log::{Event, Format, Value};
+use tach_sinks::adapter::field;
 
 use super::severity;
 use crate::host::program;
@@ -82,31 +83,31 @@ impl Format for JournalExport {
             to.extend_from_slice(time.as_bytes());
         });
         to.extend_from_slice(b"\nPRIORITY=");
-        to.push(b'0' + severity::of(event));
+        to.push(b'0' + severity::of(event) as u8);
         to.extend_from_slice(b"\nSYSLOG_IDENTIFIER");
-        text(to, program::name());
+        field(to, program::name().as_bytes());
         if let Some(file) = event.file() {
             to.extend_from_slice(b"CODE_FILE");
-            text(to, file);
+            field(to, file.as_bytes());
         }
         number(to, b"CODE_LINE=", event.line());
         number(to, b"TID=", adapter::os_thread_id(event));
         if !event.target().is_empty() {
             to.extend_from_slice(b"TARGET");
-            text(to, event.target());
+            field(to, event.target().as_bytes());
         }
         to.extend_from_slice(b"MESSAGE");
-        text(to, event.message());
+        field(to, event.message().as_bytes());
         event.spans(|span| {
             to.extend_from_slice(b"SPAN");
-            text(to, span.name());
+            field(to, span.name().as_bytes());
             Ok(())
         })?;
         event.fields(|key, value| {
             name(to, key);
             match value {
-                Value::Str(value) => text(to, value),
-                Value::Error(chain) => text(to, &adapter::joined(chain)),
+                Value::Str(value) => field(to, value.as_bytes()),
+                Value::Error(chain) => field(to, adapter::joined(chain).as_bytes()),
                 value => {
                     to.push(b'=');
                     write_plain(to, value);
@@ -154,17 +155,4 @@ fn name(to: &mut Vec<u8>, key: &str) {
     if TAKEN.contains(&&to[start..]) {
         to.push(b'_');
     }
-}
-
-/// Writes a text after its name.
-fn text(to: &mut Vec<u8>, text: &str) {
-    let text = text.as_bytes();
-    if text.iter().any(|&byte| byte.is_ascii_control() && byte != b'\t') {
-        to.push(b'\n');
-        to.extend_from_slice(&(text.len() as u64).to_le_bytes());
-    } else {
-        to.push(b'=');
-    }
-    to.extend_from_slice(text);
-    to.push(b'\n');
 }

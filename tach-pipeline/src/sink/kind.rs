@@ -28,15 +28,15 @@
 //! ```
 
 use core::fmt;
-use std::io;
 use std::path::{self, PathBuf};
 use std::sync::Arc;
 
+use tach_sinks::adapter::{self, LogFile, Options, Receiver};
+
 use super::Sink;
 use super::any_format::AnyFormat;
-use super::file::{LogFile, Options};
 use super::refused::Refused;
-use super::target::{Lane, Target, Writer};
+use super::target::{Lane, Target};
 use crate::error::Error;
 use crate::faults::Faults;
 
@@ -84,7 +84,7 @@ pub struct File {
 /// ```
 pub struct Stream {
     pub(super) name: String,
-    pub(super) writer: Box<dyn Writer>,
+    pub(super) writer: Box<dyn Receiver>,
 }
 
 /// A receiver that reads one format alone: systemd's journal, or a collector of OpenTelemetry.
@@ -140,7 +140,10 @@ impl Target for File {
     }
 
     fn check(&self, faults: &mut Faults) {
-        self.options.check(faults, &self.path);
+        let mut found = adapter::Faults::default();
+        let of = format!("Sink::file(\"{}\")", self.path.display());
+        self.options.check(&mut found, &of, &self.path);
+        faults.add_all(found);
     }
 
     /// With the whole path: the child may have another folder by then.
@@ -157,25 +160,6 @@ impl Target for File {
     }
 }
 
-impl Writer for LogFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Self::write(self, bytes)
-    }
-
-    /// Does nothing, since writes to the file are not buffered.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn file(&mut self) -> Option<&mut LogFile> {
-        Some(self)
-    }
-
-    fn most_together(&self) -> usize {
-        self.most_together
-    }
-}
-
 impl Target for Stream {
     fn name(&self) -> String {
         self.name.clone()
@@ -187,7 +171,7 @@ impl Target for Stream {
     }
 
     fn again(&self) -> Box<dyn Target> {
-        let writer = self.writer.again().unwrap_or_else(|| Box::new(Refused));
+        let writer = self.writer.again().unwrap_or_else(|| Box::<Refused>::default());
         Box::new(Self { name: self.name.clone(), writer })
     }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::file::KnownFile;
+use tach_sinks::adapter::KnownFile;
 
 /// An open sink.
 #[derive(Clone)]

@@ -9,10 +9,11 @@ use std::io;
 use std::sync::Arc;
 
 use tach_otlp::{Exporter, Otlp, Rejection, Signal, adapter};
+use tach_sinks::adapter::Receiver;
 
 pub(crate) use self::span::write_span;
 use super::any_format::AnyFormat;
-use super::target::{Lane, Target, Writer};
+use super::target::{Lane, Target};
 use super::{Sink, kind};
 use crate::channel::current_thread;
 use crate::error::{Class, Error};
@@ -176,7 +177,7 @@ impl Collector {
     }
 }
 
-impl Writer for Collector {
+impl Receiver for Collector {
     /// # Errors
     ///
     /// If the collector can't be reached, asks for a later try, or refuses records for good.
@@ -196,11 +197,6 @@ impl Writer for Collector {
         };
         self.refused = Some(refused);
         Err(io::Error::other(reason))
-    }
-
-    /// Does nothing, since each write sends a whole request.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 
     fn is_remote(&self) -> bool {

@@ -2,29 +2,29 @@
 
 use std::io;
 
-use super::target::Writer;
+use tach_sinks::adapter::Receiver;
 
 /// Refuses everything. The parent's writer may have buffers, whose bytes would be written twice, and
 /// locks or threads, for which the child would wait for ever.
-pub(super) struct Refused;
+#[derive(Default)]
+pub(super) struct Refused {
+    has_refused: bool,
+}
 
-impl Writer for Refused {
+impl Receiver for Refused {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        self.has_refused = true;
         Err(io::Error::other(
             "the writer belongs to the process that this one was forked from; build a pipeline after \
              forking",
         ))
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn again(&self) -> Option<Box<dyn Writer>> {
-        Some(Box::new(Self))
+    fn again(&self) -> Option<Box<dyn Receiver>> {
+        Some(Box::<Self>::default())
     }
 
     fn has_refused(&self) -> bool {
-        true
+        self.has_refused
     }
 }

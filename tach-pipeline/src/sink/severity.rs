@@ -1,14 +1,15 @@
-//! The severities of syslog (RFC 5424, section 6.2.1).
+//! The severities of events.
 
 use tach_log::Event;
+use tach_sinks::Severity;
 
 /// Returns the severity of an event. There is none below debugging.
-pub(super) fn of(event: &Event<'_>) -> u8 {
+pub(super) fn of(event: &Event<'_>) -> Severity {
     match event.level() {
-        log::Level::Error if event.level_name() == "CRITICAL" => 2,
-        log::Level::Error => 3,
-        log::Level::Warn => 4,
-        log::Level::Info => 6,
-        log::Level::Debug | log::Level::Trace => 7,
+        log::Level::Error if event.level_name() == "CRITICAL" => Severity::Critical,
+        log::Level::Error => Severity::Error,
+        log::Level::Warn => Severity::Warning,
+        log::Level::Info => Severity::Info,
+        log::Level::Debug | log::Level::Trace => Severity::Debug,
     }
 }

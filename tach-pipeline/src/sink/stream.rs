@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use super::batch::{BATCH, Batch, KEPT};
 use super::formatter::Formatter;
-use super::output::Output;
+use super::owner::Output;
 use super::thread::levels_with_room;
 use super::unreported::{Occasion, Unreported};
 use super::worker::{Patience, Worker};
 use crate::filter::Levels;
-use crate::incident::{Incident, Reporter, Task};
+use crate::incident::{Incident, Reporter};
 use crate::level::Level;
 use crate::stats::{Dropped, Happened, Items, SinkCounts};
+use tach_sinks::Task;
 
 pub(super) struct Stream {
     pub(super) levels: Levels,

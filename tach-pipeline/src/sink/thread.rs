@@ -13,12 +13,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use tach_core::UnixTime;
+use tach_sinks::adapter::{Failure, Pauses};
 
 use self::link::{Handover, State, reserved};
 pub(super) use self::link::{Link, levels_with_room};
 use super::batch::Batch;
 use super::gathering::Gathering;
-use super::output::{Failure, Output, Pauses};
+use super::owner::Output;
 use crate::channel::Progress;
 use tach_record::host;
 
@@ -151,7 +152,7 @@ impl Writing {
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
                 let done = match panic::catch_unwind(work) {
                     Ok(done) => done,
-                    Err(_) => Some(Err(lane.output.counts.cannot_write(&PANICKED))),
+                    Err(_) => Some(Err(lane.output.owner.counts.cannot_write(&PANICKED))),
                 };
                 if job.is_ending {
                     first = first.or(done.unwrap_or_else(|| Err(lane.output.waits())).err());
@@ -274,7 +275,7 @@ impl ServedLane {
             self.tries.happened();
         }
         self.output.publish_failure();
-        if let Some(dropped) = self.output.take_dropped() {
+        if let Some(dropped) = self.output.owner.dropped.take() {
             dropped.add_to(&mut link.lock().lanes[at].dropped);
         }
         done
@@ -311,10 +312,12 @@ impl ServedLane {
 mod tests {
     use std::sync::mpsc;
 
+    use tach_sinks::adapter::Receiver;
+
     use super::link::tests::batch;
     use super::*;
     use crate::incident::{Incident, Reporter};
-    use crate::sink::target::Writer;
+    use crate::sink::owner::output;
     use crate::sink::worker::{Patience, Worker};
     use crate::stats::{Counts, SinkCounts};
 
@@ -323,13 +326,9 @@ mod tests {
         asks: bool,
     }
 
-    impl Writer for Pausing {
+    impl Receiver for Pausing {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
         }
 
         fn is_remote(&self) -> bool {
@@ -351,7 +350,7 @@ mod tests {
         let link = Link::new([0], 600);
         for asks in [false, true] {
             let counts = Arc::new(SinkCounts::default());
-            let output = Output::new(Box::new(Pausing { asks }), counts, Reporter::default());
+            let output = output(Box::new(Pausing { asks }), counts, Reporter::default());
             let mut lane = ServedLane::new(output, 0, Batch::new());
             assert!(lane.flush(&link, 0).is_some(), "nothing waits");
             lane.batch = batch(10);

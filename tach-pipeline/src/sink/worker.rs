@@ -5,14 +5,15 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::batch::{BATCH, Batch};
+use super::batch::{BATCH, Batch, dropped};
 use super::formatter::Formatter;
 use super::thread::Link;
 use super::unreported::{Occasion, Unreported};
 use crate::channel::Progress;
 use crate::filter::Levels;
-use crate::incident::{Incident, Reporter, Task};
+use crate::incident::{Incident, Reporter};
 use crate::stats::{Dropped, SinkCounts};
+use tach_sinks::Task;
 
 /// How often the back end checks whether a sink makes progress, and whether a queue is half full.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -293,9 +294,10 @@ impl Worker {
 
     /// Drops the events for which there is no reserve. The others come before later events.
     fn drop_most(&mut self, batch: &Batch, stalls: bool) {
-        let (kept, dropped) = batch.sifted(self.link.reserve(self.lane));
+        let least = self.link.reserve(self.lane);
+        let (kept, others) = batch.sifted(|it| it.is_some_and(|level| level.passes(least)));
         self.own.append(&kept);
-        if let Some(dropped) = dropped {
+        if let Some(dropped) = dropped(&others) {
             self.counts.refuse(&dropped);
             dropped.add_to(self.unreported.dropped());
             self.written = self.counts.written.get();

@@ -17,7 +17,7 @@ use super::set_aside;
 use super::written;
 use crate::back_end::survival::Skipped;
 use crate::host::program;
-use crate::sink::notes::Receiving;
+use crate::sink::all::survival::Receiving;
 
 /// How many files of processes that have ended may be in a folder. A program that ends soon after
 /// each start, before it has passed anything on, must not fill the memory.

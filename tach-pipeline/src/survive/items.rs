@@ -4,7 +4,7 @@ use tach_core::UnixTime;
 
 use super::image::{Batch, Image, Lane};
 use super::layout::check;
-use crate::sink::notes::Receiving;
+use crate::sink::all::survival::Receiving;
 use crate::stats::{Items, SinkCounts};
 
 /// A sink of the pipeline.

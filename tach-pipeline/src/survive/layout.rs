@@ -9,7 +9,7 @@
 //! the two tables counts. So all of it changes with one store.
 
 use crate::queue::ring::OVERHEAD;
-pub(super) use crate::sink::notes::LANES;
+pub(super) use tach_sinks::adapter::LANES;
 
 /// The first word. A file of a machine with another byte order has another one.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");

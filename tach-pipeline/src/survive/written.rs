@@ -7,7 +7,7 @@ use tach_files::Entry;
 
 use super::image::Write;
 use super::items::hash;
-use crate::sink::file::LogFile;
+use tach_sinks::adapter::LogFile;
 
 /// The longest write that is read again. A longer one comes twice.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -66,7 +66,7 @@ mod tests {
     use std::{env, fs, process};
 
     use super::*;
-    use crate::sink::file::{Options, Target};
+    use tach_sinks::adapter::{Options, Target};
 
     struct Folder(PathBuf);
 

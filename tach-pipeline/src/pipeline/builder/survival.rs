@@ -11,8 +11,9 @@ use crate::incident::{Incident, Reporter};
 use crate::queue::WhenFull;
 use crate::queue::file::RingFile;
 use crate::sink::all::Opened;
-use crate::sink::notes::{Notes, Receiving};
+use crate::sink::all::survival::Receiving;
 use tach_record::host::process::Process;
+use tach_sinks::adapter::Notes;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options(pub(crate) Option<Kept>);

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use tach_sinks::adapter::Receiver;
+
 use crate::faults::Faults;
 use crate::filter::Levels;
 use crate::frame::Wanted;
 use crate::sink::Sink;
 use crate::sink::formatter::Formatter;
 use crate::sink::known::Known;
-use crate::sink::target::{Lane, Writer};
+use crate::sink::target::Lane;
 use crate::sink::worker::Patience;
 use crate::stats::SinkCounts;
 
@@ -30,7 +32,7 @@ pub(super) struct OpenSink {
 pub(super) struct OpenLane {
     /// The index among all lanes of the pipeline.
     pub(super) index: usize,
-    pub(super) writer: Box<dyn Writer>,
+    pub(super) writer: Box<dyn Receiver>,
     pub(super) formatter: Formatter,
     pub(super) counts: Arc<SinkCounts>,
 }

@@ -96,7 +96,8 @@ impl Layout {
 ///
 /// If `append` panics.
 fn add(batch: &mut Batch, happened: Happened, append: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-    batch.add(happened, |bytes| {
+    let Happened { time, level } = happened;
+    batch.add((time, level), |bytes| {
         append(bytes);
         Ok(())
     })

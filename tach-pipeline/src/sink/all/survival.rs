@@ -2,12 +2,17 @@
 
 use super::{OpenLane, Opened, Sinks};
 use tach_core::UnixTime;
+use tach_sinks::adapter::{LANES, LogFile};
 
 use crate::faults::Faults;
 use crate::sink::batch::Batch;
-use crate::sink::notes::{LANES, Receiving};
 use crate::sink::stream::{Stream, Writers};
 use crate::sink::worker::Worker;
+use crate::stats::SinkCounts;
+
+/// An open sink that takes over what processes have left: its counts, and the regular file, if it
+/// is one.
+pub(crate) type Receiving<'a> = (&'a SinkCounts, Option<&'a mut LogFile>);
 
 impl Opened {
     /// Adds a fault if the sinks can't write records that outlive the process.
@@ -111,7 +116,7 @@ impl Sinks {
         let sinks = self.progress.counts.sinks();
         let Some(counts) = sinks.get(lane) else { return };
         counts.taken.add(ends.len() as u64);
-        let events = Batch::of(bytes, ends, now);
+        let events = Batch::of(bytes, ends, (now, None));
         for stream in self.layouts.iter_mut().flat_map(|layout| &mut layout.streams) {
             let Writers::Threads(workers) = &mut stream.writers else { continue };
             if let Some(worker) = workers.iter_mut().find(|it| it.is_of(counts)) {

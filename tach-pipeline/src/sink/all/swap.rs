@@ -171,7 +171,8 @@ impl Sinks {
         match mem::replace(&mut stream.writers, no_workers) {
             Writers::Here(output, buffer_bytes, patience) => {
                 let batch = mem::replace(&mut stream.batch, Batch::new());
-                let (counts, reporter) = (Arc::clone(&output.counts), output.reporter.clone());
+                let (counts, reporter) =
+                    (Arc::clone(&output.owner.counts), output.owner.reporter.clone());
                 let lane = ServedLane::new(*output, 0, batch);
                 let (thread, begin) = idle.serve(vec![lane], buffer_bytes, &self.progress, None);
                 begin();

@@ -168,7 +168,6 @@ pub(super) mod tests {
     use tach_core::UnixTime;
 
     use super::*;
-    use crate::stats::Happened;
 
     /// Returns an event of `bytes` bytes.
     pub(in crate::sink::thread) fn batch(bytes: usize) -> Batch {
@@ -177,7 +176,7 @@ pub(super) mod tests {
             to.resize(bytes, 0);
             Ok(())
         };
-        batch.add(Happened { time: UnixTime::EPOCH, level: None }, event).unwrap();
+        batch.add((UnixTime::EPOCH, None), event).unwrap();
         batch
     }
 

@@ -1,8 +1,8 @@
 //! Reads what the sinks of a process were about to write.
 
 use super::Image;
-use crate::sink::file::Target;
 use crate::survive::layout::{LANES, head, lane, table, write};
+use tach_sinks::adapter::Target;
 
 /// A sink of the process.
 #[derive(Debug)]

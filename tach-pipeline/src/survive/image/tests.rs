@@ -15,12 +15,12 @@ use crate::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
-use crate::sink::notes::Notes as _;
 use crate::stats::Counts;
 use crate::survive::deaths::is_alone;
 use crate::survive::foreign::{self, Foreign, Meaning as _};
 use crate::survive::layout::{HEAP, HEAP_AT, PAGE, text};
 use crate::survive::store::{Progress, Store};
+use tach_sinks::adapter::Notes as _;
 
 pub(in crate::survive) const RECORDS: usize = 300;
 pub(in crate::survive) const EVENTS: &[u8] = b"one\ntwo\n";

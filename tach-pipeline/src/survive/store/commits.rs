@@ -12,8 +12,8 @@ use super::super::items::hash;
 use super::super::layout::{check, head, lane, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
-use crate::sink::file::Target;
-use crate::sink::notes::Notes;
+use tach_sinks::adapter::Notes;
+use tach_sinks::adapter::Target;
 
 /// The room for the events of a collector.
 pub(super) const BATCH: usize = 256 * 1024;

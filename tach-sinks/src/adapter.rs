@@ -1,0 +1,46 @@
+//! For tach's own crates: receivers, and outputs that try again. Nothing here is stable.
+
+pub use crate::batch::{BATCH, Batch, KEPT, Mark};
+pub use crate::export::field;
+pub use crate::failure::{Failure, Pauses};
+pub use crate::faults::Faults;
+pub use crate::log_file::{FILE_MODE, KnownFile, LogFile, Options, Target};
+pub use crate::notes::{LANES, Notes};
+pub use crate::os::{Stream, is_journal};
+pub use crate::output::Output;
+pub use crate::owner::Owner;
+pub use crate::receiver::Receiver;
+pub use crate::rotation::Spawn;
+pub use crate::standard::{Standard, to_stderr};
+
+/// What a pipeline needs of a syslog daemon's options.
+#[cfg(feature = "syslog")]
+pub mod syslog {
+    use super::{Faults, Receiver};
+    use crate::Syslog;
+    pub use crate::syslog::{LONGEST, Messages};
+
+    /// Returns the faults of the options.
+    #[must_use]
+    pub fn faults(syslog: &Syslog) -> Faults {
+        syslog.faults()
+    }
+
+    /// Returns the name of the daemon.
+    #[must_use]
+    pub fn name(syslog: &Syslog) -> String {
+        syslog.name()
+    }
+
+    /// Returns the daemon's socket, which opens at the first write.
+    #[must_use]
+    pub fn receiver(syslog: &Syslog) -> Box<dyn Receiver> {
+        syslog.receiver()
+    }
+
+    /// Returns the messages of this process.
+    #[must_use]
+    pub fn messages(syslog: &Syslog) -> Messages {
+        syslog.messages()
+    }
+}

@@ -1,0 +1,28 @@
+//! What sinks note in a file of what they are about to write.
+
+use crate::log_file::Target;
+
+/// How many sinks a file has room for. A collector that takes logs, spans and durations is three.
+pub const LANES: usize = 16;
+
+/// A file with one batch of events for each collector, and with notes of the writes to regular
+/// files. A lane is the number of a sink.
+pub trait Notes: Send + Sync {
+    /// Adds the events that wait for the thread of a collector, as far as there is room, unless the
+    /// batch has events that are being sent. They are the last of `came` events.
+    fn gathers(&self, lane: usize, bytes: &[u8], ends: &[usize], came: u64);
+
+    /// Returns which of the events that came for a collector are in its batch: how many came before
+    /// the first of them, and before the end of the last.
+    fn has(&self, lane: usize) -> [u64; 2];
+
+    /// Notes that the thread has taken the events that waited, to send them.
+    fn takes(&self, lane: usize);
+
+    /// Notes that all events were sent that the thread has taken.
+    fn sent(&self, lane: usize);
+
+    /// Notes that bytes are about to be written to a regular file. Nothing else waits for it if
+    /// they are the last.
+    fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target);
+}

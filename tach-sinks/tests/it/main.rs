@@ -1,0 +1,3 @@
+//! Writers, as users of the crate see them.
+
+mod auto_traits;
