@@ -29,6 +29,7 @@ use crate::release::{api, dependencies, features, lower_bounds, packages};
 use crate::run::{self, Priority, SHORT_TESTS, cargo, program, run, run_test, run_tests};
 use crate::sanitize;
 use crate::tower;
+use crate::ways;
 use crate::workflow;
 
 pub(crate) const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
@@ -139,6 +140,7 @@ pub(crate) const STEPS: &[Step] = &[
         Tier::Full,
         |_| moved::check(&[]),
     ),
+    Step("ways", "count the files and functions that calls pass", Tier::Full, |_| ways::check()),
     Step("order", "compare instants of two threads, in real time", Tier::Full, |_| order()),
     Step("fuzz", "build each fuzz target, and run it for a minute", Tier::Full, |_| fuzz::check()),
     Step("sanitize", "run the tests with the address sanitizer", Tier::Full, |_| sanitize::check()),

@@ -23,6 +23,7 @@ mod run;
 mod sanitize;
 mod tools;
 mod tower;
+mod ways;
 mod workflow;
 mod workspace;
 
