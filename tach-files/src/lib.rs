@@ -52,7 +52,7 @@ pub use self::folder::Folder;
 pub use self::lock::{try_lock, try_lock_shared, unlock};
 pub use self::place::{Place, resolve};
 #[cfg(target_os = "linux")]
-pub use self::private::{PrivateFolder, reserve};
+pub use self::private::{PrivateFolder, give_back, reserve};
 
 /// The example in the README.
 #[cfg(doctest)]

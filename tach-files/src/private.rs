@@ -1,22 +1,28 @@
-//! A folder that one user alone may read, for files that hold secrets: modes, `openat` and the locks
-//! of `fcntl`. No link in the folder is followed.
+//! A folder that one user alone may read, for files that hold secrets: modes and `openat`. No link
+//! in the folder is followed.
 
+use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, fcntl_lock, fstat, fstatfs};
+use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, fstatfs};
 use rustix::io::{Errno, pwrite};
+use rustix::process::{Resource, getrlimit};
 
 use crate::access::Access;
 use crate::entry::{self, Entry};
 use crate::folder::{FOLDER, Handle};
+use crate::lock::try_lock;
 use crate::place::Place;
 
 /// The rights of a private folder and of a private file.
 const PRIVATE: u32 = 0o700;
 const FILE: Access = Access::exactly(0o600);
+/// How long a process waits for a folder's lock.
+const LOCKED: Duration = Duration::from_secs(1);
 /// The rights of the group and of others.
 const OTHERS: u32 = 0o077;
 
@@ -34,21 +40,13 @@ const REMOTE: [(u32, &str); 9] = [
     (0x0bd0_0bd0, "Lustre"),
 ];
 
-/// An open folder for files of the process's user alone. No link in the folder is followed.
-///
-/// # Guarantees
-///
-/// A file that was [created](Self::create) or [opened](Self::open) has a lock that shows that a
-/// process uses it. No other process has the lock at the same time. The lock ends when the process
-/// ends, however it ends, or closes the file.
+/// An open folder for files of the process's user alone, which can be mapped into memory. No link in
+/// the folder is followed.
 ///
 /// # Platform-specific behavior
 ///
 /// Linux only. The folder has the mode 0700 and belongs to the process's user, and its files have
-/// the mode 0600. The lock is that of `fcntl`: a forked child does not inherit it, unlike that of
-/// [`try_lock`](crate::try_lock). It belongs to the process and not to the open file. It also ends
-/// if the process closes any descriptor of the file, and a process is never refused its own lock.
-/// So a process must not open a file again that it uses.
+/// the mode 0600.
 ///
 /// # Examples
 ///
@@ -57,7 +55,7 @@ const REMOTE: [(u32, &str); 9] = [
 ///
 /// # let path = std::env::temp_dir().join(format!("tach-files-private-{}", std::process::id()));
 /// let folder = PrivateFolder::make(&path)?;
-/// let file = folder.create("secrets".as_ref())?.expect("no other process knows the name");
+/// let file = folder.create("secrets".as_ref())?;
 /// assert!(folder.names()?.contains(&"secrets".into()));
 /// # drop(file);
 /// # std::fs::remove_dir_all(path)?;
@@ -75,8 +73,9 @@ impl PrivateFolder {
     ///
     /// # Errors
     ///
-    /// If the folder belongs to another user, or other users have rights to it. Also if
-    /// it can't be created or opened.
+    /// If the folder belongs to another user, or other users have rights to it. Also if it can't be
+    /// created or opened, or is on a file system of a network or of another process, such as NFS or
+    /// FUSE. There, an access to mapped memory may wait for a server or end the process.
     ///
     /// # Examples
     ///
@@ -99,7 +98,12 @@ impl PrivateFolder {
                 "other users have rights to the folder, whose mode is {mode:#05o}; give it 0700"
             )));
         }
-        Ok(Self { handle, path })
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits")]
+        let kind = fstatfs(handle.descriptor())?.f_type as u32;
+        match REMOTE.iter().find(|(number, _)| *number == kind) {
+            None => Ok(Self { handle, path }),
+            Some((_, name)) => Err(not_mappable(name)),
+        }
     }
 
     /// Returns the path, without links.
@@ -118,48 +122,48 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Checks that files of the folder can be mapped into memory.
+    /// Takes the folder's lock, by which processes agree that use its files. Waits a second at most,
+    /// and returns `None` if another process has the lock for longer.
     ///
-    /// # Errors
-    ///
-    /// On a file system of a network or of another process, such as NFS or FUSE. There, an access
-    /// to mapped memory may wait for a server or end the process.
+    /// The lock ends by [`unlock`](crate::unlock), or when the file that is returned is closed in
+    /// each process that has it.
     ///
     /// # Examples
     ///
     /// ```
-    /// # let path = std::env::temp_dir().join(format!("tach-files-private-m-{}", std::process::id()));
+    /// # let path = std::env::temp_dir().join(format!("tach-files-private-k-{}", std::process::id()));
     /// let folder = tach_files::PrivateFolder::make(&path)?;
-    /// folder.check_mappable()?;
+    /// let lock = folder.lock().expect("no other process uses the folder");
+    /// tach_files::unlock(&lock);
     /// # std::fs::remove_dir_all(path)?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn check_mappable(&self) -> io::Result<()> {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits")]
-        let kind = fstatfs(self.handle.descriptor())?.f_type as u32;
-        match REMOTE.iter().find(|(number, _)| *number == kind) {
-            None => Ok(()),
-            Some((_, name)) => Err(not_mappable(name)),
+    #[must_use]
+    pub fn lock(&self) -> Option<File> {
+        let lock = self.handle.lockable().ok()??;
+        for _ in 0..LOCKED.as_millis() {
+            if try_lock(&lock) {
+                return Some(lock);
+            }
+            thread::sleep(Duration::from_millis(1));
         }
+        None
     }
 
-    /// Creates a file for reading and writing, with the [lock](Self#guarantees). Returns `None` if
-    /// another process took the lock before, or has removed the file.
+    /// Creates a file for reading and writing.
     ///
     /// # Errors
     ///
-    /// If that fails, the name is taken, or the file system has no locks.
+    /// If that fails, or the name is taken.
     ///
     /// # Examples
     ///
     /// See [`PrivateFolder`].
-    pub fn create(&self, name: &OsStr) -> io::Result<Option<File>> {
-        let file = self.handle.create_file(name, &FILE, false)?;
-        self.locked(name, file)
+    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.handle.create_file(name, &FILE, false)
     }
 
-    /// Opens a file for reading and writing, with the [lock](Self#guarantees). Returns `None` if
-    /// another process has the lock, or has removed the file.
+    /// Opens a file for reading and writing.
     ///
     /// # Errors
     ///
@@ -171,36 +175,18 @@ impl PrivateFolder {
     /// # let path = std::env::temp_dir().join(format!("tach-files-private-o-{}", std::process::id()));
     /// let folder = tach_files::PrivateFolder::make(&path)?;
     /// drop(folder.create("secrets".as_ref())?);
-    /// let file = folder.open("secrets".as_ref())?.expect("no process uses the file");
-    /// # drop(file);
-    /// # std::fs::remove_dir_all(path)?;
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn open(&self, name: &OsStr) -> io::Result<Option<File>> {
-        let file = self.open_with(name, OFlags::RDWR)?;
-        self.locked(name, file)
-    }
-
-    /// Opens a file for reading, without the lock.
-    ///
-    /// # Errors
-    ///
-    /// As for [`open`](Self::open).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let path = std::env::temp_dir().join(format!("tach-files-private-u-{}", std::process::id()));
-    /// let folder = tach_files::PrivateFolder::make(&path)?;
-    /// drop(folder.create("secrets".as_ref())?);
-    /// let file = folder.read("secrets".as_ref())?;
+    /// let file = folder.open("secrets".as_ref())?;
     /// assert_eq!(file.metadata()?.len(), 0);
-    /// # drop(file);
     /// # std::fs::remove_dir_all(path)?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn read(&self, name: &OsStr) -> io::Result<File> {
-        self.open_with(name, OFlags::RDONLY)
+    pub fn open(&self, name: &OsStr) -> io::Result<File> {
+        let file = self.handle.open_existing(name, OFlags::RDWR)?;
+        let found = Entry::of(&file)?;
+        if found.is_file() && found.user == entry::user() && found.links == 1 {
+            return Ok(file);
+        }
+        Err(refused("it is no regular file of this user alone".to_owned()))
     }
 
     /// Returns the names in the folder.
@@ -260,30 +246,6 @@ impl PrivateFolder {
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.handle.rename(from, to)
     }
-
-    fn open_with(&self, name: &OsStr, access: OFlags) -> io::Result<File> {
-        let file = self.handle.open_existing(name, access)?;
-        let found = Entry::of(&file)?;
-        if found.is_file() && found.user == entry::user() && found.links == 1 {
-            return Ok(file);
-        }
-        Err(refused("it is no regular file of this user alone".to_owned()))
-    }
-
-    /// Takes the lock of a file, if no process has it and the name leads to the file.
-    fn locked(&self, name: &OsStr, file: File) -> io::Result<Option<File>> {
-        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
-            locked => locked?,
-        }
-        let opened = Entry::of(&file)?;
-        let is_named = match self.handle.entry(name) {
-            // Another process had the lock before, and has removed the file.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            found => !found?.is_other(&opened),
-        };
-        Ok(is_named.then_some(file))
-    }
 }
 
 /// Reserves room on the disk for `length` bytes of a file from `start` on, which read as zeros
@@ -296,14 +258,15 @@ impl PrivateFolder {
 ///
 /// # Errors
 ///
-/// If there is no room.
+/// If there is no room, or the file would be longer than the process may make files
+/// (`RLIMIT_FSIZE`). No signal is sent then.
 ///
 /// # Examples
 ///
 /// ```
 /// # let path = std::env::temp_dir().join(format!("tach-files-private-a-{}", std::process::id()));
 /// let folder = tach_files::PrivateFolder::make(&path)?;
-/// let file = folder.create("secrets".as_ref())?.expect("no other process knows the name");
+/// let file = folder.create("secrets".as_ref())?;
 /// tach_files::reserve(&file, 0, 4096)?;
 /// assert_eq!(file.metadata()?.len(), 4096);
 /// # drop(file);
@@ -312,6 +275,9 @@ impl PrivateFolder {
 /// ```
 pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
     const ZEROS: [u8; 16 * 1024] = [0; 16 * 1024];
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| start + length > most) {
+        return Err(Errno::FBIG.into());
+    }
     loop {
         match fallocate(file, FallocateFlags::empty(), start, length) {
             Err(Errno::INTR) => {}
@@ -329,6 +295,32 @@ pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Gives the blocks of a part of a file back to the system, where the file system can. They read as
+/// zeros from then on, and the file keeps its length.
+///
+/// # Errors
+///
+/// If that fails.
+///
+/// # Examples
+///
+/// ```
+/// use std::os::unix::fs::MetadataExt as _;
+///
+/// # let path = std::env::temp_dir().join(format!("tach-files-give-{}", std::process::id()));
+/// let folder = tach_files::PrivateFolder::make(&path)?;
+/// let file = folder.create("secrets".as_ref())?;
+/// tach_files::reserve(&file, 0, 1 << 20)?;
+/// tach_files::give_back(&file, 0, 1 << 20)?;
+/// assert_eq!(file.metadata()?.len(), 1 << 20);
+/// # std::fs::remove_dir_all(path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn give_back(file: &File, start: u64, length: u64) -> io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    Ok(fallocate(file, flags, start, length)?)
 }
 
 fn refused(why: String) -> io::Error {

@@ -11,17 +11,18 @@
 //! records that were still in its rings. Each file says how far a later process has come.
 
 mod contents;
+mod current;
 mod dead;
 #[cfg(test)]
 mod deaths;
+mod faults;
 mod foreign;
 mod image;
 mod items;
 mod layout;
-mod ledger;
 mod mapping;
 mod option;
-mod own;
+mod owner;
 mod per_process;
 mod recorded_span;
 mod recorder;
@@ -38,11 +39,11 @@ use std::sync::Arc;
 
 use tach_files::PrivateFolder;
 
+use self::current::{Current, FileLedger};
 use self::dead::MOST_FILES;
-use self::ledger::FileLedger;
 use self::recovery::DeadFiles;
-use self::store::Store;
-use crate::back_end::survival::{Found, OwnFile};
+use crate::back_end::survival::Found;
+use crate::queue::file::RingFile as _;
 use crate::sink::all::survival::Receiving;
 
 /// Looks what became of the last writes of processes that have ended, and creates a file.
@@ -52,29 +53,38 @@ use crate::sink::all::survival::Receiving;
 /// If the folder can't be used.
 pub(crate) fn open(folder: &Path, to: &mut [Receiving<'_>]) -> io::Result<Found> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
-    folder.check_mappable()?;
-    let dead::Found { dead, skipped, lost } = dead::find(&folder, to)?;
+    let lock = folder.lock();
+    // Another process has the lock for long, if it was stopped. Its files wait for a later start.
+    let found = lock.as_ref().map(|_| dead::find(&folder, to)).transpose()?;
+    let dead::Found { dead, surplus, mut skipped } = found.unwrap_or_default();
     let lanes = items::named(to);
-    let own = Store::new(&folder, &lanes).and_then(registered).map(|store| OwnFile {
-        rings: Arc::<Store>::clone(&store),
-        notes: Arc::<Store>::clone(&store),
-        ledger: Box::new(FileLedger::new(&store)),
-    });
-    if let Ok(own) = &own {
-        own.rings.dropped(lost);
+    let current = Arc::new(Current::new(&folder, &lanes));
+    let mut opened = current.open();
+    let lost = surplus.iter().map(|(_, lost)| *lost).fold(0, u64::saturating_add);
+    // The count is in a file before the records are in none.
+    current.dropped(lost);
+    for (dead, lost) in surplus {
+        let why = dead.remove().err().unwrap_or_else(|| {
+            let why =
+                format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
+            io::Error::new(io::ErrorKind::StorageFull, why)
+        });
+        skipped.push(dead.skipped(why));
     }
+    if opened.is_err() {
+        // There may be room now.
+        opened = current.open();
+    }
+    lock.iter().for_each(tach_files::unlock);
     let is_full = dead.len() >= MOST_FILES;
-    Ok(Found { own, recovery: Box::new(DeadFiles::new(dead, lanes)), skipped, lost, is_full })
-}
-
-/// Adds the static texts that threads know to the file of a new pipeline.
-fn registered(store: Arc<Store>) -> io::Result<Arc<Store>> {
-    if texts::register(&store) {
-        return Ok(store);
-    }
-    store.remove();
-    Err(io::Error::other(
-        "the static texts that another pipeline has logged need more than 192 KiB; build this \
-         pipeline before that one logs",
-    ))
+    Ok(Found {
+        fault: opened.err(),
+        ledger: Box::new(FileLedger::new(&current)),
+        notes: Arc::<Current>::clone(&current),
+        rings: current,
+        recovery: Box::new(DeadFiles::new(dead, lanes)),
+        skipped,
+        lost,
+        is_full,
+    })
 }

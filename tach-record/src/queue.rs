@@ -191,18 +191,23 @@ impl Sender {
         })
     }
 
-    /// Continues in a small ring. Call if the thread has logged nothing for a while.
+    /// Continues in a small ring, or in one of the file if the last one is in none. Call if the thread
+    /// has logged nothing for a while.
     pub fn shrink(&mut self) {
         let Self { producer, next_ring, queue, .. } = self;
         let small = &queue.pool.small;
         // In a file, a ring takes whole pages.
         let room = if queue.is_in_file() { pool::PAGE - 1 } else { 0 };
-        if producer.capacity() > small.bytes() + room && queue.links.count() == 0 {
+        let is_large = producer.capacity() > small.bytes() + room && queue.links.count() == 0;
+        let is_outside = queue.is_in_file() && !producer.is_in_file();
+        if is_large || is_outside {
             queue.links.change(|links| {
                 let ends = small.take();
-                ends.producer.belongs_to(queue.number, *next_ring, queue.thread.parts());
-                *next_ring += 1;
-                change_ring(producer, links, ends);
+                if !is_outside || ends.producer.is_in_file() {
+                    ends.producer.belongs_to(queue.number, *next_ring, queue.thread.parts());
+                    *next_ring += 1;
+                    change_ring(producer, links, ends);
+                }
             });
         }
     }

@@ -76,7 +76,9 @@ fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
             .unwrap();
     }
     let file = fs::read_dir(survivors).unwrap().next().unwrap().unwrap();
-    let bytes = fs::read(file.path()).unwrap();
+    let mut bytes = fs::read(file.path()).unwrap();
+    // The words that say which process uses the file: this one does not die.
+    bytes[272..304].fill(0);
     drop((guard, open));
     (file.file_name(), bytes)
 }

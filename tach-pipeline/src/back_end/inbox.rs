@@ -101,10 +101,12 @@ impl Inbox {
     /// Ends the round that began at `start`. Returns whether to read the queue in the next round.
     /// If all records were passed on, returns the memory to `buffers`.
     pub(crate) fn stays(&mut self, start: Instant, buffers: &mut Buffers) -> bool {
-        if self.done < self.bytes.len() {
+        if self.next_time().is_some() {
             self.quiet = 0;
             return true;
         }
+        // Somebody may have cut the file of which these bytes were a part.
+        self.done = self.bytes.len();
         self.quiet = if self.bytes.is_empty() { self.quiet + 1 } else { 0 };
         self.give_back(buffers);
         if !self.held.is_empty() {

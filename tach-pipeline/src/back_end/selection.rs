@@ -9,7 +9,6 @@ use super::repeats::Repeats;
 use crate::filter::Filters;
 use crate::frame::Frame;
 use crate::report;
-use crate::stats::Dropped;
 
 /// Why a record is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,11 +87,10 @@ impl Selection {
         pass_on(&record, time, Selected::Written);
     }
 
-    /// Returns how often the last record was repeated, and from when to when, if that is not
-    /// written yet.
-    pub(crate) fn repeats(&self) -> Option<(u64, UnixTime, UnixTime)> {
-        let Dropped { count, from, to, .. } = self.repeats.as_ref()?.counted()?;
-        Some((count, from, to))
+    /// Returns how often the last record was repeated, if that is not written yet.
+    pub(crate) fn repeats(&self) -> u64 {
+        let counted = self.repeats.as_ref().and_then(Repeats::counted);
+        counted.map_or(0, |counted| counted.count)
     }
 
     /// Writes how often the last record was repeated, if `is_asked` or if the count is due.

@@ -4,7 +4,7 @@
 use core::mem;
 use core::time::Duration;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use std::{io, thread};
@@ -38,13 +38,20 @@ pub(crate) trait Ledger: Send {
     /// Adds what the pipeline's flight recorder gets from now on.
     fn attach(&mut self, spans: &mut Spans);
 
+    /// Looks now and then whether the file is of use, and begins another one if it is not. Returns
+    /// whether there is another one, or none any more.
+    ///
+    /// # Errors
+    ///
+    /// If the file was of no use, or there is still none: if nobody was told before.
+    fn renew(&mut self) -> io::Result<bool>;
+
     /// Notes how far the pipeline has come, which counts after the next [commit](Self::commit). If
     /// the pipeline's only sink `is_alone`, a write of its file may say so before.
     fn prepare(&mut self, progress: &Progress, is_alone: bool);
 
-    /// Makes what was prepared count. Sinks have dropped `lost` events that the log does not
-    /// report, or have them in memory alone.
-    fn commit(&mut self, lost: u64);
+    /// Makes the progress count.
+    fn commit(&mut self, progress: &Progress);
 
     /// Removes the file. Call after everything was written.
     fn remove(&self);
@@ -72,28 +79,30 @@ pub(crate) trait Recovery: Send {
     /// the files that stay.
     fn write_recordings(&mut self, to: &Spans) -> Vec<Skipped>;
 
-    /// Returns how many items of the file were passed on.
-    fn taken(&self) -> u64;
+    /// Marks how far the file was passed on. Returns whether that is further than was noted.
+    fn mark(&mut self) -> bool;
 
-    /// Notes in the file that so many of its items are written.
+    /// Notes in the file that all up to the mark is written, and gives its room back.
     ///
     /// # Errors
     ///
     /// If that fails.
-    fn note(&self, taken: u64) -> Result<(), Skipped>;
+    fn note(&mut self) -> Result<(), Skipped>;
 }
 
 /// How far the pipeline has come.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// For each ring, how many of its words were passed on.
     pub(crate) positions: Vec<u64>,
     /// How many dropped records were reported.
     pub(crate) reported: u64,
-    /// How often the last record was repeated, and from when to when.
-    pub(crate) repeats: Option<(u64, UnixTime, UnixTime)>,
+    /// How often the last record was repeated.
+    pub(crate) repeats: u64,
     /// How many records over the rate limit were reported.
     pub(crate) refused: u64,
+    /// How many events sinks have dropped that were not reported, or have in memory alone.
+    pub(crate) sinks_lost: u64,
 }
 
 /// A part of what a process has left.
@@ -118,10 +127,13 @@ pub(crate) struct Skipped {
     pub(crate) why: io::Error,
 }
 
-/// A pipeline's own file, and those of processes that have ended.
+/// A pipeline's own file, as its rooms see it, and those of processes that have ended.
 pub(crate) struct Found {
-    /// An error if there is no room for it.
-    pub(crate) own: io::Result<OwnFile>,
+    pub(crate) rings: Arc<dyn RingFile>,
+    pub(crate) notes: Arc<dyn Notes>,
+    pub(crate) ledger: Box<dyn Ledger>,
+    /// Why there is no file yet.
+    pub(crate) fault: Option<io::Error>,
     pub(crate) recovery: Box<dyn Recovery>,
     pub(crate) skipped: Vec<Skipped>,
     /// How many records of processes that have ended are lost.
@@ -130,35 +142,29 @@ pub(crate) struct Found {
     pub(crate) is_full: bool,
 }
 
-/// The file of a pipeline, as its rooms see it.
-pub(crate) struct OwnFile {
-    pub(crate) rings: Arc<dyn RingFile>,
-    pub(crate) notes: Arc<dyn Notes>,
-    pub(crate) ledger: Box<dyn Ledger>,
-}
-
 /// Records that were passed on, and that not all sinks may have written.
 struct Held {
     since: Instant,
-    /// How many events came for each sink, and how many of them were dropped. `None` until the
-    /// sinks have got the records.
-    came: Option<(Vec<u64>, u64)>,
+    /// Whether the sinks have got the records.
+    came: bool,
 }
 
 pub(crate) struct Survival {
-    /// `None` if records are passed on, and the pipeline's own don't outlive the process.
-    ledger: Option<Box<dyn Ledger>>,
+    folder: PathBuf,
+    ledger: Box<dyn Ledger>,
     recovery: Box<dyn Recovery>,
     progress: Progress,
     /// Whether `progress` is prepared and does not count yet.
     held: Option<Held>,
+    /// How many events came for each sink before the records that are held.
+    came: Vec<u64>,
     /// Whether the queues had little room since records last counted. A caller that waits for room
     /// says so once.
     lacks_room: bool,
-    /// How many items of the file of a process the sinks have got, and how many events had come for
-    /// each sink by then, until these are written. Then that is noted in the file.
-    passed: Option<(u64, Vec<u64>)>,
-    noted: u64,
+    /// How many events had come for each sink when the recovery was marked.
+    passed: Vec<u64>,
+    /// Whether these are not all written. When they are, that is noted in the file.
+    is_marked: bool,
     /// Whether all of the file was passed on.
     is_over: bool,
     /// Since when records wait for a collector.
@@ -170,19 +176,22 @@ pub(crate) struct Survival {
 
 impl Survival {
     pub(crate) fn new(
-        ledger: Option<Box<dyn Ledger>>,
+        folder: &Path,
+        ledger: Box<dyn Ledger>,
         recovery: Box<dyn Recovery>,
         lost: u64,
         when_full: WhenFull,
     ) -> Self {
         Self {
+            folder: folder.to_owned(),
             ledger,
             recovery,
             progress: Progress::default(),
             held: None,
+            came: Vec::new(),
             lacks_room: false,
-            passed: None,
-            noted: 0,
+            passed: Vec::new(),
+            is_marked: false,
             is_over: false,
             remote_waits: None,
             lost,
@@ -192,12 +201,28 @@ impl Survival {
 
     /// Adds what the pipeline's flight recorder gets to the file from now on.
     pub(super) fn attach(&mut self, spans: &mut Spans) {
-        self.ledger.iter_mut().for_each(|ledger| ledger.attach(spans));
+        self.ledger.attach(spans);
     }
 
     /// Notes how far the records were passed on. Call before the sinks write.
     pub(super) fn prepare(&mut self, inboxes: &mut Inboxes, selection: &Selection, sinks: &Sinks) {
-        let Self { ledger: Some(ledger), progress, held: held @ None, .. } = self else { return };
+        let Self { ledger, progress, held, .. } = self;
+        let renewed = ledger.renew();
+        if let Err(error) = &renewed {
+            let incident = Incident::NotKept { folder: &self.folder, error };
+            sinks.reporter.clone().report(&incident);
+        }
+        if renewed.unwrap_or(true) {
+            progress.positions.clear();
+            *held = None;
+            // The next record of each thread makes it go on in the new file.
+            for inbox in inboxes.awake() {
+                inbox.fall_asleep();
+            }
+        }
+        if held.is_some() {
+            return;
+        }
         inboxes.positions(|number, position| {
             let Ok(at) = usize::try_from(number) else { return };
             if progress.positions.len() <= at {
@@ -208,7 +233,7 @@ impl Survival {
         progress.reported = sinks.reported_drops;
         progress.repeats = selection.repeats();
         ledger.prepare(progress, sinks.are_alone());
-        *held = Some(Held { since: Instant::now(), came: None });
+        *held = Some(Held { since: Instant::now(), came: false });
     }
 
     /// Notes whether the queues have little room.
@@ -220,14 +245,18 @@ impl Survival {
     /// or the file has them. Call after the sinks got them. What a sink has not written that fails
     /// stays in the queues while these have room.
     pub(super) fn commit(&mut self, inboxes: &mut Inboxes, sinks: &Sinks) {
-        let Self { ledger: Some(ledger), held, lacks_room, .. } = self else { return };
-        let Some(Held { since, came }) = held else { return };
+        let Self { ledger, progress, held, came, lacks_room, .. } = self;
+        let Some(Held { since, came: have_come }) = held else { return };
         sinks.gather();
-        let (came, dropped) = came.get_or_insert_with(|| (sinks.taken(), sinks.unreported_drops()));
+        if !mem::replace(have_come, true) {
+            sinks.taken(came);
+            progress.sinks_lost = sinks.unreported_drops();
+        }
         let waiting = sinks.waiting_of(came);
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
         if waiting.events() == 0 || is_late && *lacks_room {
-            ledger.commit(*dropped + waiting.events());
+            progress.sinks_lost += waiting.events();
+            ledger.commit(progress);
             inboxes.free();
             (*held, *lacks_room) = (None, false);
         }
@@ -242,8 +271,8 @@ impl Survival {
     /// the process may end then.
     pub(super) fn settle(&mut self, inboxes: &mut Inboxes, sinks: &Sinks) {
         let start = Instant::now();
-        while let Some(Held { came: Some((came, _)), .. }) = &self.held {
-            if sinks.waiting_of(came).is_failing || start.elapsed() >= LONGEST_WAIT {
+        while let Some(Held { came: true, .. }) = &self.held {
+            if sinks.waiting_of(&self.came).is_failing || start.elapsed() >= LONGEST_WAIT {
                 return;
             }
             thread::sleep(BETWEEN_LOOKS);
@@ -320,20 +349,30 @@ impl Survival {
             if left.is_end || left.must_count || sinks.is_full() {
                 sinks.write(false);
                 sinks.gather();
-                let (recovery, passed) = (&self.recovery, &mut self.passed);
-                passed.get_or_insert_with(|| (recovery.taken(), sinks.taken()));
-                if self.would_drop(shared) {
+                self.mark(sinks);
+                // Nobody reads the queues of this process meanwhile.
+                if self.when_full != WhenFull::Block && shared.channel.progress.pressure.is_on() {
                     return;
                 }
             }
         }
     }
 
+    /// Marks how far the file of a process was passed on, unless an earlier mark is not noted yet.
+    fn mark(&mut self, sinks: &Sinks) {
+        if !self.is_marked && self.recovery.mark() {
+            sinks.taken(&mut self.passed);
+            self.is_marked = true;
+        }
+    }
+
     /// Notes how far the file of a process was passed on, as far as it is written. A collector that
     /// fails holds nothing up for long, unless there are only collectors.
     fn note_passed(&mut self, sinks: &Sinks) {
-        let Some((taken, came)) = &self.passed else { return };
-        let Waiting { local, remote, is_failing } = sinks.waiting_of(came);
+        if !self.is_marked {
+            return;
+        }
+        let Waiting { local, remote, is_failing } = sinks.waiting_of(&self.passed);
         if remote == 0 {
             self.remote_waits = None;
         }
@@ -344,42 +383,33 @@ impl Survival {
         }
         // What is in memory alone counts with the next commit.
         self.lacks_room |= gives_up;
-        if let Err(skipped) = self.recovery.note(*taken) {
+        if let Err(skipped) = self.recovery.note() {
             stays(sinks, &skipped);
         }
-        self.noted = *taken;
-        self.passed = None;
+        self.is_marked = false;
     }
 
     /// Removes the file of a process of which all was passed on. Returns `false` if not all of that
     /// is written yet.
     fn end_file(&mut self, sinks: &Sinks) -> bool {
         self.note_passed(sinks);
-        if self.passed.is_none() && self.noted < self.recovery.taken() {
-            self.passed = Some((self.recovery.taken(), sinks.taken()));
-            self.note_passed(sinks);
-        }
-        if self.passed.is_some() {
+        self.mark(sinks);
+        self.note_passed(sinks);
+        if self.is_marked {
             return false;
         }
         if let Err(skipped) = self.recovery.end() {
             stays(sinks, &skipped);
         }
-        (self.is_over, self.noted) = (false, 0);
+        self.is_over = false;
         true
-    }
-
-    /// Returns whether records of this process would soon be dropped, since nobody reads its
-    /// queues.
-    fn would_drop(&self, shared: &Shared) -> bool {
-        self.when_full != WhenFull::Block && shared.channel.progress.pressure.is_on()
     }
 
     /// Removes the file, if everything `is_written`.
     pub(super) fn end(&mut self, is_written: bool, sinks: &Sinks) {
         self.note_passed(sinks);
         if is_written {
-            self.ledger.iter().for_each(|ledger| ledger.remove());
+            self.ledger.remove();
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Memory in the place of a file, for tests.
+#![expect(unsafe_code, reason = "maps memory of its own")]
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use std::sync::Arc;
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapRaw};
 
-use tach_record::queue::file::{RingFile, RingMemory};
-use tach_record::queue::ring::Part;
+use tach_record::queue::file::RingFile;
+use tach_record::queue::ring::{Part, RingMemory};
 
 /// Memory in the place of a file.
 #[derive(Default)]
@@ -15,7 +16,7 @@ pub(crate) struct TestFile {
     pub(crate) dropped: AtomicU64,
 }
 
-struct TestPart(Arc<TestFile>);
+struct TestPart;
 
 impl TestFile {
     /// Returns a file as a queue sees it.
@@ -25,9 +26,12 @@ impl TestFile {
 }
 
 impl RingFile for TestFile {
-    fn ring(self: Arc<Self>, length: usize) -> Option<RingMemory> {
-        let memory = MmapMut::map_anon(length.next_multiple_of(4096)).unwrap().into();
-        Some(RingMemory { memory, part: Box::new(TestPart(self)) })
+    fn ring(&self, length: usize) -> Option<RingMemory> {
+        let length = length.next_multiple_of(4096);
+        let memory = Arc::new(MmapRaw::from(MmapMut::map_anon(length).unwrap()));
+        let (start, part) = (memory.as_mut_ptr(), Box::new(TestPart));
+        // SAFETY: the mapping is the ring's alone, and so many bytes long.
+        Some(unsafe { RingMemory::new(start, length, memory, part) })
     }
 
     fn has_ring(&self, _: usize) -> bool {
@@ -49,12 +53,8 @@ impl RingFile for TestFile {
 }
 
 impl Part for TestPart {
-    fn number(&self) -> u32 {
-        0
-    }
-
-    fn file(&self) -> Arc<dyn Send + Sync> {
-        Arc::<TestFile>::clone(&self.0)
+    fn number(&self) -> Option<u32> {
+        Some(0)
     }
 
     fn belongs_to(&self, _: u64, _: u64, _: (u64, &str)) {}

@@ -1,22 +1,23 @@
 //! The files of processes that have ended.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
 use tach_files::PrivateFolder;
 
-use super::image::{self, Image, Left, OwnImage, Unreadable};
-use super::items::batches;
-use super::layout::{MOST_BYTES, head};
-use super::own::{self, Own};
+use super::contents;
+use super::image::{self, Image, Ring, Unreadable};
+use super::layout::{MOST_BYTES, head, ring};
+use super::mapping::Mapping;
+use super::owner::{self, Owned};
 use super::set_aside;
 use super::written;
 use crate::back_end::survival::Skipped;
 use crate::host::program;
+use crate::queue::ring::OVERHEAD;
 use crate::sink::all::survival::Receiving;
 
 /// How many files of processes that have ended may be in a folder. A program that ends soon after
@@ -27,10 +28,9 @@ pub(super) const MOST_FILES: usize = 4;
 pub(super) struct Dead {
     folder: Arc<PrivateFolder>,
     name: OsString,
-    file: File,
+    memory: Mapping,
+    owned: Owned,
     started: UnixTime,
-    /// After the file, so that it is dropped later.
-    _own: Own,
 }
 
 /// What was found in a folder.
@@ -38,14 +38,14 @@ pub(super) struct Dead {
 pub(super) struct Found {
     /// In the order in which their pipelines were built.
     pub(super) dead: Vec<Dead>,
+    /// More files than may be there, and how many records each of them has.
+    pub(super) surplus: Vec<(Dead, u64)>,
     pub(super) skipped: Vec<Skipped>,
-    /// How many records are lost, since more files were found than may be there.
-    pub(super) lost: u64,
 }
 
 /// Finds the files of this program's processes that have ended, and looks what became of their last
-/// writes. Removes the files that are of no use any more, and the oldest ones if there are too
-/// many. Gives those that can't be read another name.
+/// writes. Removes the files that are of no use any more. Gives those that can't be read another
+/// name. Call under the lock of the folder.
 ///
 /// # Errors
 ///
@@ -53,12 +53,12 @@ pub(super) struct Found {
 pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io::Result<Found> {
     let mut found = Found::default();
     for name in folder.names()? {
-        let Some(id) = own::id_of(&name) else { continue };
-        // Another pipeline of this process writes the file, or passes its records on.
-        let Some(own) = own::add(id) else { continue };
-        match Dead::open(folder, name.clone(), id, own) {
+        if owner::id_of(&name).is_none() {
+            continue;
+        }
+        match Dead::open(folder, name.clone()) {
             Ok(Some(dead)) => found.dead.push(dead),
-            // Another process uses it, or it is another program's.
+            // A process uses it, or it is another program's.
             Ok(None) => {}
             // A file that was removed meanwhile is of no use to anybody.
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
@@ -72,33 +72,18 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
     }
     found.dead.sort_by_key(|dead| dead.started);
     let too_many = found.dead.len().saturating_sub(MOST_FILES);
-    for one in found.dead.drain(..too_many).collect::<Vec<_>>() {
-        let name = one.name.clone();
-        let lost = one.with_image(|image| {
-            let batches = batches(image, &[]).iter().map(|batch| batch.ends.len() as u64).sum();
-            [image.left().records.len() as u64, batches, image.all_lost()]
-                .into_iter()
-                .fold(0, u64::saturating_add)
-        });
-        let lost = lost.and_then(|lost| one.remove().map(|()| lost));
-        found.lost = found.lost.saturating_add(*lost.as_ref().unwrap_or(&0));
-        let why = lost.map_or_else(
-            |why| why,
-            |lost| {
-                let why =
-                    format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
-                io::Error::new(io::ErrorKind::StorageFull, why)
-            },
-        );
-        found.skipped.push(Skipped { name, why });
+    for dead in found.dead.drain(..too_many).collect::<Vec<_>>() {
+        let lost = dead.image().map_or(0, |it| contents::report(&it, it.left(), &[]).all());
+        found.surplus.push((dead, lost));
     }
-    for one in core::mem::take(&mut found.dead) {
-        let is_of_use = one.settle(to).and_then(|()| one.is_of_use());
-        let skipped = |why| Skipped { name: one.name.clone(), why };
-        match is_of_use {
-            Ok(true) => found.dead.push(one),
-            Ok(false) => found.skipped.extend(one.remove().err().map(skipped)),
-            Err(why) => found.skipped.push(skipped(why)),
+    for dead in core::mem::take(&mut found.dead) {
+        match dead.settle(to).and_then(|()| dead.is_of_use()) {
+            Ok(true) => {
+                dead.trim();
+                found.dead.push(dead);
+            }
+            Ok(false) => found.skipped.extend(dead.remove().err().map(|why| dead.skipped(why))),
+            Err(why) => found.skipped.push(dead.skipped(why)),
         }
     }
     Ok(found)
@@ -107,61 +92,51 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [Receiving<'_>]) -> io:
 impl Dead {
     /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a
     /// file that its process had only just created.
-    fn open(
-        folder: &Arc<PrivateFolder>,
-        name: OsString,
-        id: u64,
-        own: Own,
-    ) -> io::Result<Option<Self>> {
-        let Some(file) = folder.open(&name)? else { return Ok(None) };
-        let bytes = read(&file)?;
-        // Its place is the same in each version.
-        let is_other = ![program::name(), ""].contains(&image::program(&bytes));
-        let started = match Image::read(&bytes) {
-            Ok(_) | Err(Unreadable::Foreign | Unreadable::Damaged) if is_other => return Ok(None),
-            Ok(image) if image.id() == id && image.lanes().is_some() => image.started(),
-            Ok(_) => return Err(damaged()),
+    fn open(folder: &Arc<PrivateFolder>, name: OsString) -> io::Result<Option<Self>> {
+        let file = folder.open(&name)?;
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        let memory = Mapping::of_dead(&file, length.clamp(1, MOST_BYTES + 1))?;
+        let bytes = if length == 0 { &[] } else { memory.bytes() };
+        let (owner, program) = image::owner(bytes);
+        let is_other = ![program::name(), ""].contains(&program);
+        if is_other || owner.uses(&file) {
+            return Ok(None);
+        }
+        let started = match Image::read(bytes) {
+            Ok(image) if image.lanes().is_some() => image.started(),
+            Ok(_) => return Err(Unreadable::Damaged.into()),
             Err(Unreadable::Empty) => {
                 folder.remove(&name)?;
-                return Err(io::ErrorKind::NotFound.into());
+                return Ok(None);
             }
             Err(why) => return Err(why.into()),
         };
-        Ok(Some(Self { folder: Arc::clone(folder), name, file, started, _own: own }))
+        let folder = Arc::clone(folder);
+        Ok(Some(Self { folder, name, memory, owned: Owned::new(file)?, started }))
     }
 
-    /// Calls `f` with the file's contents.
+    /// Returns the file's contents. Nothing may be written to the file meanwhile.
     ///
     /// # Errors
     ///
-    /// If the file can't be read.
-    pub(super) fn with_image<R>(&self, f: impl FnOnce(&Image<'_>) -> R) -> io::Result<R> {
-        let bytes = read(&self.file)?;
-        read_image(&bytes).map(|image| f(&image))
-    }
-
-    /// Reads the file's contents.
-    ///
-    /// # Errors
-    ///
-    /// If the file can't be read.
-    pub(super) fn read(&self) -> io::Result<OwnImage> {
-        OwnImage::read(read(&self.file)?).map_err(|_| damaged())
+    /// If the file is damaged.
+    pub(super) fn image(&self) -> io::Result<Image<'_>> {
+        Image::read(self.memory.bytes()).map_err(io::Error::from)
     }
 
     /// Makes the last table count if the write to the only sink has happened, and cuts a half of a
     /// line off each file.
     fn settle(&self, to: &mut [Receiving<'_>]) -> io::Result<()> {
-        let bytes = read(&self.file)?;
-        let image = read_image(&bytes)?;
-        let lanes = image.lanes().ok_or_else(damaged)?;
-        for lane in lanes.iter().filter(|lane| lane.is_file) {
+        let image = self.image()?;
+        let (next, is_new) = (image.number() + 1, image.taken() == 0);
+        let lanes = image.lanes().unwrap_or_default();
+        let writes: Vec<_> = lanes.iter().filter(|it| it.is_file).map(|it| it.write).collect();
+        let is_alone = lanes.len() == 1;
+        for write in writes {
             // Whatever its path was called.
             for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
-                // The items are not counted anew.
-                let is_new = lanes.len() == 1 && image.taken() == 0;
-                if written::has_happened(&lane.write, file)? && is_new {
-                    self.store(head::CURRENT, image.number() + 1)?;
+                if written::has_happened(&write, file)? && is_alone && is_new {
+                    self.store(head::CURRENT, next)?;
                 }
             }
         }
@@ -170,73 +145,77 @@ impl Dead {
 
     /// Returns whether the file has records or news.
     fn is_of_use(&self) -> io::Result<bool> {
-        self.with_image(|image| {
-            let others = batches(image, &[]).len() + usize::from(image.has_recorder());
-            if image.taken() == 0 {
-                // The records need not be counted, which takes as long as to pass them on.
-                return others > 0 || image.has_left() || image.all_lost() > 0;
-            }
-            let Left { records, cut } = image.left();
-            let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
-            let items = records.len() + others;
-            // One more is the report of the records.
-            taken <= items && (items > 0 || cut > 0)
-        })
+        let image = self.image()?;
+        let (taken, left) = (image.taken(), image.left());
+        let mut lanes = (0..image.lane_count()).filter_map(|lane| image.lane(lane));
+        let is_left = left.cut > 0
+            || left.rings.iter().any(|ring| !ring.is_empty())
+            || image.has_recorder()
+            // The batches come before the records.
+            || taken <= image.lane_count() as u64 && lanes.any(|lane| !lane.batch.ends.is_empty())
+            || taken == 0 && image.all_lost() > 0;
+        Ok(is_left && taken < u64::MAX)
     }
 
-    /// Notes how many items were passed on.
+    /// Gives the blocks of rings without records back.
+    fn trim(&self) {
+        let rings = self.image().map_or_else(|_| Vec::new(), |image| image.left().rings);
+        for ring in rings.iter().filter(|ring| ring.is_empty()) {
+            let _at_the_end = self.note_ring(ring, ring.read, true);
+        }
+    }
+
+    /// Notes how many items before the records were passed on.
     ///
     /// # Errors
     ///
     /// If that can't be written.
     pub(super) fn note_taken(&self, taken: u64) -> io::Result<()> {
-        let mut before = [0; size_of::<u64>()];
-        self.file.read_exact_at(&mut before, head::TAKEN as u64)?;
-        if taken > u64::from_ne_bytes(before) { self.store(head::TAKEN, taken) } else { Ok(()) }
+        self.store(head::TAKEN, taken)
     }
 
-    fn store(&self, at: usize, word: u64) -> io::Result<()> {
-        let stored = self.file.write_all_at(&word.to_ne_bytes(), at as u64);
-        #[cfg(test)]
-        super::deaths::stored(&self.folder.path().join(&self.name));
-        stored
-    }
-
-    /// Removes the file. Call after all of its records were passed on.
+    /// Notes how many words of a ring were passed on. Gives its blocks back if those are all.
     ///
     /// # Errors
     ///
-    /// If that fails.
+    /// If that can't be written.
+    pub(super) fn note_ring(&self, ring: &Ring, read: u64, is_all: bool) -> io::Result<()> {
+        self.store(ring.place.start + OVERHEAD / 2, read)?;
+        if is_all && !ring.place.is_empty() {
+            self.store(ring::AT + ring.number * ring::BYTES + ring::LENGTH, 0)?;
+            let (start, length) = (ring.place.start as u64, ring.place.len() as u64);
+            // Some file systems can't.
+            let _until_it_is_removed = tach_files::give_back(self.owned.file(), start, length);
+        }
+        Ok(())
+    }
+
+    fn store(&self, at: usize, word: u64) -> io::Result<()> {
+        let stored = self.owned.file().write_all_at(&word.to_ne_bytes(), at as u64);
+        self.memory.stored();
+        stored
+    }
+
+    /// Removes the file. Call after all of it was passed on.
+    ///
+    /// # Errors
+    ///
+    /// If that fails. The file says that nothing is left.
     pub(super) fn remove(&self) -> io::Result<()> {
+        self.note_taken(u64::MAX)?;
         let removed = self.folder.remove(&self.name);
-        #[cfg(test)]
-        super::deaths::stored(&self.folder.path().join(&self.name));
+        self.memory.stored();
         removed
     }
 
     pub(super) fn name(&self) -> &OsString {
         &self.name
     }
-}
 
-/// # Errors
-///
-/// If the bytes are damaged.
-fn read_image(bytes: &[u8]) -> io::Result<Image<'_>> {
-    Image::read(bytes).map_err(|_| damaged())
-}
-
-fn damaged() -> io::Error {
-    Unreadable::Damaged.into()
-}
-
-/// Reads a file up to the length that a store may have.
-fn read(mut file: &File) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len().min(MOST_BYTES);
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.rewind()?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    /// Says why the file stays.
+    pub(super) fn skipped(&self, why: io::Error) -> Skipped {
+        Skipped { name: self.name.clone(), why }
+    }
 }
 
 #[cfg(test)]

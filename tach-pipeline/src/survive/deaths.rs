@@ -27,7 +27,7 @@ use std::{env, thread};
 use log::{Level, Log as _, Record};
 
 use super::layout::{LANES, lane, write};
-use super::own;
+use super::owner;
 use crate::{Guard, Pipeline, Sink};
 
 /// The bytes that are kept together if one of them is not zero.
@@ -154,7 +154,12 @@ impl Scene {
     fn wait(&self) {
         for _ in 0..10_000 {
             let mut names = fs::read_dir(self.files()).unwrap().map(|it| it.unwrap().file_name());
-            if names.all(|name| own::id_of(&name).is_some_and(|id| !own::has(id))) {
+            let has_ended = |name| {
+                // It may be removed meanwhile.
+                let bytes = fs::read(self.files().join(name)).unwrap_or_default();
+                owner::tests::is_free(&bytes)
+            };
+            if names.all(has_ended) {
                 return;
             }
             thread::sleep(Duration::from_millis(1));
@@ -184,14 +189,6 @@ impl Scene {
     /// Creates a scene that is as another one was.
     fn after(snapshot: &Snapshot) -> Self {
         let scene = Self::new();
-        for (name, _) in &snapshot.files {
-            // The store is dropped after its file was removed.
-            let id = own::id_of(name).unwrap();
-            assert!((0..10_000).any(|_| {
-                thread::sleep(Duration::from_millis(u64::from(own::has(id))));
-                !own::has(id)
-            }));
-        }
         fs::write(scene.log(), &snapshot.log).unwrap();
         let entry = fs::metadata(scene.log()).unwrap();
         fs::create_dir(scene.files()).unwrap();
@@ -201,6 +198,8 @@ impl Scene {
         mode(&scene.files(), 0o700);
         for (name, bytes) in &snapshot.files {
             let mut bytes = bytes.bytes();
+            // The process is dead.
+            owner::tests::free(&mut bytes);
             // The copy of the log is another file.
             let writes = (0..2 * LANES)
                 .map(|number| lane::of(number / 2) + lane::WRITES + number % 2 * write::SIZE);

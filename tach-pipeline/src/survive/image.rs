@@ -7,16 +7,15 @@ mod meaning;
 mod recording;
 
 use core::cell::Cell;
-use core::ops::Range;
-use std::borrow::Cow;
 use std::io;
 
 use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
-pub(super) use self::lanes::{Batch, Lane, Write};
-pub(super) use self::left::{Left, Thread};
+pub(super) use self::lanes::{Lane, Write};
+pub(super) use self::left::{Left, Ring, Thread};
 use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, RINGS, VERSION, check, head, table};
+use super::owner::Owner;
 
 const WORD: usize = size_of::<u64>();
 
@@ -31,37 +30,6 @@ pub(super) struct Image<'a> {
     /// How many bytes of texts may still be looked up. After that, no number has a meaning, and
     /// records that name one count as damaged.
     lookups: Cell<usize>,
-}
-
-/// An image with its bytes.
-pub(super) struct OwnImage {
-    bytes: Vec<u8>,
-    table: usize,
-}
-
-/// A part of an image that outlives the borrow of its bytes.
-pub(super) enum Part {
-    Place(Range<usize>),
-    /// Bytes that do not lie in one piece in the file.
-    Copy(Vec<u8>),
-}
-
-impl OwnImage {
-    pub(super) fn read(bytes: Vec<u8>) -> Result<Self, Unreadable> {
-        let table = Image::read(&bytes)?.table;
-        Ok(Self { bytes, table })
-    }
-
-    pub(super) fn image(&self) -> Image<'_> {
-        Image::at(&self.bytes, self.table)
-    }
-
-    pub(super) fn part<'a>(&'a self, part: &'a Part) -> &'a [u8] {
-        match part {
-            Part::Place(at) => self.bytes.get(at.clone()).unwrap_or_default(),
-            Part::Copy(bytes) => bytes,
-        }
-    }
 }
 
 /// Why a file can't be read.
@@ -89,10 +57,13 @@ impl From<Unreadable> for io::Error {
     }
 }
 
-/// Returns the name of the program whose process has written a file of any version. Empty if it is
-/// not known.
-pub(super) fn program(bytes: &[u8]) -> &str {
-    Image::at(bytes, 0).program()
+/// Returns the process that uses a file of any version, and the name of its program. The name is
+/// empty if it is not known.
+pub(super) fn owner(bytes: &[u8]) -> (Owner, &str) {
+    let image = Image::at(bytes, 0);
+    let owner = Owner(core::array::from_fn(|at| image.word(head::OWNER + WORD * at)));
+    // The name may be written in part.
+    (owner, if image.word(head::MAGIC) == 0 { "" } else { image.program() })
 }
 
 impl<'a> Image<'a> {
@@ -103,7 +74,7 @@ impl<'a> Image<'a> {
             MAGIC if image.word(head::VERSION) == VERSION => {}
             _ => return Err(Unreadable::Foreign),
         }
-        let is_long = (FIXED as u64..=MOST_BYTES).contains(&(bytes.len() as u64));
+        let is_long = (FIXED..=MOST_BYTES).contains(&bytes.len());
         let number = image.word(head::CURRENT);
         let table = table::of(number);
         let image = Self::at(bytes, table);
@@ -147,10 +118,6 @@ impl<'a> Image<'a> {
         self.word(self.table + at)
     }
 
-    pub(super) fn id(&self) -> u64 {
-        self.word(head::ID)
-    }
-
     pub(super) fn process(&self) -> u64 {
         self.word(head::PROCESS)
     }
@@ -166,7 +133,7 @@ impl<'a> Image<'a> {
         name.and_then(utf8::text).unwrap_or_default()
     }
 
-    /// Returns how many of the [records](Self::left) a later process has passed on.
+    /// Returns how many items before the records a later process has passed on.
     pub(super) fn taken(&self) -> u64 {
         self.word(head::TAKEN)
     }
@@ -192,20 +159,16 @@ impl<'a> Image<'a> {
         self.of_table(table::SINKS_LOST)
     }
 
-    /// Returns whether the process had a flight recorder.
+    /// Returns whether the process had a flight recorder, and had not said that it ends.
     pub(super) fn has_recorder(&self) -> bool {
-        self.word(head::RECORDED_AGE) != 0
+        self.word(head::RECORDED_AGE) != 0 && self.word(head::EXITS) == 0
     }
 
-    /// Returns whether the process had said that it ends.
-    pub(super) fn exits(&self) -> bool {
-        self.word(head::EXITS) != 0
-    }
-
-    /// Returns how many records are known to be lost, other than damaged ones. A scrambled file has
-    /// any numbers.
+    /// Returns how many records are known to be lost, other than damaged ones, or were repeats of the
+    /// last one. A scrambled file has any numbers.
     pub(super) fn all_lost(&self) -> u64 {
-        [self.dropped(), self.refused(), self.sinks_lost()].into_iter().fold(0, u64::saturating_add)
+        let lost = [self.dropped(), self.refused(), self.sinks_lost(), self.repeats()];
+        lost.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Returns how many rings were not in the file.
@@ -216,17 +179,6 @@ impl<'a> Image<'a> {
     /// Returns how often the last record was repeated.
     pub(super) fn repeats(&self) -> u64 {
         self.of_table(table::REPEATS)
-    }
-
-    /// Returns a part of the bytes as one that needs no borrow.
-    pub(super) fn part(&self, part: Cow<'a, [u8]>) -> Part {
-        match part {
-            Cow::Borrowed(part) => {
-                let start = part.as_ptr().addr() - self.bytes.as_ptr().addr();
-                Part::Place(start..start + part.len())
-            }
-            Cow::Owned(bytes) => Part::Copy(bytes),
-        }
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) use tach_sinks::adapter::LANES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Changes with every change of this layout, of the records and of their tags. The upper half is
 /// the room for the counts of a ring, which differs between processors.
-pub(super) const VERSION: u64 = 5 | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 6 | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;
@@ -30,13 +30,12 @@ pub(super) const HEAP: usize = 192 * 1024;
 /// How many callsites may be in the file: as many as have numbers.
 pub(super) const CALLSITES: usize = 4096;
 /// The longest file. The rings of further threads are not in the file.
-pub(super) const MOST_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Bytes of the head.
 pub(super) mod head {
     pub(crate) const MAGIC: usize = 0;
     pub(crate) const VERSION: usize = 8;
-    pub(crate) const ID: usize = 16;
     pub(crate) const PROCESS: usize = 24;
     /// The Unix time in ns at which the pipeline was built.
     pub(crate) const STARTED: usize = 32;
@@ -50,7 +49,8 @@ pub(super) mod head {
     pub(crate) const OUTSIDE: usize = 64;
     /// How many lines of the clock were ever stored.
     pub(crate) const LINES: usize = 72;
-    /// How many of the records a later process has taken over.
+    /// How many items before the records a later process has passed on: the report, and each sink's
+    /// batch. `u64::MAX` if nothing is left.
     pub(crate) const TAKEN: usize = 88;
     /// How many records were over the rate limit.
     pub(crate) const REFUSED: usize = 248;
@@ -58,6 +58,17 @@ pub(super) mod head {
     pub(crate) const EXITS: usize = 256;
     /// How many ns ago an item of the flight recorder may have happened.
     pub(crate) const RECORDED_AGE: usize = 264;
+    /// The process that uses the file. The place is the same in each version.
+    pub(crate) const OWNER: usize = 272;
+    pub(crate) const OWNERS: usize = 4;
+    /// The part with the items of the flight recorder: where it is in the file, and how many of its
+    /// bytes are used.
+    pub(crate) const RECORDED_START: usize = 304;
+    pub(crate) const RECORDED_CAPACITY: usize = 312;
+    /// How many of all bytes ever written were written before the first item and before the end of
+    /// the last one.
+    pub(crate) const RECORDED_FIRST: usize = 320;
+    pub(crate) const RECORDED_END: usize = 328;
     /// The length of the program's name, and the name.
     pub(crate) const NAME_LENGTH: usize = 120;
     pub(crate) const NAME: usize = 128;
@@ -120,24 +131,14 @@ pub(super) mod table {
     pub(crate) const LANES: usize = 24;
     /// How many dropped records the log says by itself.
     pub(crate) const REPORTED: usize = 32;
-    /// How often the last record was repeated, and from when to when.
+    /// How often the last record was repeated.
     pub(crate) const REPEATS: usize = 40;
-    pub(crate) const REPEATS_FROM: usize = 48;
-    pub(crate) const REPEATS_TO: usize = 56;
     /// How many records over the rate limit the log says by itself.
-    pub(crate) const REFUSED: usize = 64;
+    pub(crate) const REFUSED: usize = 48;
     /// How many events sinks have dropped of which the log does not know, or have in memory alone.
-    pub(crate) const SINKS_LOST: usize = 72;
-    /// The part with the items of the flight recorder: its number, where it is in the file, its
-    /// capacity, and how many of all bytes ever written were written before the first and the last
-    /// item that counts.
-    pub(crate) const RECORDED_NUMBER: usize = 80;
-    pub(crate) const RECORDED_START: usize = 88;
-    pub(crate) const RECORDED_CAPACITY: usize = 96;
-    pub(crate) const RECORDED_FIRST: usize = 104;
-    pub(crate) const RECORDED_END: usize = 112;
+    pub(crate) const SINKS_LOST: usize = 56;
     /// The end of the words before those of the batches.
-    pub(crate) const WORDS_END: usize = 120;
+    pub(crate) const WORDS_END: usize = 64;
     /// The positions of the rings: how many of their words were passed on.
     pub(crate) const POSITIONS: usize = batch(super::LANES);
 
@@ -154,8 +155,9 @@ pub(super) mod table {
 
 /// An entry of the flight recorder: its length in the lower half of a word and its kind in the
 /// upper one. It is followed by the record of an event, or by the words of a span and its
-/// records. It may begin at the end of the part and go on at the beginning.
+/// records, or by unused bytes up to the end of the part.
 pub(super) mod recording {
+    pub(crate) const UNUSED: u64 = 0;
     pub(crate) const EVENT: u64 = 1;
     pub(crate) const SPAN: u64 = 2;
 }
@@ -205,11 +207,21 @@ pub(super) const FIXED: usize = (HEAP_AT + HEAP).next_multiple_of(PAGE);
 const _: () = assert!(line::AT + line::COUNT * line::BYTES <= lane::AT);
 const _: () = assert!(lane::of(LANES) <= table::AT);
 const _: () = assert!(head::NAME + head::MOST_NAME <= head::REFUSED);
-const _: () = assert!(head::RECORDED_AGE + 8 <= line::AT);
+const _: () = assert!(head::RECORDED_END + 8 <= line::AT);
 
 /// Continues a checksum with one more word. Finds damage, not malice.
 pub(super) const fn check(sum: u64, word: u64) -> u64 {
     (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+}
+
+/// Returns a number for bytes. Finds damage, not malice.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_ne_bytes(word)
+    };
+    bytes.chunks(8).map(word).fold(bytes.len() as u64, check)
 }
 
 /// Returns the entry of a text.

@@ -1,57 +1,95 @@
-//! A part of a file in memory, read and written by whole words and by copies.
-#![expect(unsafe_code, reason = "stores to mapped memory")]
+//! A file in memory, read and written by whole words and by copies.
+#![expect(unsafe_code, reason = "loads and stores of mapped memory")]
 
-use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use core::{ptr, slice};
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
+use super::faults::Guarded;
+use crate::queue::ring::{Part, RingMemory};
+
 const WORD: usize = size_of::<u64>();
 
-/// A mapped part of a file, which a forked child shares: [`Process`](tach_record::host::process::Process) is
+/// A mapped file, which a forked child shares: [`Process`](tach_record::host::process::Process) is
 /// compared before each store of a call.
 ///
-/// The blocks of the file must be reserved: a store to a page without a block would end the process
-/// if the disk is full. Only one thread copies to a range of bytes, and words that publish the
-/// range are stored afterwards.
+/// The mapping may be longer than the file. The blocks of what is accessed must be reserved: a store
+/// to a page without a block would end the process if the disk is full. Only one thread copies to a
+/// range of bytes, and words that publish the range are stored afterwards.
 pub(super) struct Mapping {
+    /// Before the memory, so that it is dropped before that is unmapped.
+    guarded: Guarded,
     memory: MmapRaw,
     #[cfg(test)]
     path: std::path::PathBuf,
 }
 
-#[cfg(test)]
-thread_local! {
-    /// Whether the thread's mappings fail, as in a process that has too many.
-    pub(super) static FAILS: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
-}
-
 impl Mapping {
-    /// Maps `length` bytes from `start` on.
+    /// Maps the first `length` bytes for reading and writing.
     ///
     /// # Errors
     ///
     /// If the system refuses.
-    pub(super) fn new(file: &File, start: u64, length: usize) -> io::Result<Self> {
-        #[cfg(test)]
-        if FAILS.get() {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        let memory = MmapOptions::new().offset(start).len(length).map_raw(file)?;
+    pub(super) fn new(file: &File, length: usize) -> io::Result<Self> {
+        Self::of(file, MmapOptions::new().len(length).map_raw(file)?)
+    }
+
+    /// Maps a file whose process has ended.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub(super) fn of_dead(file: &File, length: usize) -> io::Result<Self> {
+        Self::of(file, MmapOptions::new().len(length).map_raw_read_only(file)?)
+    }
+
+    #[cfg_attr(not(test), expect(unused_variables, reason = "only tests watch the stores"))]
+    fn of(file: &File, memory: MmapRaw) -> io::Result<Self> {
         Ok(Self {
+            guarded: Guarded::new(memory.as_ptr().addr(), memory.len())?,
             memory,
             #[cfg(test)]
             path: super::deaths::path(file),
         })
     }
 
-    pub(super) fn into_memory(self) -> MmapRaw {
-        self.memory
+    /// Returns whether a part of the memory is not the file's any more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.guarded.is_broken()
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Returns the memory of a ring.
+    ///
+    /// # Panics
+    ///
+    /// If it is not in the mapping.
+    pub(super) fn ring(
+        self: &Arc<Self>,
+        at: usize,
+        length: usize,
+        part: Box<dyn Part>,
+    ) -> RingMemory {
+        assert!(at % WORD == 0 && at.checked_add(length).is_some_and(|end| end <= self.len()));
+        // SAFETY: the ring lies within the mapping, as was just checked.
+        let start = unsafe { self.memory.as_mut_ptr().add(at) };
+        let owner = Arc::<Self>::clone(self);
+        // SAFETY: the mapping begins with a page, `at` is a multiple of a word, `owner` keeps the
+        // mapping, and the part is the ring's alone.
+        unsafe { RingMemory::new(start, length, owner, part) }
+    }
+
+    /// Returns the bytes of a file whose process has ended. Nothing may write to it meanwhile.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes are mapped, and live as long as `self`. This process alone uses the
+        // file, and writes it only between two calls.
+        unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.memory.len()) }
+    }
+
+    fn len(&self) -> usize {
         self.memory.len()
     }
 
@@ -87,6 +125,8 @@ impl Mapping {
     pub(super) fn publish(&self, at: usize, value: u64) {
         // ORDERING: Release, with the Acquire of `get`, and of the process that reads the file.
         self.word(at).store(value, Ordering::Release);
+        // ORDERING: what follows is not stored before, as a process that is killed would leave it.
+        compiler_fence(Ordering::SeqCst);
         self.stored();
     }
 
@@ -102,13 +142,6 @@ impl Mapping {
     ///
     /// If they are not in the mapping.
     pub(super) fn copy(&self, at: usize, bytes: &[u8]) {
-        // In a test, a process may die within a copy.
-        let (first, second) = bytes.split_at(if cfg!(test) { bytes.len() / 2 } else { 0 });
-        self.copy_part(at, first);
-        self.copy_part(at + first.len(), second);
-    }
-
-    fn copy_part(&self, at: usize, bytes: &[u8]) {
         assert!(at.checked_add(bytes.len()).is_some_and(|end| end <= self.len()));
         // SAFETY: the range lies within the mapping, as was just checked.
         let to = unsafe { self.memory.as_mut_ptr().add(at) };
@@ -120,7 +153,7 @@ impl Mapping {
 
     /// In a test, notes that the process may die here.
     #[cfg_attr(not(test), expect(clippy::unused_self, reason = "only tests watch the stores"))]
-    fn stored(&self) {
+    pub(super) fn stored(&self) {
         #[cfg(test)]
         super::deaths::stored(&self.path);
     }

@@ -10,23 +10,12 @@ use crate::spans::span::{Dropped, Span};
 /// How many words a span has.
 pub(super) const WORDS: usize = 9;
 
-const IS_SAMPLED: u64 = 1;
-const HAS_VALUES: u64 = 2;
-const HAS_END: u64 = 4;
-const IS_ON_ONE_THREAD: u64 = 8;
-const IS_MORE: u64 = 16;
-
 /// Returns the words of a span that has ended.
 pub(super) fn words(span: &Span<'_>) -> [u64; WORDS] {
     let Dropped { parts, bytes, is_more } = span.dropped;
-    let flags = [
-        (span.context.is_sampled, IS_SAMPLED),
-        (span.has_values, HAS_VALUES),
-        (span.has_end, HAS_END),
-        (span.is_on_one_thread, IS_ON_ONE_THREAD),
-        (is_more, IS_MORE),
-    ];
-    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum();
+    let Span { has_values, has_end, is_on_one_thread, .. } = *span;
+    let flags = [span.context.is_sampled, has_values, has_end, is_on_one_thread, is_more];
+    let flags = flags.iter().rev().fold(0, |flags, is_set| flags << 1 | u64::from(*is_set));
     let [low, high] = span.context.trace_halves();
     let both = |low: u32, high: u32| u64::from(low) | u64::from(high) << u32::BITS;
     [
@@ -45,24 +34,24 @@ pub(super) fn words(span: &Span<'_>) -> [u64; WORDS] {
 /// Returns the span with these words and `bytes` of records.
 pub(super) fn of(words: [u64; WORDS], bytes: usize) -> Kept {
     let [low, high, span, start, end, flags, cut, first, second] = words;
-    let is = |flag: u64| flags & flag != 0;
+    let is = |bit: u32| flags >> bit & 1 == 1;
     let half = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
     let halves = |word: u64| (half(word), half(word >> u32::BITS));
     let ((attributes, events), (links, errors)) = (halves(first), halves(second));
     let trace = u128::from(low) | u128::from(high) << u64::BITS;
     Kept {
-        context: SpanContext { trace, span, is_sampled: is(IS_SAMPLED) },
+        context: SpanContext { trace, span, is_sampled: is(0) },
         start: UnixTime::from_nanos(start),
         end: UnixTime::from_nanos(end),
         is_unfinished: false,
         records: 0..bytes,
-        has_values: is(HAS_VALUES),
-        has_end: is(HAS_END),
-        is_on_one_thread: is(IS_ON_ONE_THREAD),
+        has_values: is(1),
+        has_end: is(2),
+        is_on_one_thread: is(3),
         dropped: Dropped {
             parts: Lost { attributes, events, links, errors },
             bytes: cut,
-            is_more: is(IS_MORE),
+            is_more: is(4),
         },
     }
 }

@@ -3,23 +3,20 @@
 use core::mem;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use super::contents::{RecordingLeft, Room, left};
+use super::contents::{self, Report};
 use super::dead::Dead;
 use super::foreign::{self, Foreign};
-use super::image::{OwnImage, Part, Thread};
-use super::items::{Item, LeftBatch, Named, batches};
+use super::image::Left;
+use super::items::{self, LeftBatch, Named};
 use super::recorder::{self, RecordingFile};
 use super::reports;
 use crate::back_end::assembly::Spans;
 use crate::back_end::survival::{Piece, Recovery, Skipped};
-use crate::frame::{self, Time};
 
 /// The files whose records are to be passed on, the oldest first.
-#[derive(Default)]
 pub(super) struct DeadFiles {
     waiting: VecDeque<Dead>,
     /// The sinks of the pipeline.
@@ -29,28 +26,31 @@ pub(super) struct DeadFiles {
     pub(super) recordings: Vec<RecordingFile>,
 }
 
+/// How many bytes of the last events are kept for the file of the flight recorder, which lacks those
+/// that it had not got.
+const LATER: usize = 256 * 1024;
+
 /// A file that is being passed on.
-///
-/// A record takes several times its room in the file as a copy, with the texts that it names. So a
-/// record is copied when its turn comes.
 struct Reading {
     dead: Dead,
-    /// The file's contents.
-    image: OwnImage,
-    /// What precedes the records.
-    items: Vec<Item>,
-    records: Vec<RecordLeft>,
-    /// The process whose flight recorder had kept something.
-    recorded: Option<u64>,
-    /// How many items were passed on.
+    left: Left,
+    report: Option<Report>,
+    /// How many of the records are events that were not passed on yet.
+    events: u64,
+    /// How many items before the records were passed on: the report, and each sink's batch.
     taken: usize,
+    /// Whether a flight recorder had kept something.
+    has_recording: bool,
+    /// The last events, and their bytes.
+    later: (VecDeque<Vec<u8>>, usize),
+    /// What the sinks have got, and what of it is noted.
+    marked: Mark,
+    noted: Mark,
 }
 
-/// A record of an event as the process wrote it.
-struct RecordLeft {
-    part: Part,
-    thread: Thread,
-}
+/// How far a file was passed on: the items before the records, and the words of each ring.
+#[derive(Clone, Default, PartialEq)]
+struct Mark(usize, Vec<u64>);
 
 impl DeadFiles {
     pub(super) fn new(dead: Vec<Dead>, lanes: Vec<Named>) -> Self {
@@ -64,30 +64,28 @@ impl Recovery for DeadFiles {
     }
 
     fn next(&mut self, now: UnixTime) -> Result<Option<Piece>, Skipped> {
-        if self.current.is_none() {
+        let mut reading = if let Some(current) = self.current.take() {
+            current
+        } else {
             let Some(dead) = self.waiting.pop_front() else { return Ok(None) };
             let name = dead.name().clone();
-            let reading = Reading::new(dead, &self.lanes).map_err(|why| Skipped { name, why })?;
-            self.current = Some(reading);
-        }
-        Ok(self.current.as_mut().map(|reading| reading.next(now)))
+            Reading::new(dead, &self.lanes).map_err(|why| Skipped { name, why })?
+        };
+        let next = reading.next(now, &self.lanes).map_err(|why| reading.dead.skipped(why))?;
+        self.current = Some(reading);
+        Ok(Some(next))
     }
 
-    /// Removes a file, or keeps it for its records or its recording.
+    /// Removes a file, or keeps it for its recording.
     fn end(&mut self) -> Result<(), Skipped> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        let Reading { dead, taken, recorded, .. } = current;
-        let taken = taken as u64;
-        let name = dead.name().clone();
-        let ended = dead.note_taken(taken);
-        let ended = match recorded {
-            Some(process) => {
-                ended.map(|()| self.recordings.push(RecordingFile { dead, process, taken }))
-            }
-            // If the name stays, the file says that it has nothing left.
-            None => ended.and_then(|()| dead.remove()),
+        let Some(Reading { dead, has_recording, later, .. }) = self.current.take() else {
+            return Ok(());
         };
-        ended.map_err(|why| Skipped { name, why })
+        if has_recording {
+            self.recordings.push(RecordingFile { dead, later: later.0 });
+            return Ok(());
+        }
+        dead.remove().map_err(|why| dead.skipped(why))
     }
 
     fn write_recordings(&mut self, to: &Spans) -> Vec<Skipped> {
@@ -96,87 +94,95 @@ impl Recovery for DeadFiles {
             Some(recorder) => recorder::write_all(recorder, files),
             None => files,
         };
-        unwanted.iter().filter_map(|file| file.remove().err()).collect()
+        let removed = unwanted.iter().map(|RecordingFile { dead, .. }| (dead, dead.remove()));
+        removed.filter_map(|(dead, removed)| Some(dead.skipped(removed.err()?))).collect()
     }
 
-    fn taken(&self) -> u64 {
-        self.current.as_ref().map_or(0, |reading| reading.taken as u64)
+    fn mark(&mut self) -> bool {
+        let Some(reading) = &mut self.current else { return false };
+        reading.marked = reading.mark();
+        reading.marked != reading.noted
     }
 
-    fn note(&self, taken: u64) -> Result<(), Skipped> {
-        let Some(Reading { dead, .. }) = &self.current else { return Ok(()) };
-        dead.note_taken(taken).map_err(|why| Skipped { name: dead.name().clone(), why })
+    fn note(&mut self) -> Result<(), Skipped> {
+        let Some(reading) = &mut self.current else { return Ok(()) };
+        reading.note().map_err(|why| reading.dead.skipped(why))
     }
 }
 
 impl Reading {
     fn new(dead: Dead, to: &[Named]) -> io::Result<Self> {
-        let own = dead.read()?;
-        let image = own.image();
-        let batches = batches(&image, to);
-        let count = |has: bool| {
-            let batches = batches.iter().filter(|batch| batch.to.is_some() == has);
-            batches.map(|batch| batch.ends.len() as u64).sum::<u64>()
-        };
-        let (unwritten, homeless) = (count(true), count(false));
-        let mut items: Vec<_> = batches.into_iter().map(Item::Batch).collect();
-        let mut room = Room::default();
-        let recorded = RecordingLeft::new(&image, &mut room.left, &mut room.cut).len();
-        let mut records = Vec::new();
-        let mut report = left(&image, room, recorded, |record, thread, _| {
-            let (part, thread) = (image.part(record), Arc::clone(thread));
-            records.push(RecordLeft { part, thread });
-        });
-        let is_empty = recorded == 0 && records.is_empty();
-        let has_recorder = image.has_recorder() && !image.exits();
-        report.unwritten = unwritten;
-        report.dropped = report.dropped.saturating_add(homeless);
-        let there = report.records + report.cut + report.spans_lost + report.recorded;
-        if there + unwritten + homeless > 0 || image.all_lost() > 0 {
-            items.insert(0, Item::Report(report));
-        }
+        let image = dead.image()?;
+        let left = image.left();
+        let report = contents::report(&image, left.clone(), to);
+        let events = report.records;
+        let has_recording = image.has_recorder() && report.recorded + events > 0;
+        // One that was written says how many records there were in all.
+        let is_new = image.taken() == 0 && (report.all() > 0 || report.recorded > 0);
+        let report = Some(report).filter(|_| is_new);
         let taken = usize::try_from(image.taken()).unwrap_or(usize::MAX);
-        // The recording counts as one more item.
-        let all = items.len() + records.len();
-        let recorded = (has_recorder && !is_empty && taken <= all).then(|| image.process());
-        Ok(Self { dead, image: own, items, records, recorded, taken })
+        let (marked, noted, later) = <(Mark, Mark, _)>::default();
+        let mut new =
+            Self { dead, left, report, events, taken, has_recording, later, marked, noted };
+        new.noted = new.mark();
+        Ok(new)
     }
 
-    fn next(&mut self, now: UnixTime) -> Piece {
-        let Self { image, items, records, .. } = self;
-        let at = self.taken;
-        let next = if let Some(item) = items.get_mut(at) {
-            let (mut report, mut events) = (None, None);
-            match item {
-                Item::Report(it) => report = Some(reports::recovered(it, now)),
-                Item::Batch(LeftBatch { to: None, .. }) => {}
-                Item::Batch(LeftBatch { to: Some((lane, name)), bytes, ends }) => {
-                    let (process, count) = (image.image().process(), ends.len() as u64);
-                    report = Some(reports::doubtful(process, count, name, now));
-                    events = Some((*lane, mem::take(bytes), mem::take(ends)));
+    fn mark(&self) -> Mark {
+        Mark(self.taken, self.left.rings.iter().map(|ring| ring.read).collect())
+    }
+
+    fn note(&mut self) -> io::Result<()> {
+        let Self { dead, left, marked, noted, .. } = self;
+        if marked.0 != noted.0 {
+            dead.note_taken(marked.0 as u64)?;
+        }
+        for (ring, (read, before)) in left.rings.iter().zip(marked.1.iter().zip(&noted.1)) {
+            if read != before {
+                dead.note_ring(ring, *read, ring.is_empty() && *read == ring.read)?;
+            }
+        }
+        noted.clone_from(marked);
+        Ok(())
+    }
+
+    fn next(&mut self, now: UnixTime, to: &[Named]) -> io::Result<Piece> {
+        let Self { dead, left, report, events, taken, has_recording, later, .. } = self;
+        let image = dead.image()?;
+        if *taken == 0 {
+            *taken = 1;
+            let report = report.take().map(|report| reports::recovered(&report, now));
+            return Ok(Piece { report, must_count: true, ..Piece::default() });
+        }
+        while *taken <= image.lane_count() {
+            *taken += 1;
+            if let Some(LeftBatch { to: Some((lane, name)), bytes, ends }) =
+                items::batch(&image, *taken - 2, to)
+            {
+                let report =
+                    Some(reports::doubtful(image.process(), ends.len() as u64, &name, now));
+                let events = Some((lane, bytes, ends));
+                return Ok(Piece { report, events, must_count: true, ..Piece::default() });
+            }
+        }
+        while *events > 0 {
+            let Some((_, record, ring)) = left.next(&image) else { break };
+            let copy = foreign::foreign(&record, &image, image.process(), &image.thread(ring));
+            // A part of a span is lost, and counted.
+            let Foreign::Event(copy) = copy else { continue };
+            *events -= 1;
+            if *has_recording {
+                let (last, bytes) = later;
+                *bytes += copy.len();
+                last.push_back(copy.clone());
+                while *bytes > LATER {
+                    *bytes -= last.pop_front().map_or(*bytes, |first| first.len());
                 }
             }
-            Piece { report, events, must_count: true, ..Piece::default() }
-        } else if let Some(record) = records.get(at - items.len()) {
-            let record = record.copy(image);
-            let time = frame::time(&record).map_or(UnixTime::EPOCH, Time::unix_time);
-            Piece { record: Some((record, time)), ..Piece::default() }
-        } else {
-            return Piece { must_count: true, is_end: true, ..Piece::default() };
-        };
-        self.taken += 1;
-        next
-    }
-}
-
-impl RecordLeft {
-    fn copy(&self, of: &OwnImage) -> Vec<u8> {
-        let (image, record) = (of.image(), of.part(&self.part));
-        match foreign::foreign(record, &image, image.process(), &self.thread) {
-            Foreign::Event(copy) => copy,
-            // The first copy was an event.
-            Foreign::Part(_) | Foreign::Invalid => Vec::new(),
+            let time = contents::time(&copy);
+            return Ok(Piece { record: Some((copy, time)), ..Piece::default() });
         }
+        Ok(Piece { must_count: true, is_end: true, ..Piece::default() })
     }
 }
 

@@ -3,7 +3,7 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
-use super::items::Report;
+use super::contents::Report;
 use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
 use crate::level::Level;
@@ -21,17 +21,8 @@ pub(super) fn recovered(report: &Report, now: UnixTime) -> Vec<u8> {
     if let Some(last) = last {
         record.printed_field(MaybeStatic::Static("last"), format_args!("{last:.6}"));
     }
-    for (key, count) in [
-        ("unwritten", report.unwritten),
-        ("spans_lost", report.spans_lost),
-        ("recorded", report.recorded),
-        ("cut", report.cut),
-        ("dropped", report.dropped),
-        ("refused", report.refused),
-        ("sinks_dropped", report.sinks_dropped),
-        ("rings_outside", report.outside),
-        ("repeated", report.repeats),
-    ] {
+    let more = [("recorded", report.recorded), ("rings_outside", report.outside)];
+    for (key, count) in report.others.into_iter().chain(more) {
         if count > 0 {
             record.field(MaybeStatic::Static(key), Value::U64(count));
         }

@@ -31,5 +31,5 @@ pub(super) fn set_aside(folder: &PrivateFolder, name: &OsStr) {
 
 /// Returns when a file was last written.
 fn written(folder: &PrivateFolder, name: &OsString) -> Option<SystemTime> {
-    folder.read(name).and_then(|file| file.metadata()?.modified()).ok()
+    folder.open(name).and_then(|file| file.metadata()?.modified()).ok()
 }

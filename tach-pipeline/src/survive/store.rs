@@ -6,12 +6,12 @@ mod rings;
 mod statics;
 
 use core::hash::{BuildHasher as _, Hasher as _};
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::ffi::OsString;
-use std::fs::File;
 use std::hash::RandomState;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 use tach_core::{Instant, UnixTime};
@@ -19,50 +19,31 @@ use tach_files::PrivateFolder;
 use tach_log::adapter::beginning;
 
 use self::commits::Commits;
-pub(super) use self::commits::{Progress, Recorded};
 pub(super) use self::recording::{Kept, Recording};
 use self::rings::Room;
-use super::items::{Named, hash};
-use super::layout::{FIXED, LANES, MAGIC, VERSION, head, lane, line};
+use super::items::Named;
+use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, VERSION, hash, head, lane, line};
 use super::mapping::Mapping;
-use super::own::{self, Own};
+use super::owner::{self, Owned};
 use crate::host::program;
 use crate::sync::Lock;
 
-/// The most attempts to create a file that no other process takes for one of a dead process.
-const TRIES: usize = 8;
 /// The shortest time between two lines of the clock.
 const BETWEEN_LINES: Duration = Duration::from_millis(50);
 
 /// A mapped file with the rings of a pipeline, and with what a later process needs to pass on the
 /// records in them.
 pub(super) struct Store {
-    file: File,
-    fixed: Mapping,
+    memory: Arc<Mapping>,
     room: Lock<Room>,
     /// How many bytes of the heap are used.
     heap: Lock<usize>,
-    queues: AtomicU64,
     commits: Lock<Commits>,
-    /// After the mappings and the file, so that it is dropped later.
-    end: End,
-}
-
-/// The end of a file.
-struct End {
+    /// Whether another file has taken the place of this one.
+    is_over: AtomicBool,
     name: OsString,
     folder: Arc<PrivateFolder>,
-    /// After the file is closed, and removed.
-    _own: Own,
-}
-
-/// A file that was just created.
-struct Created {
-    id: u64,
-    name: OsString,
-    file: File,
-    /// After the file, so that it is dropped later.
-    own: Own,
+    owned: Owned,
 }
 
 #[cfg(test)]
@@ -77,25 +58,30 @@ impl Store {
             let (name, is_remote) = (name.to_owned(), name == "http");
             Named { name, is_file: !is_remote, is_remote }
         });
-        (super::registered(Self::new(&folder, &named).unwrap()).unwrap(), path)
+        let store = Self::new(&folder, &named).unwrap();
+        assert!(super::texts::register(&store));
+        (store, path)
     }
 
     /// Returns the store as the queues see it.
     pub(super) fn rings(self: &Arc<Self>) -> Arc<dyn crate::queue::file::RingFile> {
-        Arc::<Self>::clone(self)
+        let current = super::current::Current::new(&self.folder, &[]);
+        current.store.store(Some(Arc::clone(self)));
+        Arc::new(current)
     }
 }
 
 impl Store {
-    /// Creates the file.
+    /// Creates the file. Call under the lock of the folder.
     ///
     /// # Errors
     ///
-    /// If there is no room, or the file system has no locks.
+    /// If there is no room.
     pub(super) fn new(folder: &Arc<PrivateFolder>, lanes: &[Named]) -> io::Result<Arc<Self>> {
-        let created = create(folder)?;
-        let name = created.name.clone();
-        let made = Self::in_file(folder, created, lanes);
+        let id = RandomState::new().build_hasher().finish();
+        let name = owner::name(std::process::id(), id);
+        let owned = Owned::new(folder.create(&name)?);
+        let made = owned.and_then(|owned| Self::in_file(folder, name.clone(), owned, lanes));
         if made.is_err() {
             let _already_an_error = folder.remove(&name);
         }
@@ -104,38 +90,37 @@ impl Store {
 
     fn in_file(
         folder: &Arc<PrivateFolder>,
-        created: Created,
+        name: OsString,
+        owned: Owned,
         lanes: &[Named],
     ) -> io::Result<Arc<Self>> {
-        // The first one is dropped last.
-        let Created { own, id, name, file } = created;
-        tach_files::reserve(&file, 0, FIXED as u64)?;
-        let fixed = Mapping::new(&file, 0, FIXED)?;
+        tach_files::reserve(owned.file(), 0, FIXED as u64)?;
+        let memory = Mapping::new(owned.file(), MOST_BYTES)?;
         let program = program::name();
         let program = beginning(program, head::MOST_NAME).as_bytes();
         for (at, value) in [
             (head::VERSION, VERSION),
-            (head::ID, id),
             (head::PROCESS, std::process::id().into()),
             (head::STARTED, UnixTime::now().as_nanos()),
             (head::NAME_LENGTH, program.len() as u64),
         ] {
-            fixed.set(at, value);
+            memory.set(at, value);
         }
-        fixed.copy(head::NAME, program);
+        memory.copy(head::NAME, program);
         for (number, Named { name, is_file, .. }) in lanes.iter().enumerate().take(LANES) {
             let at = lane::of(number);
-            fixed.set(at + lane::IS_FILE, u64::from(*is_file));
-            fixed.set(at + lane::HASH, hash(name.as_bytes()));
+            memory.set(at + lane::IS_FILE, u64::from(*is_file));
+            memory.set(at + lane::HASH, hash(name.as_bytes()));
         }
         let store = Arc::new(Self {
-            file,
-            fixed,
-            room: Lock::new(Room::new(FIXED as u64)),
+            memory: Arc::new(memory),
+            room: Lock::new(Room::new(FIXED)),
             heap: Lock::new(0),
-            queues: AtomicU64::new(0),
-            commits: Lock::new(Commits::new()),
-            end: End { name, folder: Arc::clone(folder), _own: own },
+            commits: Lock::default(),
+            is_over: AtomicBool::new(false),
+            name,
+            folder: Arc::clone(folder),
+            owned,
         });
         store.line();
         let mut commits = store.commits.lock();
@@ -145,14 +130,33 @@ impl Store {
         commits.publish(&store);
         drop(commits);
         // Before this word is stored, the file is empty for others.
-        store.fixed.publish(head::MAGIC, MAGIC);
+        store.memory.publish(head::MAGIC, MAGIC);
         Ok(store)
     }
 
     /// Removes the file. Call after everything was written.
     pub(super) fn remove(&self) {
-        self.fixed.publish(head::TAKEN, u64::MAX);
-        let _found_at_the_next_start = self.end.folder.remove(&self.end.name);
+        self.memory.publish(head::TAKEN, u64::MAX);
+        let _found_at_the_next_start = self.folder.remove(&self.name);
+    }
+
+    /// Returns why the file does not outlive the process any more.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let found = self.owned.file().metadata().ok()?;
+        if found.nlink() == 0 {
+            Some("somebody has deleted the file")
+        } else if self.memory.is_broken() || found.len() < self.room.lock().length as u64 {
+            Some("somebody has cut the file, or the disk fails")
+        } else {
+            None
+        }
+    }
+
+    /// Notes that another file takes the place of this one.
+    pub(super) fn is_replaced(&self) {
+        // ORDERING: Relaxed: a ring that is taken meanwhile is not protected.
+        self.is_over.store(true, Ordering::Relaxed);
+        self.remove();
     }
 
     /// Stores the present line of the clock, if the last one is old.
@@ -176,23 +180,9 @@ impl Store {
         .into_iter()
         .enumerate()
         {
-            self.fixed.set(at + 8 * word, value);
+            self.memory.set(at + 8 * word, value);
         }
         commits.lines += 1;
-        self.fixed.publish(head::LINES, commits.lines);
+        self.memory.publish(head::LINES, commits.lines);
     }
-}
-
-/// Creates a file with a lock.
-fn create(folder: &PrivateFolder) -> io::Result<Created> {
-    for _ in 0..TRIES {
-        let id = RandomState::new().build_hasher().finish();
-        let Some(own) = own::add(id) else { continue };
-        let name = own::name(std::process::id(), id);
-        // Another process may take the lock of an empty file, and remove the file.
-        if let Some(file) = folder.create(&name)? {
-            return Ok(Created { id, name, file, own });
-        }
-    }
-    Err(io::Error::other("other processes remove each file at once"))
 }

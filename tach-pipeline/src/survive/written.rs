@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use tach_files::Entry;
 
 use super::image::Write;
-use super::items::hash;
+use super::layout::hash;
 use tach_sinks::adapter::LogFile;
 
 /// The longest write that is read again. A longer one comes twice.

@@ -256,7 +256,7 @@ fn exit(scene: &Scene, seed: u64) {
     let mut random = Random(seed);
     say("started");
     thread::scope(|scope| {
-        for thread in 0..1 + random.size(3) {
+        for thread in 0..=random.size(3) {
             let (pipeline, records) = (guard.pipeline().clone(), random.below(2_000));
             scope.spawn(move || log(scene, &pipeline, thread, 0, records, 0));
         }

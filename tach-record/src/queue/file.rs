@@ -1,17 +1,14 @@
 //! The file that has the rings of a pipeline's queues, if records are to outlive the process.
 
 use core::panic::RefUnwindSafe;
-use std::sync::Arc;
 
-use memmap2::MmapRaw;
-
-use super::ring::Part;
+use super::ring::RingMemory;
 
 /// A file with the rings of one pipeline.
 pub trait RingFile: Send + Sync + RefUnwindSafe {
     /// Returns memory for a ring of at least `length` bytes, in whole pages. Returns `None` if the
     /// file has no room: such a ring does not outlive the process.
-    fn ring(self: Arc<Self>, length: usize) -> Option<RingMemory>;
+    fn ring(&self, length: usize) -> Option<RingMemory>;
 
     /// Returns whether a ring of that length has room, or will never have: if rings that are in use
     /// take all entries, one of them may be free soon.
@@ -30,20 +27,17 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
     fn exits(&self);
 }
 
-/// The memory of a ring.
-pub struct RingMemory {
-    pub memory: MmapRaw,
-    /// Dropped before the memory.
-    pub part: Box<dyn Part>,
-}
-
 #[cfg(test)]
 pub mod tests {
-    use core::sync::atomic::{AtomicU64, Ordering};
+    #![expect(unsafe_code, reason = "maps memory of its own")]
 
-    use memmap2::MmapMut;
+    use core::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::Arc;
+
+    use memmap2::{MmapMut, MmapRaw};
 
     use super::*;
+    use crate::queue::ring::Part;
 
     /// Memory in the place of a file.
     #[derive(Default)]
@@ -51,7 +45,7 @@ pub mod tests {
         pub(crate) dropped: AtomicU64,
     }
 
-    struct TestPart(Arc<TestFile>);
+    struct TestPart;
 
     impl TestFile {
         /// Returns a file as a queue sees it.
@@ -61,9 +55,12 @@ pub mod tests {
     }
 
     impl RingFile for TestFile {
-        fn ring(self: Arc<Self>, length: usize) -> Option<RingMemory> {
-            let memory = MmapMut::map_anon(length.next_multiple_of(4096)).unwrap().into();
-            Some(RingMemory { memory, part: Box::new(TestPart(self)) })
+        fn ring(&self, length: usize) -> Option<RingMemory> {
+            let length = length.next_multiple_of(4096);
+            let memory = Arc::new(MmapRaw::from(MmapMut::map_anon(length).unwrap()));
+            let (start, part) = (memory.as_mut_ptr(), Box::new(TestPart));
+            // SAFETY: the mapping is the ring's alone, and so many bytes long.
+            Some(unsafe { RingMemory::new(start, length, memory, part) })
         }
 
         fn has_ring(&self, _: usize) -> bool {
@@ -85,12 +82,8 @@ pub mod tests {
     }
 
     impl Part for TestPart {
-        fn number(&self) -> u32 {
-            0
-        }
-
-        fn file(&self) -> Arc<dyn Send + Sync> {
-            Arc::<TestFile>::clone(&self.0)
+        fn number(&self) -> Option<u32> {
+            Some(0)
         }
 
         fn belongs_to(&self, _: u64, _: u64, _: (u64, &str)) {}

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::file::{RingFile, RingMemory};
+use super::file::RingFile;
 use super::ring::{Consumer, OVERHEAD, Producer, WORD, ring, ring_in};
 use crate::sync::Lock;
 
@@ -120,8 +120,8 @@ fn is_for(bytes: usize, capacity: usize) -> bool {
 
 /// Creates a ring, in a file if that has room.
 fn new(bytes: usize, file: Option<&Arc<dyn RingFile>>) -> Ends {
-    let (producer, consumer) = match file.and_then(|file| Arc::clone(file).ring(bytes + OVERHEAD)) {
-        Some(RingMemory { memory, part }) => ring_in(part, memory),
+    let (producer, consumer) = match file.and_then(|file| file.ring(bytes + OVERHEAD)) {
+        Some(memory) => ring_in(memory),
         None => ring(bytes),
     };
     Ends { producer, consumer }
@@ -139,6 +139,10 @@ impl Rings {
 
     pub(super) fn take(&self) -> Ends {
         let mut unused = self.unused.lock();
+        if self.file.is_some() {
+            // Another file may have taken the place of theirs.
+            unused.rings.retain(|ends| ends.producer.is_in_file());
+        }
         let ends = unused.rings.pop();
         unused.fewest = unused.fewest.min(unused.rings.len());
         drop(unused);

@@ -16,21 +16,41 @@ struct Ring {
     /// Before the words, so that it is dropped before they are unmapped.
     part: Option<Box<dyn Part>>,
     words: Words,
-    /// After the words, so that the file is closed when no ring of it is mapped.
-    _file: Option<Arc<dyn Send + Sync>>,
 }
 
 /// The part of a file that the memory of a ring is. Returns it to the file when it is dropped.
 pub trait Part: Send + Sync {
-    /// Returns the number of the part.
-    fn number(&self) -> u32;
-
-    /// Returns what closes the file when it is dropped.
-    fn file(&self) -> Arc<dyn Send + Sync>;
+    /// Returns the number of the part, or `None` if the file is of no use any more.
+    fn number(&self) -> Option<u32>;
 
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
     /// thread.
     fn belongs_to(&self, queue: u64, place: u64, thread: (u64, &str));
+}
+
+/// The memory of a ring in a part of a file.
+pub struct RingMemory {
+    words: Words,
+    pub part: Box<dyn Part>,
+}
+
+impl RingMemory {
+    /// Creates the memory of a ring, which holds the counts of an earlier use.
+    ///
+    /// # Safety
+    ///
+    /// `start` is the address of `length` bytes of whole words, which `owner` keeps mapped, and which
+    /// nothing else accesses until the part is dropped.
+    #[cfg(not(all(test, loom)))]
+    pub unsafe fn new(
+        start: *mut u8,
+        length: usize,
+        owner: Arc<dyn Send + Sync>,
+        part: Box<dyn Part>,
+    ) -> Self {
+        // SAFETY: the caller makes the same promise.
+        Self { words: unsafe { Words::shared(start, length, owner) }, part }
+    }
 }
 
 impl Ring {
@@ -77,7 +97,7 @@ pub(super) struct Held {
 
 /// Creates both ends of a queue for `capacity` bytes, rounded down to whole words.
 pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
-    let ring = Arc::new(Ring { part: None, words: Words::new(capacity / WORD), _file: None });
+    let ring = Arc::new(Ring { part: None, words: Words::new(capacity / WORD) });
     let free = ring.words.len();
     let consumer = Consumer { ring: Arc::clone(&ring), read: 0, at: 0, holds: false };
     (Producer { ring, written: 0, at: 0, free }, consumer)
@@ -86,9 +106,9 @@ pub(super) fn ring(capacity: usize) -> (Producer, Consumer) {
 /// Creates both ends of a queue in a part of a file, where the words that were read stay until they
 /// are [freed](Held::free). Earlier records in the part must have been freed.
 #[cfg(not(all(test, loom)))]
-pub(super) fn ring_in(part: Box<dyn Part>, memory: memmap2::MmapRaw) -> (Producer, Consumer) {
-    let file = Some(part.file());
-    let ring = Arc::new(Ring { part: Some(part), words: Words::mapped(memory), _file: file });
+pub(super) fn ring_in(memory: RingMemory) -> (Producer, Consumer) {
+    let RingMemory { words, part } = memory;
+    let ring = Arc::new(Ring { part: Some(part), words });
     let free = ring.words.len();
     let written = ring.written().get();
     ring.read().set(written);
@@ -102,9 +122,9 @@ impl Producer {
         self.ring.words.len() * WORD
     }
 
-    /// Returns whether the ring is in a file.
+    /// Returns whether the ring is in a file that is of use.
     pub(super) fn is_in_file(&self) -> bool {
-        self.ring.part.is_some()
+        self.ring.part.as_ref().is_some_and(|part| part.number().is_some())
     }
 
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
@@ -192,7 +212,9 @@ impl Producer {
 
 impl Consumer {
     pub(super) fn waiting(&self) -> usize {
-        self.ring.written().get().wrapping_sub(self.read) * WORD
+        let waiting = self.ring.written().get().wrapping_sub(self.read);
+        // Whoever cuts a ring's file resets its counts.
+        if waiting > self.ring.words.len() { 0 } else { waiting * WORD }
     }
 
     /// Fills `bytes` if the ring contains enough bytes. Returns whether it does.
@@ -264,7 +286,7 @@ impl Held {
     /// before the end.
     pub(super) fn position(&self, rest: usize) -> Option<(u32, u64)> {
         let part = self.ring.part.as_ref()?;
-        Some((part.number(), self.end.wrapping_sub(rest / WORD) as u64))
+        Some((part.number()?, self.end.wrapping_sub(rest / WORD) as u64))
     }
 
     /// Frees the words up to `rest` bytes before the end.

@@ -35,7 +35,7 @@ assert_implements!(
 assert_implements!(
     [Send]
     frame::Fields<'_>, frame::Frame<'_>, frame::SpanPart<'_>, frame::Writer<'_>,
-    queue::Sender, queue::Taken, queue::file::RingMemory,
+    queue::Sender, queue::Taken, queue::ring::RingMemory,
 );
 
 #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::back_end::survival::{Found, OwnFile, Skipped, Survival};
+use crate::back_end::survival::{Found, Skipped, Survival};
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::incident::{Incident, Reporter};
@@ -66,19 +66,19 @@ impl Options {
         }
         let found =
             open(folder, &mut opened.receiving()).map_err(|error| Error::survive(folder, error))?;
-        for Skipped { name, why } in &found.skipped {
+        let Found { rings, notes, ledger, fault, recovery, skipped, lost, is_full } = found;
+        for Skipped { name, why } in &skipped {
             reporter.report(&Incident::NotRecovered { file: &folder.join(name), error: why });
         }
-        if let Err(error) = &found.own {
+        if let Some(error) = &fault {
             reporter.report(&Incident::NotKept { folder, error });
         }
-        let mut added = Added::default();
-        let ledger = found.own.ok().map(|OwnFile { rings, notes, ledger }| {
-            (added.rings, added.notes) = (Some(rings), Some(notes));
-            ledger
-        });
-        added.waits = found.is_full;
-        added.survival = Some(Survival::new(ledger, found.recovery, found.lost, when_full));
-        Ok(added)
+        let survival = Survival::new(folder, ledger, recovery, lost, when_full);
+        Ok(Added {
+            rings: Some(rings),
+            notes: Some(notes),
+            survival: Some(survival),
+            waits: is_full,
+        })
     }
 }

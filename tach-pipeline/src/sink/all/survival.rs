@@ -54,9 +54,11 @@ impl Sinks {
         self.threads.is_empty()
     }
 
-    /// Returns how many events came for each sink, but for those that were dropped at once.
-    pub(crate) fn taken(&self) -> Vec<u64> {
-        self.progress.counts.sinks().iter().map(|sink| sink.came()).collect()
+    /// Replaces `came` by how many events came for each sink, but for those that were dropped at
+    /// once.
+    pub(crate) fn taken(&self, came: &mut Vec<u64>) {
+        came.clear();
+        came.extend(self.progress.counts.sinks().iter().map(|sink| sink.came()));
     }
 
     /// Returns how many of the events wait that were the first to come for each sink. What a file

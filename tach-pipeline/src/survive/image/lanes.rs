@@ -36,11 +36,15 @@ pub(in crate::survive) struct Write {
 impl<'a> Image<'a> {
     /// Returns the sinks. Returns `None` if a batch is damaged.
     pub(in crate::survive) fn lanes(&self) -> Option<Vec<Lane<'a>>> {
-        let lanes = self.size(self.table + table::LANES).min(LANES);
-        (0..lanes).map(|number| self.lane(number)).collect()
+        (0..self.lane_count()).map(|number| self.lane(number)).collect()
     }
 
-    fn lane(&self, number: usize) -> Option<Lane<'a>> {
+    pub(in crate::survive) fn lane_count(&self) -> usize {
+        self.size(self.table + table::LANES).min(LANES)
+    }
+
+    /// Returns a sink, or `None` if its batch is damaged.
+    pub(in crate::survive) fn lane(&self, number: usize) -> Option<Lane<'a>> {
         let at = lane::of(number);
         Some(Lane {
             is_file: self.word(at + lane::IS_FILE) == 1,

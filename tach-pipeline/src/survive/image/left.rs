@@ -1,101 +1,169 @@
-//! Reads the records that were not passed on.
+//! Reads the records that were not passed on, one by one: a file may have a million of them, and a
+//! process that passes them on may have little memory.
 
+use core::cmp::Reverse;
+use core::ops::Range;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BinaryHeap;
 
 use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
 use super::{Image, WORD};
-use crate::frame;
+use crate::frame::{self, HEAD};
 use crate::queue::ring::OVERHEAD;
 use crate::survive::foreign;
 use crate::survive::layout::{FIXED, PAGE, RINGS, head, ring, table};
 
 /// The number and the name of a thread.
-pub(in crate::survive) type Thread = Arc<(u64, String)>;
+pub(in crate::survive) type Thread = (u64, String);
 
-/// The records of a file that no sink has.
-#[derive(Debug, Default)]
-pub(in crate::survive) struct Left<'a> {
-    /// In order, each with the time by which it was merged, and its thread.
-    pub(in crate::survive) records: Vec<(UnixTime, Cow<'a, [u8]>, Thread)>,
+/// The rings of a file, and how far each of them was read.
+#[derive(Debug, Clone, Default)]
+pub(in crate::survive) struct Left {
+    /// The rings of each queue, in the order in which it wrote them.
+    pub(in crate::survive) rings: Vec<Ring>,
+    queues: Vec<Queue>,
+    /// The time of each queue's next record, and the number of the queue.
+    next: BinaryHeap<Reverse<(UnixTime, usize)>>,
     /// How many records were damaged.
     pub(in crate::survive) cut: u64,
 }
 
-impl<'a> Image<'a> {
-    /// Returns the records that were not passed on, merged by time. Those of one queue stay in
-    /// their order.
-    pub(in crate::survive) fn left(&self) -> Left<'a> {
-        let mut rings = Vec::new();
-        let mut left = Left::default();
-        // The rings of a file that somebody has made up may lie in one place.
-        let mut room = self.bytes.len();
-        for at in 0..self.size(head::RINGS).min(RINGS) {
-            let entry = ring::AT + at * ring::BYTES;
-            let order = (self.word(entry + ring::QUEUE), self.word(entry + ring::PLACE));
-            match self.words_left(at, entry).map(joined) {
-                Some(words) if words.is_empty() => {}
-                Some(words) if words.len() <= room => {
-                    room -= words.len();
-                    rings.push((order, words, Arc::new(self.thread(entry))));
-                }
-                _ => left.cut += 1,
-            }
-        }
-        rings.sort_by_key(|(order, ..)| *order);
-        // A record has the latest time of its queue so far, so that the queue's order stays.
-        let (mut queue, mut latest) = (None, UnixTime::EPOCH);
-        for ((of, _), words, thread) in rings {
-            if queue.replace(of) != Some(of) {
-                latest = UnixTime::EPOCH;
-            }
-            let mut add = |record: Cow<'a, [u8]>| match foreign::foreign_time(&record, self) {
-                Some(time) if !frame::is_reference(&record) => {
-                    latest = latest.max(time);
-                    left.records.push((latest, record, Arc::clone(&thread)));
-                }
-                _ => left.cut += 1,
-            };
-            let is_whole = match words {
-                Cow::Borrowed(words) => split(words, |record| add(record.into())),
-                Cow::Owned(words) => split(&words, |record| add(record.to_owned().into())),
-            };
-            left.cut += u64::from(!is_whole);
-        }
-        // The sort is stable.
-        left.records.sort_by_key(|(time, ..)| *time);
-        left
+#[derive(Debug, Clone)]
+pub(in crate::survive) struct Ring {
+    /// The number of the ring's entry, and where the ring is in the file.
+    pub(in crate::survive) number: usize,
+    pub(in crate::survive) place: Range<usize>,
+    /// How many of all words ever written were read.
+    pub(in crate::survive) read: u64,
+    written: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Queue {
+    /// Its rings that are not read to their ends.
+    rings: Range<usize>,
+    /// A record has the latest time of its queue so far, so that the queue's order stays.
+    latest: UnixTime,
+}
+
+impl Ring {
+    pub(in crate::survive) fn is_empty(&self) -> bool {
+        self.read == self.written
     }
 
-    /// Returns whether any ring is damaged or has bytes that were not passed on, so that something
-    /// is [left](Self::left).
-    pub(in crate::survive) fn has_left(&self) -> bool {
-        (0..self.size(head::RINGS).min(RINGS)).any(|at| {
-            let words = self.words_left(at, ring::AT + at * ring::BYTES);
-            words.is_none_or(|words| words.iter().any(|part| !part.is_empty()))
+    /// Returns bytes behind those that were read.
+    fn bytes<'a>(&self, image: &Image<'a>, length: usize) -> Option<Cow<'a, [u8]>> {
+        let words = image.bytes.get(self.place.clone())?.get(OVERHEAD..)?;
+        let waiting = usize::try_from(self.written - self.read).ok()? * WORD;
+        let start = usize::try_from(self.read % (words.len() / WORD) as u64).ok()? * WORD;
+        if length > waiting {
+            return None;
+        }
+        let (before, behind) = words.split_at_checked(start)?;
+        Some(match behind.get(..length) {
+            Some(bytes) => bytes.into(),
+            // The ring goes on at its beginning.
+            None => [behind, before.get(..length - behind.len())?].concat().into(),
         })
     }
 
-    /// Returns the two parts of the bytes of a ring that were not passed on, or `None` if the ring
-    /// is damaged.
-    fn words_left(&self, at: usize, entry: usize) -> Option<[&'a [u8]; 2]> {
+    /// Returns the next record.
+    fn record<'a>(&self, image: &Image<'a>) -> Option<Cow<'a, [u8]>> {
+        let head = self.bytes(image, HEAD)?;
+        let length = frame::length(head.first_chunk()?).max(HEAD);
+        self.bytes(image, length)
+            .filter(|record| length % WORD == 0 && !frame::is_reference(record))
+    }
+}
+
+impl Left {
+    /// Returns the next record in the order of time, and the number of its ring. Those of one queue
+    /// stay in their order.
+    pub(in crate::survive) fn next<'a>(
+        &mut self,
+        image: &Image<'a>,
+    ) -> Option<(UnixTime, Cow<'a, [u8]>, usize)> {
+        let Reverse((time, queue)) = self.next.pop()?;
+        let ring = self.queues.get(queue)?.rings.start;
+        let ring = self.rings.get_mut(ring)?;
+        let record = ring.record(image)?;
+        ring.read += (record.len() / WORD) as u64;
+        let number = ring.number;
+        self.find_next(queue, image);
+        Some((time, record, number))
+    }
+
+    fn find_next(&mut self, number: usize, image: &Image<'_>) {
+        let Self { rings, queues, next, cut } = self;
+        let Some(queue) = queues.get_mut(number) else { return };
+        while let Some(ring) = rings.get_mut(queue.rings.clone()).and_then(<[_]>::first_mut) {
+            if !ring.is_empty() {
+                let record = ring.record(image);
+                if let Some(time) = record.and_then(|it| foreign::foreign_time(&it, image)) {
+                    queue.latest = queue.latest.max(time);
+                    return next.push(Reverse((queue.latest, number)));
+                }
+                *cut += 1;
+                ring.read = ring.written;
+            }
+            queue.rings.start += 1;
+        }
+    }
+}
+
+impl Image<'_> {
+    /// Returns the rings.
+    pub(in crate::survive) fn left(&self) -> Left {
+        let mut left = Left::default();
+        let mut rings = Vec::new();
+        // The rings of a file that somebody has made up may lie in one place.
+        let mut room = self.bytes.len();
+        for number in 0..self.size(head::RINGS).min(RINGS) {
+            let entry = ring::AT + number * ring::BYTES;
+            let order = (self.word(entry + ring::QUEUE), self.word(entry + ring::PLACE));
+            match self.ring(number, entry) {
+                Some(ring) if ring.place.len() <= room => {
+                    room -= ring.place.len();
+                    rings.push((order, ring));
+                }
+                _ => left.cut += 1,
+            }
+        }
+        rings.sort_by_key(|(order, _)| *order);
+        let mut last = None;
+        for ((of, _), ring) in rings {
+            let at = left.rings.len();
+            match left.queues.last_mut().filter(|_| last == Some(of)) {
+                Some(queue) => queue.rings.end += 1,
+                None => left.queues.push(Queue { rings: at..at + 1, latest: UnixTime::EPOCH }),
+            }
+            last = Some(of);
+            left.rings.push(ring);
+        }
+        (0..left.queues.len()).for_each(|queue| left.find_next(queue, self));
+        left
+    }
+
+    /// Returns a ring, or `None` if it is damaged.
+    fn ring(&self, number: usize, entry: usize) -> Option<Ring> {
         let (start, length) = (self.size(entry + ring::START), self.size(entry + ring::LENGTH));
-        let bytes = self.bytes.get(start..start.checked_add(length)?)?;
+        let place = start..start.checked_add(length)?;
+        if length == 0 {
+            // A later process has passed all of it on.
+            return Some(Ring { number, place, read: 0, written: 0 });
+        }
+        let bytes = self.bytes.get(place.clone())?;
         let is_right = start >= FIXED && start % PAGE == 0 && length % PAGE == 0;
         let (counts, words) = bytes.split_at_checked(OVERHEAD).filter(|_| is_right)?;
         let counts = Image::at(counts, 0);
         let (written, read) = (counts.word(0), counts.word(OVERHEAD / 2));
         // A word that was freed was passed on, or dropped.
-        let first = self.position(at).max(read);
+        let read = self.position(number).max(read);
         let count = (words.len() / WORD) as u64;
-        let waiting = written.checked_sub(first).filter(|waiting| *waiting <= count)?;
-        let first = usize::try_from(first.checked_rem(count)?).ok()? * WORD;
-        let waiting = usize::try_from(waiting).ok()? * WORD;
-        let (begin, end) = words.split_at(first);
-        let at_end = waiting.min(end.len());
-        Some([&end[..at_end], &begin[..waiting - at_end]])
+        written.checked_sub(read).filter(|waiting| *waiting <= count)?;
+        Some(Ring { number, place, read, written })
     }
 
     /// Returns how many words of a ring were passed on.
@@ -105,24 +173,10 @@ impl<'a> Image<'a> {
     }
 
     /// Returns the number and the name of a ring's thread.
-    fn thread(&self, entry: usize) -> (u64, String) {
+    pub(in crate::survive) fn thread(&self, ring: usize) -> Thread {
+        let entry = ring::AT + ring * ring::BYTES;
         let length = self.size(entry + ring::NAME_LENGTH).min(ring::MOST_NAME);
         let name = self.bytes.get(entry + ring::NAME..entry + ring::NAME + length);
         (self.word(entry + ring::THREAD), name.and_then(utf8::text).unwrap_or_default().to_owned())
     }
-}
-
-/// Returns the bytes of a ring, which lie in one piece unless the ring goes on at its beginning.
-fn joined([first, second]: [&[u8]; 2]) -> Cow<'_, [u8]> {
-    if second.is_empty() { first.into() } else { [first, second].concat().into() }
-}
-
-/// Calls `each` with each record. Returns whether nothing is left behind them.
-fn split<'a>(bytes: &'a [u8], mut each: impl FnMut(&'a [u8])) -> bool {
-    let mut rest = bytes;
-    while let Some((record, after)) = frame::split(rest) {
-        rest = after;
-        each(record);
-    }
-    rest.is_empty()
 }

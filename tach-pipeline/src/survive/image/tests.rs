@@ -1,4 +1,5 @@
 use core::time::Duration;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -8,6 +9,7 @@ use proptest::prelude::*;
 use tach_core::Instant;
 
 use super::*;
+use crate::back_end::survival::Progress;
 use crate::channel::Channel;
 use crate::channel::wake::Sleep;
 use crate::frame::MaybeStatic;
@@ -16,26 +18,29 @@ use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
 use crate::stats::Counts;
+use crate::survive::contents;
 use crate::survive::deaths::is_alone;
 use crate::survive::foreign::{self, Foreign, Meaning as _};
 use crate::survive::layout::{HEAP, HEAP_AT, PAGE, text};
-use crate::survive::store::{Progress, Store};
-use tach_sinks::adapter::Notes as _;
+use crate::survive::owner;
+use crate::survive::store::Store;
 
 pub(in crate::survive) const RECORDS: usize = 300;
 pub(in crate::survive) const EVENTS: &[u8] = b"one\ntwo\n";
 
-/// Returns the contents of the only file in a folder.
-pub(in crate::survive) fn contents(path: &std::path::Path) -> Vec<u8> {
+/// Returns the contents of the only file in a folder, as if its process had ended.
+pub(in crate::survive) fn file(path: &std::path::Path) -> Vec<u8> {
     let mut files = fs::read_dir(path).unwrap();
-    fs::read(files.next().unwrap().unwrap().path()).unwrap()
+    let mut bytes = fs::read(files.next().unwrap().unwrap().path()).unwrap();
+    owner::tests::free(&mut bytes);
+    bytes
 }
 
 /// How many spans a flight recorder has in the image.
 pub(in crate::survive) const SPANS: u64 = 20;
 
 /// Adds items of a flight recorder.
-fn progress(store: &Arc<Store>) -> Progress {
+fn record(store: &Arc<Store>) {
     use crate::ids::SpanContext;
     use crate::spans::span::{Dropped, Span};
     use crate::survive::store::{Kept, Recording};
@@ -67,11 +72,8 @@ fn progress(store: &Arc<Store>) -> Progress {
     };
     let mut recording = Recording::new(store, 64 * 1024, Duration::from_secs(30));
     for span in 201..=200 + SPANS {
-        ended(&start(span), &mut |item| {
-            recording.add(item, |each| (201..=span).for_each(|span| ended(&start(span), each)));
-        });
+        ended(&start(span), &mut |item| recording.add(item));
     }
-    Progress { recorded: recording.recorded(), ..Progress::default() }
 }
 
 /// Returns the message of the record with a number. Some are long.
@@ -104,24 +106,34 @@ pub(in crate::survive) fn image() -> &'static (Vec<u8>, HashSet<String>) {
             assert!(sender.push(record.written()) || sender.push_beyond(record, true));
         }
         store.gathers(1, EVENTS, &[4, 8], 2);
-        store.commit(&progress(&store));
-        let bytes = contents(&path);
+        record(&store);
+        store.commit(&Progress::default());
+        let bytes = file(&path);
         fs::remove_dir_all(path).unwrap();
         drop((senders, queues));
         (bytes, (0..RECORDS).map(message).collect())
     })
 }
 
+/// Returns the records that were not passed on, with their times and the numbers of their rings.
+fn records<'a: 'i, 'i>(
+    image: &'i Image<'a>,
+) -> impl Iterator<Item = (UnixTime, Cow<'a, [u8]>, usize)> + use<'a, 'i> {
+    let mut left = image.left();
+    core::iter::from_fn(move || left.next(image))
+}
+
 /// Reads everything in a file. Returns the messages, in their order.
 fn read(bytes: &[u8]) -> Vec<String> {
     let Ok(image) = Image::read(bytes) else { return Vec::new() };
     let _read = (image.lanes(), image.program(), image.number(), image.dropped());
-    let _recorded = crate::survive::contents::contents(&image);
+    let _report = contents::report(&image, image.left(), &[]);
+    let _recorded = contents::recorded(&image, core::iter::empty());
     for number in 0..8192 {
         let _none = (image.text(number), image.place(number));
     }
-    let events = image.left().records.into_iter().filter_map(|(_, record, thread)| {
-        match foreign::foreign(&record, &image, 17, &thread) {
+    let events = records(&image).filter_map(|(_, record, ring)| {
+        match foreign::foreign(&record, &image, 17, &image.thread(ring)) {
             Foreign::Event(event) => Some(Frame::read(&event)?.message.to_owned()),
             Foreign::Part(_) | Foreign::Invalid => None,
         }
@@ -135,11 +147,9 @@ fn all_records_are_there_in_their_order() {
     let expected: Vec<_> = (0..RECORDS).map(message).collect();
     assert_eq!(read(bytes), expected);
     let image = Image::read(bytes).unwrap();
-    let left = image.left();
-    assert_eq!(left.cut, 0);
-    let Foreign::Event(event) =
-        foreign::foreign(&left.records[5].1, &image, 17, &left.records[5].2)
-    else {
+    assert_eq!(image.left().cut, 0);
+    let (_, record, ring) = records(&image).nth(5).unwrap();
+    let Foreign::Event(event) = foreign::foreign(&record, &image, 17, &image.thread(ring)) else {
         panic!()
     };
     let event = Frame::read(&event).unwrap();
@@ -186,7 +196,7 @@ fn ticks_convert_within_a_microsecond() {
         store.line();
         instants.push(Instant::now());
     }
-    let bytes = contents(&path);
+    let bytes = file(&path);
     let image = Image::read(&bytes).unwrap();
     for instant in instants {
         let (expected, found) = (instant.unix_time(), image.time(instant.as_ticks()));
@@ -211,7 +221,7 @@ fn positions_that_count_are_left_out() {
     };
     let words = record(&mut sender) as u64;
     record(&mut sender);
-    let left = || Image::read(&contents(&path)).unwrap().left().records.len();
+    let left = || records(&Image::read(&file(&path)).unwrap()).count();
     assert_eq!(left(), 2);
     let progress = Progress { positions: vec![words], ..Progress::default() };
     store.commit(&progress);
@@ -230,11 +240,11 @@ fn a_file_has_a_number_of_rings_at_once() {
     let number = first.part.number();
     drop(first);
     let again = store.rings().ring(150 * PAGE).unwrap();
-    assert_eq!((again.part.number(), again.memory.len()), (number, 200 * PAGE));
+    assert_eq!(again.part.number(), number);
     let mut rings: Vec<_> = (1..RINGS).map(|_| store.rings().ring(PAGE).unwrap()).collect();
     assert!(!store.rings().has_ring(PAGE) && !store.rings().has_ring(200 * PAGE));
     assert!(store.rings().ring(PAGE).is_none());
-    assert_eq!(Image::read(&contents(&path)).unwrap().outside(), 1);
+    assert_eq!(Image::read(&file(&path)).unwrap().outside(), 1);
     rings.pop();
     assert!(store.rings().has_ring(PAGE) && !store.rings().has_ring(200 * PAGE));
     assert!(store.rings().ring(PAGE).is_some());
@@ -247,7 +257,7 @@ fn a_file_has_a_number_of_rings_at_once() {
 fn a_new_thread_waits_for_a_ring() {
     const SMALLEST: usize = 2 * PAGE;
     let (store, path) = Store::of_test("waits");
-    let outside = || Image::read(&contents(&path)).unwrap().outside();
+    let outside = || Image::read(&file(&path)).unwrap().outside();
     let channel =
         |policy| Channel::in_file(64 * 1024, policy, Counts::default(), Some(&store.rings()));
     let (blocks, drops) = (channel(WhenFull::Block), channel(WhenFull::DropNewest));
@@ -294,7 +304,7 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     };
     write();
     let (second, second_path) = Store::of_test("texts-second");
-    let [one, other] = [&first_path, &second_path].map(|path| contents(path));
+    let [one, other] = [&first_path, &second_path].map(|path| file(path));
     let [one, other] = [&one, &other].map(|bytes| Image::read(bytes).unwrap());
     let all = (0..4096).filter_map(|number| Some((number, one.text(number)?)));
     let all: Vec<_> = all.collect();
@@ -303,7 +313,7 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     // A thread that begins later gets no number that a file lacks.
     drop(first);
     write();
-    let other = contents(&second_path);
+    let other = file(&second_path);
     let other = Image::read(&other).unwrap();
     crate::survive::texts::each(frame::texts::numbers(), |number, text| {
         assert_eq!(other.text(number), Some(text));
@@ -321,7 +331,7 @@ fn the_batch_of_a_collector_is_there_until_it_is_sent() {
     let (store, path) = Store::of_test("batch");
     let left = || {
         store.commit(&Progress::default());
-        let bytes = contents(&path);
+        let bytes = file(&path);
         let batch = &Image::read(&bytes).unwrap().lanes().unwrap()[1].batch;
         (String::from_utf8(batch.bytes.to_vec()).unwrap(), batch.ends.clone())
     };

@@ -6,55 +6,28 @@
 
 use std::io;
 
-use tach_core::{Instant, UnixTime};
+use tach_core::Instant;
 
-use super::super::items::hash;
-use super::super::layout::{check, head, lane, table, write};
+use super::super::layout::{check, hash, head, lane, table, write};
 use super::super::mapping::Mapping;
 use super::Store;
-use tach_sinks::adapter::Notes;
+use crate::back_end::survival::Progress;
 use tach_sinks::adapter::Target;
 
 /// The room for the events of a collector.
 pub(super) const BATCH: usize = 256 * 1024;
 const END: usize = size_of::<u32>();
 
-/// The state that a table holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::survive) struct Progress {
-    /// For each ring, how many of its words were passed on.
-    pub(in crate::survive) positions: Vec<u64>,
-    pub(in crate::survive) reported: u64,
-    /// How often the last record was repeated, and from when to when.
-    pub(in crate::survive) repeats: Option<(u64, UnixTime, UnixTime)>,
-    /// How many records over the rate limit were reported.
-    pub(in crate::survive) refused: u64,
-    /// How many events sinks have dropped that were not reported, or have in memory alone.
-    pub(in crate::survive) sinks_lost: u64,
-    pub(in crate::survive) recorded: Recorded,
-}
-
-/// The part of the file with the items of the flight recorder.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::survive) struct Recorded {
-    /// The number of the part. Zero if there is none.
-    pub(in crate::survive) number: u64,
-    pub(in crate::survive) start: u64,
-    pub(in crate::survive) capacity: usize,
-    /// How many bytes were written before the first item that counts, and before the last one's
-    /// end.
-    pub(in crate::survive) first: u64,
-    pub(in crate::survive) end: u64,
-}
-
+#[derive(Default)]
 pub(super) struct Commits {
     lanes: Vec<Lane>,
     /// What the table that counts holds.
     progress: Progress,
     /// The number of the table that counts.
     number: u64,
-    /// What the other table holds, if it is to count next.
-    prepared: Option<Progress>,
+    /// What the other table holds, if it `is_prepared` to count next.
+    prepared: Progress,
+    is_prepared: bool,
     pub(super) last_line: Option<Instant>,
     pub(super) lines: u64,
 }
@@ -70,56 +43,33 @@ struct Lane {
 
 /// Events that wait for a collector.
 struct Batch {
-    memory: Mapping,
+    /// Where the batch is in the file.
+    start: usize,
     number: u64,
     bytes: usize,
     events: usize,
     /// How many events came for the sink before these.
     first: u64,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The batch has the first of the events that wait for the thread.
-    Gathers,
-    /// The thread has taken the events.
-    IsSent,
-}
-
-/// A part of the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Area {
-    pub(super) start: u64,
-    pub(super) length: usize,
+    /// Whether the thread has taken the events. Before, the batch has the first of those that wait for
+    /// it.
+    is_sent: bool,
 }
 
 impl Commits {
-    pub(super) fn new() -> Self {
-        Self {
-            lanes: Vec::new(),
-            progress: Progress::default(),
-            number: 0,
-            prepared: None,
-            last_line: None,
-            lines: 0,
-        }
-    }
-
     /// Adds a sink.
     ///
     /// # Errors
     ///
-    /// If the file has no room for the batch of a collector, or the system refuses to map it.
+    /// If the file has no room for the batch of a collector.
     pub(super) fn add(&mut self, store: &Store, is_remote: bool) -> io::Result<()> {
         let mut lane = Lane::default();
         if is_remote {
-            let (area, memory) = store.part(BATCH)?;
+            let start = store.room.lock().reserve(store.owned.file(), BATCH)?;
             let at = lane::of(self.lanes.len());
-            store.fixed.set(at + lane::START, area.start);
-            store.fixed.set(at + lane::CAPACITY, BATCH as u64);
-            let state = State::Gathers;
-            lane.batch = Some(Batch { memory, number: 1, bytes: 0, events: 0, first: 0, state });
+            store.memory.set(at + lane::START, start as u64);
+            store.memory.set(at + lane::CAPACITY, BATCH as u64);
+            let (number, is_sent) = (1, false);
+            lane.batch = Some(Batch { start, number, bytes: 0, events: 0, first: 0, is_sent });
         }
         self.lanes.push(lane);
         Ok(())
@@ -128,27 +78,17 @@ impl Commits {
     /// Writes the table that does not count.
     fn write(&self, store: &Store, progress: &Progress) {
         let Self { lanes, number, .. } = self;
-        let to = &store.fixed;
+        let to = &store.memory;
         let next = *number + 1;
         let base = table::of(next);
-        let (repeats, from, to_time) = progress
-            .repeats
-            .map_or((0, 0, 0), |(count, from, to)| (count, from.as_nanos(), to.as_nanos()));
         let words = [
             (table::NUMBER, next),
             (table::RINGS, progress.positions.len() as u64),
             (table::LANES, lanes.len() as u64),
             (table::REPORTED, progress.reported),
-            (table::REPEATS, repeats),
-            (table::REPEATS_FROM, from),
-            (table::REPEATS_TO, to_time),
+            (table::REPEATS, progress.repeats),
             (table::REFUSED, progress.refused),
             (table::SINKS_LOST, progress.sinks_lost),
-            (table::RECORDED_NUMBER, progress.recorded.number),
-            (table::RECORDED_START, progress.recorded.start),
-            (table::RECORDED_CAPACITY, progress.recorded.capacity as u64),
-            (table::RECORDED_FIRST, progress.recorded.first),
-            (table::RECORDED_END, progress.recorded.end),
         ];
         let batches = lanes.iter().enumerate().flat_map(|(at, lane)| {
             let words = lane.batch.as_ref().map_or([0; 3], Batch::words);
@@ -167,12 +107,12 @@ impl Commits {
     /// Makes the other table count.
     fn turn(&mut self, store: &Store) {
         self.number += 1;
-        store.fixed.publish(head::CURRENT, self.number);
+        store.memory.publish(head::CURRENT, self.number);
     }
 
     /// Makes the batches count as they are now.
     pub(super) fn publish(&mut self, store: &Store) {
-        self.prepared = None;
+        self.is_prepared = false;
         self.write(store, &self.progress);
         self.turn(store);
     }
@@ -185,7 +125,7 @@ impl Batch {
     }
 
     /// Adds those of the events that wait for the thread that the batch lacks and has room for.
-    fn add(&mut self, bytes: &[u8], ends: &[usize]) {
+    fn add(&mut self, memory: &Mapping, bytes: &[u8], ends: &[usize]) {
         let (mut length, mut events) = (self.bytes, self.events);
         for end in ends.iter().skip(events) {
             if end + END * (events + 1) > BATCH {
@@ -193,12 +133,12 @@ impl Batch {
             }
             let short = u32::try_from(*end).unwrap_or(u32::MAX);
             events += 1;
-            self.memory.copy(BATCH - END * events, &short.to_ne_bytes());
+            memory.copy(self.start + BATCH - END * events, &short.to_ne_bytes());
             length = *end;
         }
         let new = bytes.get(self.bytes..length).unwrap_or_default();
         if !new.is_empty() {
-            self.memory.copy(self.bytes, new);
+            memory.copy(self.start + self.bytes, new);
         }
         (self.bytes, self.events) = (length, events);
     }
@@ -210,70 +150,62 @@ impl Store {
     pub(in crate::survive) fn prepare(&self, progress: &Progress) {
         let mut commits = self.commits.lock();
         commits.write(self, progress);
-        commits.prepared = Some(progress.clone());
+        commits.prepared.clone_from(progress);
+        commits.is_prepared = true;
     }
 
     /// Makes `progress` count.
     pub(in crate::survive) fn commit(&self, progress: &Progress) {
         let mut commits = self.commits.lock();
-        if commits.prepared.take().is_none_or(|prepared| prepared != *progress) {
+        if !core::mem::take(&mut commits.is_prepared) || commits.prepared != *progress {
             commits.write(self, progress);
         }
         commits.progress.clone_from(progress);
         commits.turn(self);
     }
-
-    /// Makes the items of the flight recorder count no more that were written before `first`.
-    pub(super) fn forget_recorded(&self, first: u64) {
-        let mut commits = self.commits.lock();
-        let recorded = &mut commits.progress.recorded;
-        (recorded.first, recorded.end) = (first, recorded.end.max(first));
-        commits.publish(self);
-    }
 }
 
-impl Notes for Store {
-    fn gathers(&self, lane: usize, bytes: &[u8], ends: &[usize], came: u64) {
+/// What the sinks note.
+impl Store {
+    pub(in crate::survive) fn gathers(&self, lane: usize, bytes: &[u8], ends: &[usize], came: u64) {
         let mut commits = self.commits.lock();
         let Some(Lane { batch: Some(batch), .. }) = commits.lanes.get_mut(lane) else { return };
         let before = batch.events;
-        if batch.state == State::Gathers && before < ends.len() {
+        if !batch.is_sent && before < ends.len() {
             batch.first = came.saturating_sub(ends.len() as u64);
-            batch.add(bytes, ends);
+            batch.add(&self.memory, bytes, ends);
             if batch.events > before {
                 commits.publish(self);
             }
         }
     }
 
-    fn has(&self, lane: usize) -> [u64; 2] {
+    pub(in crate::survive) fn has(&self, lane: usize) -> [u64; 2] {
         let commits = self.commits.lock();
         let batch = commits.lanes.get(lane).and_then(|lane| lane.batch.as_ref());
         batch.map_or([0, 0], |batch| [batch.first, batch.first + batch.events as u64])
     }
 
-    fn takes(&self, lane: usize) {
+    pub(in crate::survive) fn takes(&self, lane: usize) {
         let mut commits = self.commits.lock();
         let Some(Lane { batch: Some(batch), .. }) = commits.lanes.get_mut(lane) else { return };
-        if batch.state == State::Gathers && batch.events > 0 {
-            batch.state = State::IsSent;
-        }
+        batch.is_sent |= batch.events > 0;
     }
 
-    fn sent(&self, lane: usize) {
+    pub(in crate::survive) fn sent(&self, lane: usize) {
         let mut commits = self.commits.lock();
         let Some(Lane { batch: Some(batch), .. }) = commits.lanes.get_mut(lane) else { return };
-        if batch.state == State::IsSent {
-            self.fixed.publish(lane::of(lane) + lane::SENT, batch.number);
+        if batch.is_sent {
+            self.memory.publish(lane::of(lane) + lane::SENT, batch.number);
             let number = batch.number + 1;
             (batch.number, batch.bytes, batch.events, batch.first) = (number, 0, 0, 0);
-            batch.state = State::Gathers;
+            batch.is_sent = false;
         }
     }
 
-    fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target) {
+    pub(in crate::survive) fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target) {
         let mut commits = self.commits.lock();
-        let is_prepared = commits.prepared.is_some();
+        let is_prepared = commits.is_prepared;
         let next = commits.number + 1;
         let Some(it) = commits.lanes.get_mut(lane) else { return };
         it.write = 1 - it.write;
@@ -288,8 +220,8 @@ impl Notes for Store {
             (write::FILE, to.file),
             (write::LENGTH, to.length),
         ] {
-            self.fixed.set(base + lane::WRITES + it.write * write::SIZE + at, word);
+            self.memory.set(base + lane::WRITES + it.write * write::SIZE + at, word);
         }
-        self.fixed.publish(base + lane::WRITE, it.write as u64);
+        self.memory.publish(base + lane::WRITE, it.write as u64);
     }
 }

@@ -8,30 +8,27 @@ use std::sync::Arc;
 use tach_log::adapter::beginning;
 
 use super::super::layout::{MOST_BYTES, PAGE, RINGS, head, ring};
-use super::super::mapping::Mapping;
 use super::Store;
-use super::commits::Area;
-use crate::queue::file::{RingFile, RingMemory};
-use crate::queue::ring::Part;
+use crate::queue::ring::{Part, RingMemory};
 
 /// Rings that are longer are for single records.
 const LONG: usize = 32 * 1024;
 
 /// The parts of the file behind its fixed part.
 pub(super) struct Room {
-    end: u64,
+    end: usize,
+    /// The least length of the file.
+    pub(super) length: usize,
     /// The number of entries of rings.
     rings: u32,
     /// Rings that no queue and no pool has.
     free: Vec<Free>,
-    /// Parts for batches and for the flight recorder that none of them has now.
-    pub(super) areas: Vec<Area>,
 }
 
 #[derive(Clone, Copy)]
 struct Free {
     number: u32,
-    start: u64,
+    start: usize,
     length: usize,
 }
 
@@ -42,17 +39,8 @@ struct RingPart {
 }
 
 impl Room {
-    pub(super) const fn new(end: u64) -> Self {
-        Self { end, rings: 0, free: Vec::new(), areas: Vec::new() }
-    }
-
-    /// Returns a part of at least `length` bytes.
-    fn area(&mut self, file: &File, length: usize) -> Option<Area> {
-        let fits = |area: &Area| (length..=4 * length).contains(&area.length);
-        if let Some(at) = self.areas.iter().position(fits) {
-            return Some(self.areas.swap_remove(at));
-        }
-        Some(Area { start: self.reserve(file, length)?, length })
+    pub(super) const fn new(end: usize) -> Self {
+        Self { end, length: end, rings: 0, free: Vec::new() }
     }
 
     /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
@@ -63,82 +51,64 @@ impl Room {
         fits(length).or_else(|| if length > LONG { fits(2 * length) } else { None })
     }
 
-    fn reserve(&mut self, file: &File, length: usize) -> Option<u64> {
-        let (start, end) = (self.end, self.end + length as u64);
-        if end > MOST_BYTES {
-            return None;
+    /// Reserves a part of the file, and returns its place.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    pub(super) fn reserve(&mut self, file: &File, length: usize) -> io::Result<usize> {
+        let start = self.place(length)?;
+        if let Err(error) = tach_files::reserve(file, start as u64, length as u64) {
+            // The next part may be shorter.
+            self.end = start;
+            return Err(error);
         }
-        tach_files::reserve(file, start, length as u64).ok()?;
+        self.length = self.end;
+        Ok(start)
+    }
+
+    /// Returns the place of a part of which no block is reserved.
+    ///
+    /// # Errors
+    ///
+    /// If the file would be too long.
+    pub(super) fn place(&mut self, length: usize) -> io::Result<usize> {
+        let (start, end) = (self.end, self.end + length);
+        if end > MOST_BYTES {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.end = end;
-        Some(start)
+        Ok(start)
     }
 }
 
-impl RingFile for Store {
-    fn ring(self: Arc<Self>, length: usize) -> Option<RingMemory> {
+impl Store {
+    /// Returns memory for a ring of at least `length` bytes.
+    pub(in crate::survive) fn ring(self: &Arc<Self>, length: usize) -> Option<RingMemory> {
         let length = length.next_multiple_of(PAGE);
-        let made = self.take(length).and_then(|free| {
-            let mapped = Mapping::new(&self.file, free.start, free.length);
-            let Ok(mapped) = mapped else {
-                self.room.lock().free.push(free);
-                return None;
-            };
-            let part = RingPart { store: Arc::clone(&self), free };
-            Some(RingMemory { memory: mapped.into_memory(), part: Box::new(part) })
-        });
-        if made.is_none() {
-            self.fixed.add(head::OUTSIDE, 1);
-        }
-        made
+        let Some(free) = self.take(length) else {
+            self.memory.add(head::OUTSIDE, 1);
+            return None;
+        };
+        let part = RingPart { store: Arc::clone(self), free };
+        Some(self.memory.ring(free.start, free.length, Box::new(part)))
     }
 
-    fn has_ring(&self, length: usize) -> bool {
+    /// Returns whether a ring of that length has room, or will never have.
+    pub(in crate::survive) fn has_ring(&self, length: usize) -> bool {
         let room = self.room.lock();
         let has_entry = usize::try_from(room.rings).is_ok_and(|rings| rings < RINGS);
         has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
     }
 
-    fn new_queue(&self) -> u64 {
-        // ORDERING: Relaxed: only the number counts.
-        self.queues.fetch_add(1, Ordering::Relaxed)
+    /// Adds records that the queues have dropped, and records over the rate limit.
+    pub(in crate::survive) fn add_lost(&self, [dropped, refused]: [u64; 2]) {
+        self.memory.add(head::DROPPED, dropped);
+        self.memory.add(head::REFUSED, refused);
     }
 
-    fn dropped(&self, count: u64) {
-        self.fixed.add(head::DROPPED, count);
-    }
-
-    fn refused(&self) {
-        self.fixed.add(head::REFUSED, 1);
-    }
-
-    fn exits(&self) {
-        self.fixed.publish(head::EXITS, 1);
-    }
-}
-
-impl Store {
-    /// Returns a part of the file for at least `length` bytes, in whole pages, and its memory.
-    ///
-    /// # Errors
-    ///
-    /// If the file has no room, or the system refuses to map the part.
-    pub(super) fn part(&self, length: usize) -> io::Result<(Area, Mapping)> {
-        let area = self.room.lock().area(&self.file, length);
-        let area = area.ok_or_else(|| io::Error::from(io::ErrorKind::StorageFull))?;
-        match Mapping::new(&self.file, area.start, area.length) {
-            Ok(memory) => Ok((area, memory)),
-            Err(error) => {
-                // The process may have too many mappings at the moment. The part is for the next
-                // call.
-                self.give_back(area);
-                Err(error)
-            }
-        }
-    }
-
-    /// Frees a part that no table names.
-    pub(super) fn give_back(&self, area: Area) {
-        self.room.lock().areas.push(area);
+    pub(in crate::survive) fn exits(&self) {
+        self.memory.publish(head::EXITS, 1);
     }
 
     fn take(&self, length: usize) -> Option<Free> {
@@ -150,62 +120,37 @@ impl Store {
         if usize::try_from(number).ok()? >= RINGS {
             return None;
         }
-        let start = room.reserve(&self.file, length)?;
+        let start = room.reserve(self.owned.file(), length).ok()?;
         room.rings += 1;
         let at = ring::AT + usize::try_from(number).ok()? * ring::BYTES;
-        self.fixed.set(at + ring::START, start);
-        self.fixed.set(at + ring::LENGTH, length as u64);
-        self.fixed.publish(head::RINGS, room.rings.into());
+        self.memory.set(at + ring::START, start as u64);
+        self.memory.set(at + ring::LENGTH, length as u64);
+        self.memory.publish(head::RINGS, room.rings.into());
         Some(Free { number, start, length })
     }
 }
 
 impl Part for RingPart {
-    fn number(&self) -> u32 {
-        self.free.number
-    }
-
-    fn file(&self) -> Arc<dyn Send + Sync> {
-        Arc::<Store>::clone(&self.store)
+    fn number(&self) -> Option<u32> {
+        // ORDERING: Relaxed: positions are noted by the thread that has stored it.
+        (!self.store.is_over.load(Ordering::Relaxed)).then_some(self.free.number)
     }
 
     fn belongs_to(&self, queue: u64, place: u64, (thread, name): (u64, &str)) {
         let at = ring::AT + usize::try_from(self.free.number).unwrap_or(0) * ring::BYTES;
-        let fixed = &self.store.fixed;
+        let memory = &self.store.memory;
         let name = beginning(name, ring::MOST_NAME);
-        fixed.set(at + ring::QUEUE, queue);
-        fixed.set(at + ring::THREAD, thread);
-        fixed.set(at + ring::NAME_LENGTH, name.len() as u64);
-        fixed.copy(at + ring::NAME, name.as_bytes());
+        memory.set(at + ring::QUEUE, queue);
+        memory.set(at + ring::THREAD, thread);
+        memory.set(at + ring::NAME_LENGTH, name.len() as u64);
+        memory.copy(at + ring::NAME, name.as_bytes());
         // The next record's count follows, so that a reader sees both.
-        self.store.fixed.publish(at + ring::PLACE, place);
+        memory.publish(at + ring::PLACE, place);
     }
 }
 
 impl Drop for RingPart {
     fn drop(&mut self) {
         self.store.room.lock().free.push(self.free);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::mapping::FAILS;
-    use super::*;
-
-    #[test]
-    fn parts_whose_mapping_fails_are_for_the_next_call() {
-        let (store, folder) = Store::of_test("unmapped");
-        let before = store.room.lock().end;
-        FAILS.set(true);
-        for _ in 0..10 {
-            assert!(store.part(PAGE).is_err());
-            assert!(Arc::clone(&store).ring(PAGE).is_none());
-        }
-        FAILS.set(false);
-        let (part, ring) = (store.part(PAGE).unwrap(), Arc::clone(&store).ring(PAGE).unwrap());
-        assert_eq!(store.room.lock().end - before, 2 * PAGE as u64);
-        drop((part, ring, store));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -31,9 +31,19 @@ impl Words {
     }
 
     /// Returns the words in mapped memory, which holds the counts of an earlier use.
+    ///
+    /// # Safety
+    ///
+    /// `start` is the address of `length` bytes of whole words, which `owner` keeps, and which
+    /// nothing else accesses.
     #[cfg(not(all(test, loom)))]
-    pub(super) fn mapped(memory: memmap2::MmapRaw) -> Self {
-        Self(Memory::Mapped(memory))
+    pub(super) unsafe fn shared(
+        start: *mut u8,
+        length: usize,
+        owner: std::sync::Arc<dyn Send + Sync>,
+    ) -> Self {
+        // SAFETY: the caller makes the same promise.
+        Self(unsafe { Memory::shared(start, length, owner) })
     }
 
     /// Returns the count of words written, and the words.

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "maps memory of its own, and copies many words at once")]
 
 use core::{ptr, slice};
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use memmap2::{MmapMut, MmapRaw};
@@ -18,36 +19,68 @@ const PAGE: usize = 4096;
 /// cache.
 const LONG: usize = 512;
 
-pub(super) enum Memory {
+pub(super) struct Memory {
+    start: *const Word,
+    count: usize,
+    _owner: Owner,
+}
+
+/// What keeps the memory.
+#[expect(dead_code, reason = "dropped with the memory")]
+enum Owner {
     /// A separate mapping, whose memory returns to the system when the ring is freed. An allocator
     /// would often keep the memory, because small blocks that are still in use lie between the
     /// rings. A page of a mapping takes memory only after it was written.
     Mapped(MmapRaw),
+    /// A mapping of which the ring is a part.
+    Shared(Arc<dyn Send + Sync>),
     /// Memory from the allocator, if it is small or mapping fails.
-    Allocated(Box<[Word]>),
+    Allocated(Vec<Word>),
 }
+
+// SAFETY: the words are atomics, and the owner may be dropped by any thread.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     pub(super) fn new(count: usize) -> Self {
         if count * WORD >= PAGE {
-            if let Ok(mapped) = MmapMut::map_anon(count * WORD) {
-                return Self::Mapped(mapped.into());
+            if let Ok(mapped) = MmapMut::map_anon(count * WORD).map(MmapRaw::from) {
+                return Self {
+                    start: mapped.as_ptr().cast(),
+                    count,
+                    _owner: Owner::Mapped(mapped),
+                };
             }
         }
-        Self::Allocated((0..count).map(|_| Word::zero()).collect())
+        let words: Vec<_> = (0..count).map(|_| Word::zero()).collect();
+        Self { start: words.as_ptr(), count, _owner: Owner::Allocated(words) }
+    }
+
+    /// Returns the memory of `length` bytes that a mapping has for a ring.
+    ///
+    /// # Safety
+    ///
+    /// `start` is the address of so many bytes of whole words, which `owner` keeps, and which
+    /// nothing else accesses.
+    pub(super) unsafe fn shared(
+        start: *mut u8,
+        length: usize,
+        owner: Arc<dyn Send + Sync>,
+    ) -> Self {
+        Self {
+            start: start.cast_const().cast(),
+            count: length / WORD,
+            _owner: Owner::Shared(owner),
+        }
     }
 
     #[inline]
     pub(super) fn words(&self) -> &[Word] {
-        match self {
-            Self::Mapped(mapped) => {
-                let count = mapped.len() / WORD;
-                // SAFETY: the mapping begins with a page, holds so many words that began as zeros,
-                // lives as long as `self`, and is accessed through these words alone.
-                unsafe { slice::from_raw_parts(mapped.as_ptr().cast(), count) }
-            }
-            Self::Allocated(words) => words,
-        }
+        // SAFETY: the memory begins with a word, holds so many words that began as zeros, lives as
+        // long as its owner, and is accessed through these words alone.
+        unsafe { slice::from_raw_parts(self.start, self.count) }
     }
 }
 

@@ -1,0 +1,127 @@
+//! SIGBUS: the kernel sends it at an access to a page of a mapped file that is not there any more,
+//! because somebody has cut the file, or the disk fails.
+//!
+//! The handler puts an anonymous page in the place of such a page, so that a log call goes on. The
+//! back end sees it, and begins another file. The signal of any other address is passed on.
+#![expect(unsafe_code, reason = "maps a page in a signal handler")]
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::io;
+use std::sync::OnceLock;
+
+use libc::{MAP_ANONYMOUS, MAP_FIXED, MAP_PRIVATE, PROT_READ, PROT_WRITE, SIGBUS, siginfo_t};
+
+use tach_record::host::signals::{self, Action};
+
+/// How many files a process may have mapped.
+const MOST: usize = 64;
+/// Not the address of any page.
+const RESERVED: usize = 1;
+
+static RANGES: [Range; MOST] = [const { Range::new() }; MOST];
+/// What was done before.
+static BEFORE: OnceLock<io::Result<Action>> = OnceLock::new();
+static PAGE: AtomicUsize = AtomicUsize::new(0);
+
+/// A range of addresses. Free if it begins at zero.
+struct Range {
+    start: AtomicUsize,
+    length: AtomicUsize,
+    is_broken: AtomicBool,
+}
+
+/// Mapped memory, of which an access that the file lacks ends no process.
+pub(super) struct Guarded(&'static Range);
+
+impl Range {
+    const fn new() -> Self {
+        Self {
+            start: AtomicUsize::new(0),
+            length: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
+    fn contains(&self, address: usize) -> bool {
+        // ORDERING: Acquire, with the Release of `Guarded::new`: the length is that of the range.
+        let start = self.start.load(Ordering::Acquire);
+        let length = self.length.load(Ordering::Relaxed);
+        start > RESERVED && address.checked_sub(start).is_some_and(|at| at < length)
+    }
+}
+
+impl Guarded {
+    /// Guards memory until the value is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If too much is guarded, or the signal can't have a handler.
+    pub(super) fn new(start: usize, length: usize) -> io::Result<Self> {
+        let installed = BEFORE.get_or_init(|| {
+            // SAFETY: a number of the system.
+            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+            // ORDERING: Relaxed: the handler is installed afterwards.
+            PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::Relaxed);
+            Action::of(SIGBUS)
+                .and_then(|before| signals::install(SIGBUS, on_fault).map(|()| before))
+        });
+        if let Err(error) = installed {
+            return Err(error.kind().into());
+        }
+        let reserve = |range: &&Range| {
+            // ORDERING: Relaxed: nobody reads what is reserved.
+            let (from, to) = (0, RESERVED);
+            range.start.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        let range = RANGES.iter().find(reserve);
+        let range = range.ok_or_else(|| io::Error::other("64 files are mapped already"))?;
+        range.is_broken.store(false, Ordering::Relaxed);
+        range.length.store(length, Ordering::Relaxed);
+        // ORDERING: Release, with the Acquire of `contains`.
+        range.start.store(start, Ordering::Release);
+        Ok(Self(range))
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        // ORDERING: Relaxed: nothing else depends on it.
+        self.0.is_broken.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // ORDERING: Relaxed: nobody accesses the memory any more.
+        self.0.start.store(0, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes the information with `SA_SIGINFO`.
+    let info_of = unsafe { &*info };
+    // SAFETY: it is a fault's, or the address is in no range.
+    let address = unsafe { info_of.si_addr() }.addr();
+    let range = RANGES.iter().find(|range| info_of.si_code > 0 && range.contains(address));
+    if range.is_some_and(|range| replace(range, address)) {
+        return;
+    }
+    // Before the first handler is known, nothing is guarded.
+    let before = BEFORE.get().and_then(|before| before.as_ref().ok());
+    if !before.is_some_and(|before| before.call(signal, info, context)) {
+        // The access comes again, and ends the process.
+        // SAFETY: the action needs no handler.
+        unsafe { libc::signal(SIGBUS, libc::SIG_DFL) };
+    }
+}
+
+/// Puts an anonymous page in the place of a page. Returns whether that worked.
+fn replace(range: &Range, address: usize) -> bool {
+    // ORDERING: Relaxed: nothing else depends on it.
+    range.is_broken.store(true, Ordering::Relaxed);
+    let page = PAGE.load(Ordering::Relaxed);
+    let start = core::ptr::without_provenance_mut(address / page * page);
+    let (access, flags) = (PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS);
+    // SAFETY: the page is one of the range's mapping, whose contents are lost.
+    let mapped = unsafe { libc::mmap(start, page, access, flags, -1, 0) };
+    mapped != libc::MAP_FAILED
+}
