@@ -25,9 +25,7 @@ pub struct Entry {
     pub(crate) links: u64,
     pub(crate) length: u64,
     pub(crate) modified: Option<SystemTime>,
-    pub(crate) mode: u32,
     pub(crate) user: u32,
-    pub(crate) group: u32,
 }
 
 impl Entry {
@@ -159,9 +157,7 @@ impl Entry {
             links: metadata.nlink(),
             length: metadata.len(),
             modified: metadata.modified().ok(),
-            mode: metadata.mode() & 0o777,
             user: metadata.uid(),
-            group: metadata.gid(),
         }
     }
 
@@ -169,7 +165,7 @@ impl Entry {
     fn by(metadata: &Metadata) -> Self {
         let (kind, modified) = (Kind::by(metadata), metadata.modified().ok());
         let length = metadata.len();
-        Self { kind, id: None, links: 1, length, modified, mode: 0, user: user(), group: 0 }
+        Self { kind, id: None, links: 1, length, modified, user: user() }
     }
 }
 

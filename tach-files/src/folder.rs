@@ -6,6 +6,7 @@
 //!   io::Result<Self>`, where missing folders are made with that mode, and the system calls behind the methods of [`Folder`].
 //! - `fn read_link(link: &Path, is_last: bool) -> io::Result<PathBuf>`: the path in a link, if the
 //!   process may follow it. `is_last` if the link is the last part of its path.
+//! - `fn access(file: &File) -> io::Result<Access>`: the rights to a file.
 //! - `fn is_own_descriptor(path: &Path) -> bool`: whether a path names a descriptor of this
 //!   process.
 //! - `fn has_more_rights() -> bool`: whether this process has rights that other users lack.
@@ -18,6 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
@@ -30,10 +32,10 @@ cfg_if! {
     if #[cfg(unix)] {
         mod unix;
         use self::unix::has_more_rights;
-        pub(crate) use self::unix::{Handle, is_own_descriptor, lock, read_link};
+        pub(crate) use self::unix::{Handle, access, is_own_descriptor, lock, read_link};
     } else {
         mod other;
-        pub(crate) use self::other::{is_own_descriptor, lock, read_link};
+        pub(crate) use self::other::{access, is_own_descriptor, lock, read_link};
         use self::other::{Handle, has_more_rights};
     }
 }
@@ -69,7 +71,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 /// ```
 #[derive(Debug)]
 pub struct Folder {
-    handle: Handle,
+    handle: Arc<Handle>,
     path: PathBuf,
     owner: u32,
     /// The users besides root and the process's who may write the folder.
@@ -136,9 +138,55 @@ impl Folder {
     }
 
     fn of(path: &Path, makes: Option<u32>) -> io::Result<Self> {
-        let handle = Handle::open(path, makes)?;
+        Self::by(Arc::new(Handle::open(path, makes)?), path)
+    }
+
+    fn by(handle: Arc<Handle>, path: &Path) -> io::Result<Self> {
         let (owner, others) = handle.writers()?;
         Ok(Self { handle, path: path.to_owned(), owner, others })
+    }
+
+    /// Returns the same folder, with its owner and its writers as they are now. It is the same one
+    /// also if it was moved, or if the process has changed its root. If it was deleted, makes a
+    /// folder at the path.
+    ///
+    /// # Errors
+    ///
+    /// As [`make`](Self::make).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tach-files-again-{}", std::process::id()));
+    /// # let path = tach_files::resolve(&path)?;
+    /// let folder = tach_files::Folder::make(&path)?;
+    /// std::fs::remove_dir(&path)?;
+    /// let folder = folder.again()?;
+    /// assert!(path.is_dir());
+    /// # std::fs::remove_dir(path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn again(&self) -> io::Result<Self> {
+        if self.handle.is_removed() {
+            return Self::make(&self.path);
+        }
+        Self::by(Arc::clone(&self.handle), &self.path)
+    }
+
+    /// Returns the path by which the folder was opened.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_files::{Folder, resolve};
+    ///
+    /// let path = resolve(".".as_ref())?;
+    /// assert_eq!(Folder::open(&path)?.path(), path);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Refuses a folder where another user may exchange files, if this process has more rights than

@@ -9,7 +9,7 @@
 //! - [`Folder`] is an open folder. Its methods take names, follow no link, and touch only regular
 //!   files.
 //! - [`Entry`] is the meaning of a name in a folder: the kind of file, its owner, its links.
-//! - [`Access`] is the mode and the owner of a new file.
+//! - [`Access`] is the rights to a new file: its mode, its owner and more.
 //! - [`try_lock`] and [`try_lock_shared`] are locks, for processes that use one file.
 //! - `PrivateFolder` is a folder of one user alone, for files that hold secrets (on Linux).
 //!
@@ -44,6 +44,7 @@ mod lock;
 mod place;
 #[cfg(target_os = "linux")]
 mod private;
+mod rights;
 
 pub use self::access::Access;
 pub use self::create::{check_create, create, open_special};

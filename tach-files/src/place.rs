@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use crate::folder::{self, Folder};
 
@@ -20,10 +21,11 @@ const MOST_LINKS: usize = 40;
 /// assert_eq!(place.name(), "Cargo.toml");
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Place {
     folder: PathBuf,
     name: OsString,
+    kept: Option<Arc<Folder>>,
 }
 
 impl Place {
@@ -41,7 +43,7 @@ impl Place {
         let path = resolve(path)?;
         match (path.parent(), path.file_name()) {
             (Some(folder), Some(name)) if !is_folder => {
-                Ok(Self { folder: folder.to_owned(), name: name.to_owned() })
+                Ok(Self { folder: folder.to_owned(), name: name.to_owned(), kept: None })
             }
             _ => Err(io::Error::new(
                 io::ErrorKind::IsADirectory,
@@ -74,6 +76,21 @@ impl Place {
         self.folder.join(&self.name)
     }
 
+    /// Keeps the folder open. Then [`folder`](Self::folder) and [`make_folder`](Self::make_folder)
+    /// return this one [again](Folder::again), whatever its path leads to.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut place = tach_files::Place::of("Cargo.toml".as_ref())?;
+    /// place.keep(place.folder()?);
+    /// assert!(place.folder()?.entry(place.name())?.is_some_and(|entry| entry.is_file()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn keep(&mut self, folder: Folder) {
+        self.kept = Some(Arc::new(folder));
+    }
+
     /// Opens the folder: see [`Folder::open`].
     ///
     /// # Errors
@@ -84,7 +101,7 @@ impl Place {
     ///
     /// See the [crate].
     pub fn folder(&self) -> io::Result<Folder> {
-        Folder::open(&self.folder)
+        self.kept.as_ref().map_or_else(|| Folder::open(&self.folder), |kept| kept.again())
     }
 
     /// Opens the folder, and makes it if it is missing: see [`Folder::make`].
@@ -97,7 +114,7 @@ impl Place {
     ///
     /// See [`Folder::make`].
     pub fn make_folder(&self) -> io::Result<Folder> {
-        Folder::make(&self.folder)
+        self.kept.as_ref().map_or_else(|| Folder::make(&self.folder), |kept| kept.again())
     }
 }
 

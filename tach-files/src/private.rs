@@ -85,7 +85,7 @@ impl PrivateFolder {
         let path = place.path();
         Handle::open(path.parent().unwrap_or(&path), Some(FOLDER))?;
         let handle = Handle::open(&path, Some(PRIVATE))?;
-        let found = fstat(handle.descriptor())?;
+        let found = fstat(&handle.0)?;
         let (user, mode) = (found.st_uid, found.st_mode & 0o777);
         if user != entry::user() {
             let own = entry::user();
@@ -99,7 +99,7 @@ impl PrivateFolder {
             )));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits")]
-        let kind = fstatfs(handle.descriptor())?.f_type as u32;
+        let kind = fstatfs(&handle.0)?.f_type as u32;
         match REMOTE.iter().find(|(number, _)| *number == kind) {
             None => Ok(Self { handle, path }),
             Some((_, name)) => Err(not_mappable(name)),

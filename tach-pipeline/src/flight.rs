@@ -306,7 +306,8 @@ impl FlightRecorder {
         };
         let cannot = |error| Error::folder(folder, error);
         let resolved = tach_files::resolve(folder).map_err(cannot)?;
-        let files = Files::new(resolved, format.clone(), self.files, self.pause);
+        let opened = tach_files::Folder::make(&resolved).map_err(cannot)?;
+        let files = Files::new(opened, format.clone(), self.files, self.pause);
         files.probe().map_err(cannot)?;
         Ok(Some(files))
     }

@@ -145,7 +145,8 @@ impl KnownFile {
     pub fn shares_rotation(&self, other: &Self) -> bool {
         // Where files have no identity, and after a rotation, the paths are compared.
         let is_known = self.entry.id().is_some() && other.entry.id().is_some();
-        let is_same = is_known && !self.entry.is_other(&other.entry) || self.place == other.place;
+        let is_same = is_known && !self.entry.is_other(&other.entry)
+            || self.place.path() == other.place.path();
         (self.is_rotated || other.is_rotated) && is_same
     }
 }
@@ -177,9 +178,10 @@ impl LogFile {
         }
     }
 
-    fn at(place: Place, options: Options, access: &Access) -> io::Result<Self> {
+    fn at(mut place: Place, options: Options, access: &Access) -> io::Result<Self> {
         let folder = place.make_folder()?;
         let file = append(&folder, place.name(), access)?;
+        place.keep(folder);
         Self::new(Some(place), file, options)
     }
 
@@ -188,9 +190,8 @@ impl LogFile {
         let most_together = most_together(&file);
         // The file is at the path, so it has at least one link. If the count is zero, the file
         // system does not count links.
-        let is_at_path = |place: &Place| {
-            Entry::at(&place.path()).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)))
-        };
+        let is_at_path =
+            |place: &Place| found(place).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)));
         let has_links = entry.links() > 0 || !place.as_ref().is_some_and(is_at_path);
         // Where files have no such time, the first day begins now.
         let written = entry.modified().map_or_else(UnixTime::now, UnixTime::from_system_time);
@@ -220,7 +221,7 @@ impl LogFile {
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         let Some(place) = self.place.clone() else { return Ok(()) };
         // The mode may have been changed since the file was opened.
-        let access = Access::of(&Entry::of(&self.file)?);
+        let access = Access::of(&self.file)?;
         let new = Self::at(place, self.options, &access)?;
         let after = self.begun.saturating_add(AFTER);
         let begun = if new.length == 0 { after } else { new.begun };
@@ -392,7 +393,7 @@ impl LogFile {
         let _else_next_time = tach_files::try_lock_shared(&self.file);
         self.length = Entry::of(&self.file).map_or(self.length, |it| it.length());
         let is_other = |found: Option<Entry>| found.is_none_or(|it| it.is_other(&self.entry));
-        self.is_followed() && Entry::at(&place.path()).is_ok_and(is_other)
+        self.is_followed() && found(place).is_ok_and(is_other)
     }
 
     /// Returns whether no path leads to the file, so that its contents are lost.
@@ -423,6 +424,10 @@ fn append(folder: &Folder, name: &OsStr, access: &Access) -> io::Result<File> {
         // compress it. The next try opens the new file.
     }
     folder.append(name, access)
+}
+
+fn found(place: &Place) -> io::Result<Option<Entry>> {
+    place.folder()?.entry(place.name())
 }
 
 fn is_without_disk(error: &io::Error) -> bool {

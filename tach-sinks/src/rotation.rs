@@ -44,7 +44,8 @@ const LEAST_BYTES: u64 = BATCH as u64;
 /// [`Task::Rotate`](crate::Task::Rotate). A compressed file takes the place of an old one only when
 /// it is complete and on the disk.
 ///
-/// A new file, and a compressed one, keep the mode and the owner of the file before.
+/// A new file, and a compressed one, keep the rights of the file before: mode, owner and, on Linux,
+/// access control list and label.
 ///
 /// Only files with exactly such a name are renamed, compressed or deleted, and only regular ones of
 /// the process's user that have no other name. In a folder that nobody else may write, also those

@@ -23,6 +23,10 @@ impl Handle {
         Ok(Self(path.to_owned()))
     }
 
+    pub(crate) fn is_removed(&self) -> bool {
+        !self.0.is_dir()
+    }
+
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may fail")]
     pub(super) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
         Ok((entry::user(), None))
@@ -79,6 +83,11 @@ impl Handle {
 
 pub(crate) fn read_link(link: &Path, _: bool) -> io::Result<PathBuf> {
     fs::read_link(link)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+pub(crate) fn access(_: &File) -> io::Result<Access> {
+    Ok(Access::exactly(0))
 }
 
 pub(crate) fn is_own_descriptor(_: &Path) -> bool {

@@ -14,6 +14,7 @@ use cfg_if::cfg_if;
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid};
 use rustix::fs::{fchmod, fchown, fstat, fsync, mkdirat, open, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
+use xattr::FileExt as _;
 
 use super::{Lock, Writers};
 use crate::access::Access;
@@ -21,6 +22,15 @@ use crate::entry::{self, Entry, Kind, ROOT};
 
 /// The rights of a folder's group, and of everybody, to write.
 const OTHERS_WRITE: u32 = 0o022;
+
+/// The kinds of entries of an access control list that name or mean users (acl(5)).
+const USER: u8 = 2;
+const OWNING_GROUP: u8 = 4;
+const GROUP: u8 = 8;
+
+/// The attributes with a file's access control list, and with its label for `SELinux`.
+const LIST: &str = "system.posix_acl_access";
+const LABEL: &str = "security.selinux";
 
 cfg_if! {
     // For names alone: the process need not be allowed to read the folder.
@@ -35,7 +45,7 @@ cfg_if! {
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct Handle(OwnedFd);
+pub(crate) struct Handle(pub(crate) OwnedFd);
 
 impl Handle {
     /// Opens one folder after another, since `O_NOFOLLOW` applies to the last part of a path alone.
@@ -65,9 +75,9 @@ impl Handle {
         Ok(Self(folder))
     }
 
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(crate) fn descriptor(&self) -> &OwnedFd {
-        &self.0
+    /// Returns whether the folder was deleted: the system finds no file in it any more.
+    pub(crate) fn is_removed(&self) -> bool {
+        fstat(&self.0).is_ok_and(|folder| folder.st_nlink == 0)
     }
 
     /// Returns the folder's owner, and the users besides root and the process's who may write it.
@@ -127,14 +137,16 @@ impl Handle {
         // Until its owner is set, the file is the process's alone.
         let first = if access.is_exact { access.mode & 0o600 } else { access.mode };
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&self.0, name, flags, mode(first))?;
+        let file = File::from(openat(&self.0, name, flags, mode(first))?);
         if access.is_exact {
             let is_given = access.owner.is_none_or(|owner| give(&file, owner));
-            let exact = if is_given { access.mode } else { Access::narrowed(access.mode) };
+            let is_listed = access.owner.is_none() || list(&file, access, is_given);
+            let bits = if is_listed { access.mode } else { access.unlisted() };
+            let exact = if is_given { bits } else { Access::narrowed(bits) };
             // Some file systems have no modes.
             let _without_modes = fchmod(&file, mode(exact));
         }
-        Ok(file.into())
+        Ok(file)
     }
 
     pub(crate) fn entry(&self, name: &OsStr) -> io::Result<Entry> {
@@ -158,9 +170,7 @@ impl Handle {
             links: found.st_nlink as u64,
             length: found.st_size as u64,
             modified: since_epoch.and_then(|it| UNIX_EPOCH.checked_add(it)),
-            mode: u32::from(found.st_mode) & 0o777,
             user: found.st_uid,
-            group: found.st_gid,
         })
     }
 
@@ -215,14 +225,54 @@ impl Handle {
     }
 }
 
+impl Access {
+    /// Returns the mode of a file without the list. With a list, the bits of the group are the
+    /// list's mask: the most that its entries grant, and not what the owning group may do.
+    fn unlisted(&self) -> u32 {
+        // After a version, each entry has a kind, rights and an id. Whoever is named would be one of
+        // the group or of the others.
+        let list = self.list.as_deref().and_then(|list| list.get(4..)).unwrap_or_default();
+        let rights = |kinds: [u8; 2]| {
+            let entries = list.chunks_exact(8).filter(|entry| kinds.contains(&entry[0]));
+            entries.fold(0o7, |all, entry| all & u32::from(entry[2]))
+        };
+        self.mode & (0o700 | rights([USER, OWNING_GROUP]) << 3 | rights([USER, GROUP]))
+    }
+
+    /// Returns the mode of a file that can't have this access's group: each user who is not the
+    /// owner gets the rights that both the group and the others have.
+    const fn narrowed(mode: u32) -> u32 {
+        let both = mode >> 3 & mode & 0o7;
+        mode & 0o700 | both << 3 | both
+    }
+}
+
 /// Gives a new file to its owner, or at least to the owner's group. Returns whether the file has
 /// that group.
-fn give(file: &OwnedFd, (user, group): (u32, u32)) -> bool {
+fn give(file: &File, (user, group): (u32, u32)) -> bool {
     let is_owned = fstat(file).is_ok_and(|it| (it.st_uid, it.st_gid) == (user, group));
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     is_owned
         || fchown(file, Some(user), Some(group)).is_ok()
         || fchown(file, None, Some(group)).is_ok()
+}
+
+/// Sets the label of a new file, and its access control list unless that needs a group that the
+/// file has not got. Returns whether the file has the list.
+fn list(file: &File, access: &Access, is_given: bool) -> bool {
+    let set = |name, value: &Vec<u8>| file.set_xattr(name, value).is_ok();
+    let _else_the_system_s = access.label.as_ref().is_some_and(|label| set(LABEL, label));
+    // The folder may have a list for new files.
+    let _has_none = file.remove_xattr(LIST);
+    access.list.as_ref().is_none_or(|list| is_given && set(LIST, list))
+}
+
+/// Reads the rights to a file: see [`Access::of`].
+pub(crate) fn access(file: &File) -> io::Result<Access> {
+    let found = file.metadata()?;
+    let (list, label) = (file.get_xattr(LIST).ok().flatten(), file.get_xattr(LABEL).ok().flatten());
+    let owner = Some((found.uid(), found.gid()));
+    Ok(Access { owner, list, label, ..Access::exactly(found.mode()) })
 }
 
 fn appending(appends: bool) -> OFlags {
@@ -324,4 +374,35 @@ fn has_capabilities() -> bool {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn has_capabilities() -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_its_list_grants_nobody_more() {
+        let unlisted = |mode, entries: &[(u8, u8)]| {
+            let entry = |(kind, rights): &(u8, u8)| [*kind, 0, *rights, 0, 1, 2, 3, 4];
+            let list = [2, 0, 0, 0].into_iter().chain(entries.iter().flat_map(entry));
+            Access { list: Some(list.collect()), ..Access::exactly(mode) }.unlisted()
+        };
+        let (owner, mask, other) = ((1, 6), (16, 4), (32, 4));
+        // The shipper may read, and the group may not.
+        assert_eq!(unlisted(0o640, &[owner, (USER, 4), (OWNING_GROUP, 0), mask]), 0o600);
+        assert_eq!(unlisted(0o640, &[owner, (USER, 4), (OWNING_GROUP, 4), mask]), 0o640);
+        // The named ones may not read what all others may.
+        assert_eq!(unlisted(0o644, &[owner, (USER, 0), (OWNING_GROUP, 4), mask, other]), 0o600);
+        assert_eq!(unlisted(0o644, &[owner, (OWNING_GROUP, 4), (GROUP, 0), mask, other]), 0o640);
+        assert_eq!(unlisted(0o664, &[]), 0o664);
+    }
+
+    #[test]
+    fn a_file_without_its_group_grants_nobody_more() {
+        for (mode, narrowed) in
+            [(0o640, 0o600), (0o644, 0o644), (0o604, 0o600), (0o664, 0o644), (0o777, 0o777)]
+        {
+            assert_eq!(Access::narrowed(mode), narrowed, "{mode:o}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use tach_files::PrivateFolder;
 use tach_files::{Access, Entry, Folder, Place};
 use test_support::assert_implements;
 
-assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy] Access, Entry);
-assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] Folder, Place);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy] Entry);
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] Access, Folder, Place);
 #[cfg(target_os = "linux")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] PrivateFolder);

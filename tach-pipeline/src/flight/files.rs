@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 use std::time::Instant;
 
@@ -50,8 +50,7 @@ impl fmt::Display for Cause {
 }
 
 pub(crate) struct Files {
-    /// The path of the folder, with all links resolved.
-    folder: PathBuf,
+    folder: Folder,
     format: FlightFormat,
     most: usize,
     pause: Duration,
@@ -61,9 +60,20 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(folder: PathBuf, format: FlightFormat, most: usize, pause: Duration) -> Self {
+    pub(super) fn new(folder: Folder, format: FlightFormat, most: usize, pause: Duration) -> Self {
         let (pauses, next) = (Lock::default(), AtomicU64::new(0));
         Self { folder, format, most, pause, pauses, next }
+    }
+
+    /// Returns the folder of dumps. Creates the folder if it was deleted.
+    ///
+    /// # Errors
+    ///
+    /// If that fails, or if the process must not delete files in the folder.
+    fn folder(&self) -> io::Result<Folder> {
+        let folder = self.folder.again()?;
+        folder.refuse_if_shared()?;
+        Ok(folder)
     }
 
     /// Checks that files can be written. Creates the folder if it is missing, and creates and
@@ -73,7 +83,7 @@ impl Files {
     ///
     /// If that fails. Then no dump could be written to the folder later.
     pub(super) fn probe(&self) -> io::Result<()> {
-        let folder = open(&self.folder)?;
+        let folder = self.folder()?;
         let mut name = self.name(UnixTime::now(), process::id().into(), 0);
         name.push(PARTIAL);
         let own = Entry::of(&folder.create_new(&name, &Access::at_most(FILE_MODE))?)?;
@@ -128,7 +138,7 @@ impl Files {
         process: u64,
         number: u64,
     ) -> io::Result<PathBuf> {
-        let folder = open(&self.folder)?;
+        let folder = self.folder()?;
         let name = self.name(snapshot.time(), process, number);
         let mut partial = name.clone();
         partial.push(PARTIAL);
@@ -144,7 +154,7 @@ impl Files {
         // yet.
         let _not_yet_on_disk = folder.sync();
         let _others_stay = self.tidy(&folder, &name, &own);
-        Ok(self.folder.join(&name))
+        Ok(folder.path().join(&name))
     }
 
     fn write_to(&self, snapshot: &Snapshot, mut file: File) -> io::Result<()> {
@@ -171,17 +181,6 @@ impl Files {
         let surplus = finished.iter().rev().skip(self.most - 1);
         surplus.rev().try_for_each(|name| folder.remove_own(name, own))
     }
-}
-
-/// Opens the folder of dumps. Creates the folder if it is missing.
-///
-/// # Errors
-///
-/// If that fails, or if the process must not delete files in the folder.
-fn open(path: &Path) -> io::Result<Folder> {
-    let folder = Folder::make(path)?;
-    folder.refuse_if_shared()?;
-    Ok(folder)
 }
 
 /// Returns the beginning of the names of this program's dumps.
@@ -235,7 +234,8 @@ mod tests {
     fn the_pause_is_short_after_a_failure_alone() {
         let format =
             FlightFormat { extension: "none", write: Arc::new(|_, _| Ok(())), ignored: Vec::new() };
-        let files = Files::new(PathBuf::new(), format, 1, Duration::MAX);
+        let folder = Folder::open(&tach_files::resolve(".".as_ref()).unwrap()).unwrap();
+        let files = Files::new(folder, format, 1, Duration::MAX);
         let after = |time: Duration| {
             for (since, _) in files.pauses.lock().iter_mut().flatten() {
                 *since = since.checked_sub(time).unwrap();

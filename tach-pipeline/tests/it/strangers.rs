@@ -1,8 +1,12 @@
 //! Files in folders where other users may write too.
 
 mod colleague;
+#[cfg(target_os = "linux")]
+mod jail;
 mod log;
 mod names;
+#[cfg(target_os = "linux")]
+mod rights;
 mod rotation;
 
 use core::time::Duration;

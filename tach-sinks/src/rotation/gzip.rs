@@ -31,7 +31,7 @@ pub(crate) fn compress(folder: &Folder, name: &OsStr, job: &Job) -> io::Result<(
         // Another process compressed the file between the opening and the lock.
         return Ok(());
     }
-    let access = Access::of(&opened);
+    let access = Access::of(&file)?;
     let is_own = |found: Entry| folder.is_own(&found, &job.log);
     let to = match folder.create_new(&part, &access) {
         // Another process compresses a file that had this name before a rotation.
