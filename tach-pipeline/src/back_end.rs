@@ -13,6 +13,8 @@ mod order;
 mod repeats;
 pub(crate) mod selection;
 pub(crate) mod survival;
+#[cfg(test)]
+mod test_file;
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
@@ -28,8 +30,8 @@ use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
 use self::survival::Survival;
+#[cfg(feature = "tracing")]
 use crate::callsites::whole::Whole;
-use crate::channel::Progress;
 use crate::channel::bell::is_end_between;
 use crate::channel::wake::Sleep;
 use crate::frame::Frame;
@@ -55,6 +57,7 @@ pub(crate) struct BackEnd {
     shared: Arc<Shared>,
     inboxes: Inboxes,
     merge: Merge,
+    #[cfg(feature = "tracing")]
     whole: Whole,
     selection: Selection,
     spans: Spans,
@@ -86,6 +89,7 @@ impl BackEnd {
         Self {
             inboxes: Inboxes::new(Some(shared.channel.common())),
             merge: Merge::default(),
+            #[cfg(feature = "tracing")]
             whole: Whole::new(shared.wanted),
             spans,
             selection,
@@ -103,7 +107,8 @@ impl BackEnd {
     /// Runs until the pipeline ends: when its last handle is dropped.
     pub(crate) fn run(mut self) {
         let channel = Arc::clone(&self.shared.channel);
-        let Progress { flush, waker, .. } = &*channel.progress;
+        let progress = Arc::clone(&self.shared.progress);
+        let (flush, waker) = (&progress.flush, &progress.signals.waker);
         let mut sleep = Sleep::new(waker, self.interval);
         let mut last_panic = None;
         let at_the_end = loop {
@@ -166,7 +171,7 @@ impl BackEnd {
             let Self { shared, selection, spans, sinks, .. } = self;
             survival.recover(selection, shared, spans, sinks, cause.is_some());
         }
-        let reopenings = self.shared.channel.reopenings();
+        let reopenings = self.shared.progress.reopenings();
         let occasion = cause.map_or(Occasion::Round, Cause::occasion);
         let is_asked = cause.is_some();
         let is_dumping = self.spans.begin_dump();
@@ -210,7 +215,7 @@ impl BackEnd {
     fn pass_on(&mut self, is_asked: bool) -> usize {
         let start = self.shared.now();
         let channel = Arc::clone(&self.shared.channel);
-        let pressure = &channel.progress.pressure;
+        let pressure = &channel.signals.pressure;
         if let Some(survival) = &mut self.survival {
             survival.note_pressure(pressure.is_on());
         }
@@ -227,7 +232,7 @@ impl BackEnd {
         while self.pass_on_some(start) {
             self.write(|sinks| sinks.write(false));
         }
-        let Self { shared, inboxes, whole, spans, sinks, .. } = self;
+        let Self { shared, inboxes, spans, sinks, .. } = self;
         // A loss marks the open spans, so it is read before spans are passed on.
         for inbox in inboxes.awake() {
             if let Some(loss) = inbox.take_dropped() {
@@ -239,7 +244,8 @@ impl BackEnd {
         }
         spans.end_round(sinks);
         if inboxes.settle(&shared.channel.queues) {
-            whole.trim();
+            #[cfg(feature = "tracing")]
+            self.whole.trim();
             spans.trim();
         }
         found
@@ -265,14 +271,14 @@ impl BackEnd {
     /// Passes on the records of a round. If the records must be written before the next one,
     /// returns `true`.
     fn pass_on_some(&mut self, start: UnixTime) -> bool {
-        let Self {
-            shared, inboxes, merge, whole, selection, spans, sinks, survival, in_hand, ..
-        } = self;
-        let counts = &shared.channel.progress.counts;
+        let Self { shared, inboxes, merge, selection, spans, sinks, survival, in_hand, .. } = self;
+        let counts = &shared.progress.counts;
         let is_kept = survival.is_some();
         counts.in_hand.set(*in_hand);
-        merge.records(inboxes.awake(), start, whole, |record, time, queue| {
-            if spans.part(record, time, queue) {
+        merge.records(inboxes.awake(), start, |record, time, queue| {
+            #[cfg(feature = "tracing")]
+            let record = self.whole.of(record, queue.thread());
+            if spans.part(record, time, queue.id()) {
                 return false;
             }
             *in_hand = in_hand.saturating_sub(1);

@@ -3,6 +3,7 @@
 
 pub(crate) mod whole;
 
+use core::cell::RefCell;
 use core::hash::{Hash, Hasher};
 use core::ptr;
 use std::sync::OnceLock;
@@ -49,6 +50,29 @@ impl Callsites {
     pub(crate) fn code(&mut self, callsite: Callsite) -> Option<Code> {
         self.0.number(numbers()?, callsite).and_then(Code::of)
     }
+}
+
+thread_local! {
+    static KNOWN: RefCell<Callsites> = const { RefCell::new(Callsites::new()) };
+}
+
+/// Returns the code of a callsite, or `None` if a record must contain its texts.
+#[inline]
+pub(crate) fn code(callsite: Callsite) -> Option<Code> {
+    known_code(callsite).or_else(|| learned_code(callsite))
+}
+
+/// Returns the code of a callsite, if the thread knows it.
+#[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+#[inline(always)]
+pub(crate) fn known_code(callsite: Callsite) -> Option<Code> {
+    let code = KNOWN.try_with(|known| known.try_borrow().ok()?.at_once(callsite));
+    code.ok().flatten()
+}
+
+#[cold]
+fn learned_code(callsite: Callsite) -> Option<Code> {
+    KNOWN.try_with(|known| known.try_borrow_mut().ok()?.code(callsite)).ok().flatten()
 }
 
 /// Creates the tables of numbers, before any record is written.

@@ -338,10 +338,6 @@ mod back_end;
 mod buffers;
 #[cfg(feature = "tracing")]
 mod callsites;
-#[cfg(not(feature = "tracing"))]
-#[path = "callsites/no_callsites.rs"]
-mod callsites;
-mod channel;
 #[cfg(feature = "config")]
 mod config;
 #[cfg(feature = "tracing")]
@@ -357,6 +353,7 @@ mod host;
 mod incident;
 mod limits;
 mod pipeline;
+mod progress;
 mod report;
 mod shared;
 mod sink;
@@ -368,7 +365,7 @@ mod survive;
 #[cfg(feature = "tracing")]
 mod trace;
 
-use tach_record::{frame, ids, level, queue, sync};
+use tach_record::{channel, frame, ids, level, queue, sync};
 
 #[cfg(feature = "config")]
 pub use crate::config::Config;

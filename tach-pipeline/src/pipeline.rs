@@ -144,7 +144,7 @@ impl Pipeline {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.known().channel.progress.counts.stats()
+        self.known().progress.stats()
     }
 
     /// Opens all files again, after another program has moved them away.
@@ -163,7 +163,7 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn reopen(&self) {
-        self.known().channel.reopen();
+        self.known().progress.reopen();
     }
 
     /// Rotates all files that have a [`Rotation`](crate::Rotation) and are not empty, and opens the
@@ -179,9 +179,9 @@ impl Pipeline {
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     pub fn rotate(&self) {
-        let channel = &self.known().channel;
-        channel.progress.counts.sinks().iter().for_each(|sink| sink.rotations.add(1));
-        channel.reopen();
+        let progress = &self.known().progress;
+        progress.counts.sinks().iter().for_each(|sink| sink.rotations.add(1));
+        progress.reopen();
     }
 }
 
@@ -213,10 +213,10 @@ pub(crate) mod tests {
             vec![Levels::all(LevelFilter::Info)],
         );
         let counts = Counts::default();
-        let channel = Channel::new(4096, when_full, counts);
+        let channel = Channel::in_file(4096, when_full, None);
         // Nothing is flushed when the last handle is dropped.
-        channel.is_given_up.on();
-        let shared = Shared::new(filters, None, wanted, channel, None);
+        let shared = Shared::new(filters, None, wanted, channel, counts, None);
+        shared.progress.is_given_up.on();
         Pipeline::new(Arc::new(shared))
     }
 
@@ -224,11 +224,11 @@ pub(crate) mod tests {
     fn an_error_ends_a_nap() {
         const LONG: Duration = Duration::from_secs(60);
         let pipeline = alone(Wanted::default(), WhenFull::Block);
-        let _sleep = Sleep::new(&pipeline.shared().channel.progress.waker, LONG);
+        let _sleep = Sleep::new(&pipeline.shared().progress.signals.waker, LONG);
         let target = MaybeStatic::Static("app");
         pipeline.shared().log_with(Level::of(log::Level::Error), target, |_| {});
         let start = Instant::now();
-        pipeline.shared().channel.progress.waker.nap(LONG);
+        pipeline.shared().progress.signals.waker.nap(LONG);
         assert!(start.elapsed() < LONG, "it was not woken");
     }
 }

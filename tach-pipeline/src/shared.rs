@@ -19,8 +19,7 @@ use tach_core::{Clock, Instant, SystemClock, UnixTime, event_time};
 use self::applied::Applied;
 use self::span_state::Spans;
 use self::succession::Succession;
-use crate::channel::flush::Why;
-use crate::channel::{Channel, Progress, current_thread};
+use crate::channel::{Channel, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::frame::MaybeStatic;
@@ -30,7 +29,10 @@ use crate::ids::Around;
 use crate::incident::Reporter;
 use crate::level::Level;
 use crate::limits::{Callsite, Limits};
+use crate::progress::flush::Why;
+use crate::progress::{Progress, check_waiter};
 use crate::sink::all::Sinks;
+use crate::stats::Counts;
 use crate::sync::Lock;
 use tach_record::host::process::Process;
 
@@ -40,6 +42,7 @@ pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct Shared {
     pub(crate) channel: Arc<Channel>,
+    pub(crate) progress: Arc<Progress>,
     pub(crate) filters: Filters,
     pub(crate) limits: Option<Limits>,
     pub(crate) wanted: Wanted,
@@ -87,11 +90,13 @@ impl Shared {
         limits: Option<Limits>,
         wanted: Wanted,
         mut channel: Channel,
+        counts: Counts,
         clock: Option<Arc<dyn Clock>>,
     ) -> Self {
         channel.wants_thread = wanted.thread;
         Self {
             process: channel.process,
+            progress: Arc::new(Progress::new(counts, &channel.signals)),
             channel: Arc::new(channel),
             filters,
             limits,
@@ -216,7 +221,7 @@ impl Shared {
 
     /// Flushes before the process ends.
     pub(crate) fn flush_at_end(&self, timeout: Duration) -> Result<(), Error> {
-        let flush = &self.channel.progress.flush;
+        let flush = &self.progress.flush;
         flush.at_end(|| self.flush_because(Why::ProcessEnds, timeout))
     }
 
@@ -228,17 +233,17 @@ impl Shared {
             return;
         }
         // The back end and the sinks' threads can't wait for themselves. The exit still flushes.
-        if self.channel.progress.waker.is_back_end() || self.channel.is_given_up.is_on() {
+        if self.channel.signals.waker.is_back_end() || self.progress.is_given_up.is_on() {
             return;
         }
         let Err(error) = self.flush_at_end(self.flush_timeout) else { return };
         // Without a time to wait, nothing was tried.
         if !self.flush_timeout.is_zero() {
-            self.channel.is_given_up.on();
+            self.progress.is_given_up.on();
         }
         if !error.is_reported() {
             to_stderr(format_args!("{error}"));
-            self.channel.print_left();
+            self.progress.print_left(&self.channel.queues);
         }
     }
 
@@ -254,10 +259,10 @@ impl Shared {
         if self.is_unused() {
             return Ok(());
         }
-        self.channel.check_waiter()?;
+        check_waiter(&self.channel)?;
         let start = Instant::now();
-        let Progress { flush, counts, .. } = &*self.channel.progress;
-        let request = || self.channel.request_flush(why);
+        let Progress { flush, counts, .. } = &*self.progress;
+        let request = || self.progress.request_flush(why);
         let flushed = current_thread::waiting(|| match why {
             // The caller does not wait for collectors, so these need not hurry.
             Why::Urgent => flush.wait(request(), why, timeout, counts),
@@ -272,7 +277,7 @@ impl Shared {
             Err(Error::timed_out(Duration::ZERO, &[]))
         });
         if flushed.is_ok() {
-            self.channel.is_given_up.off();
+            self.progress.is_given_up.off();
         }
         // After a failure too: the process may be about to end.
         let left = timeout.saturating_sub(start.elapsed());
@@ -327,7 +332,7 @@ mod tests {
     use crate::filter::Levels;
     use crate::flight::Flight;
     use crate::queue::WhenFull;
-    use crate::stats::{Counts, SinkCounts};
+    use crate::stats::SinkCounts;
 
     /// The process may be about to end.
     #[test]
@@ -339,20 +344,20 @@ mod tests {
         );
         let counts = Counts::new(vec![Arc::new(SinkCounts::default())]);
         let wanted = Wanted::default();
-        let channel = Channel::new(4096, WhenFull::Block, counts);
-        let mut shared = Shared::new(filters, None, wanted, channel, None);
+        let channel = Channel::in_file(4096, WhenFull::Block, None);
+        let mut shared = Shared::new(filters, None, wanted, channel, counts, None);
         let flight = Arc::clone(shared.spans.flight.insert(Arc::new(Flight::new(None))));
         let begun = flight.writing.begin();
         let short = Duration::from_millis(20);
-        shared.channel.progress.flush.done(0, u64::MAX, None);
+        shared.progress.flush.done(0, u64::MAX, None);
         let late = shared.flush(short).unwrap_err();
         assert!(late.is_timeout() && late.to_string().contains("recorder's file"), "{late}");
-        shared.channel.progress.flush.done(0, u64::MAX, Some("full".to_owned()));
+        shared.progress.flush.done(0, u64::MAX, Some("full".to_owned()));
         let start = Instant::now();
         let failed = shared.flush(short).unwrap_err();
         assert!(start.elapsed() >= short);
         assert_eq!(failed.to_string(), "full");
-        shared.channel.progress.flush.done(0, u64::MAX, None);
+        shared.progress.flush.done(0, u64::MAX, None);
         drop(begun);
         shared.flush(short).unwrap();
     }

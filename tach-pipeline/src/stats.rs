@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use log::Level;
 
+use tach_record::channel::Signals;
 pub(crate) use tach_record::counts::{ByLevel, Count, Dropped, Happened, Losses};
 
 pub(crate) use self::items::{Items, LATE, QUEUE_FULL, SINK_FAILED, Were};
@@ -331,15 +332,12 @@ pub(crate) struct Counts {
     pub(crate) records: Count,
     /// Records that the program has logged.
     pub(crate) by_level: ByLevel<Count>,
-    pub(crate) dropped: Losses,
     /// Events that the back end has taken out of the queues, and not passed to the sinks yet.
     pub(crate) in_hand: Count,
     /// Traces that were decided about before their end.
     pub(crate) early: Count,
     /// Records whose span was not known.
     pub(crate) spanless: Count,
-    /// Spans that were lost at their start: a queue dropped the record, or there was no slot.
-    pub(crate) dropped_spans: Count,
     /// Spans that the registry will never close.
     pub(crate) unclosed: Count,
     /// The counts of each sink, also after it was closed. The place of a sink never changes.
@@ -494,15 +492,15 @@ impl Counts {
         }
     }
 
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self, signals: &Signals) -> Stats {
         Stats {
             records: self.records.get(),
             by_level: self.by_level.get(),
-            dropped: self.dropped.get(),
-            dropped_by_level: self.dropped.by_level.get(),
+            dropped: signals.dropped.get(),
+            dropped_by_level: signals.dropped.by_level.get(),
             early: self.early.get(),
             spanless: self.spanless.get(),
-            dropped_spans: self.dropped_spans.get(),
+            dropped_spans: signals.dropped_spans.get(),
             unclosed: self.unclosed.get(),
             sinks: self.sinks().iter().map(|sink| sink.stats()).collect(),
         }

@@ -13,16 +13,19 @@ pub use self::dropped::{Dropped, Happened, Losses};
 pub struct Count(AtomicU64);
 
 impl Count {
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
         // ORDERING: Relaxed: publishes only itself.
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
+    /// Sets the number.
     pub fn set(&self, count: u64) {
         // ORDERING: Relaxed, as in `add`.
         self.0.store(count, Ordering::Relaxed);
     }
 
+    /// Returns the number.
     pub fn get(&self) -> u64 {
         // ORDERING: Relaxed, as in `add`.
         self.0.load(Ordering::Relaxed)

@@ -145,23 +145,39 @@ pub const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Tag {
+    /// No value.
     Null,
+    /// `false`.
     False,
+    /// `true`.
     True,
+    /// A signed number of one word.
     I64,
+    /// An unsigned number of one word.
     U64,
+    /// A signed number of two words.
     I128,
+    /// An unsigned number of two words.
     U128,
+    /// A floating-point number.
     F64,
+    /// A text.
     Str,
+    /// A text that is JSON.
     Json,
+    /// The messages of an error and its sources, with NULs between them.
     Error,
     /// A text that a value printed by its own `Display` or `Debug`.
     Printed,
+    /// The name of a span. Its fields follow.
     Span,
+    /// The file and the line of the place in the source.
     File,
+    /// The module of that place, or the [name](EVENT_NAME) of the event.
     Module,
+    /// The number and the name of the thread.
     Thread,
+    /// The ids of the span around the event.
     Context,
     /// The file, the line and the module as one number.
     Place,

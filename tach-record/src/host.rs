@@ -29,7 +29,7 @@ pub fn spawn<R: Send + 'static>(
 
 /// Calls `f` in each child that the C library's `fork` makes from now on, before other code of the
 /// child runs.
-pub fn call_in_children(f: extern "C" fn()) {
+pub(crate) fn call_in_children(f: extern "C" fn()) {
     #[cfg(unix)]
     forks::call_in_children(f);
     #[cfg(not(unix))]

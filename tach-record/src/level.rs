@@ -9,8 +9,10 @@ pub struct Level(u8);
 impl Level {
     /// slog's level above `Error`, which `log` lacks. Filters treat it as `Error`.
     pub const CRITICAL: Self = Self::from_byte(0);
+    /// The level of warnings.
     pub const WARN: Self = Self::of(log::Level::Warn);
 
+    /// Returns the level of a record of `log`.
     pub const fn of(level: log::Level) -> Self {
         Self(level as u8)
     }
@@ -46,6 +48,7 @@ impl Level {
         }
     }
 
+    /// Returns whether a filter lets records of the level pass.
     #[inline]
     pub fn passes(self, filter: LevelFilter) -> bool {
         self.of_log() <= filter

@@ -27,7 +27,7 @@ use self::links::{Link, Links};
 use self::long::{LONG, Long};
 use self::pool::{Ends, Pool};
 use self::ring::{Consumer, Producer};
-pub use self::wait::Wait;
+pub(crate) use self::wait::Wait;
 pub use self::when_full::WhenFull;
 use crate::frame::{self, Buffer, ThisThread};
 use crate::level::Level;
@@ -49,7 +49,7 @@ pub struct Sender {
 }
 
 /// A chain of rings. When the last ring is full, the thread adds another ring, up to a bound. After
-/// the back end has read a ring, it returns the ring to the [`Pool`]. A thread that logs seldom
+/// the back end has read a ring, it returns the ring to the pool. A thread that logs seldom
 /// holds one small ring.
 #[repr(C)]
 pub struct Queue {
@@ -77,6 +77,7 @@ pub struct QueueId(pub usize);
 /// The events of queues that the back end has not taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Queued {
+    /// How many events are in the queues.
     pub waiting: u64,
     /// Records that were dropped, and that the back end does not know of yet.
     pub dropped: u64,
@@ -120,6 +121,7 @@ impl Sender {
         Self { producer, long, next_ring: 1, queue: Arc::new(queue), reserve: None }
     }
 
+    /// Returns the reader's side of the queue.
     pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
     }
@@ -133,7 +135,7 @@ impl Sender {
     /// Adds a record of these words to the last ring. If there is no room, returns `false`.
     #[expect(clippy::inline_always, reason = "the words are in registers")]
     #[inline(always)]
-    pub fn push_words<const N: usize>(&mut self, record: &[u64; N]) -> bool {
+    pub(crate) fn push_words<const N: usize>(&mut self, record: &[u64; N]) -> bool {
         self.producer.push_words(record)
     }
 
@@ -193,7 +195,7 @@ impl Sender {
 
     /// Continues in a small ring, or in one of the file if the last one is in none. Call if the thread
     /// has logged nothing for a while.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         let Self { producer, next_ring, queue, .. } = self;
         let small = &queue.pool.small;
         // In a file, a ring takes whole pages.
@@ -213,7 +215,7 @@ impl Sender {
     }
 
     /// Returns whether the queue is half full. Then the back end should be woken from its nap.
-    pub fn is_half_full(&self) -> bool {
+    pub(crate) fn is_half_full(&self) -> bool {
         let Queue { links, long, pool, .. } = &*self.queue;
         2 * (links.count() * pool.large.bytes() + long.bytes()) >= pool.bytes()
     }
@@ -224,7 +226,7 @@ impl Sender {
     /// its new parent and the decision that it is not sampled are added to what remains of dropped
     /// records, if there is room.
     #[cold]
-    pub fn push_when_full(
+    pub(crate) fn push_when_full(
         &mut self,
         queues: &Queues,
         record: &mut Buffer,
@@ -388,6 +390,7 @@ impl Queue {
         self.thread.field()
     }
 
+    /// Returns what tells the queue from others.
     pub fn id(&self) -> QueueId {
         QueueId(ptr::from_ref(self).addr())
     }

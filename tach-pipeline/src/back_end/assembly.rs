@@ -82,7 +82,7 @@ impl Spans {
     /// that are not kept.
     pub(super) fn end_round(&mut self, sinks: &mut Sinks) {
         let Self { shared, traces, recorder, sent } = self;
-        let counts = &shared.channel.progress.counts;
+        let counts = &shared.progress.counts;
         traces.end_round(&round(shared), |span| pass_on(span, recorder, sent, sinks));
         sent.end_round(counts, sinks);
         if let Some(span) = shared.spans.never_closes.take() {
@@ -106,7 +106,7 @@ impl Spans {
         match cause {
             Cause::Flush => sent.flush(sinks),
             Cause::PipelineEnds | Cause::ProcessEnds => {
-                sent.finish(&shared.channel.progress.counts, sinks);
+                sent.finish(&shared.progress.counts, sinks);
             }
         }
     }
@@ -160,7 +160,7 @@ fn round(shared: &Shared) -> Round<'_> {
     Round {
         contexts: &shared.spans.contexts,
         durations: shared.spans.durations.as_ref(),
-        spanless: &shared.channel.progress.counts.spanless,
+        spanless: &shared.progress.counts.spanless,
     }
 }
 

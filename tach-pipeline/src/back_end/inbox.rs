@@ -9,9 +9,8 @@ use std::time::Instant;
 use tach_core::UnixTime;
 
 use crate::buffers::Buffers;
-use crate::callsites::whole::Whole;
 use crate::frame::{self, Buffer};
-use crate::queue::{Loss, Queue, QueueId, Taken};
+use crate::queue::{Loss, Queue, Taken};
 
 /// After this many rounds without bytes, the queue falls asleep: the next record of its thread
 /// wakes the back end.
@@ -64,10 +63,6 @@ impl Inbox {
             asleep: None,
             is_over: false,
         }
-    }
-
-    pub(crate) fn queue_id(&self) -> QueueId {
-        self.queue.id()
     }
 
     /// Returns whether the queue is the reserve of another one.
@@ -188,9 +183,9 @@ impl Inbox {
         self.done < self.waited
     }
 
-    /// Returns the next record, made whole by `whole`, and counts it as passed on.
+    /// Returns the next record with its queue, and counts it as passed on.
     #[inline]
-    pub(crate) fn take_next<'a>(&'a mut self, whole: &'a mut Whole) -> Option<&'a [u8]> {
+    pub(crate) fn take_next(&mut self) -> Option<(&[u8], &Queue)> {
         let start = self.done;
         let (record, _) = frame::split(&self.bytes[start..])?;
         self.done += record.len();
@@ -200,7 +195,7 @@ impl Inbox {
         } else {
             self.bytes.get(start..self.done)?
         };
-        Some(whole.of(record, self.queue.thread()))
+        Some((record, &self.queue))
     }
 
     #[cold]

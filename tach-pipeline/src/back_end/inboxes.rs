@@ -146,9 +146,8 @@ fn wake(awake: &mut Vec<Inbox>, queue: &Arc<Queue>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callsites::whole::Whole;
-    use crate::channel::test_file::TestFile;
-    use crate::frame::{ThisThread, Wanted};
+    use crate::back_end::test_file::TestFile;
+    use crate::frame::ThisThread;
     use crate::queue::Sender;
 
     const RECORD: [u8; 24] =
@@ -169,7 +168,7 @@ mod tests {
         let (found, events) = inboxes.fill(queues, false);
         assert_eq!(found, events * RECORD.len());
         for inbox in inboxes.awake() {
-            while inbox.take_next(&mut Whole::new(Wanted::default())).is_some() {}
+            while inbox.take_next().is_some() {}
         }
         inboxes.settle(queues);
         found / RECORD.len()

@@ -12,8 +12,7 @@ use std::collections::BinaryHeap;
 use tach_core::UnixTime;
 
 use super::inbox::Inbox;
-use crate::callsites::whole::Whole;
-use crate::queue::QueueId;
+use crate::queue::Queue;
 
 /// The memory for merging, which the rounds share.
 #[derive(Default)]
@@ -53,25 +52,23 @@ impl Merge {
     }
 
     /// Calls `write` for the records that may be written in the round that began at `start`, each
-    /// with its time and its queue, and made whole by `whole`. If `write` returns `true`, returns
-    /// `true` too, and a later call continues with the next record.
+    /// with its time and its queue. If `write` returns `true`, returns `true` too, and a later call
+    /// continues with the next record.
     pub(crate) fn records(
         &mut self,
         inboxes: &mut [Inbox],
         start: UnixTime,
-        whole: &mut Whole,
-        mut write: impl FnMut(&[u8], UnixTime, QueueId) -> bool,
+        mut write: impl FnMut(&[u8], UnixTime, &Queue) -> bool,
     ) -> bool {
         while let Some(Reverse(mut next)) = self.next.pop() {
             let at = next.inbox;
-            let queue = inboxes[at].queue_id();
             // Often many records of one thread follow each other. This loop takes them without the
             // heap.
             loop {
                 // `take_next` counts the record as passed on. So if `write` panics, the record is
                 // not passed on a second time.
                 let mut is_over = false;
-                if let Some(record) = inboxes[at].take_next(whole) {
+                if let Some((record, queue)) = inboxes[at].take_next() {
                     is_over = write(record, next.time, queue);
                 }
                 if is_over {

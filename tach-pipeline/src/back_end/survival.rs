@@ -351,7 +351,7 @@ impl Survival {
                 sinks.gather();
                 self.mark(sinks);
                 // Nobody reads the queues of this process meanwhile.
-                if self.when_full != WhenFull::Block && shared.channel.progress.pressure.is_on() {
+                if self.when_full != WhenFull::Block && shared.progress.signals.pressure.is_on() {
                     return;
                 }
             }

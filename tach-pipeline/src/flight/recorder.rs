@@ -13,8 +13,8 @@ use super::ring::Ring;
 use super::snapshot::Snapshot;
 use super::writing::Begun;
 use super::{Flight, FlightRecorder};
-use crate::channel::Progress;
 use crate::incident::{Incident, Reporter};
+use crate::progress::Progress;
 use crate::spans::slow::Slow;
 use crate::spans::span::Span;
 use tach_record::host;
@@ -118,7 +118,7 @@ impl Recorder {
         let begun = flight.writing.begin();
         self.writing = Arc::downgrade(&thread);
         let started = host::spawn("tach-flight", move || {
-            progress.waker.mark_thread();
+            progress.signals.waker.mark_thread();
             // A panic of the user's function must not end the process.
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
                 write(&flight, snapshot, begun, thread, reporter);

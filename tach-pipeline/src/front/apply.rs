@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::incident::Incident;
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::change::Change;
+use crate::progress::check_waiter;
 use crate::sink::all::Sinks;
 
 impl Pipeline {
@@ -61,7 +62,7 @@ impl Pipeline {
     /// ```
     pub fn apply(&self, config: Config) -> Result<(), Error> {
         let shared = self.shared();
-        shared.channel.check_waiter()?;
+        check_waiter(&shared.channel)?;
         // Until its sinks have closed, so that the next change finds none that waits for another.
         let mut applied = shared.applied.lock();
         let Some(before) = &mut *applied else { return Err(Error::ended()) };

@@ -174,7 +174,7 @@ impl Pipeline {
         let place = format!("the sink {sink}");
         let levels = Levels::parse(directives).map_err(|fault| fault.of(&place))?;
         let shared = self.known();
-        let sinks = shared.channel.progress.counts.sinks();
+        let sinks = shared.progress.counts.sinks();
         let is_named =
             |at: usize| sinks.get(at).is_some_and(|it| it.name == sink && it.is_filtered());
         if !(0..sinks.len()).any(is_named) {
@@ -205,7 +205,7 @@ impl Pipeline {
     #[must_use]
     pub fn current_sink_filter(&self, sink: &str) -> Option<String> {
         let shared = self.known();
-        let sinks = shared.channel.progress.counts.sinks();
+        let sinks = shared.progress.counts.sinks();
         let at = sinks.iter().position(|it| it.name == sink && it.is_filtered())?;
         shared.filters.takers().get(at).map(|levels| levels.directives().to_owned())
     }

@@ -188,7 +188,7 @@ impl Builder {
         // A value is hidden in each sink, whichever of its names a sink writes.
         let renamed = opened.renamed(|key| frame::is_redacted(&self.redacted, key));
         self.redacted.extend(renamed);
-        crate::callsites::set_up();
+        frame::set_up();
         barrier::set_up();
         let Added { rings, notes, survival, waits } =
             self.survival.open(&mut opened, self.when_full, &mut reporter)?;
@@ -217,7 +217,7 @@ impl Builder {
             options: Box::new(options),
         });
         let takers = shared.filters.takers();
-        let progress = &shared.channel.progress;
+        let progress = &shared.progress;
         let sinks = Sinks::start(opened, takers, reporter.clone(), progress, notes, shared.now())?;
         self.start_back_end(&shared, sinks, survival, reporter)?;
         // Elsewhere no function is called at the exit.
@@ -291,8 +291,9 @@ impl Builder {
             self.rate_limit.map(|most| Limits::new(most, self.then_each.unwrap_or(0), rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
-        let channel = Channel::in_file(self.queue_bytes, self.when_full, Counts::default(), rings);
-        let mut shared = Shared::new(filters, limits, wanted, channel, self.clock.take());
+        let channel = Channel::in_file(self.queue_bytes, self.when_full, rings);
+        let mut shared =
+            Shared::new(filters, limits, wanted, channel, Counts::default(), self.clock.take());
         shared.reporter = reporter;
         shared.flush_timeout = self.flush_timeout;
         if let Some((level, timeout)) = self.flush_on {

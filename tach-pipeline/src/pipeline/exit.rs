@@ -28,7 +28,7 @@ struct AtEnd {
 /// Flushes the pipeline when the process exits or aborts.
 pub(super) fn flush_at_exit(pipeline: &Arc<Shared>) {
     AT_EXIT.add(pipeline);
-    pipeline.channel.progress.flush.bell.ring_at_abort();
+    pipeline.channel.signals.bell.ring_at_abort();
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };
@@ -78,12 +78,12 @@ impl Ending {
             if let Some(pipeline) = living(pipeline, *process) {
                 // All pipelines share the time, so stalled sinks delay the exit once.
                 let left = pipeline.flush_timeout.saturating_sub(start.elapsed());
-                if pipeline.channel.is_given_up.is_on() {
+                if pipeline.progress.is_given_up.is_on() {
                     continue;
                 }
                 // The back end may be ending now, and its own end reports what is lost.
                 if pipeline.flush_at_end(left).is_err_and(|error| !error.is_reported()) {
-                    pipeline.channel.print_left();
+                    pipeline.progress.print_left(&pipeline.channel.queues);
                 }
             }
         }

@@ -131,7 +131,7 @@ pub(crate) fn dump_on_panic(shared: &Arc<Shared>) {
 /// Calls none of the user's code, since a panic in a panic hook ends the process.
 fn dump(shared: &Shared) {
     let Some(flight) = &shared.spans.flight else { return };
-    if shared.channel.progress.waker.is_back_end() || shared.channel.is_forked() {
+    if shared.progress.signals.waker.is_back_end() || shared.channel.is_forked() {
         return;
     }
     let Some(files) = flight.files.as_ref().filter(|files| files.begin(Cause::Panic)) else {

@@ -3,8 +3,9 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 
 use super::{FLUSH_TIMEOUT, Shared};
-use crate::channel::flush::Why;
 use crate::error::Error;
+use crate::progress::check_waiter;
+use crate::progress::flush::Why;
 use crate::sink::all::Sinks;
 
 impl Shared {
@@ -18,12 +19,12 @@ impl Shared {
         &self,
         f: impl FnOnce(&mut Sinks) -> R + Send + 'static,
     ) -> Result<R, Error> {
-        self.channel.check_waiter()?;
+        check_waiter(&self.channel)?;
         let (answer, answered) = mpsc::channel();
         {
             // The back end may be faster than this thread: it must find the errand.
             let mut errand = self.errand.lock();
-            let number = self.channel.request_flush(Why::Asked);
+            let number = self.progress.request_flush(Why::Asked);
             let run = move |sinks: &mut Sinks| _ = answer.send(f(sinks));
             *errand = Some((number, Box::new(run)));
         }
@@ -61,15 +62,16 @@ mod tests {
     #[test]
     fn an_errand_waits_for_its_own_flush() {
         let filters = Filters::new(Levels::all(LevelFilter::Info), None, Vec::new());
-        let channel = Channel::new(4096, WhenFull::Block, Counts::default());
-        let shared = Shared::new(filters, None, Wanted::default(), channel, None);
+        let channel = Channel::in_file(4096, WhenFull::Block, None);
+        let shared =
+            Shared::new(filters, None, Wanted::default(), channel, Counts::default(), None);
         let patience = Patience::WhileQueuesHaveRoom;
         let opened = Opened::new(Vec::new(), patience, 0, &[], &mut Faults::default());
-        let (takers, progress) = (shared.filters.takers(), &shared.channel.progress);
+        let (takers, progress) = (shared.filters.takers(), &shared.progress);
         let reporter = Reporter::default();
         let sinks = Sinks::start(opened, takers, reporter, progress, None, shared.now());
         let mut sinks = sinks.unwrap();
-        let before = shared.channel.request_flush(Why::Asked);
+        let before = shared.progress.request_flush(Why::Asked);
         thread::scope(|scope| {
             let errand = scope.spawn(|| shared.between_records(|_| 7));
             while shared.errand.lock().is_none() {

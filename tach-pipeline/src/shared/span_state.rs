@@ -7,12 +7,14 @@ use std::sync::{Arc, OnceLock};
 use tach_core::{Instant, UnixTime};
 
 use super::Shared;
+use crate::callsites;
 use crate::channel::Channel;
 use crate::durations::Collected;
 use crate::error::Error;
 use crate::flight::{Flight, Snapshot};
 use crate::frame::{Time, Wanted};
 use crate::ids::{Around, SpanContext};
+use crate::progress::check_waiter;
 use crate::sync::Switch;
 pub(crate) use crate::trace::key::Keys;
 use crate::trace::sampling::{Callers, Sampling};
@@ -64,6 +66,7 @@ impl Spans {
     pub(crate) fn new(wanted: Wanted) -> Self {
         // ORDERING: Relaxed: each number is given once, and publishes nothing.
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        callsites::set_up();
         Self {
             id,
             sampling: Sampling::default(),
@@ -134,7 +137,7 @@ impl Spans {
         timeout: Duration,
     ) -> Result<Arc<Snapshot>, Error> {
         let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
-        channel.check_waiter()?;
+        check_waiter(channel)?;
         flight.requests.wait(timeout, || channel.wake())
     }
 }

@@ -25,12 +25,12 @@ use super::stream::{Stream, Writers};
 use super::thread::{Begin, Idle, ServedLane, Thread};
 use super::unreported::{Occasion, Unreported};
 use super::worker::Worker;
-use crate::channel::Progress;
 use crate::error::Error;
 use crate::filter::{Filters, Levels};
 use crate::frame::Frame;
 use crate::incident::{Incident, Reporter};
 use crate::level::Level;
+use crate::progress::Progress;
 use crate::queue::Loss;
 use crate::report;
 use crate::stats::{ByLevel, Items, SINK_FAILED, SinkCounts};
@@ -194,8 +194,8 @@ impl Sinks {
     #[cold]
     pub(crate) fn queue_dropped(&mut self, loss: &Loss) {
         let Loss { records, spans, .. } = loss;
-        self.progress.counts.dropped.add(records);
-        self.progress.counts.dropped_spans.add(*spans);
+        self.progress.signals.dropped.add(records);
+        self.progress.signals.dropped_spans.add(*spans);
         records.add_to(self.unreported.dropped());
         self.dropped_spans += spans;
     }

@@ -20,7 +20,7 @@ pub(super) use self::link::{Link, levels_with_room};
 use super::batch::Batch;
 use super::gathering::Gathering;
 use super::owner::Output;
-use crate::channel::Progress;
+use crate::progress::Progress;
 use tach_record::host;
 
 /// The timeout of a wait that only a notification should end. `Duration::MAX` is not used, since
@@ -138,7 +138,7 @@ struct Job {
 
 impl Writing {
     fn run(mut self) -> Option<String> {
-        self.progress.waker.mark_thread();
+        self.progress.signals.waker.mark_thread();
         loop {
             let job = self.next_job();
             let reopens = job.reopenings != self.reopened;
@@ -372,7 +372,7 @@ mod tests {
         counts.is_stalled.set(true);
         let (one, link) = (batch(10), Arc::new(Link::new([0], 10)));
         assert!(link.add(0, &one, 0));
-        let progress = Arc::new(Progress::new(Counts::default()));
+        let progress = Arc::new(Progress::new(Counts::default(), &Arc::default()));
         let patience = Patience::Stalled(Duration::ZERO);
         let mut worker =
             Worker::new((link, 0), patience, progress, Arc::clone(&counts), Reporter::default());
@@ -389,7 +389,7 @@ mod tests {
         let reporter = Reporter::new(Some(Arc::new(move |incident| {
             sender.send(matches!(incident, Incident::Recovered { .. })).unwrap();
         })));
-        let progress = Arc::new(Progress::new(Counts::default()));
+        let progress = Arc::new(Progress::new(Counts::default(), &Arc::default()));
         let (to, patience) = ((Arc::clone(&link), 0), Patience::Stalled(Duration::ZERO));
         let mut worker = Worker::new(to, patience, progress, Arc::clone(&counts), reporter);
         assert!(worker.offer(&one));
@@ -406,7 +406,7 @@ mod tests {
     fn recovered_events_without_room_are_counted() {
         let counts = Arc::new(SinkCounts::default());
         let link = Arc::new(Link::new([0], 10));
-        let progress = Arc::new(Progress::new(Counts::default()));
+        let progress = Arc::new(Progress::new(Counts::default(), &Arc::default()));
         let patience = Patience::Stalled(Duration::ZERO);
         let (to, reporter) = ((Arc::clone(&link), 0), Reporter::default());
         let mut worker = Worker::new(to, patience, progress, Arc::clone(&counts), reporter);

@@ -9,9 +9,9 @@ use super::batch::{BATCH, Batch, dropped};
 use super::formatter::Formatter;
 use super::thread::Link;
 use super::unreported::{Occasion, Unreported};
-use crate::channel::Progress;
 use crate::filter::Levels;
 use crate::incident::{Incident, Reporter};
+use crate::progress::Progress;
 use crate::stats::{Dropped, SinkCounts};
 use tach_sinks::Task;
 
@@ -44,7 +44,7 @@ impl Patience {
         }
         match self {
             Self::Stalled(timeout) => (timeout, BETWEEN_LOOKS),
-            Self::WhileQueuesHaveRoom if progress.pressure.is_on() => {
+            Self::WhileQueuesHaveRoom if progress.signals.pressure.is_on() => {
                 (Duration::ZERO, Duration::ZERO)
             }
             Self::WhileQueuesHaveRoom => (BRIEF, BETWEEN_QUICK_LOOKS),

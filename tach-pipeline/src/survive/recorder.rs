@@ -86,7 +86,7 @@ pub(super) fn write_all(recorder: &Recorder, files: Vec<RecordingFile>) -> Vec<R
     let (flight, progress) = (Arc::clone(&recorder.flight), Arc::clone(&recorder.progress));
     let (redacted, reporter) = (Arc::clone(&recorder.redacted), recorder.reporter.clone());
     let started = host::spawn("tach-flight", move || {
-        progress.waker.mark_thread();
+        progress.signals.waker.mark_thread();
         for (file, begun) in files.into_iter().zip(begun) {
             write_one(&flight, &file, begun, &redacted, &mut reporter.clone());
         }

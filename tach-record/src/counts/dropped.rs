@@ -9,17 +9,22 @@ use crate::level::Level;
 /// ended have no level.
 #[derive(Debug, Clone, Copy)]
 pub struct Happened {
+    /// The time of the record.
     pub time: UnixTime,
+    /// The level of an event, or `None` for a part of a span.
     pub level: Option<Level>,
 }
 
+/// How many records were dropped, and within which time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped {
+    /// The number of all records.
     pub count: u64,
     /// How many of them are events of each level.
     pub by_level: ByLevel<u64>,
     /// When the first and the last of them happened.
     pub from: UnixTime,
+    /// The latest time of a record.
     pub to: UnixTime,
 }
 
@@ -51,10 +56,12 @@ impl Dropped {
 #[derive(Debug, Default)]
 pub struct Losses {
     all: Count,
+    /// The events among them, by level.
     pub by_level: ByLevel<Count>,
 }
 
 impl Losses {
+    /// Adds records that were dropped.
     pub fn add(&self, dropped: &Dropped) {
         self.all.add(dropped.count);
         self.by_level.count(&dropped.by_level);
@@ -68,6 +75,7 @@ impl Losses {
         }
     }
 
+    /// Returns the number of all records.
     pub fn get(&self) -> u64 {
         self.all.get()
     }

@@ -30,6 +30,7 @@ impl Buffer {
         Self { used: bytes.len(), bytes }
     }
 
+    /// Returns the bytes of the record.
     #[inline]
     pub fn written(&self) -> &[u8] {
         &self.bytes[..self.used]

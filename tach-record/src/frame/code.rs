@@ -28,6 +28,7 @@ impl Code {
         self.0.get() - 1
     }
 
+    /// Returns the number of the callsite, without the mark.
     #[inline]
     pub const fn number(self) -> u32 {
         self.marked() & !AT_BOUNDARY

@@ -4,14 +4,21 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
+    /// A record of a logger, or an event of `tracing`.
     Event,
+    /// The start of a span.
     Start,
+    /// Values of a span's fields.
     Values,
+    /// A link from a span to another one.
     Link,
+    /// A new parent of a span.
     Parent,
+    /// The decision that a span is not sampled, made after its start.
     Discard,
     /// An event that is only added to its span. Sinks of events don't take it.
     Added,
+    /// The end of a span.
     End,
     /// The [counts](super::Lost) of what a full queue dropped of the span.
     Lost,

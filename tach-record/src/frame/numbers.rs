@@ -38,6 +38,7 @@ pub trait Numbered: Copy + Eq + Hash + 'static {
 /// The table of values with numbers. The number of a value is the index of its entry, which never
 /// changes.
 pub struct Numbers<T> {
+    /// The entry of each number. Some are empty.
     pub entries: Box<[Entry<T>]>,
     /// Held while an entry is taken. No thread waits for the lock: in a forked process, the thread
     /// that holds it may not exist.
@@ -48,7 +49,9 @@ pub struct Numbers<T> {
     pub is_kept: Notice,
 }
 
+/// The place of a value in a table.
 pub struct Entry<T> {
+    /// The value, which never changes.
     pub value: OnceLock<T>,
     /// Whether a thread may know the number. A value has an entry, but no number, if there is no
     /// room to keep it.
@@ -78,6 +81,7 @@ impl<T: Numbered> Numbers<T> {
         Self { entries, taking, keep, is_kept: Notice::default() }
     }
 
+    /// Returns the value with a number.
     #[inline]
     pub fn get(&self, number: u32) -> Option<T> {
         self.entries.get(usize::try_from(number).ok()?)?.value.get().copied()
@@ -146,6 +150,7 @@ struct Known<T> {
 const REFUSED: u32 = u32::MAX;
 
 impl<T: Numbered> Interner<T> {
+    /// Creates an empty table, which allocates nothing.
     pub const fn new() -> Self {
         Self { known: Vec::new(), shift: 0, was_busy: false }
     }

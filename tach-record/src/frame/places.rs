@@ -13,8 +13,11 @@ static PLACES: OnceLock<Numbers<StaticPlace>> = OnceLock::new();
 /// A place in the source. Unknown texts are empty, and an unknown line is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StaticPlace {
+    /// The path of the file.
     pub file: &'static str,
+    /// The path of the module.
     pub module: &'static str,
+    /// The number of the line.
     pub line: u32,
 }
 
@@ -28,6 +31,7 @@ pub(super) fn place(number: u32) -> Option<StaticPlace> {
     PLACES.get()?.get(number)
 }
 
+/// Returns the table of the process, if it has one.
 pub fn numbers() -> Option<&'static Numbers<StaticPlace>> {
     PLACES.get()
 }

@@ -74,13 +74,18 @@ pub fn event_level(bytes: &[u8]) -> Option<Level> {
 
 /// The head of a record, without its length.
 pub struct Head {
+    /// The code of the target, or the number of the callsite.
     pub target: u32,
+    /// The ticks, or the Unix time in nanoseconds.
     pub time: u64,
+    /// The flags, the level and the kind.
     pub kind: u32,
+    /// The code of the message.
     pub message: u32,
 }
 
 impl Head {
+    /// Takes a head from the front of the bytes.
     #[inline]
     pub fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let (_length, target) = reader.halves()?;
@@ -114,12 +119,17 @@ impl Head {
 /// A record whose head has been read.
 #[derive(Debug)]
 pub struct Frame<'a> {
+    /// The level.
     pub level: Level,
+    /// The target.
     pub target: &'a str,
+    /// The message, or a line.
     pub message: &'a str,
     /// Whether the message is a line that a writer has formatted.
     pub is_line: bool,
+    /// The fields of the event and of the spans around it.
     pub fields: Fields<'a>,
+    /// The place in the source, the thread and the ids of the span around the event.
     pub site: Site<'a>,
     /// The whole record.
     pub bytes: &'a [u8],

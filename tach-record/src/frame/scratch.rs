@@ -7,6 +7,7 @@ use super::texts;
 use super::this_thread::ThisThread;
 use super::{CALLSITE, KIND_AT, LONGEST, NUMBER, TEXT_SHIFT};
 
+/// The memory for one record, and the numbers that a thread knows.
 pub struct Scratch {
     pub(super) buffer: Buffer,
     texts: Interner<&'static str>,
@@ -16,6 +17,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Creates memory that allocates with the first record.
     pub fn new() -> Self {
         Self {
             buffer: Buffer::new(),
@@ -25,6 +27,7 @@ impl Scratch {
         }
     }
 
+    /// Returns the bytes of the record.
     #[inline]
     pub fn written(&self) -> &[u8] {
         self.buffer.written()
@@ -38,7 +41,7 @@ impl Scratch {
 
     /// Copies a record.
     #[cold]
-    pub fn copy(&mut self, record: &[u64]) {
+    pub(crate) fn copy(&mut self, record: &[u64]) {
         self.buffer.clear();
         for word in record {
             self.buffer.push(&word.to_le_bytes());
@@ -53,7 +56,7 @@ impl Scratch {
 
     /// Frees the memory that a long record took.
     #[inline]
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.buffer.shrink();
     }
 

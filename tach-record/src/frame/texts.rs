@@ -30,6 +30,7 @@ pub(crate) fn text(number: u32) -> Option<&'static str> {
     TEXTS.get()?.get(number)
 }
 
+/// Returns the table of the process, if it has one.
 pub fn numbers() -> Option<&'static Numbers<&'static str>> {
     TEXTS.get()
 }

@@ -46,6 +46,7 @@ impl ThisThread {
         (id, name.and_then(Result::ok).unwrap_or_default())
     }
 
+    /// Returns the bytes of the part. Empty for no thread.
     #[inline]
     pub fn field(&self) -> &[u8] {
         &self.0

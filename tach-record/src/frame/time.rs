@@ -2,6 +2,7 @@
 
 use tach_core::{Instant, UnixTime};
 
+/// A time as a call reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Time {
     /// An instant of the system's clock. Converted to Unix time when the back end reads the record.
@@ -20,6 +21,7 @@ impl Time {
         }
     }
 
+    /// Returns the Unix time. Converts ticks.
     #[inline]
     pub fn unix_time(self) -> UnixTime {
         match self {

@@ -18,6 +18,7 @@ use super::{HEAD, KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, W
 use crate::frame::texts::MaybeStatic;
 use crate::level::Level;
 
+/// Writes a record into a [`Scratch`].
 pub struct Writer<'a> {
     to: &'a mut Scratch,
 }
@@ -42,6 +43,7 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Writes a message that lives as long as the process.
     #[inline]
     pub fn static_message(&mut self, text: &'static str) {
         match self.to.at_once(text) {
@@ -50,6 +52,7 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Formats a message.
     #[inline]
     pub fn printed_message(&mut self, message: fmt::Arguments<'_>) {
         let _noted = self.printed(message, KIND_AT, TEXT_SHIFT);
@@ -130,7 +133,7 @@ impl<'a> Writer<'a> {
         self.text([tag as u64, value as u64, (value >> u64::BITS) as u64], key);
     }
 
-    /// Sets a flag in the head, such as [`LINE`](super::LINE).
+    /// Sets a flag in the head, such as [`SITE`](super::SITE).
     #[inline]
     pub fn mark(&mut self, flag: u32) {
         self.to.buffer.add(KIND_AT, u64::from(flag));
@@ -155,6 +158,7 @@ impl<'a> Writer<'a> {
         self.to.buffer.truncate(end);
     }
 
+    /// Ends the record: writes its length.
     #[inline]
     pub fn end(self) {
         let length = length(self.to.buffer.len(), 0);

@@ -39,14 +39,17 @@ impl Action {
         Ok(Self(unsafe { action.assume_init() }))
     }
 
+    /// Returns whether the kernel acts by itself.
     pub fn is_default(&self) -> bool {
         self.0.sa_sigaction == libc::SIG_DFL
     }
 
+    /// Returns whether nothing happens.
     pub fn is_ignored(&self) -> bool {
         self.0.sa_sigaction == libc::SIG_IGN
     }
 
+    /// Returns whether `handler` is called.
     pub fn is(&self, handler: Handler) -> bool {
         self.0.sa_sigaction == handler as libc::sighandler_t
     }

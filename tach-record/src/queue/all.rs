@@ -11,6 +11,7 @@ use crate::sync::{Length, Lock, Mirrored};
 /// The longest list of changes whose memory is kept.
 const MOST_CHANGES: usize = 64;
 
+/// The queues of a pipeline's threads.
 pub struct Queues {
     pool: Arc<Pool>,
     changes: Mirrored<Changes>,
@@ -21,6 +22,7 @@ pub struct Queues {
 /// The changes since the back end last took them.
 #[derive(Default)]
 pub struct Changes {
+    /// The queues of new threads.
     pub new: Vec<Arc<Queue>>,
     /// Queues that were asleep and contain records now.
     pub woken: Vec<Arc<Queue>>,
@@ -47,14 +49,14 @@ impl Queues {
     }
 
     /// Counts a record in the file that was dropped before a queue had it.
-    pub fn dropped(&self) {
+    pub(crate) fn dropped(&self) {
         if let Some(file) = self.pool.file() {
             file.dropped(1);
         }
     }
 
     /// Notes in the file that the process ends by itself.
-    pub fn exits(&self) {
+    pub(crate) fn exits(&self) {
         if let Some(file) = self.pool.file() {
             file.exits();
         }
@@ -62,7 +64,7 @@ impl Queues {
 
     /// Returns whether a new queue is in the file, if there is one. Returns `false` only if it
     /// would be once the back end has read other queues.
-    pub fn has_ring(&self) -> bool {
+    pub(crate) fn has_ring(&self) -> bool {
         self.pool.has_ring()
     }
 

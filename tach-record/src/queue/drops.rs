@@ -28,6 +28,7 @@ struct Unreported {
 /// What a queue has dropped since the last report.
 #[derive(Debug)]
 pub struct Loss {
+    /// The records, with their levels and times.
     pub records: Dropped,
     /// How many of the records are starts of spans. These spans are lost.
     pub spans: u64,

@@ -28,7 +28,7 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     #![expect(unsafe_code, reason = "maps memory of its own")]
 
     use core::sync::atomic::{AtomicU64, Ordering};

@@ -5,7 +5,7 @@ use std::thread;
 
 /// The pauses of a thread that waits for room.
 #[derive(Default)]
-pub struct Wait {
+pub(crate) struct Wait {
     times: u32,
 }
 
@@ -13,7 +13,7 @@ impl Wait {
     const SHORTEST: Duration = Duration::from_micros(20);
     const LONGEST: Duration = Duration::from_millis(1);
 
-    pub fn next(&mut self) {
+    pub(crate) fn next(&mut self) {
         if self.times < 2 {
             thread::yield_now();
         } else {

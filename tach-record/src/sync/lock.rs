@@ -11,10 +11,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 pub struct Lock<T>(Mutex<T>);
 
 impl<T> Lock<T> {
+    /// Creates a lock that nobody holds.
     pub const fn new(value: T) -> Self {
         Self(Mutex::new(value))
     }
 
+    /// Waits until nobody else holds the lock.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,10 +37,12 @@ impl<T> Lock<T> {
 pub struct Changed(Condvar);
 
 impl Changed {
+    /// Creates a change that nobody waits for.
     pub const fn new() -> Self {
         Self(Condvar::new())
     }
 
+    /// Wakes all that wait.
     pub fn notify(&self) {
         self.0.notify_all();
     }

@@ -8,6 +8,7 @@ use super::lock::Lock;
 
 /// How much a value holds.
 pub trait Length {
+    /// Returns how many entries there are.
     fn length(&self) -> usize;
 }
 

@@ -17,6 +17,7 @@ const ASLEEP: u32 = u32::MAX;
 pub struct Nap(AtomicU32);
 
 impl Nap {
+    /// Creates a nap that nobody takes.
     pub const fn new() -> Self {
         Self(AtomicU32::new(EMPTY))
     }

@@ -10,13 +10,14 @@ use super::Lock;
 pub struct Nap(Lock<Option<Thread>>);
 
 impl Nap {
-    pub(crate) const fn new() -> Self {
+    /// Creates a nap that nobody takes.
+    pub const fn new() -> Self {
         Self(Lock::new(None))
     }
 
     /// Sleeps until a wake-up, also an earlier one that ended no nap, or for `longest`. May return
     /// early.
-    pub(crate) fn sleep(&self, longest: Duration) {
+    pub fn sleep(&self, longest: Duration) {
         let this = thread::current();
         // A wake-up before the first nap had no thread to wake.
         if self.0.lock().replace(this.clone()).is_some_and(|before| before.id() == this.id()) {
@@ -26,7 +27,7 @@ impl Nap {
 
     /// Ends the nap, or else the next one at once. Waits for no lock, so a signal handler may call
     /// it: another caller that holds the lock wakes the thread too.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         if let Some(sleeper) = self.0.try_lock().as_deref().and_then(Option::as_ref) {
             sleeper.unpark();
         }

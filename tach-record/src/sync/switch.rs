@@ -7,15 +7,18 @@ use core::sync::atomic::{AtomicBool, Ordering};
 pub struct Switch(AtomicBool);
 
 impl Switch {
+    /// Creates a flag that is off.
     pub const fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
+    /// Sets the flag.
     pub fn on(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Returns whether the flag is set.
     pub fn is_on(&self) -> bool {
         // ORDERING: Relaxed, as in `on`.
         self.0.load(Ordering::Relaxed)

@@ -2,7 +2,7 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_record::{counts, frame, host, ids, level, queue, sync};
+use tach_record::{channel, counts, frame, host, ids, level, queue, sync};
 use test_support::assert_implements;
 
 assert_implements!(
@@ -22,13 +22,15 @@ assert_implements!(
     frame::ThisThread, frame::What<'_>,
     frame::numbers::Entry<u8>, frame::numbers::Interner<u8>, frame::numbers::Notice,
     frame::numbers::Numbers<u8>, frame::numbers::Unnumbered,
-    queue::all::Queues, queue::Loss, queue::Queued, queue::Wait,
+    queue::all::Queues, queue::Loss, queue::Queued,
     sync::Changed, sync::Lock<u8>, sync::Mirrored<u8>, sync::Nap, sync::SharedLock<u8>,
     sync::Switch,
 );
 
 assert_implements!(
     [Send + Sync]
+    channel::Channel, channel::Signals, channel::bell::Bell, channel::bell::Taken,
+    channel::wake::Waker, channel::wake::Sleep, channel::wake::WakeUp,
     queue::Queue, queue::all::Changes,
 );
 

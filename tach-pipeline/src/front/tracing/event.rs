@@ -8,8 +8,7 @@ use super::copies::note;
 use super::enabled::is_enabled;
 use super::metadata::{callsite, level};
 use super::visit::{Forwarded, Visitor};
-use crate::callsites::{Callsite, given_name, place_of};
-use crate::channel::current_thread;
+use crate::callsites::{self, Callsite, given_name, place_of};
 use crate::frame::MaybeStatic;
 use crate::frame::Writer;
 use crate::ids::{Around, SpanContext};
@@ -38,7 +37,7 @@ impl Pipeline {
         }
         let has_name = !metadata.name().is_empty();
         if has_name && shared.filters.is_span_recorded(level(metadata), metadata.target()) {
-            let code = current_thread::code(Callsite(metadata));
+            let code = callsites::code(Callsite(metadata));
             self.start_span(shared, attributes, key, None, code, || within(shared));
         }
         shared.wanted.events
@@ -125,7 +124,7 @@ impl Shared {
         self.log_begun(
             level,
             |to, time| {
-                if let Some(code) = current_thread::code(Callsite(metadata)) {
+                if let Some(code) = callsites::code(Callsite(metadata)) {
                     return Writer::begin_event_at(to, time, level, code);
                 }
                 note(metadata);

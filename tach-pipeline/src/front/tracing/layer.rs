@@ -208,7 +208,7 @@ impl Pipeline {
             |parent: &SpanRef<'_, S>| self.slot(self.key(&parent.id())).is_some_and(Slot::abandon);
         let parents = iter::successors(context.span(id), SpanRef::parent).skip(1);
         for parent in parents.filter(abandon) {
-            shared.channel.progress.counts.unclosed.add(1);
+            shared.progress.counts.unclosed.add(1);
             shared.spans.never_closes.set(parent.name());
         }
     }

@@ -12,8 +12,7 @@ use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 use super::enabled::{interest, is_enabled, most};
 use super::metadata::level;
 use super::span_fields::{MOST, NAMELESS, with_fields, write_around};
-use crate::callsites::Callsite;
-use crate::channel::current_thread;
+use crate::callsites::{self, Callsite};
 use crate::frame::{self, Code, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
@@ -107,7 +106,7 @@ impl PipelineSubscriber {
         NAMELESS.on();
         let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
         let (named, is_contextual) = (attributes.parent(), attributes.is_contextual());
-        let code = current_thread::code(Callsite(metadata));
+        let code = callsites::code(Callsite(metadata));
         let parent = self.around(named, is_contextual).filter(|parent| parent.add_reference());
         let Some(span) = slots::open(self.number, Some(metadata), code, parent) else {
             return self.no_slot(parent);
@@ -195,7 +194,7 @@ impl PipelineSubscriber {
         let span = slots::open_child(self.number, code, parent)?;
         let number = span.number();
         if !contexts.insert_unsampled(span.ids(), number.id().get(), within) {
-            shared.channel.progress.counts.dropped_spans.add(1);
+            shared.progress.signals.dropped_spans.add(1);
         }
         Some(number)
     }
@@ -233,7 +232,7 @@ impl PipelineSubscriber {
         if let Some(parent) = parent {
             self.close(parent.number());
         }
-        self.pipeline.shared().channel.progress.counts.dropped_spans.add(1);
+        self.pipeline.shared().progress.signals.dropped_spans.add(1);
         Id::from_u64(NO_SLOT)
     }
 }
@@ -272,7 +271,7 @@ impl Subscriber for PipelineSubscriber {
             return self.nameless_span(attributes);
         }
         let (shared, metadata) = (self.pipeline.shared(), attributes.metadata());
-        let code = current_thread::code(Callsite(metadata));
+        let code = callsites::code(Callsite(metadata));
         let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
         if let (Innermost::Recorded(parent), Some(code)) = (&innermost, code) {
             if !parent.ids().may_be_sampled() {

@@ -83,7 +83,7 @@ impl Change {
         }
         let mut opens = open(opens, &closes, &known, (shared, applied), &mut faults);
         faults.into_result()?;
-        opens.assign(&shared.channel.progress.counts);
+        opens.assign(&shared.progress.counts);
         known.extend(opens.known());
         let swap = Swap { closes, opens, stay };
         let environment = builder.environment.faults;

@@ -114,7 +114,7 @@ impl SpanOptions {
     ) -> Spans {
         let flight = self.flight.as_ref().zip(shared.spans.flight.as_ref());
         let recorder = flight.map(|(options, flight)| {
-            let progress = Arc::clone(&shared.channel.progress);
+            let progress = Arc::clone(&shared.progress);
             Recorder::new(options, Arc::clone(flight), progress, redacted, reporter)
         });
         let (sent, most_events) = self.sent.start(sinks, redacted);

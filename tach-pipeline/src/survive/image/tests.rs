@@ -17,7 +17,6 @@ use crate::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::WhenFull;
 use crate::queue::all::Queues;
-use crate::stats::Counts;
 use crate::survive::contents;
 use crate::survive::deaths::is_alone;
 use crate::survive::foreign::{self, Foreign, Meaning as _};
@@ -258,8 +257,11 @@ fn a_new_thread_waits_for_a_ring() {
     const SMALLEST: usize = 2 * PAGE;
     let (store, path) = Store::of_test("waits");
     let outside = || Image::read(&file(&path)).unwrap().outside();
-    let channel =
-        |policy| Channel::in_file(64 * 1024, policy, Counts::default(), Some(&store.rings()));
+    let channel = |policy| {
+        let mut channel = Channel::in_file(64 * 1024, policy, Some(&store.rings()));
+        channel.longest_for_a_ring = Duration::from_secs(60);
+        channel
+    };
     let (blocks, drops) = (channel(WhenFull::Block), channel(WhenFull::DropNewest));
     let mut rings = Vec::new();
     while store.rings().has_ring(SMALLEST) {
@@ -267,7 +269,7 @@ fn a_new_thread_waits_for_a_ring() {
     }
     assert!(rings.len() > RINGS / 2);
     // This thread is the back end. It frees a ring when it is woken, or when nobody has waited.
-    let waker = &blocks.progress.waker;
+    let waker = &blocks.signals.waker;
     let _sleep = Sleep::new(waker, Duration::from_secs(1));
     thread::scope(|scope| {
         scope.spawn(|| {

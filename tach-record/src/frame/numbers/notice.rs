@@ -18,6 +18,7 @@ impl Notice {
         fence(Ordering::SeqCst);
     }
 
+    /// Returns whether the flag is set. Then the caller sees what was written before.
     pub fn is_set(&self) -> bool {
         // ORDERING: Acquire, with the store in `set`.
         self.0.load(Ordering::Acquire)

@@ -19,6 +19,7 @@ use crate::frame::{FIRST_COUNTS, NAMELESS, SITE, SPANS, TAG_BITS, Tag};
 /// Stands for the value of a redacted field.
 const REDACTED: &str = "[redacted]";
 
+/// The fields of a record, as a format receives them.
 #[derive(Debug, Clone)]
 pub struct Fields<'a> {
     bytes: &'a [u8],

@@ -26,8 +26,11 @@ pub enum Remains {
 /// How many attributes, events and links of a span were dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
+    /// How many attributes.
     pub attributes: u32,
+    /// How many events.
     pub events: u32,
+    /// How many links.
     pub links: u32,
     /// How many of the events are errors, which set the status.
     pub errors: u32,
@@ -56,6 +59,7 @@ impl Lost {
         words
     }
 
+    /// Returns the sums.
     pub fn plus(self, other: Self) -> Self {
         Self {
             attributes: self.attributes.saturating_add(other.attributes),

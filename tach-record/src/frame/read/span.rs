@@ -16,15 +16,22 @@ use crate::level::Level;
 /// A part of a span.
 #[derive(Debug)]
 pub struct SpanPart<'a> {
+    /// The time of the record.
     pub time: Time,
+    /// The ids of the span.
     pub context: SpanContext,
+    /// What the part says of the span.
     pub what: What<'a>,
+    /// The fields of the span, or of the link.
     pub fields: Fields<'a>,
 }
 
+/// What a part says of its span.
 #[derive(Debug)]
 pub enum What<'a> {
+    /// The span has started.
     Start(Start<'a>),
+    /// Fields have other values.
     Values,
     /// A link to another span. The fields of the part belong to the link.
     Link(Linked),
@@ -32,15 +39,20 @@ pub enum What<'a> {
     Parent(Linked),
     /// The decision that the span is not sampled, made after its start.
     Discard,
+    /// The span has ended.
     End,
     /// What a full queue dropped of the span.
     Lost(Lost),
 }
 
+/// What is known of a span at its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
+    /// The level of the span.
     pub level: Level,
+    /// The target of the span.
     pub target: &'a str,
+    /// The name of the span.
     pub name: &'a str,
     /// The parent's id. Zero if there is no parent.
     pub parent: u64,

@@ -37,6 +37,7 @@ impl Wanted {
         self.thread |= format.wants_thread();
     }
 
+    /// Returns whether the place or the thread is wanted.
     #[inline]
     pub const fn is_any(self) -> bool {
         self.place || self.thread
@@ -58,8 +59,11 @@ impl Wanted {
 /// A place in the source. Unknown texts are empty, and an unknown line is 0.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
+    /// The path of the file.
     pub file: MaybeStatic<'a>,
+    /// The number of the line.
     pub line: u32,
+    /// The path of the module.
     pub module: MaybeStatic<'a>,
 }
 

@@ -4,8 +4,7 @@ use tracing_core::Metadata;
 
 use super::log_kept;
 use super::start::Begun;
-use crate::callsites::{Callsite, is_at_boundary};
-use crate::channel::current_thread;
+use crate::callsites::{self, Callsite, is_at_boundary};
 use crate::frame::{self, Origin, RecordKind};
 use crate::front::tracing::enabled::is_enabled;
 use crate::front::tracing::target::Target;
@@ -98,7 +97,7 @@ impl Pipeline {
         let is_logged = if frame::is_part(kept, RecordKind::Start) {
             records.next().is_some_and(log)
         } else {
-            let code = current_thread::code(Callsite(metadata));
+            let code = callsites::code(Callsite(metadata));
             shared.log_start(Begun { metadata, code, context: &context, parent: 0 }, |to| {
                 if is_again {
                     to.again();

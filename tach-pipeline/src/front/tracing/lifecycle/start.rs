@@ -60,7 +60,7 @@ impl Pipeline {
         let started = Started { is_active, is_child, follows };
         let slot = contexts.insert(key, own, &context, started);
         let Some(slot) = slot else {
-            return shared.channel.progress.counts.dropped_spans.add(1);
+            return shared.progress.signals.dropped_spans.add(1);
         };
         if is_active {
             slot.take_parents(attributes.is_contextual());
@@ -119,7 +119,7 @@ impl Pipeline {
         let started = Started { is_active, is_child: parent.is_some(), follows };
         let slot = contexts.insert(key, own, &context, started);
         let Some(slot) = slot else {
-            return shared.channel.progress.counts.dropped_spans.add(1);
+            return shared.progress.signals.dropped_spans.add(1);
         };
         slot.take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
         // Only a span with a slot loses its origin when it closes.
@@ -341,7 +341,7 @@ mod tests {
             contexts.fill(key);
             drop(tracing::info_span!(parent: &parent, "child"));
             drop(remote.in_scope(|| tracing::info_span!("root")));
-            let dropped = &pipeline.shared().channel.progress.counts.dropped_spans;
+            let dropped = &pipeline.shared().progress.signals.dropped_spans;
             assert_eq!((dropped.get(), contexts.origins.count()), (2, 1));
         });
     }

@@ -64,7 +64,7 @@ impl Pipeline {
         if !ids.is_sampled && !shared.wanted.durations {
             return Some(Span::none(&self.downgrade(), shown));
         }
-        let no_slot = || shared.channel.progress.counts.dropped_spans.add(1);
+        let no_slot = || shared.progress.signals.dropped_spans.add(1);
         let Some(open) = slots::open(TRACERS, None, None, None) else {
             no_slot();
             return None;

@@ -8,6 +8,8 @@ use crate::host;
 
 static ASK: Once = Once::new();
 
+/// Waits until each thread of the process has passed a barrier. Returns `false` if the kernel
+/// can't do that.
 pub fn pass() -> bool {
     membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }

@@ -1,5 +1,5 @@
 //! Lets the back end sleep, and wakes it. Callers wake the back end, or the timeout of its sleep
-//! ends, which [`Pace`] chooses.
+//! ends, which `Pace` chooses.
 
 mod pace;
 
@@ -23,13 +23,13 @@ thread_local! {
 }
 
 /// Returns whether the calling thread is the back end of some pipeline.
-pub(crate) fn is_any_back_end() -> bool {
+pub fn is_any_back_end() -> bool {
     WOKEN_BY.try_with(Cell::get).is_ok_and(|address| address != 0)
 }
 
 /// Wakes the back end.
 #[derive(Debug)]
-pub(crate) struct Waker {
+pub struct Waker {
     is_parked: AtomicBool,
     bell: &'static Bell,
 }
@@ -50,25 +50,25 @@ impl Waker {
 
     /// Wakes the back end, even from a nap.
     #[cold]
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         // ORDERING: Relaxed, as in `notify`. One caller is enough to wake it.
         self.is_parked.store(false, Ordering::Relaxed);
         self.bell.nap.wake();
     }
 
     /// Sleeps until a call wakes the back end, or for `longest`.
-    pub(crate) fn nap(&self, longest: Duration) {
+    pub fn nap(&self, longest: Duration) {
         self.bell.nap.sleep(longest);
     }
 
     /// Marks the calling thread as the thread of a sink. Calls of such a thread never wait for the
     /// back end.
-    pub(crate) fn mark_thread(&self) {
+    pub fn mark_thread(&self) {
         WOKEN_BY.set(self.address());
     }
 
     /// Returns whether the calling thread is the back end or the thread of one of its sinks.
-    pub(crate) fn is_back_end(&self) -> bool {
+    pub fn is_back_end(&self) -> bool {
         WOKEN_BY.try_with(Cell::get) == Ok(self.address())
     }
 
@@ -80,7 +80,8 @@ impl Waker {
 
 /// Whether the next record wakes a back end that is parked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WakeUp {
+pub enum WakeUp {
+    /// The next record wakes it.
     Certain,
     /// A concurrent call may add a record without noticing that the back end is parked.
     Uncertain,
@@ -96,21 +97,22 @@ impl WakeUp {
     }
 }
 
-pub(crate) struct Sleep {
+/// The sleep of a back end between two rounds.
+pub struct Sleep {
     pace: Pace,
     interval: Duration,
 }
 
 impl Sleep {
     /// Makes the calling thread the thread that `waker` wakes.
-    pub(crate) fn new(waker: &Waker, interval: Duration) -> Self {
+    pub fn new(waker: &Waker, interval: Duration) -> Self {
         waker.mark_thread();
         Self { pace: Pace::new(interval, Instant::now()), interval }
     }
 
     /// Sleeps after a round. `has_found` tells whether the round found records. Parks only if
     /// `fall_asleep` returns that a caller will wake the back end.
-    pub(crate) fn sleep(
+    pub fn sleep(
         &mut self,
         waker: &Waker,
         has_found: bool,

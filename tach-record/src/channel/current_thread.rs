@@ -5,10 +5,6 @@ use core::ptr;
 use std::sync::{Arc, Weak};
 
 use super::Channel;
-#[cfg(feature = "tracing")]
-use crate::callsites::{Callsite, Callsites};
-#[cfg(feature = "tracing")]
-use crate::frame::Code;
 use crate::frame::{Buffer, Scratch};
 use crate::queue::Sender;
 
@@ -23,8 +19,6 @@ thread_local! {
             spares: RefCell::new(Vec::new()),
             queues: RefCell::new(Vec::new()),
             is_silent: Cell::new(false),
-            #[cfg(feature = "tracing")]
-            callsites: RefCell::new(Callsites::new()),
         }
     };
 }
@@ -41,8 +35,6 @@ struct Local {
     /// Whether all records of the thread are dropped. `queues` is borrowed at the same time, so
     /// that a call has to read this flag only if it finds `queues` borrowed.
     is_silent: Cell<bool>,
-    #[cfg(feature = "tracing")]
-    callsites: RefCell<Callsites>,
 }
 
 /// The thread's queue in one channel. The queue ends when the thread ends.
@@ -70,7 +62,7 @@ fn address(channel: &Channel) -> usize {
 
 /// Logs the record that `write` writes. Returns whether the record was added to a queue.
 #[inline]
-pub(crate) fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
+pub fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
     let mut scratch = take_scratch();
     write(&mut scratch);
     let logged = LOCAL.try_with(|local| local.push(channel, &mut scratch));
@@ -81,47 +73,23 @@ pub(crate) fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> b
 }
 
 /// Logs a record of these words. Returns whether the record was added to a queue.
-#[cfg(feature = "tracing")]
 #[expect(clippy::inline_always, reason = "the words are in registers")]
 #[inline(always)]
-pub(crate) fn log_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
+pub fn log_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
     let pushed = LOCAL.try_with(|local| local.push_words(channel, record));
     // A copy, so that the words need no place in memory on the other way.
     pushed.ok().flatten().unwrap_or_else(|| log_copy(channel, &{ *record }))
 }
 
-#[cfg(feature = "tracing")]
 #[cold]
 fn log_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
     log(channel, |scratch| scratch.copy(record))
 }
 
-/// Returns the code of a callsite, or `None` if a record must contain its texts.
-#[cfg(feature = "tracing")]
-#[inline]
-pub(crate) fn code(callsite: Callsite) -> Option<Code> {
-    known_code(callsite).or_else(|| learned_code(callsite))
-}
-
-/// Returns the code of a callsite, if the thread knows it.
-#[cfg(feature = "tracing")]
-#[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-#[inline(always)]
-pub(crate) fn known_code(callsite: Callsite) -> Option<Code> {
-    let code = LOCAL.try_with(|local| local.callsites.try_borrow().ok()?.at_once(callsite));
-    code.ok().flatten()
-}
-
-#[cfg(feature = "tracing")]
-#[cold]
-fn learned_code(callsite: Callsite) -> Option<Code> {
-    LOCAL.try_with(|local| local.callsites.try_borrow_mut().ok()?.code(callsite)).ok().flatten()
-}
-
 /// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of
 /// sinks: a record that one of them logs would cause another call, which would log again, without
 /// end.
-pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
+pub fn silently<R>(f: impl FnOnce() -> R) -> R {
     struct Silence<'a>(&'a Cell<bool>, bool);
     impl Drop for Silence<'_> {
         fn drop(&mut self) {
@@ -137,7 +105,7 @@ pub(crate) fn silently<R>(f: impl FnOnce() -> R) -> R {
 
 /// Calls `wait`, which waits for the back end. A signal handler that logs meanwhile does not wait.
 /// Returns `None` if the caller is itself such a handler.
-pub(crate) fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
+pub fn waiting<R>(wait: impl FnOnce() -> R) -> Option<R> {
     let mut wait = Some(wait);
     let waited = LOCAL.try_with(|local| {
         let _borrowed = local.queues.try_borrow_mut().ok()?;
@@ -159,7 +127,7 @@ pub(super) extern "C" fn leave_queues() {
 
 /// Gives up the thread's queues of the process that this one was forked from, so that no record is
 /// added to them. They keep the records that the parent writes.
-pub(crate) fn leave_parents() {
+pub fn leave_parents() {
     let _ending = LOCAL.try_with(|local| {
         let Ok(mut queues) = local.queues.try_borrow_mut() else { return };
         queues.retain(|lent| lent.owner.upgrade().is_some_and(|owner| !owner.is_forked()));
@@ -168,9 +136,8 @@ pub(crate) fn leave_parents() {
 
 /// Takes the thread's buffer. A value that logs while it is printed finds the buffer taken, and
 /// uses another buffer.
-#[expect(clippy::unnecessary_box_returns, reason = "a pointer moves in one instruction")]
 #[inline]
-pub(crate) fn take_scratch() -> Box<Scratch> {
+pub fn take_scratch() -> Box<Scratch> {
     let scratch = LOCAL.try_with(|local| local.scratch.take());
     scratch.ok().flatten().unwrap_or_else(another_scratch)
 }
@@ -183,9 +150,10 @@ fn another_scratch() -> Box<Scratch> {
     spare.ok().flatten().unwrap_or_else(|| Box::new(Scratch::new()))
 }
 
+/// Returns the thread's buffer, for the next record.
 #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
 #[inline(always)]
-pub(crate) fn give_back(mut scratch: Box<Scratch>) {
+pub fn give_back(mut scratch: Box<Scratch>) {
     scratch.shrink();
     let _ending = LOCAL.try_with(|local| {
         if let Some(spare) = local.scratch.replace(Some(scratch)) {
@@ -213,7 +181,6 @@ impl Local {
 
     /// Pushes a record of these words, unless the thread has no queue in the channel, or the queues
     /// are borrowed.
-    #[cfg(feature = "tracing")]
     #[expect(clippy::inline_always, reason = "the words are in registers")]
     #[inline(always)]
     fn push_words<const N: usize>(&self, channel: &Channel, record: &[u64; N]) -> Option<bool> {

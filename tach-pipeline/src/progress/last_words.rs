@@ -1,23 +1,26 @@
 //! The last words about records that were not written.
 
-use super::{Channel, current_thread};
+use super::Progress;
 use crate::host::to_stderr;
 use crate::queue::Queued;
+use crate::queue::all::Queues;
 use crate::stats::{Items, LATE, QUEUE_FULL, SINK_FAILED, SinkCounts, Were};
+use tach_record::channel::current_thread;
 
-impl Channel {
+impl Progress {
     /// Prints in one line how many records wait in the queues, how many records, spans or durations
     /// wait for each sink, and how many were dropped. Those that wait are lost if the process ends
     /// now.
-    pub(crate) fn print_left(&self) {
+    pub(crate) fn print_left(&self, queues: &Queues) {
         // A signal handler that logs meanwhile takes none of the locks that the count holds.
-        current_thread::waiting(|| self.print_left_now());
+        current_thread::waiting(|| self.print_left_now(queues));
     }
 
-    fn print_left_now(&self) {
-        let counts = &self.progress.counts;
-        let Queued { waiting, dropped } = self.queues.count();
-        let (waiting, dropped) = (waiting + counts.in_hand.get(), dropped + counts.dropped.get());
+    fn print_left_now(&self, queues: &Queues) {
+        let counts = &self.counts;
+        let Queued { waiting, dropped } = queues.count();
+        let (waiting, dropped) =
+            (waiting + counts.in_hand.get(), dropped + self.signals.dropped.get());
         let mut words = Vec::new();
         let records = |count| Were { count, items: Items::RECORDS.as_str(), sink: None };
         if waiting > 0 {

@@ -1,7 +1,6 @@
 //! The part of a channel that a signal handler may use: it is never freed, and contains no lock.
 
-#[cfg(unix)]
-pub(crate) mod handler;
+pub mod handler;
 
 use core::fmt;
 use core::ops::Deref;
@@ -15,17 +14,17 @@ use crate::sync::Nap;
 /// process ends. The bits below count all other requests.
 const ENDS_SHIFT: u32 = 36;
 /// What a request adds because the process ends.
-pub(super) const AN_END: u64 = 1 << ENDS_SHIFT;
+const AN_END: u64 = 1 << ENDS_SHIFT;
 
 /// Returns whether a request after `before` and up to `after` was made because the process ends.
-pub(crate) fn is_end_between(before: u64, after: u64) -> bool {
+pub fn is_end_between(before: u64, after: u64) -> bool {
     before >> ENDS_SHIFT != after >> ENDS_SHIFT
 }
 
 static FIRST: Bell = Bell::new();
 
 /// Requests of flushes, and the nap of the back end that makes them.
-pub(crate) struct Bell {
+pub struct Bell {
     /// The process of the back end, or zero if the bell belongs to no channel.
     process: AtomicU32,
     requested: AtomicU64,
@@ -42,7 +41,7 @@ pub(crate) struct Bell {
 }
 
 /// The bell of a channel, which another channel may take later.
-pub(crate) struct Taken(pub(super) &'static Bell);
+pub struct Taken(pub(super) &'static Bell);
 
 impl Taken {
     /// Takes a bell that belongs to no channel.
@@ -102,37 +101,49 @@ impl Bell {
         }
     }
 
+    /// Requests a flush of everything that was logged before, and returns the request's number.
+    pub fn request(&self) -> u64 {
+        self.add(1)
+    }
+
+    /// Like [`request`](Self::request), because the process ends.
+    pub fn request_end(&self) -> u64 {
+        self.add(AN_END)
+    }
+
     /// Adds `more` to the number of the last request, and returns the sum.
-    pub(super) fn request(&self, more: u64) -> u64 {
+    fn add(&self, more: u64) -> u64 {
         // ORDERING: Release, with the Acquire of `requested`: the back end sees the caller's
         // records.
         self.requested.fetch_add(more, Ordering::Release) + more
     }
 
-    pub(super) fn requested(&self) -> u64 {
+    /// Returns the number of the last request.
+    pub fn requested(&self) -> u64 {
         // ORDERING: Acquire, with the Release of `request`.
         self.requested.load(Ordering::Acquire)
     }
 
     /// Marks the requests up to `number` as done by all sinks.
-    pub(super) fn done(&self, number: u64) {
+    pub fn done(&self, number: u64) {
         // ORDERING: Relaxed: a handler reads nothing of what the sinks have written.
         self.done.store(number, Ordering::Relaxed);
     }
 
     /// Notes that a caller begins to wait because the process ends.
-    pub(super) fn begin_end(&self) {
+    pub fn begin_end(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.ends.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Notes that such a caller no longer waits.
-    pub(super) fn finish_end(&self) {
+    pub fn finish_end(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.ends.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn is_end_awaited(&self) -> bool {
+    /// Returns whether a caller waits because the process ends.
+    pub fn is_end_awaited(&self) -> bool {
         // ORDERING: Relaxed, as in `begin_end`.
         self.ends.load(Ordering::Relaxed) > 0 || !self.is_answered()
     }

@@ -1,12 +1,13 @@
 //! Requests to write all records, and the answers of the back end.
 
 use core::time::Duration;
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::bell::{AN_END, Taken};
 use crate::error::Error;
 use crate::stats::{Counts, SinkCounts};
 use crate::sync::{Changed, Lock};
+use tach_record::channel::Signals;
 
 /// How often a caller that waits because the process ends checks whether sinks stall.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -17,7 +18,7 @@ const STALLED: Duration = Duration::from_secs(1);
 
 /// The number of the last request, and for each sink the number up to which it is done.
 pub(crate) struct Flush {
-    pub(crate) bell: Taken,
+    signals: Arc<Signals>,
     state: Lock<State>,
     changed: Changed,
 }
@@ -83,23 +84,23 @@ impl State {
 
 impl Flush {
     /// Creates the state for a number of sinks.
-    pub(crate) fn new(sinks: usize) -> Self {
+    pub(crate) fn new(sinks: usize, signals: Arc<Signals>) -> Self {
         let sinks = vec![Done::default(); sinks];
         let state = State { sinks, passed_on: 0, deadlines: Vec::new(), ended: false };
-        Self { bell: Taken::new(), state: Lock::new(state), changed: Changed::new() }
+        Self { signals, state: Lock::new(state), changed: Changed::new() }
     }
 
     /// Calls `f`, which waits because the process ends. Meanwhile the back end waits for no sink.
     pub(crate) fn at_end<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.bell.begin_end();
+        self.signals.bell.begin_end();
         let result = f();
-        self.bell.finish_end();
+        self.signals.bell.finish_end();
         result
     }
 
     /// Returns whether a caller waits because the process ends.
     pub(crate) fn is_end_awaited(&self) -> bool {
-        self.bell.is_end_awaited()
+        self.signals.bell.is_end_awaited()
     }
 
     /// Calls `f`, which requests a flush and waits for it up to `timeout`.
@@ -122,10 +123,10 @@ impl Flush {
 
     /// Requests a flush of all records that were logged before, and returns the request's number.
     pub(crate) fn request(&self, why: Why) -> u64 {
-        self.bell.request(match why {
-            Why::Asked | Why::Urgent => 1,
-            Why::ProcessEnds => AN_END,
-        })
+        match why {
+            Why::Asked | Why::Urgent => self.signals.bell.request(),
+            Why::ProcessEnds => self.signals.bell.request_end(),
+        }
     }
 
     /// Waits until all sinks are done with the request `number`. `counts` are the sinks'
@@ -188,7 +189,7 @@ impl Flush {
     }
 
     pub(crate) fn requested(&self) -> u64 {
-        self.bell.requested()
+        self.signals.bell.requested()
     }
 
     /// Marks the requests up to `number`, with all records before, as passed on to the sinks.
@@ -231,6 +232,7 @@ impl Flush {
                 sink.failure = failure.map(str::to_owned);
             }
         });
+        self.signals.has_ended.on();
     }
 
     /// Changes the state for the callers that wait, and for signal handlers.
@@ -238,13 +240,9 @@ impl Flush {
         let mut state = self.state.lock();
         change(&mut state);
         let done = state.sinks.iter().map(|sink| sink.number).min();
-        self.bell.done(done.filter(|_| !state.ended).unwrap_or(u64::MAX));
+        self.signals.bell.done(done.filter(|_| !state.ended).unwrap_or(u64::MAX));
         drop(state);
         self.changed.notify();
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.state.lock().ended
     }
 }
 
@@ -277,21 +275,14 @@ fn waited(elapsed: Duration, timeout: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use tach_record::channel::bell::is_end_between;
 
-    use super::super::bell::is_end_between;
     use super::*;
     use crate::stats::Items;
 
-    impl Flush {
-        pub(crate) fn held(&self) -> impl Drop {
-            self.state.lock()
-        }
-    }
-
     #[test]
     fn a_request_at_the_end_of_the_process_is_told_from_others() {
-        let flush = Flush::new(0);
+        let flush = Flush::new(0, Arc::default());
         let mut numbers = vec![flush.requested()];
         for why in [Why::Asked, Why::ProcessEnds, Why::Asked, Why::ProcessEnds] {
             numbers.push(flush.request(why));
@@ -304,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_sinks_hurry_for_the_caller_that_gives_up_first() {
-        let flush = Flush::new(0);
+        let flush = Flush::new(0, Arc::default());
         let left = || flush.deadline().map(|end| end.saturating_duration_since(Instant::now()));
         assert_eq!(left(), None);
         flush.within(Duration::MAX, || {
@@ -321,7 +312,7 @@ mod tests {
     #[cfg(feature = "config")]
     #[test]
     fn a_closed_sink_fails_the_requests_before() {
-        let (flush, counts) = (Flush::new(0), Counts::new(vec![Arc::default()]));
+        let (flush, counts) = (Flush::new(0, Arc::default()), Counts::new(vec![Arc::default()]));
         let wait = |number| flush.wait(number, Why::Asked, BETWEEN_LOOKS, &counts);
         flush.opened(0);
         let before = flush.request(Why::Asked);
@@ -353,7 +344,7 @@ mod tests {
 
     #[test]
     fn only_a_sink_that_has_records_to_write_stalls() {
-        let (flush, counts) = (Flush::new(2), busy_and_idle());
+        let (flush, counts) = (Flush::new(2, Arc::default()), busy_and_idle());
         let number = flush.request(Why::Asked);
         // The back end still waits for a full sink.
         assert!(flush.wait(number, Why::Asked, STALLED, &counts).unwrap_err().is_timeout());
@@ -366,7 +357,7 @@ mod tests {
 
     #[test]
     fn the_end_waits_until_the_sinks_have_their_records() {
-        let (flush, counts) = (Flush::new(2), busy_and_idle());
+        let (flush, counts) = (Flush::new(2, Arc::default()), busy_and_idle());
         counts.sinks().iter().for_each(|sink| sink.is_stalled.set(true));
         let number = flush.request(Why::ProcessEnds);
         let start = Instant::now();
@@ -380,7 +371,7 @@ mod tests {
 
     #[test]
     fn short_waits_for_a_sink_that_writes_nothing_add_up() {
-        let (flush, counts) = (Flush::new(2), busy_and_idle());
+        let (flush, counts) = (Flush::new(2, Arc::default()), busy_and_idle());
         let start = Instant::now();
         while !counts.sinks()[0].is_stalled.get() {
             let number = flush.request(Why::Urgent);
@@ -396,7 +387,8 @@ mod tests {
     #[test]
     fn an_urgent_record_waits_for_no_collector_and_no_sink_that_fails() {
         let far = Arc::new(SinkCounts::new("far".to_owned(), Items::RECORDS, true));
-        let (flush, near) = (Flush::new(2), Arc::clone(&busy_and_idle().sinks()[0]));
+        let (flush, near) =
+            (Flush::new(2, Arc::default()), Arc::clone(&busy_and_idle().sinks()[0]));
         let counts = Counts::new(vec![near, far]);
         let number = flush.request(Why::Urgent);
         let wait = || flush.wait(number, Why::Urgent, BETWEEN_LOOKS, &counts);

@@ -1,101 +1,88 @@
 //! The channel from the calls to the back end: the queues, the wake-ups, and the requests to
 //! flush.
 
-pub(crate) mod bell;
-pub(crate) mod current_thread;
-pub(crate) mod flush;
-mod last_words;
-mod progress;
-#[cfg(test)]
-pub(crate) mod test_file;
-pub(crate) mod wake;
+pub mod bell;
+pub mod current_thread;
+mod signals;
+pub mod wake;
 
 use core::mem;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Once};
 
 use tach_core::Instant;
 
-use self::flush::Why;
-pub(crate) use self::progress::Progress;
-use crate::error::Error;
+pub use self::signals::Signals;
 use crate::frame::{self, Buffer, Remains, Scratch, ThisThread};
+use crate::host;
+use crate::host::process::Process;
 use crate::queue::all::Queues;
 use crate::queue::file::RingFile;
 use crate::queue::{Queue, Sender, Wait, WhenFull};
-use crate::stats::Counts;
-use crate::sync::{Lock, Switch};
-use tach_record::host;
-use tach_record::host::process::Process;
+use crate::sync::Lock;
 
 /// How long a call waits for room in a queue if the calling thread is the back end of another
 /// pipeline.
 const LONGEST_FOR_ANOTHER: Duration = Duration::from_secs(1);
-/// How long a new thread waits for a ring in a file. After that its records are in memory alone.
-const LONGEST_FOR_A_RING: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
+/// The default of [`Channel::longest_for_a_ring`].
+const LONGEST_FOR_A_RING: Duration = Duration::from_secs(1);
 
 static HANDLER: Once = Once::new();
 
-pub(crate) struct Channel {
-    pub(crate) queues: Queues,
-    pub(crate) progress: Arc<Progress>,
+/// The way from the calls of one pipeline to its back end.
+pub struct Channel {
+    /// The queues of all threads.
+    pub queues: Queues,
+    /// What the back end's threads share with the channel.
+    pub signals: Arc<Signals>,
     when_full: WhenFull,
-    pub(crate) process: Process,
+    /// The process of the back end. A forked child has the queues and no back end.
+    pub process: Process,
     /// Whether any sink writes the thread.
-    pub(crate) wants_thread: bool,
+    pub wants_thread: bool,
     /// The queue for calls of threads that are ending, whose thread-local memory is gone, and of
     /// signal handlers that interrupt a call. The back end reads it in each round.
     common: Lock<Sender>,
-    reopenings: AtomicU64,
+    /// How long a new thread waits for a ring in a file. After that its records are in memory alone.
+    pub longest_for_a_ring: Duration,
     is_ending: AtomicBool,
-    /// Whether a flush at the end has failed. Another one would only delay the exit.
-    pub(crate) is_given_up: Switch,
 }
 
 impl Channel {
-    #[cfg(test)]
-    pub(crate) fn new(capacity: usize, when_full: WhenFull, counts: Counts) -> Self {
-        Self::in_file(capacity, when_full, counts, None)
-    }
-
     /// Creates a channel whose queues are in `file` if there is one.
-    pub(crate) fn in_file(
-        capacity: usize,
-        when_full: WhenFull,
-        counts: Counts,
-        file: Option<&Arc<dyn RingFile>>,
-    ) -> Self {
+    pub fn in_file(capacity: usize, when_full: WhenFull, file: Option<&Arc<dyn RingFile>>) -> Self {
         HANDLER.call_once(|| host::call_in_children(current_thread::leave_queues));
         let queues = Queues::in_file(capacity, file);
         let common = Lock::new(queues.new_queue(ThisThread::default()));
         Self {
             queues,
-            progress: Arc::new(Progress::new(counts)),
+            signals: Arc::default(),
             when_full,
             process: Process::current(),
             wants_thread: false,
             common,
-            reopenings: AtomicU64::new(0),
+            longest_for_a_ring: LONGEST_FOR_A_RING,
             is_ending: AtomicBool::new(false),
-            is_given_up: Switch::default(),
         }
     }
 
     /// Notes that the process ends by itself, for a later one that finds its file.
-    pub(crate) fn exits(&self) {
+    pub fn exits(&self) {
         self.queues.exits();
     }
 
     /// Creates the thread's queue. If its ring is to be in a file, other threads hold all of the
-    /// file's rings, and calls wait for room, waits at most [`LONGEST_FOR_A_RING`]: the back end
+    /// file's rings, and calls wait for room, waits for [a time](Self::longest_for_a_ring): the back end
     /// may be about to read the last records of a thread that has ended. A thread that lives keeps
     /// its ring.
     #[cold]
-    pub(crate) fn new_queue(&self) -> Sender {
+    pub fn new_queue(&self) -> Sender {
         if self.when_full == WhenFull::Block && !self.queues.has_ring() {
             let (start, mut wait) = (Instant::now(), Wait::default());
-            while !self.queues.has_ring() && self.may_wait() && start.elapsed() < LONGEST_FOR_A_RING
+            while !self.queues.has_ring()
+                && self.may_wait()
+                && start.elapsed() < self.longest_for_a_ring
             {
                 wait.next();
             }
@@ -114,7 +101,6 @@ impl Channel {
     }
 
     /// Adds a record of these words to the thread's queue. Returns whether the record was added.
-    #[cfg(feature = "tracing")]
     #[expect(clippy::inline_always, reason = "the words are in registers")]
     #[inline(always)]
     pub(crate) fn push_words<const N: usize>(
@@ -130,7 +116,6 @@ impl Channel {
         is_pushed
     }
 
-    #[cfg(feature = "tracing")]
     #[cold]
     fn push_words_beyond(&self, sender: &mut Sender, record: &[u64]) -> bool {
         let mut scratch = current_thread::take_scratch();
@@ -150,7 +135,7 @@ impl Channel {
         }
         let is_pushed = sender.push_beyond(record, false);
         if sender.is_half_full() {
-            self.progress.pressure.on();
+            self.signals.pressure.on();
             self.wake();
         }
         is_pushed || self.push_when_full(sender, record)
@@ -158,7 +143,7 @@ impl Channel {
 
     fn push_when_full(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
         // Records that were read and are held for a slow sink may take the room.
-        self.progress.pressure.on();
+        self.signals.pressure.on();
         // Wake the back end before waiting for room: it does not read a queue that is asleep.
         if sender.is_asleep() {
             self.wake_for(sender);
@@ -170,7 +155,7 @@ impl Channel {
             self.may_wait() && start.is_none_or(|start| start.elapsed() < LONGEST_FOR_ANOTHER)
         });
         // The reserve may have been asleep.
-        self.progress.waker.notify();
+        self.signals.waker.notify();
         is_pushed
     }
 
@@ -180,7 +165,7 @@ impl Channel {
         if !self.is_forked() {
             sender.shrink();
             self.queues.wake(sender.queue());
-            self.progress.waker.notify();
+            self.signals.waker.notify();
         }
     }
 
@@ -233,107 +218,67 @@ impl Channel {
     /// Counts a record as dropped that no queue takes. Returns `false`.
     #[cold]
     fn refuse(&self, record: &[u8]) -> bool {
-        let counts = &self.progress.counts;
-        counts.dropped.add_one(frame::event_level(record));
+        self.signals.dropped.add_one(frame::event_level(record));
         if frame::remains(record) == Remains::NoSpan {
-            counts.dropped_spans.add(1);
+            self.signals.dropped_spans.add(1);
         }
         false
     }
 
     /// Returns the queue that the back end reads in each round.
-    pub(crate) fn common(&self) -> Arc<Queue> {
+    pub fn common(&self) -> Arc<Queue> {
         Arc::clone(self.common.lock().queue())
     }
 
     /// Wakes the back end, even from a nap.
     #[cold]
-    pub(crate) fn wake(&self) {
-        self.progress.waker.wake();
+    pub fn wake(&self) {
+        self.signals.waker.wake();
     }
 
     /// Wakes the back end, and returns whether it will make room in a full queue.
     fn may_wait(&self) -> bool {
-        let may_wait = !self.progress.waker.is_back_end() && !self.progress.flush.has_ended();
+        let may_wait = !self.signals.waker.is_back_end() && !self.signals.has_ended.is_on();
         if may_wait {
-            self.progress.pressure.on();
+            self.signals.pressure.on();
             self.wake();
         }
         may_wait
     }
 
     /// Returns whether this process was forked from the process of the back end.
-    pub(crate) fn is_forked(&self) -> bool {
+    pub fn is_forked(&self) -> bool {
         !self.process.is_current()
     }
 
-    /// Checks that the calling thread may wait for the back end.
-    ///
-    /// # Errors
-    ///
-    /// If the process was forked, or the calling thread is the back end or a sink's thread. The
-    /// back end can't wait for itself, and a sink's thread can't wait for the back end, which may
-    /// wait for the sink.
-    pub(crate) fn check_waiter(&self) -> Result<(), Error> {
-        if self.is_forked() {
-            return Err(Error::forked());
-        }
-        if self.progress.waker.is_back_end() {
-            return Err(Error::timed_out(Duration::ZERO, &[]));
-        }
-        Ok(())
-    }
-
-    /// Requests a flush of everything that was logged before, and returns its number. Call
-    /// [`check_waiter`](Self::check_waiter) first: otherwise a sink that flushes, or that panics
-    /// under a panic hook that flushes, would be called again at once, without end.
-    pub(crate) fn request_flush(&self, why: Why) -> u64 {
-        let number = self.progress.flush.request(why);
-        self.wake();
-        number
-    }
-
-    pub(crate) fn reopen(&self) {
-        // ORDERING: Relaxed: publishes only itself.
-        self.reopenings.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Returns how many times the opening of the files was requested.
-    pub(crate) fn reopenings(&self) -> u64 {
-        // ORDERING: Relaxed. A flush requested later is seen later: its Acquire sees this too.
-        self.reopenings.load(Ordering::Relaxed)
-    }
-
     /// Requests the end of the back end. Call when the last handle is dropped.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         // ORDERING: Release, with the Acquire of `is_ending`: the back end sees all records.
         self.is_ending.store(true, Ordering::Release);
         self.wake();
     }
 
-    pub(crate) fn is_ending(&self) -> bool {
+    /// Returns whether [`end`](Self::end) was called. Then the caller sees all records.
+    pub fn is_ending(&self) -> bool {
         // ORDERING: Acquire, with the Release of `end`.
         self.is_ending.load(Ordering::Acquire)
     }
 }
 
-#[cfg(all(test, feature = "tracing"))]
+#[cfg(test)]
 mod tests {
     use tach_core::UnixTime;
-    use tracing_subscriber::registry;
 
     use super::*;
-    use crate::callsites::tests::unless_busy;
-    use crate::callsites::{Callsite, Callsites};
-    use crate::channel::test_file::TestFile;
-    use crate::frame::{RecordKind, Scratch, Time, Writer};
+    use crate::frame::{Code, RecordKind, Scratch, Time, Writer};
     use crate::ids::SpanContext;
     use crate::level::Level;
+    use crate::queue::file::tests::TestFile;
 
     /// The interrupted call may hold the lock of the queue.
     #[test]
     fn a_span_that_a_signal_handler_has_no_room_for_counts_as_dropped() {
-        let channel = Channel::new(4096, WhenFull::Block, Counts::default());
+        let channel = Channel::in_file(4096, WhenFull::Block, None);
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
         let _held = channel.common.lock();
@@ -341,16 +286,15 @@ mod tests {
         assert!(!channel.push_nested(&mut scratch));
         Writer::begin_part(&mut scratch, time, RecordKind::End, context).end();
         assert!(!channel.push_nested(&mut scratch));
-        let stats = channel.progress.counts.stats();
-        assert_eq!((stats.dropped(), stats.dropped_spans()), (2, 1));
+        let signals = &channel.signals;
+        assert_eq!((signals.dropped.get(), signals.dropped_spans.get()), (2, 1));
     }
 
     #[test]
     fn the_file_counts_what_a_signal_handler_has_no_room_for() {
         let file = Arc::new(TestFile::default());
         let rings: Arc<dyn RingFile> = Arc::<TestFile>::clone(&file);
-        let counts = Counts::default();
-        let channel = Channel::in_file(4096, WhenFull::Block, counts, Some(&rings));
+        let channel = Channel::in_file(4096, WhenFull::Block, Some(&rings));
         let (time, mut scratch) = (Time::Unix(UnixTime::EPOCH), Scratch::new());
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         Writer::begin_span(&mut scratch, time, Level::INFO, "app", "name", context, 0).end();
@@ -370,16 +314,12 @@ mod tests {
     /// Its first use allocates, which a signal handler must not.
     #[test]
     fn the_thread_is_added_only_if_a_sink_writes_it() {
-        crate::callsites::set_up();
-        let metadata = tracing::dispatcher::with_default(&registry().into(), || {
-            tracing::info_span!("span").metadata().unwrap()
-        });
-        let code = unless_busy(|| Callsites::new().code(Callsite(metadata)));
+        let code = Code::of(0).unwrap();
         let context = SpanContext { trace: 1, span: 2, is_sampled: true };
         let time = Time::Unix(UnixTime::EPOCH);
         let start = frame::start(time, Level::INFO, code, &context, 0);
         for wants_thread in [false, true] {
-            let mut channel = Channel::new(4096, WhenFull::Block, Counts::default());
+            let mut channel = Channel::in_file(4096, WhenFull::Block, None);
             channel.wants_thread = wants_thread;
             let mut scratch = Scratch::new();
             scratch.copy(&start);

@@ -5,7 +5,7 @@ use core::iter;
 use core::sync::atomic::Ordering;
 use std::process;
 
-use super::{AN_END, Bell, FIRST};
+use super::{Bell, FIRST};
 
 impl Bell {
     fn belongs_to(&self, process: u32) -> bool {
@@ -16,14 +16,14 @@ impl Bell {
     }
 
     /// Has [`flush_in_handler`] ring the bell.
-    pub(crate) fn ring_at_abort(&self) {
+    pub fn ring_at_abort(&self) {
         // ORDERING: Relaxed, as in `belongs_to`.
         self.at_abort.store(true, Ordering::Relaxed);
     }
 
     /// Requests a flush, in a signal handler.
     fn ring(&self) {
-        let number = self.request(AN_END);
+        let number = self.request_end();
         // ORDERING: Relaxed: only handlers read the number.
         self.rung.fetch_max(number, Ordering::Relaxed);
         self.nap.wake();
@@ -43,7 +43,7 @@ fn living() -> impl Iterator<Item = &'static Bell> {
 /// Requests a flush of each such pipeline, and calls `nap` until all are done or `nap`
 /// returns `false`. A signal handler may call this: it allocates nothing and takes no lock. If it
 /// interrupts itself, it does nothing.
-pub(crate) fn flush_in_handler(mut nap: impl FnMut() -> bool) {
+pub fn flush_in_handler(mut nap: impl FnMut() -> bool) {
     thread_local! {
         /// It has no destructor, so it needs no memory and lives until the end of the thread.
         static IS_ENTERED: Cell<bool> = const { Cell::new(false) };
@@ -62,19 +62,17 @@ mod tests {
 
     use super::super::{Taken, is_end_between};
     use super::*;
-    use crate::channel::flush::Flush;
 
     /// A handler rings all bells.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     /// The thread that aborts may hold any lock, also one of the allocator.
     #[test]
-    fn a_handler_takes_no_lock_allocates_nothing_and_does_not_wait_for_itself() {
+    fn a_handler_allocates_nothing_and_does_not_wait_for_itself() {
         let _alone = ONE_AT_A_TIME.lock();
-        let flush = Flush::new(1);
-        flush.bell.ring_at_abort();
-        let before = flush.requested();
-        let held = flush.held();
+        let bell = Taken::new();
+        bell.ring_at_abort();
+        let before = bell.requested();
         let mut naps = 0;
         // Other tests have back ends that need not answer.
         let used = allocation_counter::measure(|| {
@@ -84,11 +82,10 @@ mod tests {
                 naps < 3
             });
         });
-        drop(held);
         assert_eq!((used.count_total, naps), (0, 3));
-        assert!(is_end_between(before, flush.requested()) && flush.is_end_awaited());
-        flush.done(0, flush.requested(), None);
-        assert!(!flush.is_end_awaited());
+        assert!(is_end_between(before, bell.requested()) && bell.is_end_awaited());
+        bell.done(bell.requested());
+        assert!(!bell.is_end_awaited());
     }
 
     #[test]
