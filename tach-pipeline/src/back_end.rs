@@ -46,8 +46,12 @@ use crate::stats::Dropped;
 /// If a round finds at least this many bytes, more records are probably on their way. The next
 /// round then begins without a pause.
 const BUSY: usize = 64 * 1024;
-/// For how long records over the rate limit are gathered, unless a flush comes.
+/// For how long records over the rate limit are gathered, unless a flush comes. Also how long the
+/// back end stays parked while something waits that no call announces.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// The timeout of a park that only a call should end. `Duration::MAX` is not used, since some
+/// platforms can't add it to a time.
+const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The likely cause is the user's clock: panics of all other code of the user are caught where the
 /// code is called.
@@ -149,12 +153,13 @@ impl BackEnd {
                 0
             });
             if found < BUSY {
+                let longest = self.longest_park();
                 let Self { shared, inboxes, selection, spans, survival, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
                     || spans.are_waiting()
                     || survival.as_ref().is_some_and(Survival::is_waiting)
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
-                sleep.sleep(waker, found > 0 || may_report, || {
+                sleep.sleep(waker, found > 0 || may_report, longest, || {
                     let wake_up = inboxes.fall_asleep(&channel.queues)?;
                     (flush.requested() == *flushed).then_some(wake_up)
                 });
@@ -162,6 +167,18 @@ impl BackEnd {
         };
         self.spans.end();
         flush.end(at_the_end.as_deref());
+    }
+
+    /// Returns how long the back end may stay parked: for long, unless memory is to be freed, a
+    /// loss is to be reported, or events, a trace or durations wait for a time.
+    fn longest_park(&self) -> Duration {
+        let Self { shared, inboxes, spans, sinks, .. } = self;
+        let counts = &shared.progress.counts;
+        let waits = inboxes.are_to_trim()
+            || sinks.are_to_report()
+            || counts.sinks().iter().any(|sink| sink.waiting() > 0);
+        let longest = if waits { BETWEEN_LOOKS } else { FOREVER };
+        longest.min(spans.due(sinks).unwrap_or(FOREVER))
     }
 
     /// Writes the records in the queues, and returns how many bytes were found. If there is a

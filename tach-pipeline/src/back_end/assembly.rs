@@ -3,6 +3,7 @@
 
 mod sent;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
@@ -141,6 +142,11 @@ impl Spans {
     /// Returns whether a record or a span waits for the next round.
     pub(super) fn are_waiting(&self) -> bool {
         self.traces.are_waiting() || self.sent.is_waiting()
+    }
+
+    /// Returns when the next round must be for traces or durations that wait, if any do.
+    pub(super) fn due(&self, sinks: &Sinks) -> Option<Duration> {
+        self.sent.due(self.shared.spans.durations.as_ref(), sinks)
     }
 
     /// Frees memory that was not needed since the last call.

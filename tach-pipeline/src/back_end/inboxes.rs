@@ -13,6 +13,9 @@ use crate::queue::{Queue, barrier};
 
 /// How often memory that was not needed in the meantime is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);
+/// After so many times nothing is left to free: the first time finds what was needed before it, and
+/// the second what was not needed since.
+const TRIMS: u32 = 3;
 
 pub(crate) struct Inboxes {
     awake: Vec<Inbox>,
@@ -28,6 +31,8 @@ pub(crate) struct Inboxes {
     /// When the round began.
     start: Instant,
     trimmed_at: Instant,
+    /// How many more times memory is freed if no records come.
+    trims: u32,
 }
 
 impl Inboxes {
@@ -42,6 +47,7 @@ impl Inboxes {
             buffers: Buffers::default(),
             start,
             trimmed_at: start,
+            trims: 0,
         }
     }
 
@@ -68,7 +74,15 @@ impl Inboxes {
                 found = (found.0 + bytes, found.1 + events);
             }
         }
+        if !awake.is_empty() {
+            self.trims = TRIMS;
+        }
         found
+    }
+
+    /// Returns whether later rounds may free memory, also if no records come.
+    pub(crate) fn are_to_trim(&self) -> bool {
+        self.trims > 0
     }
 
     pub(crate) fn awake(&mut self) -> &mut [Inbox] {
@@ -105,6 +119,7 @@ impl Inboxes {
         let is_due = self.start.duration_since(self.trimmed_at) >= TRIMMED_EVERY;
         if is_due {
             self.trimmed_at = self.start;
+            self.trims = self.trims.saturating_sub(1);
             fit(&mut self.awake);
             fit(&mut self.all);
             fit(&mut self.changes.new);

@@ -183,6 +183,12 @@ impl Sinks {
         self.layouts.iter_mut().for_each(|layout| layout.record(record, time));
     }
 
+    /// Returns whether dropped events were not reported yet.
+    pub(crate) fn are_to_report(&self) -> bool {
+        let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
+        !self.unreported.is_empty() || streams.any(|stream| stream.unreported() > 0)
+    }
+
     /// Returns whether events that are to outlive the process are enough for a write.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {

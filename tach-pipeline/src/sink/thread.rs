@@ -151,7 +151,13 @@ impl Writing {
                 // the pipeline's own code, so that logging goes on.
                 let work = AssertUnwindSafe(|| lane.work(&self.link, at, is_flush, reopens));
                 let done = match panic::catch_unwind(work) {
-                    Ok(done) => done,
+                    Ok((done, has_dropped)) => {
+                        if has_dropped {
+                            // The back end reports the loss, and may be parked for long.
+                            self.progress.signals.waker.wake();
+                        }
+                        done
+                    }
                     Err(_) => Some(Err(lane.output.owner.counts.cannot_write(&PANICKED))),
                 };
                 if job.is_ending {
@@ -252,14 +258,15 @@ impl ServedLane {
         if is_requested { due.min(self.pause(deadline)) } else { due }
     }
 
-    /// Writes events of the lane `at` of `link`. Returns `None` if a flush has to be tried again.
+    /// Writes events of the lane `at` of `link`. Returns `None` if a flush has to be tried again, and
+    /// whether events were dropped.
     fn work(
         &mut self,
         link: &Link,
         at: usize,
         is_flush: bool,
         reopens: bool,
-    ) -> Option<Result<(), String>> {
+    ) -> (Option<Result<(), String>>, bool) {
         let mut done = Some(Ok(()));
         if is_flush || reopens {
             done = self.flush(link, at);
@@ -275,10 +282,11 @@ impl ServedLane {
             self.tries.happened();
         }
         self.output.publish_failure();
-        if let Some(dropped) = self.output.owner.dropped.take() {
+        let dropped = self.output.owner.dropped.take();
+        if let Some(dropped) = dropped {
             dropped.add_to(&mut link.lock().lanes[at].dropped);
         }
-        done
+        (done, dropped.is_some())
     }
 
     /// Writes all events. Returns `None` if a remote receiver may take the rest later. A local sink

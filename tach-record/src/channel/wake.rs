@@ -12,10 +12,6 @@ use std::time::Instant;
 use self::pace::{Pace, Rest};
 use super::bell::Bell;
 
-/// How long the back end stays parked if no caller wakes it. It must wake up by itself to open
-/// files again, to write again to a sink that failed, and to free memory.
-const PARKED: Duration = Duration::from_secs(1);
-
 thread_local! {
     /// The address of this thread's waker. The address has no destructor, so unlike
     /// `thread::current` it can be read until the very end of the thread.
@@ -89,9 +85,9 @@ pub enum WakeUp {
 
 impl WakeUp {
     /// Returns how long the back end stays parked before it reads the queues again.
-    fn parked_for(self, interval: Duration) -> Duration {
+    fn parked_for(self, longest: Duration, interval: Duration) -> Duration {
         match self {
-            Self::Certain => PARKED,
+            Self::Certain => longest,
             Self::Uncertain => interval,
         }
     }
@@ -100,22 +96,23 @@ impl WakeUp {
 /// The sleep of a back end between two rounds.
 pub struct Sleep {
     pace: Pace,
-    interval: Duration,
 }
 
 impl Sleep {
     /// Makes the calling thread the thread that `waker` wakes.
     pub fn new(waker: &Waker, interval: Duration) -> Self {
         waker.mark_thread();
-        Self { pace: Pace::new(interval, Instant::now()), interval }
+        Self { pace: Pace::new(interval, Instant::now()) }
     }
 
     /// Sleeps after a round. `has_found` tells whether the round found records. Parks only if
-    /// `fall_asleep` returns that a caller will wake the back end.
+    /// `fall_asleep` returns that a caller will wake the back end, and for `longest` if no caller
+    /// does.
     pub fn sleep(
         &mut self,
         waker: &Waker,
         has_found: bool,
+        longest: Duration,
         fall_asleep: impl FnOnce() -> Option<WakeUp>,
     ) {
         match self.pace.rest(Instant::now(), has_found) {
@@ -124,7 +121,7 @@ impl Sleep {
                 // ORDERING: Relaxed, as in `notify`.
                 waker.is_parked.store(true, Ordering::Relaxed);
                 if let Some(wake_up) = fall_asleep() {
-                    waker.nap(wake_up.parked_for(self.interval));
+                    waker.nap(wake_up.parked_for(longest, self.pace.interval));
                     self.pace.woke_up(Instant::now());
                 }
                 waker.is_parked.store(false, Ordering::Relaxed);
@@ -139,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_record_that_wakes_nobody_waits_for_the_interval_at_most() {
-        let interval = Duration::from_millis(5);
-        assert_eq!(WakeUp::Certain.parked_for(interval), PARKED);
-        assert_eq!(WakeUp::Uncertain.parked_for(interval), interval);
+        let (longest, interval) = (Duration::from_secs(1), Duration::from_millis(5));
+        assert_eq!(WakeUp::Certain.parked_for(longest, interval), longest);
+        assert_eq!(WakeUp::Uncertain.parked_for(longest, interval), interval);
     }
 }

@@ -81,11 +81,7 @@ impl Queues {
 
     fn add(&self, sender: Sender) -> Sender {
         self.changes.change(|changes| changes.new.push(Arc::clone(sender.queue())));
-        let mut all = self.all.lock();
-        if all.len() == all.capacity() {
-            all.retain(|queue| queue.strong_count() > 0);
-        }
-        all.push(Arc::downgrade(sender.queue()));
+        self.all.lock().push(Arc::downgrade(sender.queue()));
         sender
     }
 
@@ -137,6 +133,8 @@ impl Queues {
     /// Frees memory that was not needed since the last call.
     pub fn trim(&self) {
         self.pool.trim();
+        // A `Weak` keeps the memory of the queue of a thread that has ended.
+        self.all.lock().retain(|queue| queue.strong_count() > 0);
         let mut changes = self.changes.lock();
         let Changes { new, woken } = &mut *changes;
         for list in [new, woken] {

@@ -1,5 +1,7 @@
 //! Passes spans that have ended to the sinks, if their trace is kept.
 
+use core::time::Duration;
+
 use tach_core::{Instant, UnixTime};
 
 use crate::durations::Collected;
@@ -8,6 +10,9 @@ use crate::spans::span::Span;
 use crate::spans::tail::Tail;
 use crate::spans::tail::waiting::WaitingTraces;
 use crate::stats::Counts;
+
+/// How often a round decides about traces that wait.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 pub(crate) struct Sent {
     /// `None` if every trace is kept.
@@ -61,6 +66,17 @@ impl Sent {
     /// Returns whether a span waits for the next round.
     pub(super) fn is_waiting(&self) -> bool {
         self.tail.as_ref().is_some_and(WaitingTraces::is_waiting)
+    }
+
+    /// Returns when the next round must be for traces or durations that wait, if any do.
+    pub(super) fn due(&self, durations: Option<&Collected>, sinks: &Sinks) -> Option<Duration> {
+        if self.tail.as_ref().is_some_and(|tail| !tail.is_empty()) {
+            return Some(BETWEEN_LOOKS);
+        }
+        let (durations, period) = (durations?, sinks.period()?);
+        let exists = durations.lock().recorded() > 0;
+        let since = Instant::now().saturating_duration_since(self.exported);
+        exists.then(|| period.saturating_sub(since))
     }
 
     /// Passes the durations of spans to the sinks that take durations: once each period, and if

@@ -210,6 +210,7 @@ impl Pipeline {
         for parent in parents.filter(abandon) {
             shared.progress.counts.unclosed.add(1);
             shared.spans.never_closes.set(parent.name());
+            shared.channel.wake();
         }
     }
 }

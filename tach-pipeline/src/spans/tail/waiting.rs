@@ -188,6 +188,11 @@ impl WaitingTraces {
         !self.ended.is_empty()
     }
 
+    /// Returns whether no trace waits, and none is kept for late spans.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.traces.is_empty()
+    }
+
     /// Returns a trace if it still waits for the decision.
     fn waiting(&self, id: u128) -> Option<&Trace> {
         match self.traces.get(&id)? {

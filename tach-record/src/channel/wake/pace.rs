@@ -21,7 +21,7 @@ pub(super) enum Rest {
 
 #[derive(Debug)]
 pub(super) struct Pace {
-    interval: Duration,
+    pub(super) interval: Duration,
     parked: Instant,
     /// Whether the current round is the first after the back end was parked.
     was_parked: bool,
