@@ -2,8 +2,6 @@
 
 use core::mem;
 
-use tach_sinks::adapter;
-
 use crate::error::Error;
 
 /// The faults that were found so far.
@@ -22,9 +20,9 @@ impl Faults {
         self.0.push(fault);
     }
 
-    /// Adds the faults of a receiver's options.
-    pub(crate) fn add_all(&mut self, faults: adapter::Faults) {
-        faults.0.into_iter().for_each(|(call, wanted)| self.add(Error::setting(call, wanted)));
+    /// Adds the faults of another crate's options.
+    pub(crate) fn add_all(&mut self, faults: Vec<(String, &'static str)>) {
+        self.0.extend(faults.into_iter().map(|(call, wanted)| Error::setting(call, wanted)));
     }
 
     /// Adds the keys of a configuration file that led to all of the faults.

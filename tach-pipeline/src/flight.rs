@@ -280,7 +280,7 @@ impl FlightRecorder {
                           span_slower_than";
             faults.unless(self.writes_files(), call, wanted);
         }
-        self.slow.check(faults, "FlightRecorder");
+        faults.add_all(self.slow.faults("FlightRecorder"));
     }
 
     pub(crate) fn ring(&self) -> Ring {

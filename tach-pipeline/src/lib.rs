@@ -335,13 +335,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod back_end;
-mod buffers;
-#[cfg(feature = "tracing")]
-mod callsites;
 #[cfg(feature = "config")]
 mod config;
-#[cfg(feature = "tracing")]
-mod durations;
 mod environment;
 mod error;
 mod faults;
@@ -357,15 +352,13 @@ mod progress;
 mod report;
 mod shared;
 mod sink;
-#[cfg(feature = "tracing")]
-mod spans;
 mod stats;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survive;
-#[cfg(feature = "tracing")]
-mod trace;
 
-use tach_record::{channel, frame, ids, level, queue, sync};
+use tach_record::{buffers, channel, frame, ids, level, queue, sync};
+#[cfg(feature = "tracing")]
+use tach_spans::{callsites, durations, spans, trace};
 
 #[cfg(feature = "config")]
 pub use crate::config::Config;

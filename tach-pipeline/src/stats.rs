@@ -1,6 +1,8 @@
 //! How many records were written and lost.
 
 mod items;
+#[cfg(feature = "tracing")]
+mod spans;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;

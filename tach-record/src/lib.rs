@@ -56,6 +56,7 @@
               what they read, and nothing else"
 )]
 
+pub mod buffers;
 pub mod channel;
 pub mod counts;
 pub mod frame;

@@ -5,8 +5,15 @@ use std::env;
 use crate::run::{SHORT_TESTS, cargo, run, target};
 
 /// The packages with `unsafe` code, and those that call the system for them.
-const PACKAGES: [&str; 6] =
-    ["tach-core", "tach-files", "tach-pipeline", "tach-record", "tach-sinks", "tach-tracing"];
+const PACKAGES: [&str; 7] = [
+    "tach-core",
+    "tach-files",
+    "tach-pipeline",
+    "tach-record",
+    "tach-sinks",
+    "tach-spans",
+    "tach-tracing",
+];
 
 /// Runs the tests of the packages with `unsafe` code. The sanitizer is unstable, and a variable of
 /// the compiler allows it.

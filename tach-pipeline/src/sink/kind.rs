@@ -143,7 +143,7 @@ impl Target for File {
         let mut found = adapter::Faults::default();
         let of = format!("Sink::file(\"{}\")", self.path.display());
         self.options.check(&mut found, &of, &self.path);
-        faults.add_all(found);
+        faults.add_all(found.0);
     }
 
     /// With the whole path: the child may have another folder by then.

@@ -36,7 +36,7 @@ impl Sink {
     pub fn syslog(options: Syslog) -> Sink<kind::Stream> {
         let (name, writer) = (syslog::name(&options), syslog::receiver(&options));
         let mut sink = Sink::to(kind::Stream { name, writer });
-        sink.faults.add_all(syslog::faults(&options));
+        sink.faults.add_all(syslog::faults(&options).0);
         Sink { envelope: Some(Arc::new(options)), max_line_bytes: syslog::LONGEST, ..sink }
             .format(Line::new().without_time().without_level())
     }

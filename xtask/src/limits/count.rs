@@ -33,7 +33,7 @@ measures! {
 }
 
 /// The crates of which different conditions are counted.
-const CONDITIONAL: [&str; 2] = ["tach-pipeline", "tach-record"];
+const CONDITIONAL: [&str; 3] = ["tach-pipeline", "tach-record", "tach-spans"];
 /// The rooms that touch the machine, where conditions belong.
 const MACHINE: [&str; 3] = ["counter", "os", "sync"];
 

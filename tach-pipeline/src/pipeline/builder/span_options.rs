@@ -38,7 +38,7 @@ impl SpanOptions {
     /// Adds a fault for each option that can't work, beside these sinks.
     pub(super) fn check(&self, sinks: &[Sink], flush_timeout: Duration, faults: &mut Faults) {
         if let Some(durations) = &self.durations {
-            durations.check(faults);
+            faults.add_all(durations.faults());
         }
         if let Some(recorder) = &self.flight {
             recorder.check(flush_timeout, faults);

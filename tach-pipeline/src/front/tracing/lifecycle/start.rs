@@ -338,7 +338,9 @@ mod tests {
             // The next span of the registry has the same slots.
             let key = span_ext::with(&child, |_, key| key).unwrap();
             drop(child);
-            contexts.fill(key);
+            let same = |at: u64| Key { number: key.number ^ (at << 24), ..key };
+            let fill = |at| contexts.insert(same(at), None, &remote.context(), Started::default());
+            assert!((1..100).any(|at| fill(at).is_none()), "there is room");
             drop(tracing::info_span!(parent: &parent, "child"));
             drop(remote.in_scope(|| tracing::info_span!("root")));
             let dropped = &pipeline.shared().progress.signals.dropped_spans;

@@ -1,7 +1,7 @@
 //! The options for spans that are sent.
 
 use crate::back_end::assembly::Sent;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::faults::Faults;
 use crate::pipeline::builder::Builder;
 use crate::shared::span_state::Spans;
@@ -22,10 +22,10 @@ impl SentOptions {
     /// Adds a fault for each option that can't work, and for those of spans that no sink takes.
     pub(super) fn check(&self, sinks: &[Sink], faults: &mut Faults) {
         if let Some(sampling) = &self.sampling {
-            sampling.check(faults);
+            faults.add_all(sampling.faults());
         }
         if let Some(tail) = &self.tail {
-            tail.check(faults);
+            faults.add_all(tail.faults());
         }
         if sinks.iter().any(Sink::takes_spans) {
             return;
@@ -46,7 +46,8 @@ impl SentOptions {
         if self.sampling.is_none() && sinks.iter().any(Sink::is_sampled_by_env) {
             self.sampling = Some(Sampling::from_env());
         }
-        self.sampling.as_ref().and_then(Sampling::environment_fault)
+        let fault = self.sampling.as_ref().and_then(Sampling::environment_fault);
+        fault.map(|fault| Error::other(Class::Option, fault, None))
     }
 
     /// Takes the sampling of spans that are sent.

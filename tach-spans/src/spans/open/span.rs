@@ -1,0 +1,190 @@
+//! One open span: its records, and the bound on how many more are kept.
+
+use std::borrow::Cow;
+
+use tach_core::UnixTime;
+
+use super::line::Line;
+use crate::spans::span::{Dropped, MOST_EVENTS, Span};
+use crate::spans::status::Status;
+use tach_record::frame::{self, Lost, SpanPart, Time, What};
+use tach_record::ids::SpanContext;
+use tach_record::queue::QueueId;
+
+/// The most bytes of texts in a record of a span. A longer record is cut.
+const MOST_TEXT: usize = 256 * 1024;
+/// The most bytes of a span after its start, with the specification's limit of events. Later
+/// events, values and links are dropped.
+pub(super) const MOST_BYTES: usize = 256 * 1024;
+/// With a higher limit of events, as many bytes more for each further event, up to `HIGHEST`.
+const EVENT_BYTES: usize = 256;
+const HIGHEST: usize = 3 * 1024 * 1024;
+/// Further bytes, only for values that set the status.
+pub(super) const RESERVED: usize = 16 * 1024;
+
+/// The bounds of a span after its start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// The most events. Errors are kept even beyond that, since they set the status.
+    events: u32,
+    bytes: usize,
+}
+
+impl Bounds {
+    /// Returns the bounds with a limit of events.
+    pub(super) fn new(events: u32) -> Self {
+        let further = usize::try_from(events.saturating_sub(MOST_EVENTS)).unwrap_or(usize::MAX);
+        let bytes = MOST_BYTES.saturating_add(further.saturating_mul(EVENT_BYTES)).min(HIGHEST);
+        Self { events, bytes }
+    }
+}
+
+/// Returns the record, or a copy with shorter texts if it is too long, and how many bytes were cut
+/// off.
+pub(super) fn bounded(record: &[u8]) -> (Cow<'_, [u8]>, u64) {
+    if record.len() > MOST_TEXT {
+        if let Some((record, lost)) = frame::shortened(record, MOST_TEXT) {
+            return (record.into(), lost);
+        }
+    }
+    (record.into(), 0)
+}
+
+/// A span between its start and its end.
+pub(crate) struct Open {
+    pub(crate) context: SpanContext,
+    pub(super) line: Line,
+    /// The queue of the thread on which the span started.
+    queue: QueueId,
+    pub(crate) records: Vec<u8>,
+    /// How many bytes of `records` do not count towards `MOST_BYTES`: those of the start and the
+    /// parent.
+    uncounted: usize,
+    pub(super) has_values: bool,
+    pub(super) events: u32,
+    pub(crate) dropped: Dropped,
+    /// Whether the span was already passed on as unfinished.
+    pub(crate) is_passed_on: bool,
+}
+
+impl Open {
+    /// Creates a span without records. `records` is an empty buffer.
+    pub(super) fn new(context: SpanContext, line: Line, queue: QueueId, records: Vec<u8>) -> Self {
+        Self {
+            context,
+            line,
+            queue,
+            records,
+            uncounted: 0,
+            has_values: false,
+            events: 0,
+            dropped: Dropped::default(),
+            is_passed_on: false,
+        }
+    }
+
+    /// Adds a start or a parent, which don't count towards the bound. There are at most two starts
+    /// and one parent in a span.
+    pub(super) fn uncounted(&mut self, record: &[u8], time: UnixTime) {
+        self.push(record, time);
+        self.uncounted += record.len();
+    }
+
+    /// Adds a parent, values or a link. If there is no room, counts the values or the link as
+    /// dropped, and returns `false`. The wall clock showed `wall` when the part was recorded.
+    pub(super) fn part(
+        &mut self,
+        part: &SpanPart<'_>,
+        record: &[u8],
+        wall: UnixTime,
+        bounds: Bounds,
+    ) -> bool {
+        let time = self.line.unix_time(part.time, wall);
+        match part.what {
+            What::Parent(parent) => {
+                self.context.trace = parent.context.trace;
+                self.uncounted(record, time);
+                return true;
+            }
+            _ if self.has_room(record, bounds)
+                || self.has_room_for_status(part, record, bounds) =>
+            {
+                self.has_values |= matches!(part.what, What::Values);
+                self.push(record, time);
+                return true;
+            }
+            What::Link(_) => self.dropped.add(Lost { links: 1, ..Lost::default() }),
+            What::Values => self.dropped.add(Lost::of_values(&part.fields)),
+            _ => {}
+        }
+        false
+    }
+
+    /// Adds an event. If there is no room, counts the event as dropped.
+    pub(super) fn event(&mut self, record: &[u8], wall: UnixTime, bounds: Bounds) {
+        let (record, _) = &bounded(record);
+        let is_within = self.events < bounds.events || frame::is_error(record);
+        if is_within && self.has_room(record, bounds) {
+            let happened = frame::time(record).unwrap_or(Time::Unix(wall));
+            self.push(record, self.line.unix_time(happened, wall));
+            self.events += 1;
+        } else {
+            self.dropped.event(record);
+        }
+    }
+
+    /// Appends a record with its time replaced by `time`.
+    fn push(&mut self, record: &[u8], time: UnixTime) {
+        let start = self.records.len();
+        self.records.extend_from_slice(record);
+        frame::set_time(&mut self.records[start..], time);
+    }
+
+    /// Returns the latest time of a record.
+    pub(super) fn last_time(&self) -> UnixTime {
+        let records = frame::split_all(&self.records);
+        let times = records.filter_map(|record| Some(frame::time(record)?.unix_time()));
+        times.max().unwrap_or(self.line.start)
+    }
+
+    /// Returns the span as ended at `end` by a record from `queue`, or without such a record if it
+    /// was dropped. If `is_unfinished`, returns the span as still open at `end`.
+    pub(crate) fn span<'a>(
+        &'a self,
+        end: UnixTime,
+        queue: Option<QueueId>,
+        redacted: &'a [String],
+        is_unfinished: bool,
+    ) -> Span<'a> {
+        Span {
+            context: self.context,
+            start: self.line.start,
+            end: end.max(self.line.start),
+            is_unfinished,
+            records: &self.records,
+            has_values: self.has_values,
+            has_end: queue.is_some(),
+            is_on_one_thread: queue.is_none_or(|queue| queue == self.queue),
+            dropped: self.dropped,
+            redacted,
+        }
+    }
+
+    fn has_room(&self, record: &[u8], bounds: Bounds) -> bool {
+        self.bytes_with(record) <= bounds.bytes
+    }
+
+    /// Returns whether a part contains values that set the status, and there is room for them in
+    /// the reserve.
+    fn has_room_for_status(&self, part: &SpanPart<'_>, record: &[u8], bounds: Bounds) -> bool {
+        let mut fields = part.fields.parts().filter_map(|(key, value)| Some((key, value?)));
+        matches!(part.what, What::Values)
+            && self.bytes_with(record) <= bounds.bytes + RESERVED
+            && fields.any(|(key, value)| Status::default().field(key, value))
+    }
+
+    /// Returns how many bytes would count towards the bound after one more record.
+    fn bytes_with(&self, record: &[u8]) -> usize {
+        self.records.len() - self.uncounted + record.len()
+    }
+}

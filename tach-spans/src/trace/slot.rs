@@ -1,0 +1,551 @@
+//! The ids of one open span, which any thread may read without a lock.
+
+// `cargo xtask loom` compiles this file alone.
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// The trace, the span, and whether it is sampled.
+pub(super) type Ids = (u128, u64, bool);
+
+/// The ids of one span, and when it was left. Its number is zero while it is free.
+///
+/// Only the thread that creates a span writes its ids, and whoever reads them has the span's number
+/// from there. While a reader holds the span, they do not change. A reader that does not hold it
+/// checks afterwards whether the slot still has the span. A trace that the span is moved to has
+/// words of its own, which are written once.
+///
+/// The alignment is no padding: it keeps the eight words on one line. The neighbours are spans of
+/// the same thread, so threads seldom contend for a pair of lines. `CachePadded` would double the
+/// 64 bytes of an open span.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Slot {
+    id: AtomicU64,
+    trace: [AtomicU64; 2],
+    span: AtomicU64,
+    /// The flags that the span starts with, and those below, which are only added. The upper half
+    /// is the number of the pipeline.
+    flags: AtomicU64,
+    trace_after: [AtomicU64; 2],
+    /// When a thread last left the span. Zero if none has left it yet.
+    left: AtomicU64,
+}
+
+/// The lowest bit of the pipeline's number.
+const PIPELINE_SHIFT: u32 = u32::BITS;
+/// The bits of the pipeline's number.
+pub(super) const PIPELINE: u64 = u64::MAX << PIPELINE_SHIFT;
+const SAMPLED: u64 = 1;
+/// The span becomes the current one of `opentelemetry` when it is entered.
+pub(super) const ACTIVE: u64 = 2;
+/// The span may have a parent in the registry.
+pub(super) const CHILD: u64 = 4;
+/// A thread has begun to write `trace_after`.
+pub(super) const MOVING: u64 = 8;
+/// `trace_after` is the trace.
+const MOVED: u64 = 16;
+/// The span is sampled since it was moved.
+const MOVED_SAMPLED: u64 = 32;
+/// The registry will never close the span.
+pub(super) const ABANDONED: u64 = 64;
+/// The record of the span's start was dropped.
+pub(super) const LOST: u64 = 128;
+/// The decision whether the span is sampled does not wait: the span has a parent, whose decision it
+/// follows, and is not at the boundary of the service.
+pub(super) const FOLLOWS: u64 = 256;
+/// Records of the span that waits are kept by its id, since it is a layer's.
+pub(super) const KEPT: u64 = 512;
+/// The span takes a parent in another process from the context in which it is entered.
+pub(super) const TAKES: u64 = 1024;
+/// What is added when a thread leaves a span that waits: an addition is one instruction. Threads that
+/// do so at once add it several times. From then on the span stays unsampled.
+const LEFT: u64 = 2048;
+/// The bits of the sum.
+pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
+/// Any of these means that the decision is taken.
+const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
+
+/// The number that a slot has while [`take`](Slot::take) writes it. No span has it.
+const TAKEN: u64 = u64::MAX;
+
+impl Slot {
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`], [`CHILD`] and [`FOLLOWS`],
+    /// and the [number](of_pipeline) of the pipeline. The span may have been open before: other
+    /// threads may know its number.
+    #[inline]
+    pub(super) fn take(&self, id: u64, ids: Ids, flags: u64) -> bool {
+        // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
+        let taken = self.id.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_ok() {
+            self.write(ids, flags);
+            // ORDERING: Release, with the Acquire of `has`: publishes the words.
+            self.id.store(id, Ordering::Release);
+        }
+        taken.is_ok()
+    }
+
+    /// Like [`take`](Self::take), for the slot of a span that no other thread knows.
+    #[inline]
+    pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64) -> bool {
+        let is_free = self.is_free();
+        if is_free {
+            // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
+            self.id.store(id, Ordering::Relaxed);
+            self.write(ids, flags);
+        }
+        is_free
+    }
+
+    /// Writes the ids of the span that has just taken the slot.
+    #[inline]
+    fn write(&self, (trace, span, is_sampled): Ids, flags: u64) {
+        // ORDERING: Release, with the Acquire fence of `get_unheld`: whoever reads a word that is
+        // written below sees the new number afterwards.
+        fence(Ordering::Release);
+        let [low, high] = halves(trace);
+        let sampled = if is_sampled { SAMPLED } else { 0 };
+        for (word, value) in [
+            (&self.trace[0], low),
+            (&self.trace[1], high),
+            (&self.span, span),
+            (&self.flags, sampled | flags),
+            (&self.left, 0),
+        ] {
+            // ORDERING: Relaxed: whoever has the span's number has it from this thread, or finds it
+            // in `id`, which publishes the words.
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the span to another trace. Returns `false` if it was moved before, or would be sampled
+    /// although it was [decided](Self::decide) that it is not.
+    pub(super) fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
+        let begins = self.begin_move(trace, is_sampled);
+        if begins {
+            self.end_move(is_sampled);
+        }
+        begins
+    }
+
+    /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its trace
+    /// and waits, if it did before.
+    pub(super) fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
+        // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
+        let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
+        if before & MOVING != 0 || is_sampled && before & ANY_LEFT != 0 {
+            return false;
+        }
+        // ORDERING: Release, with the Acquire fence of `get_unheld`: another thread may have taken
+        // the slot, so the fence of `take` does not order the words below.
+        fence(Ordering::Release);
+        for (word, value) in self.trace_after.iter().zip(halves(trace)) {
+            // ORDERING: Relaxed: published by `flags`.
+            word.store(value, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Ends a move. More than one call changes nothing.
+    pub fn end_move(&self, is_sampled: bool) {
+        let moved = if is_sampled { MOVED | MOVED_SAMPLED } else { MOVED };
+        // ORDERING: Release, with the Acquire of `get`: whoever sees this sees the trace.
+        self.flags.fetch_or(moved, Ordering::Release);
+    }
+
+    /// Returns whether the span with that number has the slot. The answer stays true while the
+    /// caller holds the span.
+    #[inline]
+    pub(crate) fn has(&self, id: u64) -> bool {
+        // ORDERING: Acquire, with the Release of `take`: the words are the span's.
+        self.id.load(Ordering::Acquire) == id
+    }
+
+    /// Returns the ids of the span that has the slot.
+    #[inline]
+    pub(super) fn get(&self) -> Ids {
+        self.get_all().0
+    }
+
+    /// Returns the ids of the span that has the slot, and its flags.
+    #[inline]
+    pub(super) fn get_all(&self) -> (Ids, Flags) {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the ids.
+        let span = self.span.load(Ordering::Relaxed);
+        // ORDERING: Acquire, with the Release of `end_move`.
+        let flags = self.flags.load(Ordering::Acquire);
+        let (trace, is_sampled) = match flags & MOVED {
+            0 => (&self.trace, flags & SAMPLED != 0),
+            _ => (&self.trace_after, flags & MOVED_SAMPLED != 0),
+        };
+        // ORDERING: Relaxed: the ids are from the thread that wrote the number, and the Acquire of
+        // `flags` publishes the trace that the span was moved to.
+        let [low, high] = [&trace[0], &trace[1]].map(|word| word.load(Ordering::Relaxed));
+        ((u128::from(high) << u64::BITS | u128::from(low), span, is_sampled), Flags(flags))
+    }
+
+    /// Returns whether a parent that is set may still decide that the span is sampled, so that what
+    /// is added to the span is to be kept.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        // A thread that is moving the span ends that under the lock, when nothing is kept.
+        // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread takes
+        // after it has set a flag.
+        self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
+    }
+
+    /// Takes the decision about a span that waits, since a thread leaves it. Returns the flags before.
+    #[inline]
+    pub(super) fn decide(&self) -> Flags {
+        // ORDERING: Relaxed, as in `waits`.
+        Flags(self.flags.fetch_add(LEFT, Ordering::Relaxed))
+    }
+
+    /// Returns whether the span is sampled, or was before it was moved.
+    #[inline]
+    pub fn may_be_sampled(&self) -> bool {
+        // ORDERING: Relaxed: publishes nothing.
+        self.flags.load(Ordering::Relaxed) & (SAMPLED | MOVED_SAMPLED) != 0
+    }
+
+    /// Returns the flags, if the slot has the ids of the span with that number.
+    #[inline]
+    pub fn flags_of(&self, id: u64) -> Option<Flags> {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags. One
+        // that was added meanwhile publishes nothing.
+        self.has(id).then(|| Flags(self.flags.load(Ordering::Relaxed)))
+    }
+
+    /// Returns the ids of the span with that number, for a caller that does not hold the span: it
+    /// may end while another span takes the slot.
+    pub(super) fn get_unheld(&self, id: u64) -> Option<Ids> {
+        let ids = self.get();
+        // ORDERING: Acquire, with the Release fences of `take` and `begin_move`.
+        fence(Ordering::Acquire);
+        // ORDERING: Relaxed: the fence orders it.
+        let is_same = self.id.load(Ordering::Relaxed) == id;
+        let (_, span, _) = ids;
+        (is_same && span != 0).then_some(ids)
+    }
+
+    /// Returns whether no span has the slot. Call for a slot that no other thread takes.
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        // ORDERING: Relaxed: the caller has the slot from the thread that took or freed it.
+        self.id.load(Ordering::Relaxed) == 0
+    }
+
+    #[inline]
+    pub(super) fn has_flag(&self, flag: u64) -> bool {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags, and a
+        // flag that was added publishes nothing.
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Sets [`ABANDONED`] or [`LOST`]. Returns `false` if it was set before.
+    pub(super) fn set_flag(&self, flag: u64) -> bool {
+        // ORDERING: Relaxed: publishes nothing.
+        self.flags.fetch_or(flag, Ordering::Relaxed) & flag == 0
+    }
+
+    /// Notes that a thread left the span at `time`, which is not zero. The latest time counts,
+    /// whichever thread is the last to note one.
+    #[inline]
+    pub(super) fn leave(&self, time: u64) {
+        // ORDERING: Relaxed: the caller holds the span, and its subscriber orders this before the
+        // span's close.
+        self.left.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// Returns when a thread last left the span, if any has. Call when the span closes.
+    #[inline]
+    pub(super) fn left(&self) -> Option<u64> {
+        // ORDERING: Relaxed, as in `leave`.
+        Some(self.left.load(Ordering::Relaxed)).filter(|left| *left != 0)
+    }
+
+    /// Returns the span that has the slot.
+    pub(crate) fn span(&self) -> Option<u64> {
+        // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
+        // logged. A caller that has taken a span's start sees the span, or a later one.
+        Some(self.span.load(Ordering::Acquire)).filter(|span| *span != 0)
+    }
+
+    /// Like [`span`](Self::span), for a span of the pipeline with that [number](of_pipeline).
+    pub(super) fn span_of(&self, pipeline: u64) -> Option<u64> {
+        // ORDERING: Relaxed: the fence orders it.
+        let is_of = Flags(self.flags.load(Ordering::Relaxed)).are_of(pipeline);
+        // ORDERING: Acquire, with the Release fence of `write`: if the slot has a span of another
+        // pipeline, the end of the span before was logged.
+        fence(Ordering::Acquire);
+        self.span().filter(|_| is_of)
+    }
+
+    /// Frees the slot. Call when its span closes.
+    #[inline]
+    pub fn remove(&self) {
+        // ORDERING: Release, with the Acquire of `span`: what the span logged is in the queues.
+        self.span.store(0, Ordering::Release);
+        // ORDERING: Release, with the Acquire of `take`: the next span writes after this read.
+        self.id.store(0, Ordering::Release);
+    }
+}
+
+/// The flags of a slot, as they were read.
+#[derive(Clone, Copy)]
+pub struct Flags(u64);
+
+impl Flags {
+    #[inline]
+    pub(super) const fn have(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// Returns whether the span is one of the pipeline with that [number](of_pipeline).
+    #[inline]
+    pub(super) const fn are_of(self, pipeline: u64) -> bool {
+        self.0 >> PIPELINE_SHIFT == pipeline >> PIPELINE_SHIFT
+    }
+
+    /// Returns whether the span is one of the pipeline with that [number](of_pipeline), never was
+    /// sampled, and is not [`ACTIVE`] unless `but` is.
+    #[inline]
+    pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
+        const MASK: u64 = PIPELINE | SAMPLED | MOVED_SAMPLED | ACTIVE;
+        self.0 & MASK & !but == pipeline
+    }
+
+    /// Returns whether records are kept that no other thread is about to take.
+    #[inline]
+    pub(super) const fn have_kept(self) -> bool {
+        self.0 & (KEPT | MOVING) == KEPT
+    }
+
+    /// Returns whether the span waited until now, when a thread leaves it.
+    #[inline]
+    pub(super) const fn are_undecided(self) -> bool {
+        self.0 & DECIDED == 0
+    }
+
+    /// Returns whether the span is sampled, or was before it was moved.
+    #[inline]
+    pub(super) const fn may_be_sampled(self) -> bool {
+        self.0 & (SAMPLED | MOVED_SAMPLED) != 0
+    }
+}
+
+/// Returns the number of a pipeline where the flags have it.
+pub(super) const fn of_pipeline(number: u64) -> u64 {
+    number << PIPELINE_SHIFT
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "takes the halves")]
+const fn halves(trace: u128) -> [u64; 2] {
+    [trace as u64, (trace >> u64::BITS) as u64]
+}
+
+/// These need all orderings above: `cargo xtask loom` weakens them in turn.
+#[cfg(all(test, loom))]
+mod loom_models {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Both halves have the number of the trace.
+    const fn trace(number: u64) -> u128 {
+        (number as u128) << u64::BITS | number as u128
+    }
+
+    fn taken(id: u64) -> Arc<Slot> {
+        let slot = Arc::new(Slot::default());
+        assert!(slot.take(id, (trace(1), 10, false), 0));
+        slot
+    }
+
+    #[test]
+    fn a_reader_that_does_not_hold_the_span_mixes_no_two() {
+        loom::model(|| {
+            let slot = taken(7);
+            let reader = Arc::clone(&slot);
+            let reader = thread::spawn(move || {
+                let ids = reader.get_unheld(7);
+                assert!(ids.is_none_or(|ids| ids == (trace(1), 10, false)), "{ids:?}");
+            });
+            slot.remove();
+            assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn nor_with_the_trace_that_another_span_is_moved_to() {
+        let mut model = loom::model::Builder::new();
+        // All interleavings of three threads would take minutes.
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            let slot = taken(7);
+            assert!(slot.move_to(trace(2), true));
+            let [reader, mover] = [(); 2].map(|()| Arc::clone(&slot));
+            let reader = thread::spawn(move || {
+                let ids = reader.get_unheld(7);
+                assert!(ids.is_none_or(|ids| ids == (trace(2), 10, true)), "{ids:?}");
+            });
+            slot.remove();
+            assert!(slot.take(8, (trace(3), 11, true), ACTIVE));
+            let mover = thread::spawn(move || assert!(mover.move_to(trace(4), true)));
+            mover.join().unwrap();
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_span_that_is_gone_is_not_taken_for_the_next() {
+        loom::model(|| {
+            let slot = taken(7);
+            let is_gone = Arc::new(AtomicU64::new(0));
+            let (table, flag) = (Arc::clone(&slot), Arc::clone(&is_gone));
+            let back_end = thread::spawn(move || {
+                if flag.load(Ordering::Acquire) == 1 {
+                    assert_ne!(table.span(), Some(10));
+                }
+            });
+            slot.remove();
+            is_gone.store(1, Ordering::Release);
+            assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
+            back_end.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_reader_sees_one_trace_or_the_other() {
+        loom::model(|| {
+            let slot = taken(7);
+            let reader = Arc::clone(&slot);
+            let reader = thread::spawn(move || {
+                let (before, after) = ((trace(1), 10, false), (trace(2), 10, true));
+                let [first, then] = [reader.get(), reader.get()];
+                assert!(first == before || first == after && then == after, "{first:?}");
+                assert!(then == before || then == after, "{then:?}");
+            });
+            assert!(slot.move_to(trace(2), true));
+            reader.join().unwrap();
+            assert!(!slot.move_to(trace(3), true));
+        });
+    }
+
+    #[test]
+    fn a_span_is_moved_once() {
+        loom::model(|| {
+            let slot = taken(7);
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || other.move_to(trace(3), true));
+            let is_moved = slot.move_to(trace(2), false);
+            assert_ne!(other.join().unwrap(), is_moved);
+            let expected = if is_moved { (trace(2), 10, false) } else { (trace(3), 10, true) };
+            assert_eq!(slot.get(), expected);
+            slot.remove();
+            assert!(slot.take(8, (trace(1), 11, true), ACTIVE));
+            assert_eq!(slot.get(), (trace(1), 11, true), "another span is not moved");
+        });
+    }
+
+    #[test]
+    fn a_span_that_gets_its_ids_late_has_all_of_them() {
+        loom::model(|| {
+            let slot = Arc::new(Slot::default());
+            let reader = Arc::clone(&slot);
+            let reader = thread::spawn(move || {
+                if reader.has(7) {
+                    assert_eq!(reader.get(), (trace(1), 10, true));
+                }
+            });
+            assert!(slot.take(7, (trace(1), 10, true), 0));
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_decision_is_taken_once() {
+        loom::model(|| {
+            let slot = taken(7);
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || other.decide().may_be_sampled());
+            let is_moved = slot.move_to(trace(2), true);
+            let was_sampled = other.join().unwrap();
+            assert_eq!(slot.get(), (trace(if is_moved { 2 } else { 1 }), 10, is_moved));
+            assert!(is_moved || !was_sampled);
+            assert!(!slot.waits());
+        });
+    }
+
+    #[test]
+    fn a_flag_is_set_by_one_thread() {
+        loom::model(|| {
+            let slot = taken(7);
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || other.set_flag(LOST));
+            assert_ne!(slot.set_flag(LOST), other.join().unwrap());
+        });
+    }
+
+    /// The cell stands for the words of the ids: loom notices an access that is not ordered, and
+    /// no late read of a word.
+    #[test]
+    fn a_slot_is_written_again_after_its_span_has_read_it() {
+        loom::model(|| {
+            let slot = taken(7);
+            let words = Arc::new(UnsafeCell::new(()));
+            let (next, words_of_next) = (Arc::clone(&slot), Arc::clone(&words));
+            let next = thread::spawn(move || {
+                let is_taken = next.take(8, (trace(2), 11, true), ACTIVE);
+                if is_taken {
+                    words_of_next.with_mut(|_| {});
+                }
+                is_taken
+            });
+            words.with(|_| {});
+            assert_eq!(slot.get(), (trace(1), 10, false));
+            slot.remove();
+            if next.join().unwrap() {
+                assert_eq!(slot.get(), (trace(2), 11, true));
+            }
+        });
+    }
+
+    #[test]
+    fn a_span_that_is_gone_has_logged_its_end() {
+        loom::model(|| {
+            let slot = taken(7);
+            let end = Arc::new(AtomicU64::new(0));
+            let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
+            let back_end = thread::spawn(move || match table.span() {
+                Some(span) => assert_eq!(span, 10),
+                None => assert_eq!(log.load(Ordering::Relaxed), 1),
+            });
+            end.store(1, Ordering::Relaxed);
+            slot.remove();
+            back_end.join().unwrap();
+        });
+    }
+
+    /// The next span is one of another pipeline, which the reader does not count.
+    #[test]
+    fn so_has_one_whose_slot_another_pipeline_has_taken() {
+        loom::model(|| {
+            let slot = Arc::new(Slot::default());
+            let (first, next) = (of_pipeline(1), of_pipeline(2));
+            assert!(slot.take_own(7, (trace(1), 10, true), first));
+            let end = Arc::new(AtomicU64::new(0));
+            let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
+            let back_end = thread::spawn(move || {
+                if table.span_of(first) != Some(10) {
+                    assert_eq!(log.load(Ordering::Relaxed), 1);
+                }
+            });
+            end.store(1, Ordering::Relaxed);
+            slot.remove();
+            assert!(slot.take_own(8, (trace(2), 11, true), next));
+            back_end.join().unwrap();
+        });
+    }
+}
