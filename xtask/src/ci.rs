@@ -14,6 +14,7 @@ use crate::bench;
 use crate::built;
 use crate::codegen;
 use crate::cross;
+use crate::faults;
 use crate::files;
 use crate::fuzz;
 use crate::journal;
@@ -99,6 +100,12 @@ pub(crate) const STEPS: &[Step] = &[
         "run peers' tests against tach, and compare the results",
         Tier::Change,
         peers::check_tier,
+    ),
+    Step(
+        "faults",
+        "let system calls fail, each at each of its occurrences",
+        Tier::Change,
+        faults::check,
     ),
     Step("cross", "set up, build and run on the other platforms", Tier::Change, cross::check_tier),
     Step(

@@ -6,6 +6,7 @@ mod cache;
 mod ci;
 mod codegen;
 mod cross;
+mod faults;
 mod files;
 mod fuzz;
 mod journal;
@@ -60,6 +61,11 @@ const TASKS: &[Task] = &[
         "cross [TARGET...]",
         "set up, build and run on the other platforms, or on those named",
         cross::check,
+    ),
+    Task(
+        "faults [PROGRAM RUN CHECK]",
+        "let each system call of a program fail once, or of one that is built already",
+        faults::check_one,
     ),
     Task(
         "endurance [MINUTES]",

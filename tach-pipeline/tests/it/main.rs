@@ -14,6 +14,8 @@ mod days;
 mod durations;
 mod environment;
 mod exits;
+#[cfg(unix)]
+mod fault_loop;
 mod faults;
 mod files;
 mod filters;
