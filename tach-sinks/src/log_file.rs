@@ -181,6 +181,11 @@ impl LogFile {
     fn at(mut place: Place, options: Options, access: &Access) -> io::Result<Self> {
         let folder = place.make_folder()?;
         let file = append(&folder, place.name(), access)?;
+        if options.sync == SyncPolicy::Every {
+            // Otherwise a machine that loses power may lose the name of a new file, whatever was
+            // synced of its contents.
+            folder.sync()?;
+        }
         place.keep(folder);
         Self::new(Some(place), file, options)
     }

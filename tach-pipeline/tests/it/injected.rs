@@ -32,7 +32,8 @@ const CASES: [(&str, &str, &str); 17] = [
     ("mkdir,mkdirat", "EROFS", "1+"),
     ("fdatasync", "EIO", "1+2"),
     ("fdatasync", "ENOSPC", "1+3"),
-    ("fsync", "EIO", "1+"),
+    // The first one is that of the build, which fails with it.
+    ("fsync", "EIO", "2+"),
     ("flock", "ENOLCK", "1+"),
     ("getdents64", "EIO", "1+"),
     ("unlink,unlinkat", "EACCES", "1+"),

@@ -41,6 +41,8 @@ mod otlp;
 mod own_subscriber;
 #[cfg(unix)]
 mod pipes;
+#[cfg(target_os = "linux")]
+mod power_loss;
 #[cfg(all(feature = "slog", feature = "tracing"))]
 mod presets;
 #[cfg(unix)]
