@@ -8,6 +8,7 @@ mod auto_traits;
 mod colors;
 #[cfg(feature = "config")]
 mod config;
+mod corpus;
 mod cut;
 mod days;
 #[cfg(feature = "tracing")]

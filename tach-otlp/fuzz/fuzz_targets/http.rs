@@ -1,0 +1,11 @@
+//! Answers of a collector over HTTP.
+//!
+//! `RUSTC_BOOTSTRAP=1 cargo fuzz run http -- -max_total_time=600`, in `tach-otlp`. A test in
+//! `tests/it/corpus.rs` reads the corpus in the same way.
+
+#![no_main]
+
+#[path = "../checks/answers.rs"]
+mod answers;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| answers::check_http(input));
