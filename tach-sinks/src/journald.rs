@@ -215,6 +215,21 @@ mod tests {
     }
 
     #[test]
+    fn a_record_is_an_entry_with_its_priority() {
+        let path = env::temp_dir().join(format!("tach-sinks-entry-{}", process::id()));
+        let _none_left = fs::remove_file(&path);
+        let journal = UnixDatagram::bind(&path).unwrap();
+        let mut writer = Journald::at(&path).open(Severity::Warning);
+        writeln!(writer, "two\nlines").unwrap();
+        let mut entry = [0; 200];
+        let length = journal.recv(&mut entry).unwrap();
+        let head = format!("PRIORITY=4\nSYSLOG_IDENTIFIER={}\n", program_name());
+        let text = "MESSAGE\n\x09\0\0\0\0\0\0\0two\nlines\n\n";
+        assert_eq!(str::from_utf8(&entry[..length]), Ok(&*(head + text)));
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn an_error_names_the_socket_that_nobody_serves() {
         let error = Journald::at("/no/such/socket").write(b"MESSAGE=x\n\n").unwrap_err();
         assert!(error.to_string().starts_with("/no/such/socket: "), "{error}");

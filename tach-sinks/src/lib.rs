@@ -23,7 +23,55 @@
 //! ```
 //!
 //! A program that wants a queue, a thread and formats too takes tach-pipeline, whose sinks are built on
-//! this crate.
+//! this crate. `tracing_appender::non_blocking` and `slog_async` move a writer to a thread.
+//!
+//! # With tracing-subscriber
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! # let path = std::env::temp_dir().join(format!("tach-sinks-tracing-{}.log", std::process::id()));
+//! let writer = tach_sinks::File::new(&path).open()?;
+//! let subscriber =
+//!     tracing_subscriber::fmt().with_ansi(false).with_writer(Mutex::new(writer)).finish();
+//! tracing::subscriber::with_default(subscriber, || tracing::info!(port = 3000, "ready"));
+//! assert!(std::fs::read_to_string(&path)?.ends_with("ready port=3000\n"));
+//! # std::fs::remove_file(path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # With fern
+//!
+//! ```
+//! use std::io::Write;
+//!
+//! # let path = std::env::temp_dir().join(format!("tach-sinks-fern-{}.log", std::process::id()));
+//! let writer: Box<dyn Write + Send> = Box::new(tach_sinks::File::new(&path).open()?);
+//! let (_, logger) = fern::Dispatch::new().chain(writer).into_log();
+//! logger.log(&log::Record::builder().args(format_args!("ready")).build());
+//! assert_eq!(std::fs::read_to_string(&path)?, "ready\n");
+//! # std::fs::remove_file(path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # With slog
+//!
+//! `ignore_res`, since `fuse` panics when a record is lost:
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! use slog::Drain as _;
+//!
+//! # let path = std::env::temp_dir().join(format!("tach-sinks-slog-{}.log", std::process::id()));
+//! let writer = tach_sinks::File::new(&path).open()?;
+//! let drain = Mutex::new(slog_json::Json::new(writer).build()).ignore_res();
+//! let logger = slog::Logger::root(drain, slog::o!());
+//! slog::info!(logger, "ready"; "port" => 3000);
+//! assert_eq!(std::fs::read_to_string(&path)?, "{\"port\":3000}\n");
+//! # std::fs::remove_file(path)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

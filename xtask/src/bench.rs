@@ -116,6 +116,15 @@ const BENCHMARKS: &[Benchmark] = &[
         tables: Tables::Written,
     },
     Benchmark {
+        name: "losses",
+        workspace: OWN,
+        package: "benches",
+        program: "losses",
+        features: &[],
+        arguments: &[],
+        tables: Tables::Written,
+    },
+    Benchmark {
         name: "kills",
         workspace: OWN,
         package: "benches",

@@ -202,7 +202,7 @@ pub(crate) fn beginning(message: &[u8], mut most: usize) -> &[u8] {
     while message.get(most).is_some_and(|byte| byte & 0xc0 == 0x80) {
         most = most.saturating_sub(1);
     }
-    &message[..most]
+    message.get(..most).unwrap_or(message)
 }
 
 /// Splits off the first message, without its length. Returns the message and the rest.
