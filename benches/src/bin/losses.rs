@@ -44,7 +44,7 @@ mod unix {
     const SIZE: u64 = 64 * 1024;
     const LINE: usize = 100;
     const PHASE: u64 = 5_000;
-    const PROCESSES: u64 = 2;
+    const PROCESSES: usize = 2;
     const KILLS: u64 = 100;
     /// The user without rights, if root runs this.
     const NOBODY: u32 = 65_534;
@@ -124,7 +124,7 @@ mod unix {
                 column(&format!("no rights in the folder for a while, of {}", 3 * PHASE), "", 0),
                 column(&format!("full for a while, of {}", 3 * PHASE), "", 0),
                 column(&format!("killed {kills} times"), "", 0),
-                column(&format!("two processes, of {}", PROCESSES * PHASE), "", 0),
+                column(&format!("two processes, of {}", PROCESSES as u64 * PHASE), "", 0),
             ],
         );
         for subject in SUBJECTS.iter().filter(|subject| arguments.wants(subject.name)) {
@@ -274,13 +274,13 @@ mod unix {
     fn together(subject: &Subject) -> Outcome {
         let place = Place::new();
         let start = |number| place.start("together", subject, number);
-        let mut children: Vec<_> = (0..PROCESSES).map(start).collect();
+        let mut children: Vec<_> = (0..PROCESSES as u64).map(start).collect();
         thread::scope(|scope| {
             for child in &mut children {
                 scope.spawn(|| answer(child, |_| {}));
             }
         });
-        place.outcome(&[PHASE; PROCESSES as usize])
+        place.outcome(&[PHASE; PROCESSES])
     }
 
     fn child(role: &str, subject: &Subject, process: u64, path: &Path) {

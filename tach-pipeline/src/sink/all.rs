@@ -21,7 +21,7 @@ use self::opened::{OpenLane, OpenSink};
 pub(crate) use self::swap::{RESTART, Swap};
 use super::batch::{BATCH, Batch};
 use super::owner::output;
-use super::stream::{Stream, Writers};
+use super::stream::{Here, Stream};
 use super::thread::{Begin, Idle, ServedLane, Thread};
 use super::unreported::{Occasion, Unreported};
 use super::worker::Worker;
@@ -120,7 +120,7 @@ impl Sinks {
         } else {
             here = outputs.pop().map(|(mut output, _)| {
                 output.start(now);
-                output
+                Here { output, buffer_bytes, patience }
             });
         }
         for (lane, (formatter, counts, reporter)) in streams.into_iter().enumerate() {
@@ -128,16 +128,11 @@ impl Sinks {
             let levels = if formatter.content.items().are_filtered() { &levels } else { &all };
             let stream = Layout::of(&mut self.layouts, formatter).stream(levels, &reporter);
             stream.count_for(Arc::clone(&counts));
-            match (&mut stream.writers, here.take(), self.threads.last()) {
-                (writers, Some(output), _) => {
-                    *writers = Writers::Here(Box::new(output), buffer_bytes, patience);
-                }
-                (Writers::Threads(workers), None, Some(thread)) => {
-                    let link = (Arc::clone(&thread.link), lane);
-                    let progress = Arc::clone(&self.progress);
-                    workers.push(Worker::new(link, patience, progress, counts, reporter));
-                }
-                (Writers::Threads(_) | Writers::Here(..), None, _) => {}
+            stream.here = here.take();
+            if let Some(thread) = self.threads.last() {
+                let link = (Arc::clone(&thread.link), lane);
+                let progress = Arc::clone(&self.progress);
+                stream.workers.push(Worker::new(link, patience, progress, counts, reporter));
             }
         }
         begin

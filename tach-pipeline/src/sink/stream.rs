@@ -26,7 +26,11 @@ pub(super) struct Stream {
     pub(super) is_not_formatted: bool,
     /// The number of records that came since `taken` was last raised in `counts`.
     added: u64,
-    pub(super) writers: Writers,
+    /// A pipeline's only sink, to which the back end itself writes: there is no other sink that a
+    /// thread would keep from waiting.
+    pub(super) here: Option<Here>,
+    /// Otherwise the threads of the sinks.
+    pub(super) workers: Vec<Worker>,
     /// The statistics of each sink.
     pub(super) counts: Vec<Arc<SinkCounts>>,
     /// The names of the sinks, separated by commas.
@@ -34,24 +38,26 @@ pub(super) struct Stream {
     reporter: Reporter,
 }
 
-/// The writers that receive a batch.
-pub(super) enum Writers {
-    /// A pipeline's only sink, how many bytes may wait for it, and for how long other sinks would
-    /// wait for it. The back end itself writes to this sink: there is no other sink that a thread
-    /// would keep from waiting.
-    Here(Box<Output>, usize, #[allow(dead_code, reason = "it stays alone")] Patience),
-    Threads(Vec<Worker>),
+/// A pipeline's only sink.
+pub(super) struct Here {
+    pub(super) output: Output,
+    /// How many bytes may wait.
+    pub(super) buffer_bytes: usize,
+    /// For how long other sinks will wait for it, if some come.
+    #[allow(dead_code, reason = "it stays alone")]
+    pub(super) patience: Patience,
 }
 
 impl Stream {
-    pub(super) fn new(levels: Levels, writers: Writers, reporter: Reporter) -> Self {
+    pub(super) fn new(levels: Levels, reporter: Reporter) -> Self {
         Self {
             levels,
             batch: Batch::new(),
             unreported: Unreported::default(),
             is_not_formatted: false,
             added: 0,
-            writers,
+            here: None,
+            workers: Vec::new(),
             counts: Vec::new(),
             names: String::new(),
             reporter,
@@ -79,12 +85,11 @@ impl Stream {
     ) -> Vec<(Worker, Arc<SinkCounts>, &'a Levels)> {
         let Some(levels) = self.counts.first().and_then(levels_of) else { return Vec::new() };
         self.levels = levels.clone();
-        let Writers::Threads(workers) = &mut self.writers else { return Vec::new() };
         let mut moved = Vec::new();
         for at in (1..self.counts.len()).rev() {
             match levels_of(&self.counts[at]) {
                 Some(other) if !other.is_same(levels) => {
-                    moved.push((workers.remove(at), self.counts.remove(at), other));
+                    moved.push((self.workers.remove(at), self.counts.remove(at), other));
                 }
                 _ => {}
             }
@@ -113,16 +118,16 @@ impl Stream {
 
     /// Returns whether the back end notes how far it has come before the only sink writes.
     fn is_noted(&self) -> bool {
-        matches!(&self.writers, Writers::Here(output, ..) if output.notes.is_some())
+        self.here.as_ref().is_some_and(|here| here.output.notes.is_some())
     }
 
     /// Returns whether the batch has room for a record of that level. Threads don't limit it: they
     /// empty the batch.
     #[cold]
     fn has_room(&self, level: Option<Level>) -> bool {
-        let Writers::Here(_, bytes, _) = &self.writers else { return true };
-        let least = levels_with_room(*bytes, |more| self.batch.len() < bytes + more);
-        self.batch.len() < *bytes || level.is_some_and(|level| level.passes(least))
+        let Some(Here { buffer_bytes, .. }) = self.here else { return true };
+        let least = levels_with_room(buffer_bytes, |more| self.batch.len() < buffer_bytes + more);
+        self.batch.len() < buffer_bytes || level.is_some_and(|level| level.passes(least))
     }
 
     /// Returns what the sinks of the stream take.
@@ -159,12 +164,7 @@ impl Stream {
     /// Returns how many events were dropped that were not reported, for each sink.
     pub(super) fn unreported(&self) -> u64 {
         let of_all = self.unreported.count() * self.counts.len() as u64;
-        match &self.writers {
-            Writers::Here(..) => of_all,
-            Writers::Threads(workers) => {
-                of_all + workers.iter().map(Worker::unreported).sum::<u64>()
-            }
-        }
+        of_all + self.workers.iter().map(Worker::unreported).sum::<u64>()
     }
 
     /// If records were dropped for all sinks of the stream, adds a record that states their number.
@@ -204,8 +204,7 @@ impl Stream {
             self.unreported.report();
             report(&self.names, &dropped);
         }
-        let Writers::Threads(workers) = &mut self.writers else { return };
-        for worker in workers {
+        for worker in &mut self.workers {
             if let Some(dropped) = worker.take_dropped(occasion) {
                 report(worker.name(), &dropped);
             }
@@ -219,27 +218,26 @@ impl Stream {
             self.report_dropped(formatter, Occasion::Round);
         }
         self.count();
-        match &mut self.writers {
-            Writers::Here(output, ..) => output.write(&mut self.batch),
-            Writers::Threads(_) => self.hand_over(formatter, Occasion::Round),
+        match &mut self.here {
+            Some(here) => here.output.write(&mut self.batch),
+            None => self.hand_over(formatter, Occasion::Round),
         }
     }
 
     /// Passes the events to the threads, with the reports of dropped records that are due.
     fn hand_over(&mut self, formatter: &Formatter, occasion: Occasion) {
-        let Writers::Threads(workers) = &mut self.writers else { return };
         if formatter.takes_events() {
-            for worker in &mut *workers {
+            for worker in &mut self.workers {
                 worker.report_dropped(occasion, formatter, &self.levels);
             }
         }
-        workers.iter_mut().for_each(Worker::pass_own_on);
+        self.workers.iter_mut().for_each(Worker::pass_own_on);
         if self.batch.is_empty() {
             return;
         }
         // Serve the sinks with room first, so that a full sink delays no other.
         let mut full = Vec::new();
-        for worker in workers {
+        for worker in &mut self.workers {
             if !worker.offer(&self.batch) {
                 full.push(worker);
             }
@@ -253,10 +251,11 @@ impl Stream {
     /// Passes all events to the threads for a flush or the end, with reports of dropped records.
     /// The events of a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter, occasion: Occasion) {
-        // The only sink may fail. `flush_here` adds the report once there is room for it.
-        if matches!(self.writers, Writers::Threads(_)) {
-            self.report_dropped(formatter, occasion);
+        if self.here.is_some() {
+            // The only sink may fail. `flush_here` adds the report once there is room for it.
+            return self.count();
         }
+        self.report_dropped(formatter, occasion);
         self.count();
         self.hand_over(formatter, occasion);
     }
@@ -282,8 +281,8 @@ impl Stream {
 
     /// Opens the only sink's file again. Call after the events are written.
     pub(super) fn reopen_here(&mut self) {
-        if let Writers::Here(output, ..) = &mut self.writers {
-            output.renew(&mut self.batch);
+        if let Some(here) = &mut self.here {
+            here.output.renew(&mut self.batch);
         }
     }
 
@@ -297,14 +296,12 @@ impl Stream {
         formatter: &Formatter,
         occasion: Occasion,
     ) -> Result<(), String> {
-        let Writers::Here(output, ..) = &mut self.writers else { return Ok(()) };
-        output.write_now(&mut self.batch)?;
-        if !self.unreported.is_empty() {
-            self.report_dropped(formatter, occasion);
-            self.count();
-        }
-        let Writers::Here(output, ..) = &mut self.writers else { return Ok(()) };
-        output.write_now(&mut self.batch)?;
-        output.flush(&self.batch)
+        let Some(here) = &mut self.here else { return Ok(()) };
+        here.output.write_now(&mut self.batch)?;
+        self.report_dropped(formatter, occasion);
+        self.count();
+        let Some(here) = &mut self.here else { return Ok(()) };
+        here.output.write_now(&mut self.batch)?;
+        here.output.flush(&self.batch)
     }
 }

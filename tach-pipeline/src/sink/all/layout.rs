@@ -11,7 +11,7 @@ use crate::incident::Reporter;
 use crate::level::Level;
 use crate::sink::batch::Batch;
 use crate::sink::formatter::Formatter;
-use crate::sink::stream::{Stream, Writers};
+use crate::sink::stream::Stream;
 use crate::sink::unreported::Occasion;
 use crate::stats::{Happened, SinkCounts};
 
@@ -37,8 +37,7 @@ impl Layout {
         let known = self.streams.iter().position(|stream| stream.levels.is_same(levels));
         let at = known.unwrap_or(self.streams.len());
         if known.is_none() {
-            let writers = Writers::Threads(Vec::new());
-            self.streams.push(Stream::new(levels.clone(), writers, reporter.clone()));
+            self.streams.push(Stream::new(levels.clone(), reporter.clone()));
         }
         &mut self.streams[at]
     }
@@ -58,9 +57,7 @@ impl Layout {
                 let reporter = worker.reporter().clone();
                 let stream = self.stream(levels, &reporter);
                 stream.count_for(counts);
-                if let Writers::Threads(workers) = &mut stream.writers {
-                    workers.push(worker);
-                }
+                stream.workers.push(worker);
             }
         }
     }

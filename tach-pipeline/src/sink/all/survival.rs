@@ -6,7 +6,7 @@ use tach_sinks::adapter::{LANES, LogFile};
 
 use crate::faults::Faults;
 use crate::sink::batch::Batch;
-use crate::sink::stream::{Stream, Writers};
+use crate::sink::stream::Stream;
 use crate::sink::worker::Worker;
 use crate::stats::SinkCounts;
 
@@ -85,12 +85,8 @@ impl Sinks {
     pub(crate) fn gather(&self) {
         let Some(notes) = &self.notes else { return };
         let streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        let workers = streams.filter_map(|stream| match &stream.writers {
-            Writers::Threads(workers) => Some(workers),
-            Writers::Here(..) => None,
-        });
         let sinks = self.progress.counts.sinks();
-        for worker in workers.flatten() {
+        for worker in streams.flat_map(|stream| &stream.workers) {
             let lane = sinks.iter().position(|counts| counts.is_remote && worker.is_of(counts));
             let Some(lane) = lane else { continue };
             let (link, at) = worker.link();
@@ -120,8 +116,7 @@ impl Sinks {
         counts.taken.add(ends.len() as u64);
         let events = Batch::of(bytes, ends, (now, None));
         for stream in self.layouts.iter_mut().flat_map(|layout| &mut layout.streams) {
-            let Writers::Threads(workers) = &mut stream.writers else { continue };
-            if let Some(worker) = workers.iter_mut().find(|it| it.is_of(counts)) {
+            if let Some(worker) = stream.workers.iter_mut().find(|it| it.is_of(counts)) {
                 return worker.add_own(&events);
             }
         }
@@ -131,9 +126,6 @@ impl Sinks {
     /// if the wait would cost records of the queues.
     pub(crate) fn have_room(&mut self) -> bool {
         let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        streams.all(|stream| match &mut stream.writers {
-            Writers::Here(..) => true,
-            Writers::Threads(workers) => workers.iter_mut().all(Worker::waits_for_room),
-        })
+        streams.all(|stream| stream.workers.iter_mut().all(Worker::waits_for_room))
     }
 }

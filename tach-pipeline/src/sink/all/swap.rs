@@ -20,7 +20,7 @@ use crate::incident::Incident;
 use crate::report;
 use crate::sink::batch::Batch;
 use crate::sink::known::Known;
-use crate::sink::stream::{Stream, Writers};
+use crate::sink::stream::{Here, Stream};
 use crate::sink::thread::{Begin, Idle, ServedLane, Thread};
 use crate::sink::unreported::Occasion;
 use crate::sink::worker::Worker;
@@ -156,10 +156,7 @@ impl Sinks {
 
     fn workers(&mut self) -> impl Iterator<Item = &mut Worker> {
         let streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        streams.flat_map(|stream| match &mut stream.writers {
-            Writers::Here(..) => [].iter_mut(),
-            Writers::Threads(workers) => workers.iter_mut(),
-        })
+        streams.flat_map(|stream| &mut stream.workers)
     }
 
     /// Gives the sink to which the back end itself writes a thread.
@@ -167,22 +164,15 @@ impl Sinks {
         let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
         let Some(stream) = streams.next() else { return };
         stream.count();
-        let no_workers = Writers::Threads(Vec::new());
-        match mem::replace(&mut stream.writers, no_workers) {
-            Writers::Here(output, buffer_bytes, patience) => {
-                let batch = mem::replace(&mut stream.batch, Batch::new());
-                let (counts, reporter) =
-                    (Arc::clone(&output.owner.counts), output.owner.reporter.clone());
-                let lane = ServedLane::new(*output, 0, batch);
-                let (thread, begin) = idle.serve(vec![lane], buffer_bytes, &self.progress, None);
-                begin();
-                let (link, progress) = (Arc::clone(&thread.link), Arc::clone(&self.progress));
-                let worker = Worker::new((link, 0), patience, progress, counts, reporter);
-                stream.writers = Writers::Threads(vec![worker]);
-                self.threads.push(thread);
-            }
-            threads @ Writers::Threads(_) => stream.writers = threads,
-        }
+        let Some(Here { output, buffer_bytes, patience }) = stream.here.take() else { return };
+        let batch = mem::replace(&mut stream.batch, Batch::new());
+        let (counts, reporter) = (Arc::clone(&output.owner.counts), output.owner.reporter.clone());
+        let lane = ServedLane::new(output, 0, batch);
+        let (thread, begin) = idle.serve(vec![lane], buffer_bytes, &self.progress, None);
+        begin();
+        let (link, progress) = (Arc::clone(&thread.link), Arc::clone(&self.progress));
+        stream.workers.push(Worker::new((link, 0), patience, progress, counts, reporter));
+        self.threads.push(thread);
     }
 
     /// Passes nothing more to a sink.
@@ -217,9 +207,8 @@ impl Sinks {
 impl Stream {
     /// Removes a sink, if it is one of the stream's.
     fn remove(&mut self, counts: &Arc<SinkCounts>) -> Option<Worker> {
-        let Writers::Threads(workers) = &mut self.writers else { return None };
-        let at = workers.iter().position(|worker| worker.is_of(counts))?;
-        let removed = workers.remove(at);
+        let at = self.workers.iter().position(|worker| worker.is_of(counts))?;
+        let removed = self.workers.remove(at);
         self.counts.remove(at);
         self.name();
         Some(removed)
