@@ -6,7 +6,6 @@ mod batch;
 mod colors;
 mod content;
 mod cut;
-mod envelope;
 mod file_methods;
 mod formatter;
 mod gathering;
@@ -41,7 +40,6 @@ use tach_log::{Format, Line};
 use tach_sinks::adapter::{Options, Standard, Stream, is_journal};
 
 use self::any_format::AnyFormat;
-use self::envelope::Envelope;
 pub use self::journal::JournalExport;
 #[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
@@ -102,25 +100,35 @@ const LEAST_LINE: usize = 512;
 pub struct Sink<K = kind::Any> {
     /// The file or another receiver of the events.
     to: K,
+    filter: Result<Levels, Error>,
+    /// The faults of the receiver's options.
+    faults: Faults,
+    pub(crate) common: Common,
+}
+
+/// The options that a forked child's sink has too.
+#[derive(Clone)]
+pub(crate) struct Common {
     /// The name in place of the receiver's.
     name: Option<String>,
     format: Arc<dyn AnyFormat>,
-    filter: Result<Levels, Error>,
     only: Option<Only>,
     is_colored: bool,
     stall_timeout: Option<Duration>,
-    /// The parts of a message that the receiver's protocol puts around each event.
-    envelope: Option<Arc<dyn Envelope>>,
+    /// Puts the parts of the receiver's protocol around each event that a format writes.
+    envelope: Option<Envelope>,
     buffer_bytes: usize,
     max_line_bytes: usize,
-    /// The faults of the receiver's options.
-    faults: Faults,
     /// The key of the sink in a configuration file.
     pub(crate) place: Option<String>,
     /// A number of all that the file says about the sink, except its filter. `None` if the program
     /// has added the sink.
     pub(crate) written: Option<u64>,
 }
+
+/// Returns a format that writes whole messages of this process, with the event as the other format
+/// writes it.
+type Envelope = Arc<dyn Fn(Arc<dyn AnyFormat>) -> Arc<dyn AnyFormat> + Send + Sync>;
 
 impl Sink {
     /// Writes to the standard output.
@@ -226,47 +234,34 @@ impl Sink {
         let is_colored = terminal::shows_colors(&stream);
         let max_line_bytes = if is_journal(&stream) { LONGEST_OF_JOURNAL } else { usize::MAX };
         let writer = Box::new(Standard::new(open));
-        let sink = Sink::to(kind::Stream { name: name.to_owned(), writer });
-        Sink { is_colored, max_line_bytes, ..sink }
+        let mut sink = Sink::to(kind::Stream { name: name.to_owned(), writer });
+        (sink.common.is_colored, sink.common.max_line_bytes) = (is_colored, max_line_bytes);
+        sink
     }
 }
 
 impl<K> Sink<K> {
     fn to(to: K) -> Self {
-        Self {
-            to,
+        let common = Common {
             name: None,
             format: Arc::new(Line::new()),
-            filter: Ok(Levels::all(LevelFilter::Trace)),
             only: None,
             is_colored: false,
             stall_timeout: None,
+            envelope: None,
             buffer_bytes: MOST_WAITING,
             max_line_bytes: usize::MAX,
-            faults: Faults::default(),
             place: None,
             written: None,
-            envelope: None,
-        }
+        };
+        let filter = Ok(Levels::all(LevelFilter::Trace));
+        Self { to, filter, faults: Faults::default(), common }
     }
 
     /// Replaces the receiver, and with it the kind of the sink.
     fn map<T>(self, to: impl FnOnce(K) -> T) -> Sink<T> {
-        Sink {
-            to: to(self.to),
-            name: self.name,
-            format: self.format,
-            filter: self.filter,
-            only: self.only,
-            is_colored: self.is_colored,
-            stall_timeout: self.stall_timeout,
-            envelope: self.envelope,
-            buffer_bytes: self.buffer_bytes,
-            max_line_bytes: self.max_line_bytes,
-            faults: self.faults,
-            place: self.place,
-            written: self.written,
-        }
+        let Self { to: receiver, filter, faults, common } = self;
+        Sink { to: to(receiver), filter, faults, common }
     }
 
     /// Sets the name of the sink in [`Stats::sinks`](crate::Stats::sinks), in messages, and for
@@ -288,7 +283,7 @@ impl<K> Sink<K> {
     /// ```
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
+        self.common.name = Some(name.into());
         self
     }
 
@@ -326,7 +321,7 @@ impl<K> Sink<K> {
     /// ```
     #[must_use]
     pub fn stall_timeout(mut self, time: Duration) -> Self {
-        self.stall_timeout = Some(time);
+        self.common.stall_timeout = Some(time);
         self
     }
 
@@ -343,7 +338,7 @@ impl<K> Sink<K> {
     /// ```
     #[must_use]
     pub fn buffer_bytes(mut self, bytes: usize) -> Self {
-        self.buffer_bytes = bytes;
+        self.common.buffer_bytes = bytes;
         self
     }
 
@@ -410,13 +405,13 @@ impl<K> Sink<K> {
     /// ```
     #[must_use]
     pub fn max_line_bytes(mut self, bytes: usize) -> Self {
-        self.max_line_bytes = bytes;
+        self.common.max_line_bytes = bytes;
         self
     }
 
     /// Like [`format`](Self::format), for a format of any type.
     pub(crate) fn any_format(mut self, format: Arc<dyn AnyFormat>) -> Self {
-        self.format = format;
+        self.common.format = format;
         self
     }
 
@@ -470,7 +465,7 @@ impl<K> Sink<K> {
         mut self,
         is_written: impl Fn(&Metadata<'_>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.only = Some(Only::new(is_written));
+        self.common.only = Some(Only::new(is_written));
         self
     }
 }
@@ -481,39 +476,28 @@ impl Sink {
     pub(crate) fn again(&self) -> Self {
         let (target, levels) = (self.to.0.again(), self.filter.as_ref().ok());
         let name = (target.name() != self.to.0.name()).then(|| self.to.0.name());
-        Self {
-            to: kind::Any(target),
-            name: self.name.clone().or(name),
-            format: Arc::clone(&self.format),
-            filter: Ok(levels.cloned().unwrap_or_else(|| Levels::all(LevelFilter::Trace))),
-            only: self.only.clone(),
-            is_colored: self.is_colored,
-            stall_timeout: self.stall_timeout,
-            envelope: self.envelope.clone(),
-            buffer_bytes: self.buffer_bytes,
-            max_line_bytes: self.max_line_bytes,
-            faults: Faults::default(),
-            place: self.place.clone(),
-            written: self.written,
-        }
+        let mut common = self.common.clone();
+        common.name = common.name.or(name);
+        let filter = Ok(levels.cloned().unwrap_or_else(|| Levels::all(LevelFilter::Trace)));
+        Self { to: kind::Any(target), filter, faults: Faults::default(), common }
     }
 
     /// Adds a fault for each option that can't work.
     fn check(&mut self, faults: &mut Faults) {
         faults.append(&mut self.faults);
-        let name = self.name.clone().unwrap_or_else(|| self.to.0.name());
+        let name = self.common.name.clone().unwrap_or_else(|| self.to.0.name());
         faults.unless(
-            self.name.as_deref() != Some(""),
+            self.common.name.as_deref() != Some(""),
             || format!("Sink::name(\"\") for {}", self.to.0.name()),
             "messages call the sink by its name",
         );
-        let call = || format!("Sink::buffer_bytes({}) for {name}", self.buffer_bytes);
+        let call = || format!("Sink::buffer_bytes({}) for {name}", self.common.buffer_bytes);
         let wanted = "a buffer has 65536 bytes (64 KiB) or more, as many as are written at once";
-        faults.unless(self.buffer_bytes >= batch::BATCH, call, wanted);
-        let call = || format!("Sink::max_line_bytes({}) for {name}", self.max_line_bytes);
+        faults.unless(self.common.buffer_bytes >= batch::BATCH, call, wanted);
+        let call = || format!("Sink::max_line_bytes({}) for {name}", self.common.max_line_bytes);
         let wanted = "a line has 512 bytes or more, so that its time and names have room";
-        faults.unless(self.max_line_bytes >= LEAST_LINE, call, wanted);
-        for fault in self.format.faults() {
+        faults.unless(self.common.max_line_bytes >= LEAST_LINE, call, wanted);
+        for fault in self.common.format.faults() {
             faults.add(Error::setting(format!("the format of {name}"), &fault));
         }
         self.to.0.check(faults);
@@ -558,10 +542,10 @@ impl<K: fmt::Debug> fmt::Debug for Sink<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sink")
             .field("to", &self.to)
-            .field("name", &self.name)
+            .field("name", &self.common.name)
             .field("filter", &self.filter)
-            .field("is_colored", &self.is_colored)
-            .field("stall_timeout", &self.stall_timeout)
+            .field("is_colored", &self.common.is_colored)
+            .field("stall_timeout", &self.common.stall_timeout)
             .finish_non_exhaustive()
     }
 }

@@ -19,8 +19,8 @@ pub(super) fn add(builder: Builder, sinks: Vec<Calls<Sink>>) -> Builder {
         // A filter changes while the sink stays open.
         let written: Vec<_> = keys.written().filter(|(key, _)| *key != "filter").collect();
         let mut sink = keys.on(Sink::stderr().into());
-        sink.written = Some(number(&written));
-        sink.place = Some(format!("sinks[{at}]"));
+        sink.common.written = Some(number(&written));
+        sink.common.place = Some(format!("sinks[{at}]"));
         builder.sink(sink)
     })
 }

@@ -328,7 +328,7 @@ impl Builder {
 fn default_sink() -> Sink {
     let mut sink: Sink = Sink::stderr().into();
     // A configuration file with sinks replaces it.
-    sink.written = Some(0);
+    sink.common.written = Some(0);
     sink
 }
 

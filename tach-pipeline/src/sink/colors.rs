@@ -13,7 +13,7 @@ impl Sink<kind::Stream> {
     /// ```
     #[must_use]
     pub const fn colors(mut self) -> Self {
-        self.is_colored = true;
+        self.common.is_colored = true;
         self
     }
 
@@ -26,7 +26,7 @@ impl Sink<kind::Stream> {
     /// ```
     #[must_use]
     pub const fn without_colors(mut self) -> Self {
-        self.is_colored = false;
+        self.common.is_colored = false;
         self
     }
 }

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use tach_sinks::Journald;
 
-use super::any_format::AnyFormat;
-use super::envelope::Envelope;
 use super::{JournalExport, Sink, kind};
 
 impl Sink {
@@ -34,20 +32,14 @@ impl Sink {
 
 /// Returns a sink of the journal if stderr is connected to it, and the journal is there.
 pub(super) fn of_stderr() -> Option<Sink<kind::Stream>> {
-    Journald::of_stderr().map(|it| Sink { envelope: Some(Arc::new(Native)), ..stream(it) })
+    let mut sink = stream(Journald::of_stderr()?);
+    // The format of the sink is stderr's.
+    sink.common.envelope = Some(Arc::new(|_| Arc::new(JournalExport::new())));
+    Some(sink)
 }
 
 fn stream(journald: Journald) -> Sink<kind::Stream> {
     let writer = Box::new(journald);
     let sink = Sink::to(kind::Stream { name: "journald".to_owned(), writer });
-    Sink { format: Arc::new(JournalExport::new()), ..sink }
-}
-
-/// Replaces any format by the journal's, for a sink whose format is stderr's.
-struct Native;
-
-impl Envelope for Native {
-    fn around(&self, _: Arc<dyn AnyFormat>) -> Arc<dyn AnyFormat> {
-        Arc::new(JournalExport::new())
-    }
+    sink.any_format(Arc::new(JournalExport::new()))
 }

@@ -100,8 +100,7 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn otlp(options: Otlp) -> Sink<kind::OneFormat> {
-        let sink = Sink::to(kind::OneFormat(Box::new(options)));
-        Sink { buffer_bytes: BUFFER_BYTES, ..sink }
+        Sink::to(kind::OneFormat(Box::new(options))).buffer_bytes(BUFFER_BYTES)
     }
 }
 

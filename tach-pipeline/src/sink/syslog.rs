@@ -8,7 +8,6 @@ use tach_sinks::Syslog;
 use tach_sinks::adapter::syslog;
 
 use super::any_format::AnyFormat;
-use super::envelope::Envelope;
 use super::{Sink, kind, severity};
 
 impl Sink {
@@ -37,15 +36,13 @@ impl Sink {
         let (name, writer) = (syslog::name(&options), syslog::receiver(&options));
         let mut sink = Sink::to(kind::Stream { name, writer });
         sink.faults.add_all(syslog::faults(&options).0);
-        Sink { envelope: Some(Arc::new(options)), max_line_bytes: syslog::LONGEST, ..sink }
-            .format(Line::new().without_time().without_level())
-    }
-}
-
-/// Puts the texts of a format into framed messages.
-impl Envelope for Syslog {
-    fn around(&self, format: Arc<dyn AnyFormat>) -> Arc<dyn AnyFormat> {
-        Arc::new(Message { messages: syslog::messages(self), format })
+        sink.common.max_line_bytes = syslog::LONGEST;
+        // In a forked child the messages have another process's number.
+        let message = move |format| -> Arc<dyn AnyFormat> {
+            Arc::new(Message { messages: syslog::messages(&options), format })
+        };
+        sink.common.envelope = Some(Arc::new(message));
+        sink.format(Line::new().without_time().without_level())
     }
 }
 

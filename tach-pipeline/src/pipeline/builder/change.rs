@@ -71,12 +71,12 @@ impl Change {
             applied.sinks.iter().cloned().partition(|it| it.written.is_some());
         let (mut stay, mut opens) = (Vec::new(), Vec::new());
         for mut sink in sinks {
-            let Some(at) = closes.iter().position(|it| it.written == sink.written) else {
+            let Some(at) = closes.iter().position(|it| it.written == sink.common.written) else {
                 opens.push(sink);
                 continue;
             };
             let same = closes.remove(at);
-            let place = sink.place.take().unwrap_or_default();
+            let place = sink.common.place.take().unwrap_or_default();
             let levels = sink.levels(&same.receiver).map_err(|fault| fault.at(&place));
             stay.extend(faults.take(levels).map(|levels| (same.indexes.clone(), levels)));
             known.push(same);
@@ -98,7 +98,7 @@ impl Next {
         (applied.keys, applied.sinks) = (self.keys, self.known);
         if let Some(options) = applied.options.downcast_ref::<Arc<Lock<Builder>>>() {
             let mut options = options.lock();
-            options.sinks.retain(|sink| sink.written.is_none());
+            options.sinks.retain(|sink| sink.common.written.is_none());
             options.sinks.extend(self.sinks);
             options.filter = self.filter.or(options.filter.take());
         }

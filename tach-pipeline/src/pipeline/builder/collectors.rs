@@ -21,7 +21,7 @@ impl Builder {
         if had_sinks && self.sinks.is_empty() {
             // Without a sink, records would be printed on stderr.
             let mut none: Sink = Sink::writer("no collector", io::sink()).filter("off").into();
-            none.written = Some(1);
+            none.common.written = Some(1);
             self.sinks.push(none);
         }
     }

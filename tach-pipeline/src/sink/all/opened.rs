@@ -43,13 +43,13 @@ impl OpenSink {
     fn new(mut sink: Sink, patience: Patience, most: usize) -> (Option<Self>, Faults) {
         let mut faults = Faults::default();
         sink.check(&mut faults);
-        let place = sink.place.take();
+        let place = sink.common.place.take();
         let receiver = sink.to.0.name();
-        let levels = sink.levels(sink.name.as_ref().unwrap_or(&receiver).clone().as_str());
+        let levels = sink.levels(sink.common.name.as_ref().unwrap_or(&receiver).clone().as_str());
         let levels = faults.take(levels);
-        let (name, target) = (sink.name, sink.to.0);
+        let (sink, target) = (sink.common, sink.to.0);
         let format = match &sink.envelope {
-            Some(envelope) => envelope.around(sink.format),
+            Some(envelope) => envelope(sink.format),
             None => sink.format,
         };
         let lanes = faults.take(target.open(format));
@@ -60,7 +60,7 @@ impl OpenSink {
         let lanes = lanes.into_iter().map(|Lane { name: own, content, writer }| OpenLane {
             index: 0,
             counts: Arc::new(SinkCounts::new(
-                name.clone().unwrap_or(own),
+                sink.name.clone().unwrap_or(own),
                 content.items(),
                 writer.is_remote(),
             )),
