@@ -14,7 +14,7 @@ use tach_files::{Access, Entry, Folder, Place};
 
 use crate::batch::{BATCH, Batch};
 use crate::faults::Faults;
-use crate::os::most_together;
+use crate::os::{HAS_IDENTITIES, most_together};
 use crate::rotation::{Rotation, Spawn, Tidying};
 
 /// The shortest time between two checks of whether the file was moved.
@@ -410,7 +410,7 @@ impl LogFile {
     }
 
     fn is_followed(&self) -> bool {
-        cfg!(unix) && !self.options.is_kept
+        HAS_IDENTITIES && !self.options.is_kept
     }
 }
 

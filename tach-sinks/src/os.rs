@@ -11,5 +11,5 @@ mod platform;
 pub(crate) use self::platform::SYSLOG;
 #[cfg(feature = "syslog")]
 pub(crate) use self::platform::{Datagram, is_full, is_too_long};
+pub(crate) use self::platform::{HAS_IDENTITIES, has_room, most_together, write};
 pub use self::platform::{Stream, is_journal};
-pub(crate) use self::platform::{has_room, most_together, write};

@@ -9,14 +9,10 @@ mod tidy;
 mod zone;
 
 use core::time::Duration;
-use std::ffi::OsStr;
-use std::io;
 use std::path::Path;
 
 use tach_core::UnixTime;
-use tach_files::Folder;
 
-use self::job::Job;
 pub use self::names::Names;
 pub use self::tidy::Spawn;
 pub(crate) use self::tidy::Tidying;
@@ -85,25 +81,11 @@ pub struct Rotation {
     keep: usize,
     keep_bytes: Option<u64>,
     keep_for: Option<Duration>,
-    /// How old files are compressed.
-    compress: Option<Compress>,
+    compresses: bool,
     /// Whether the youngest old file is not compressed.
     delays: bool,
     at_start: bool,
 }
-
-/// Replaces an old file by a compressed copy.
-#[derive(Debug, Clone, Copy)]
-struct Compress(fn(&Folder, &OsStr, &Job) -> io::Result<()>);
-
-/// There is one way alone.
-impl PartialEq for Compress {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Compress {}
 
 impl Rotation {
     /// Creates options under which all old files are kept. A method must add when a file is
@@ -124,7 +106,7 @@ impl Rotation {
             keep: usize::MAX,
             keep_bytes: None,
             keep_for: None,
-            compress: None,
+            compresses: false,
             delays: false,
             at_start: false,
         }
@@ -292,7 +274,7 @@ impl Rotation {
         );
         let (most, kept) = (max_bytes.unwrap_or(0), self.keep_bytes.unwrap_or(u64::MAX));
         faults.unless(
-            kept >= most || self.compress.is_some(),
+            kept >= most || self.compresses,
             || call(&format!("Rotation::new().max_bytes({most}).keep_bytes({kept})")),
             "old files of fewer bytes than one file has are kept only if they are compressed",
         );
@@ -330,7 +312,7 @@ impl Rotation {
         self.keep < usize::MAX
             || self.keep_bytes.is_some()
             || self.keep_for.is_some()
-            || self.compress.is_some()
+            || self.compresses
     }
 }
 
@@ -347,7 +329,7 @@ impl Rotation {
     /// let rotation = tach_sinks::Rotation::new().daily().gzip();
     /// ```
     pub const fn gzip(mut self) -> Self {
-        self.compress = Some(Compress(gzip::compress));
+        self.compresses = true;
         self
     }
 

@@ -31,7 +31,7 @@ impl<S: Stream + Write> Standard<S> {
     }
 }
 
-impl<S: Stream + Write> Write for Standard<S> {
+impl<S: Stream + Write + Send + 'static> Receiver for Standard<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         os::write(&mut self.stream, bytes)
     }
@@ -39,16 +39,6 @@ impl<S: Stream + Write> Write for Standard<S> {
     fn flush(&mut self) -> io::Result<()> {
         // On Unix what was written has left the process, and stdout's flush would take its lock.
         if cfg!(unix) { Ok(()) } else { self.stream.flush() }
-    }
-}
-
-impl<S: Stream + Write + Send + 'static> Receiver for Standard<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Write::write(self, bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Write::flush(self)
     }
 
     fn again(&self) -> Option<Box<dyn Receiver>> {
@@ -71,5 +61,5 @@ pub fn to_stderr(of: &str, line: fmt::Arguments<'_>) {
         return;
     }
     let line = format!("{of}: {line}\n");
-    let _best_effort = Standard::new(io::stderr).write_all(line.as_bytes());
+    let _best_effort = os::write(&mut io::stderr(), line.as_bytes());
 }

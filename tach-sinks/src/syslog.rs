@@ -382,13 +382,10 @@ impl Framing {
                 to.splice(start..start, length.bytes());
             }
             Self::LineFeed => {
-                if to[start..].contains(&b'\n') {
-                    let message = to.split_off(start);
-                    let mut lines = message.split(|&byte| byte == b'\n');
-                    to.extend_from_slice(lines.next().unwrap_or_default());
-                    for line in lines {
-                        to.extend_from_slice(b"\\n");
-                        to.extend_from_slice(line);
+                for byte in to.split_off(start) {
+                    match byte {
+                        b'\n' => to.extend_from_slice(b"\\n"),
+                        other => to.push(other),
                     }
                 }
                 to.push(b'\n');

@@ -5,6 +5,9 @@ use std::io;
 #[cfg(feature = "syslog")]
 use std::path::Path;
 
+/// Whether a file that was opened can be told from another one at its path.
+pub(crate) const HAS_IDENTITIES: bool = false;
+
 /// What a stream of the system is.
 pub use std::io::Write as Stream;
 

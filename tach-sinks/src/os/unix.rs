@@ -12,6 +12,9 @@ use rustix::pipe::PIPE_BUF;
 
 use tach_core::adapter;
 
+/// Whether a file that was opened can be told from another one at its path.
+pub(crate) const HAS_IDENTITIES: bool = true;
+
 /// What a stream of the system is.
 pub use std::os::fd::AsFd as Stream;
 

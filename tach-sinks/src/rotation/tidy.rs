@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 use tach_core::UnixTime;
 use tach_files::{Entry, Folder, Place};
 
+use super::Rotation;
 use super::job::Job;
 use super::names::Old;
-use super::{Compress, Rotation};
+use crate::os::HAS_IDENTITIES;
 
 /// Starts the thread that compresses and deletes old files.
 pub type Spawn = fn(&str, Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
@@ -162,10 +163,9 @@ fn tidy(job: &Job, state: &Shared) -> io::Result<()> {
     while let Some(name) = next(&tried)? {
         // A failure at one file, which another user may cause, must not keep the other files from
         // being compressed.
-        if let Some(Compress(compress)) = job.rotation.compress {
-            if let Err(error) = compress(&folder, &name, job) {
-                state.lock().failed(error);
-            }
+        #[cfg(feature = "gzip")]
+        if let Err(error) = super::gzip::compress(&folder, &name, job) {
+            state.lock().failed(error);
         }
         tried.push(name);
     }
@@ -182,10 +182,10 @@ fn delete_old(
     tried: &[OsString],
 ) -> io::Result<Option<OsString>> {
     let mut files = old_files(folder, job, state)?;
-    let Rotation { compress, delays, .. } = job.rotation;
+    let Rotation { compresses, delays, .. } = job.rotation;
     let count = files.len().saturating_sub(usize::from(delays));
     for file in &mut files[..count] {
-        file.is_due = compress.is_some() && !file.old.is_compressed && !tried.contains(&file.name);
+        file.is_due = compresses && !file.old.is_compressed && !tried.contains(&file.name);
     }
     let beyond = beyond(&files, job);
     for OldFile { name, .. } in files.drain(..beyond) {
@@ -221,7 +221,7 @@ fn beyond(files: &[OldFile], job: &Job) -> usize {
 fn old_files(folder: &Folder, job: &Job, state: &Shared) -> io::Result<Vec<OldFile>> {
     let is_own = |entry: &Entry| {
         let is_open = state.lock().open.is_some_and(|open| !open.is_other(entry));
-        folder.is_own(entry, &job.log) && (cfg!(not(unix)) || !is_open)
+        folder.is_own(entry, &job.log) && (!HAS_IDENTITIES || !is_open)
     };
     let mut files = Vec::new();
     for name in folder.names()? {
