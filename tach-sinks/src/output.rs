@@ -15,7 +15,7 @@ use tach_core::UnixTime;
 use self::remote::Aside;
 use crate::batch::{Batch, KEPT};
 use crate::failure::{Failure, Pauses};
-use crate::incident::{Incident, Task};
+use crate::incident::Task;
 use crate::notes::Notes;
 use crate::owner::Owner;
 use crate::receiver::Receiver;
@@ -62,11 +62,6 @@ impl<O: Owner> Output<O> {
         }
     }
 
-    /// Continues with another receiver.
-    pub fn replace(&mut self, receiver: Box<dyn Receiver>) {
-        self.receiver = receiver;
-    }
-
     /// Rotates the file if that is due at the start, and begins to compress and delete old files.
     /// A file that can't be rotated is written all the same.
     pub fn start(&mut self, now: UnixTime) {
@@ -74,7 +69,7 @@ impl<O: Owner> Output<O> {
         file.begin(now);
         if let Err(error) = file.check_rotation() {
             let pause = self.rotation.happened();
-            return self.failed_at(Task::Rotate, &error, pause);
+            return self.owner.failed(Task::Rotate, &error, 0, pause);
         }
         if file.is_due_at_start() {
             return self.rotate(&mut Batch::new());
@@ -192,7 +187,7 @@ impl<O: Owner> Output<O> {
         }
         batch.clear(self.kept());
         if self.succeeded() || has_failed {
-            self.recovered(Task::Write);
+            self.owner.recovered(Task::Write);
         }
         Ok(())
     }
@@ -227,10 +222,6 @@ impl<O: Owner> Output<O> {
     fn wrote(&mut self, count: usize, batch: &mut Batch<O::Label>) {
         let events = batch.wrote(count);
         self.owner.wrote(count, events);
-    }
-
-    fn recovered(&mut self, task: Task) {
-        self.owner.report(&Incident::Recovered { task });
     }
 
     /// Records that the writer works. Returns whether it had failed before.
@@ -271,8 +262,8 @@ impl<O: Owner> Output<O> {
     /// compressing to the last process that writes it.
     fn reopen(&mut self, batch: &mut Batch<O::Label>) {
         match self.reopen_now(batch) {
-            Ok(()) => self.recovered(Task::Reopen),
-            Err(error) => self.failed_at(Task::Reopen, &error, Duration::ZERO),
+            Ok(()) => self.owner.recovered(Task::Reopen),
+            Err(error) => self.owner.failed(Task::Reopen, &error, 0, Duration::ZERO),
         }
         self.tidy();
     }
@@ -290,7 +281,7 @@ impl<O: Owner> Output<O> {
             batch.repeat_part();
             // A rotation was to begin a new file too.
             if self.rotation.succeeded() {
-                self.recovered(Task::Rotate);
+                self.owner.recovered(Task::Rotate);
             }
         }
         Ok(())
@@ -313,7 +304,7 @@ impl<O: Owner> Output<O> {
             // A rotation at the start, or one that the program asks for, is due only once.
             self.is_rotation_due = true;
             let pause = self.rotation.happened();
-            self.failed_at(Task::Rotate, &error, pause);
+            self.owner.failed(Task::Rotate, &error, 0, pause);
             return self.tidy();
         }
         self.reopen(batch);
@@ -322,7 +313,7 @@ impl<O: Owner> Output<O> {
     fn tidy(&mut self) {
         let Some(file) = self.receiver.file() else { return };
         if let Err(error) = file.tidy() {
-            self.failed_at(Task::Tidy, &error, Duration::ZERO);
+            self.owner.failed(Task::Tidy, &error, 0, Duration::ZERO);
         }
     }
 
@@ -330,8 +321,8 @@ impl<O: Owner> Output<O> {
     fn report_tidying(&mut self) {
         match self.receiver.file().and_then(|file| file.tidied()) {
             None => {}
-            Some(Ok(())) => self.recovered(Task::Tidy),
-            Some(Err(error)) => self.failed_at(Task::Tidy, &error, Duration::ZERO),
+            Some(Ok(())) => self.owner.recovered(Task::Tidy),
+            Some(Err(error)) => self.owner.failed(Task::Tidy, &error, 0, Duration::ZERO),
         }
     }
 
@@ -343,14 +334,8 @@ impl<O: Owner> Output<O> {
     #[cold]
     fn failed(&mut self, error: &io::Error, waiting: usize) -> String {
         let retry_after = self.failure.happened().max(self.receiver_pause());
-        self.owner.report(&Incident::Failed { task: Task::Write, error, waiting, retry_after });
+        self.owner.failed(Task::Write, error, waiting, retry_after);
         self.owner.reason(Some(error))
-    }
-
-    /// Records and reports a failure that does not keep events from being written.
-    #[cold]
-    fn failed_at(&mut self, task: Task, error: &io::Error, retry_after: Duration) {
-        self.owner.report(&Incident::Failed { task, error, waiting: 0, retry_after });
     }
 }
 

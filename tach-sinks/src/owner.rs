@@ -1,9 +1,10 @@
 //! What an output tells its owner.
 
+use core::time::Duration;
 use std::io;
 
 use crate::batch::Mark;
-use crate::incident::Incident;
+use crate::incident::Task;
 
 /// Counts and reports what becomes of the events of an [`Output`](crate::output::Output).
 pub trait Owner {
@@ -37,8 +38,11 @@ pub trait Owner {
     /// Reports that the receiver accepts everything, and warns.
     fn warned(&mut self, _warning: &str) {}
 
-    /// Reports a failure or its end.
-    fn report(&mut self, incident: &Incident<'_>);
+    /// Reports that a task fails while so many bytes wait, and the pause before it is tried again.
+    fn failed(&mut self, task: Task, error: &io::Error, waiting: usize, retry_after: Duration);
+
+    /// Reports that a task succeeds, whether it had failed or not.
+    fn recovered(&mut self, task: Task);
 
     /// Notes whether the last try to write failed.
     fn fails(&mut self, _is_failing: bool) {}

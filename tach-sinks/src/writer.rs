@@ -2,12 +2,13 @@
 
 use core::fmt;
 use core::mem;
+use core::time::Duration;
 use std::io;
 
 use tach_core::UnixTime;
 
 use crate::batch::Batch;
-use crate::incident::Incident;
+use crate::incident::{Incident, Task};
 use crate::output::Output;
 use crate::owner::Owner;
 use crate::receiver::Receiver;
@@ -181,6 +182,15 @@ struct Ledger {
     last_error: String,
 }
 
+impl Ledger {
+    fn report(&mut self, incident: &Incident<'_>) {
+        match &mut self.on_incident {
+            Some(on_incident) => on_incident(incident),
+            None => to_stderr("tach-sinks", format_args!("{}: {incident}", self.name)),
+        }
+    }
+}
+
 impl Owner for Ledger {
     type Label = ();
 
@@ -190,20 +200,16 @@ impl Owner for Ledger {
         self.lost += events.len() as u64;
     }
 
-    fn report(&mut self, incident: &Incident<'_>) {
-        let (task, fails) = match incident {
-            Incident::Failed { task, error, .. } => {
-                self.last_error = error.to_string();
-                (*task, true)
-            }
-            Incident::Recovered { task } => (*task, false),
-        };
-        if mem::replace(&mut self.failing[task as usize], fails) == fails {
-            return;
+    fn failed(&mut self, task: Task, error: &io::Error, waiting: usize, retry_after: Duration) {
+        self.last_error = error.to_string();
+        if !mem::replace(&mut self.failing[task as usize], true) {
+            self.report(&Incident::Failed { task, error, waiting, retry_after });
         }
-        match &mut self.on_incident {
-            Some(on_incident) => on_incident(incident),
-            None => to_stderr("tach-sinks", format_args!("{}: {incident}", self.name)),
+    }
+
+    fn recovered(&mut self, task: Task) {
+        if mem::replace(&mut self.failing[task as usize], false) {
+            self.report(&Incident::Recovered { task });
         }
     }
 

@@ -36,14 +36,6 @@ pub(super) fn output(
     Output::new(receiver, Owner { counts, reporter, rotations, dropped: None })
 }
 
-impl Owner {
-    fn failed(&mut self, task: Task, error: &io::Error, waiting: usize, retry_after: Duration) {
-        self.counts.failed(error);
-        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
-        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
-    }
-}
-
 impl adapter::Owner for Owner {
     type Label = Option<Level>;
 
@@ -92,17 +84,15 @@ impl adapter::Owner for Owner {
         self.reporter.report(&Incident::Warned { sink, items, warning });
     }
 
-    fn report(&mut self, incident: &tach_sinks::Incident<'_>) {
-        match *incident {
-            tach_sinks::Incident::Failed { task, error, waiting, retry_after, .. } => {
-                self.failed(task, error, waiting, retry_after);
-            }
-            tach_sinks::Incident::Recovered { task, .. } => {
-                let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
-                self.reporter.report(&Incident::Recovered { sink, items, task });
-            }
-            _ => {}
-        }
+    fn failed(&mut self, task: Task, error: &io::Error, waiting: usize, retry_after: Duration) {
+        self.counts.failed(error);
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Failed { sink, items, task, error, waiting, retry_after });
+    }
+
+    fn recovered(&mut self, task: Task) {
+        let (sink, items) = (&*self.counts.name, self.counts.items.as_str());
+        self.reporter.report(&Incident::Recovered { sink, items, task });
     }
 
     fn fails(&mut self, is_failing: bool) {

@@ -212,7 +212,7 @@ impl<O: Owner> Output<O> {
     fn has_accepted(&mut self) {
         self.aside.accepted();
         if self.succeeded() {
-            self.recovered(Task::Write);
+            self.owner.recovered(Task::Write);
         }
     }
 

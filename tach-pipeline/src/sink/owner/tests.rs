@@ -17,22 +17,31 @@ use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
 
-/// A writer that accepts a number of bytes and then fails.
-struct Full(usize);
+/// A file whose disk has room for a number of bytes, is full once, and then has room again. What had
+/// room is lost.
+struct Full {
+    room: usize,
+    was_full: bool,
+    file: LogFile,
+}
 
-impl io::Write for Full {
+impl Receiver for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.min(bytes.len()) {
-            0 => Err(io::ErrorKind::StorageFull.into()),
+        match self.room.min(bytes.len()) {
+            0 if self.was_full => self.file.write(bytes),
+            0 => {
+                self.was_full = true;
+                Err(io::ErrorKind::StorageFull.into())
+            }
             count => {
-                self.0 -= count;
+                self.room -= count;
                 Ok(count)
             }
         }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    fn file(&mut self) -> Option<&mut LogFile> {
+        Some(&mut self.file)
     }
 }
 
@@ -64,14 +73,11 @@ fn after_reopening(
     for _ in 0..3 {
         formatter.write(&record, UnixTime::EPOCH, &mut batch).unwrap();
     }
-    let mut old = output(
-        Box::new(Box::new(Full(room)) as Box<dyn io::Write + Send>),
-        Arc::default(),
-        Reporter::new(Some(Arc::new(|_| {}))),
-    );
-    old.write_now(&mut batch).unwrap_err();
     let options = Options { is_kept: true, ..Options::default() };
-    old.replace(Box::new(LogFile::open(&path, options).unwrap()));
+    let file = LogFile::open(&path, options).unwrap();
+    let full = Box::new(Full { room, was_full: false, file });
+    let mut old = output(full, Arc::default(), Reporter::new(Some(Arc::new(|_| {}))));
+    old.write_now(&mut batch).unwrap_err();
     old.renew(&mut batch);
     old.write_now(&mut batch).unwrap();
     let text = fs::read_to_string(&path).unwrap();

@@ -7,7 +7,6 @@ use tach_core::UnixTime;
 
 use super::super::*;
 use super::*;
-use crate::incident::Incident;
 use crate::owner::Owner;
 
 /// An event is its number.
@@ -166,7 +165,9 @@ impl Owner for Ledger {
         self.dropped += events.len() as u64;
     }
 
-    fn report(&mut self, _: &Incident<'_>) {}
+    fn failed(&mut self, _: Task, _: &io::Error, _: usize, _: Duration) {}
+
+    fn recovered(&mut self, _: Task) {}
 
     fn reason(&self, error: Option<&io::Error>) -> String {
         format!("{error:?}")
