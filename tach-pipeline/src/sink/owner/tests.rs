@@ -21,16 +21,16 @@ use tach_log::{Format, Line, Value};
 /// room is lost.
 struct Full {
     room: usize,
-    was_full: bool,
+    has_failed: bool,
     file: LogFile,
 }
 
 impl Receiver for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.room.min(bytes.len()) {
-            0 if self.was_full => self.file.write(bytes),
+            0 if self.has_failed => self.file.write(bytes),
             0 => {
-                self.was_full = true;
+                self.has_failed = true;
                 Err(io::ErrorKind::StorageFull.into())
             }
             count => {
@@ -75,7 +75,7 @@ fn after_reopening(
     }
     let options = Options { is_kept: true, ..Options::default() };
     let file = LogFile::open(&path, options).unwrap();
-    let full = Box::new(Full { room, was_full: false, file });
+    let full = Box::new(Full { room, has_failed: false, file });
     let mut old = output(full, Arc::default(), Reporter::new(Some(Arc::new(|_| {}))));
     old.write_now(&mut batch).unwrap_err();
     old.renew(&mut batch);
