@@ -45,7 +45,7 @@ type OnIncident = dyn FnMut(&Incident<'_>) + Send;
 /// A rotation that fails loses nothing: records are written to the old file meanwhile.
 ///
 /// The process's end by a signal, an abort or `exit` loses what waits in memory, since no destructor
-/// runs. While the receiver works, that is at most the record that is being written.
+/// runs. While the receiver works, nothing waits. SIGKILL may cut the record that is being written.
 ///
 /// # Examples
 ///

@@ -73,7 +73,7 @@ mod unix {
             by_time: false,
         },
         Subject {
-            name: "tracing-appender 0.2.5",
+            name: "tracing-appender",
             open: |path, rotates| {
                 let rotation =
                     if rotates == Rotates::Yes { Rotation::MINUTELY } else { Rotation::NEVER };
@@ -83,7 +83,7 @@ mod unix {
             by_time: true,
         },
         Subject {
-            name: "file-rotate 0.8.0",
+            name: "file-rotate",
             open: |path, rotates| {
                 let limit = match rotates {
                     Rotates::Yes => {
@@ -97,7 +97,7 @@ mod unix {
             by_time: false,
         },
         Subject {
-            name: "rolling-file 0.2.0",
+            name: "rolling-file",
             open: |path, rotates| {
                 let size = if rotates == Rotates::Yes { SIZE } else { u64::MAX };
                 let condition = RollingConditionBasic::new().max_size(size);

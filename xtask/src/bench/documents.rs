@@ -10,7 +10,7 @@ use super::versions;
 use crate::files;
 use crate::run::root;
 
-const DOCUMENTS: [&str; 2] = ["README.md", "BENCHMARKS.md"];
+const DOCUMENTS: [&str; 3] = ["README.md", "BENCHMARKS.md", "tach-sinks/README.md"];
 const INDEX: &str = "<!-- index -->";
 const START: &str = "<!-- record ";
 const CLOSE: &str = " -->";
