@@ -202,8 +202,8 @@ impl<L: Copy> Batch<L> {
         &self.marks[self.done..]
     }
 
-    /// Returns the events of which `passes` accepts what the owner knows, and the marks of the others. None may have
-    /// been written.
+    /// Returns the events of which `passes` accepts what the owner knows, and the marks of the
+    /// others. None may have been written.
     pub fn sifted(&self, passes: impl Fn(&L) -> bool) -> (Self, Vec<Mark<L>>) {
         let (mut kept, mut others, mut start) = (Self::new(), Vec::new(), 0);
         for (&end, mark) in self.ends.iter().zip(&self.marks) {

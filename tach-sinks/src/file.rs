@@ -11,8 +11,8 @@ use crate::writer::Writer;
 /// The options of a log file, which [`open`](Self::open) opens for appending.
 ///
 /// If the file is missing, it is created with the mode 0640, and its folders with 0750, less the
-/// umask. If the file is moved away or deleted, a new one is created, with the mode and the owner of
-/// the old one. A device or a FIFO stays open.
+/// umask. If the file is moved away or deleted, a new one is created, with the mode and the owner
+/// of the old one. A device or a FIFO stays open.
 ///
 /// Opening resolves the links of the path. Later, a link in the place of the file or of one of its
 /// folders is refused, and the old file stays open.
@@ -100,8 +100,8 @@ impl File {
         self
     }
 
-    /// Sets when the file is rotated, by default never. A device or a FIFO is never rotated. Several
-    /// processes may rotate one file: see [`Rotation`]. Within a process, open it once.
+    /// Sets when the file is rotated, by default never. A device or a FIFO is never rotated.
+    /// Several processes may rotate one file: see [`Rotation`]. Within a process, open it once.
     ///
     /// # Examples
     ///

@@ -1,7 +1,7 @@
 //! The socket of systemd's journal (<https://systemd.io/JOURNAL_NATIVE_PROTOCOL>).
 //!
-//! A datagram holds one entry in the export format. An entry that is too long for a datagram is passed
-//! as a sealed file in memory.
+//! A datagram holds one entry in the export format. An entry that is too long for a datagram is
+//! passed as a sealed file in memory.
 
 use core::mem::MaybeUninit;
 use std::fs::File;
@@ -50,10 +50,11 @@ impl Journald {
         Self::at(SOCKET)
     }
 
-    /// Returns a writer whose records have a severity. The socket is looked for at the first record.
+    /// Returns a writer whose records have a severity. The socket is looked for at the first
+    /// record.
     ///
-    /// A record is the `MESSAGE` of an entry with a `PRIORITY` and, as `SYSLOG_IDENTIFIER`, the name
-    /// of the program.
+    /// A record is the `MESSAGE` of an entry with a `PRIORITY` and, as `SYSLOG_IDENTIFIER`, the
+    /// name of the program.
     ///
     /// # Examples
     ///
@@ -79,8 +80,8 @@ impl Journald {
         Writer::new("systemd's journal".to_owned(), Box::new(self), add)
     }
 
-    /// Returns the journal if systemd has connected the standard error stream to it, as for a service,
-    /// and the journal is there.
+    /// Returns the journal if systemd has connected the standard error stream to it, as for a
+    /// service, and the journal is there.
     ///
     /// # Examples
     ///

@@ -1,7 +1,8 @@
 //! Log files with rotation, syslog and systemd's journal, for any crate that formats records.
 //!
 //! - [`File`] appends to a file, with a [`Rotation`] if you want one.
-//! - `Syslog`, with the feature `syslog`, sends messages to a daemon on this machine, or over UDP or TCP.
+//! - `Syslog`, with the feature `syslog`, sends messages to a daemon on this machine, or over UDP
+//!   or TCP.
 //! - `Journald`, on Linux, sends entries to systemd's journal.
 //!
 //! Each opens a [`Writer`], an [`io::Write`](std::io::Write) that tries again what fails. Its
@@ -22,8 +23,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A program that wants a queue, a thread and formats too takes tach-pipeline, whose sinks are built on
-//! this crate. `tracing_appender::non_blocking` and `slog_async` move a writer to a thread.
+//! A program that wants a queue, a thread and formats too takes tach-pipeline, whose sinks are
+//! built on this crate. `tracing_appender::non_blocking` and `slog_async` move a writer to a
+//! thread.
 //!
 //! # With tracing-subscriber
 //!

@@ -127,8 +127,8 @@ impl Rotation {
     }
 
     /// Rotates a file before the first record of another day: in UTC, unless `Rotation::local_time`
-    /// is called. The times of the records count, by the clock of the pipeline if they come from one.
-    /// Records that another thread logged earlier, and that come late, follow in the new file.
+    /// is called. The times of the records count, by the clock of the pipeline if they come from
+    /// one. Records that another thread logged earlier, and that come late, follow in the new file.
     ///
     /// # Examples
     ///
@@ -320,8 +320,8 @@ impl Rotation {
 impl Rotation {
     /// Compresses old files as gzip does, through the crate `flate2`, on a thread of their own.
     ///
-    /// A file that a process left uncompressed at its exit is compressed when the log is opened next,
-    /// or after the next rotation.
+    /// A file that a process left uncompressed at its exit is compressed when the log is opened
+    /// next, or after the next rotation.
     ///
     /// # Examples
     ///
@@ -333,9 +333,9 @@ impl Rotation {
         self
     }
 
-    /// Compresses old files as [`gzip`](Self::gzip) does, except the youngest, as logrotate does with
-    /// `delaycompress`. Programs that remember where they stopped reading, such as logtail2, find
-    /// the rest of that file after a rotation.
+    /// Compresses old files as [`gzip`](Self::gzip) does, except the youngest, as logrotate does
+    /// with `delaycompress`. Programs that remember where they stopped reading, such as logtail2,
+    /// find the rest of that file after a rotation.
     ///
     /// # Examples
     ///

@@ -237,7 +237,8 @@ impl Syslog {
         faults
     }
 
-    /// Returns a writer whose records have a severity. The daemon is looked for at the first record.
+    /// Returns a writer whose records have a severity. The daemon is looked for at the first
+    /// record.
     ///
     /// A record is a message. With its head it has 8,192 bytes at most, and is cut there: rsyslog
     /// takes no more by default, and would read the rest as messages of their own.

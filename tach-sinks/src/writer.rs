@@ -25,27 +25,28 @@ type OnIncident = dyn FnMut(&Incident<'_>) + Send;
 
 /// An open receiver: a [`File`](crate::File), a syslog daemon or systemd's journal.
 ///
-/// A record ends with a write whose bytes end with a line feed, or with a flush. Its parts may come in
-/// several writes: `write!` makes several of one line. The record is written at once, without a
+/// A record ends with a write whose bytes end with a line feed, or with a flush. Its parts may come
+/// in several writes: `write!` makes several of one line. The record is written at once, without a
 /// buffer.
 ///
 /// # Guarantees
 ///
 /// Records are written whole and in their order, and none is written twice, except that:
 ///
-/// - if the disk reports a failure under [`SyncPolicy::Every`](crate::SyncPolicy::Every), or the file
-///   was deleted during the write, the record is written again;
+/// - if the disk reports a failure under [`SyncPolicy::Every`](crate::SyncPolicy::Every), or the
+///   file was deleted during the write, the record is written again;
 /// - a connection of syslog that breaks may lose messages or repeat them.
 ///
 /// If writing fails, the record waits in memory and the write returns `Ok`. The next record tries
-/// again, after pauses of 10 ms, 20 ms and so on up to one second, and so do a flush and the drop of
-/// the writer. Up to 1 MiB waits. A record for which there is no room is lost: [`lost`](Self::lost)
-/// counts it, and its last write returns an error.
+/// again, after pauses of 10 ms, 20 ms and so on up to one second, and so do a flush and the drop
+/// of the writer. Up to 1 MiB waits. A record for which there is no room is lost:
+/// [`lost`](Self::lost) counts it, and its last write returns an error.
 ///
 /// A rotation that fails loses nothing: records are written to the old file meanwhile.
 ///
-/// The process's end by a signal, an abort or `exit` loses what waits in memory, since no destructor
-/// runs. While the receiver works, nothing waits. SIGKILL may cut the record that is being written.
+/// The process's end by a signal, an abort or `exit` loses what waits in memory, since no
+/// destructor runs. While the receiver works, nothing waits. SIGKILL may cut the record that is
+/// being written.
 ///
 /// # Examples
 ///
@@ -144,7 +145,8 @@ impl io::Write for Writer {
         Ok(bytes.len())
     }
 
-    /// Ends the record, and tries to write what waits, unless the pause after a failure has not ended.
+    /// Ends the record, and tries to write what waits, unless the pause after a failure has not
+    /// ended.
     ///
     /// # Errors
     ///

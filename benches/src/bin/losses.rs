@@ -1,5 +1,5 @@
-//! What writers of rotated files lose when a step fails, the process is killed, the disk is full, or
-//! two processes write one path.
+//! What writers of rotated files lose when a step fails, the process is killed, the disk is full,
+//! or two processes write one path.
 //!
 //! A child writes numbered lines, each by one `write_all` without a flush, as tracing-subscriber's
 //! `fmt` does. Afterwards its parent counts the lines in all files of the folder.

@@ -14,8 +14,8 @@ fn open(folder: &Folder) -> Writer {
     File::new(folder.log()).rotate(Rotation::new().max_bytes(64 * 1024)).open().unwrap()
 }
 
-/// Checks that the files have each record once, whole and in order, and returns how many files there
-/// are.
+/// Checks that the files have each record once, whole and in order, and returns how many files
+/// there are.
 fn check(folder: &Folder, number: impl Fn(&str) -> usize) -> usize {
     let names = folder.names();
     // Old files sort by their times, and behind `app.log`.
