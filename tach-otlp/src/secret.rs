@@ -88,8 +88,9 @@ impl Secrets {
     /// Returns the beginning of a peer's message without secrets, with control characters escaped.
     /// All that is kept of an answer passes here.
     pub(crate) fn printable(&self, text: &str) -> String {
-        let beginning = self.hidden(text, LONGEST_REASON);
-        Value::Str(&beginning).to_string().chars().take(LONGEST_REASON).collect()
+        let beginning = Value::Str(&self.hidden(text, LONGEST_REASON)).to_string();
+        // The end of an escape and the text after it may be a secret too.
+        self.hidden(&beginning, LONGEST_REASON).chars().take(LONGEST_REASON).collect()
     }
 }
 
