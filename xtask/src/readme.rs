@@ -26,6 +26,28 @@ fn command_in(readme: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::command_in;
+    use crate::files;
+    use crate::run::{output, program, root};
+
+    /// Each row of the table of trust but the first has tests, and there is each of them.
+    #[test]
+    fn each_row_of_trust_has_its_tests() {
+        let security = files::read(&root().join("SECURITY.md")).unwrap();
+        let rows =
+            security.lines().skip_while(|line| !line.starts_with("| the program that calls"));
+        let rows: Vec<_> = rows.skip(1).take_while(|line| line.starts_with('|')).collect();
+        assert!(rows.len() > 9, "{rows:#?}");
+        for row in rows {
+            let tests: Vec<_> =
+                row.rsplit('|').nth(1).unwrap().split(", ").map(str::trim).collect();
+            for test in tests {
+                let name = test.trim_matches('`');
+                assert!(name.len() + 2 == test.len(), "{row}: {test:?} is no name of a test");
+                let found = ["grep", "-l", "-w", &format!("fn {name}"), "--", "*.rs"];
+                assert!(output(&mut program("git", &found)).is_ok(), "there is no test {name}");
+            }
+        }
+    }
 
     #[test]
     fn the_command_follows_its_marker() {
