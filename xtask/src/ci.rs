@@ -150,7 +150,12 @@ pub(crate) const STEPS: &[Step] = &[
     Step("ways", "count the files and functions that calls pass", Tier::Full, |_| ways::check()),
     Step("order", "compare instants of two threads, in real time", Tier::Full, |_| order()),
     Step("fuzz", "build each fuzz target, and run it for a minute", Tier::Full, |_| fuzz::check()),
-    Step("sanitize", "run the tests with the address sanitizer", Tier::Full, |_| sanitize::check()),
+    Step(
+        "sanitize",
+        "run the tests with the sanitizers of addresses and threads",
+        Tier::Full,
+        |_| sanitize::check(),
+    ),
     Step("miri", "run the tests of tach-core and tach-log by Miri", Tier::Full, |_| miri::check()),
     Step("endurance", "a pipeline with a collector that dies, for two minutes", Tier::Full, |_| {
         otel::endurance("2")
