@@ -199,9 +199,7 @@ pub(crate) mod tests {
     use crate::channel::Channel;
     use crate::channel::wake::Sleep;
     use crate::filter::{Filters, Levels};
-    use crate::frame::MaybeStatic;
     use crate::frame::Wanted;
-    use crate::level::Level;
     use crate::queue::WhenFull;
     use crate::stats::Counts;
 
@@ -225,8 +223,7 @@ pub(crate) mod tests {
         const LONG: Duration = Duration::from_secs(60);
         let pipeline = alone(Wanted::default(), WhenFull::Block);
         let _sleep = Sleep::new(&pipeline.shared().progress.signals.waker, LONG);
-        let target = MaybeStatic::Static("app");
-        pipeline.shared().log_with(Level::of(log::Level::Error), target, |_| {});
+        log::Log::log(&pipeline, &log::Record::builder().level(log::Level::Error).build());
         let start = Instant::now();
         pipeline.shared().progress.signals.waker.nap(LONG);
         assert!(start.elapsed() < LONG, "it was not woken");

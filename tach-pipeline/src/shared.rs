@@ -22,7 +22,6 @@ use self::succession::Succession;
 use crate::channel::{Channel, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::MaybeStatic;
 use crate::frame::{Place, Scratch, Time, Wanted, Writer};
 use crate::host::to_stderr;
 use crate::ids::Around;
@@ -131,34 +130,13 @@ impl Shared {
         }
     }
 
-    /// Logs the record that `begin` begins and `write` writes.
+    /// Logs a record of `level`.
     #[inline]
-    pub(crate) fn log_begun(
-        &self,
-        level: Level,
-        begin: impl FnOnce(&mut Scratch, Time) -> Writer<'_>,
-        write: impl FnOnce(&mut Writer<'_>),
-    ) {
-        let time = self.time();
-        current_thread::log(&self.channel, |scratch| {
-            let mut record = begin(scratch, time);
-            write(&mut record);
-            record.end();
-        });
+    pub(crate) fn log(&self, level: Level, record: Box<Scratch>) {
+        current_thread::push(&self.channel, record);
         if level.passes(self.urgent.wakes) {
             self.logged_urgent(level);
         }
-    }
-
-    /// Logs the record that `write` writes.
-    #[inline]
-    pub(crate) fn log_with(
-        &self,
-        level: Level,
-        target: MaybeStatic<'_>,
-        write: impl FnOnce(&mut Writer<'_>),
-    ) {
-        self.log_begun(level, |scratch, time| Writer::begin(scratch, time, level, target), write);
     }
 
     /// Returns whether a record has a part beside its fields: the place, the thread or the ids of

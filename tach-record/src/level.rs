@@ -9,6 +9,8 @@ pub struct Level(u8);
 impl Level {
     /// slog's level above `Error`, which `log` lacks. Filters treat it as `Error`.
     pub const CRITICAL: Self = Self::from_byte(0);
+    /// The level of records to which no filter applies.
+    pub const INFO: Self = Self::of(log::Level::Info);
     /// The level of warnings.
     pub const WARN: Self = Self::of(log::Level::Warn);
 

@@ -24,11 +24,11 @@
 //! let channel = Arc::new(Channel::in_file(64 * 1024, WhenFull::Block, None));
 //! // A call.
 //! let now = Time::Ticks(Instant::now());
-//! current_thread::log(&channel, |scratch| {
-//!     let mut record = Writer::begin(scratch, now, Level::INFO, MaybeStatic::Static("app"));
-//!     record.message(format_args!("ready"));
-//!     record.end();
-//! });
+//! let mut scratch = current_thread::take_scratch();
+//! let mut record = Writer::begin(&mut scratch, now, Level::INFO, MaybeStatic::Static("app"));
+//! record.message(format_args!("ready"));
+//! record.end();
+//! current_thread::push(&channel, scratch);
 //! // The back end.
 //! let (mut changes, mut bytes, mut long) = (Changes::default(), Vec::new(), VecDeque::new());
 //! channel.queues.take_changes(&mut changes);
@@ -39,7 +39,7 @@
 //!
 //! # Guarantees
 //!
-//! - The back end reads a record that [`log`](channel::current_thread::log) has added once, in the
+//! - The back end reads a record that [`push`](channel::current_thread::push) has added once, in the
 //!   order of its thread's records, also after the thread has ended.
 //! - A full queue drops only what its [policy](queue::WhenFull) says, and counts it.
 //! - Reading never panics, whatever the bytes are.

@@ -6,6 +6,7 @@ use core::{fmt, ptr};
 use log::kv::Key;
 use log::{Log, Metadata, Record};
 
+use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::{Place, Writer};
 use crate::limits::Callsite;
@@ -93,22 +94,23 @@ impl Log for Pipeline {
         if matches!(target, MaybeStatic::Borrowed(_)) && super::tracing::is_copy(self, record) {
             return;
         }
-        shared.log_with(record.level().into(), target, |to| {
-            to.message(*record.args());
-            let start = to.end_so_far();
-            if !matches!(
-                to.guard(|to| adapter::visit_fields(record, &mut Fields(to))),
-                Some(Ok(()))
-            ) {
-                // A value failed or panicked, and costs its field alone. A source that fails ends
-                // the fields.
-                to.remove_from(start);
-                let _ended = to.guard(|to| adapter::visit_each(record, &mut Fields(to), 0));
-            }
-            #[cfg(feature = "tracing")]
-            super::tracing::write_current_spans::<true>(to);
-            shared.site(to, place(record), shared.spans.around());
-        });
+        let (level, time) = (record.level().into(), shared.time());
+        let mut scratch = current_thread::take_scratch();
+        let mut to = Writer::begin(&mut scratch, time, level, target);
+        to.message(*record.args());
+        let start = to.end_so_far();
+        let visited = to.guard(|to| adapter::visit_fields(record, &mut Fields(to)));
+        if !matches!(visited, Some(Ok(()))) {
+            // A value failed or panicked, and costs its field alone. A source that fails ends the
+            // fields.
+            to.remove_from(start);
+            let _ended = to.guard(|to| adapter::visit_each(record, &mut Fields(to), 0));
+        }
+        #[cfg(feature = "tracing")]
+        super::tracing::write_current_spans::<true>(&mut to);
+        shared.site(&mut to, place(record), shared.spans.around());
+        to.end();
+        shared.log(level, scratch);
     }
 
     fn flush(&self) {

@@ -6,6 +6,7 @@ use core::fmt;
 
 use slog::{BorrowedKV, Drain, FlushError, KV as _, Key, Never, OwnedKVList, Record, Serializer};
 
+use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::{FIRST_COUNTS, Place, Writer};
 use crate::level::Level;
@@ -47,16 +48,19 @@ impl Drain for Pipeline {
         if !shared.is_within_limit(callsite) {
             return Ok(());
         }
-        shared.log_with(level, target, |to| {
-            to.message(*record.msg());
-            // slog visits the last value of a list first, and the outermost logger's list last.
-            to.mark(FIRST_COUNTS);
-            list(to, |fields| serialize(record.kv(), record, fields));
-            list(to, |fields| values.serialize(record, fields));
-            #[cfg(feature = "tracing")]
-            super::tracing::write_current_spans::<false>(to);
-            shared.site(to, place(record), shared.spans.around());
-        });
+        let time = shared.time();
+        let mut scratch = current_thread::take_scratch();
+        let mut to = Writer::begin(&mut scratch, time, level, target);
+        to.message(*record.msg());
+        // slog visits the last value of a list first, and the outermost logger's list last.
+        to.mark(FIRST_COUNTS);
+        list(&mut to, |fields| serialize(record.kv(), record, fields));
+        list(&mut to, |fields| values.serialize(record, fields));
+        #[cfg(feature = "tracing")]
+        super::tracing::write_current_spans::<false>(&mut to);
+        shared.site(&mut to, place(record), shared.spans.around());
+        to.end();
+        shared.log(level, scratch);
         Ok(())
     }
 

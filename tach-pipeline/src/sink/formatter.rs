@@ -113,7 +113,8 @@ impl Formatter {
         self.write_parts(parts, record.level, to)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the parts would be moved")]
+    #[inline(always)]
     fn write_parts(&self, parts: Parts<'_>, level: Level, to: &mut Batch) -> io::Result<()> {
         let event = adapter::event(parts);
         match self.content.format() {

@@ -60,11 +60,10 @@ fn address(channel: &Channel) -> usize {
     ptr::from_ref(channel).addr()
 }
 
-/// Logs the record that `write` writes. Returns whether the record was added to a queue.
+/// Adds the record in `scratch` to the thread's queue, and keeps the memory for the next record.
+/// Returns whether the record was added to a queue.
 #[inline]
-pub fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
-    let mut scratch = take_scratch();
-    write(&mut scratch);
+pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
     let logged = LOCAL.try_with(|local| local.push(channel, &mut scratch));
     // If the thread is ending, its thread-local memory was dropped. Use the common queue then.
     let is_pushed = logged.unwrap_or_else(|_| channel.push_common(&mut scratch));
@@ -72,18 +71,20 @@ pub fn log(channel: &Arc<Channel>, write: impl FnOnce(&mut Scratch)) -> bool {
     is_pushed
 }
 
-/// Logs a record of these words. Returns whether the record was added to a queue.
+/// Adds a record of these words to the thread's queue. Returns whether the record was added to a queue.
 #[expect(clippy::inline_always, reason = "the words are in registers")]
 #[inline(always)]
-pub fn log_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
+pub fn push_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {
     let pushed = LOCAL.try_with(|local| local.push_words(channel, record));
     // A copy, so that the words need no place in memory on the other way.
-    pushed.ok().flatten().unwrap_or_else(|| log_copy(channel, &{ *record }))
+    pushed.ok().flatten().unwrap_or_else(|| push_copy(channel, &{ *record }))
 }
 
 #[cold]
-fn log_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
-    log(channel, |scratch| scratch.copy(record))
+fn push_copy(channel: &Arc<Channel>, record: &[u64]) -> bool {
+    let mut scratch = take_scratch();
+    scratch.copy(record);
+    push(channel, scratch)
 }
 
 /// Calls `f`, and drops all records that this thread logs meanwhile. For clients and functions of

@@ -62,11 +62,13 @@ pub fn split_all(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Returns the time of the record that begins with `bytes`, or `None` if the record's head is
 /// incomplete.
+#[inline]
 pub fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
 }
 
 /// Returns the level of an event, or `None` for a part of a span.
+#[inline]
 pub fn event_level(bytes: &[u8]) -> Option<Level> {
     let head = Head::read(&mut Reader(bytes))?;
     (head.record() == Some(RecordKind::Event)).then(|| head.level())

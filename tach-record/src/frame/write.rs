@@ -35,7 +35,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the message. Formats it only if there are arguments.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
     pub fn message(&mut self, message: fmt::Arguments<'_>) {
         match message.as_str() {
             Some(text) => self.static_message(text),

@@ -13,18 +13,21 @@ impl Switch {
     }
 
     /// Sets the flag.
+    #[inline]
     pub fn on(&self) {
         // ORDERING: Relaxed: publishes nothing.
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether the flag is set.
+    #[inline]
     pub fn is_on(&self) -> bool {
         // ORDERING: Relaxed, as in `on`.
         self.0.load(Ordering::Relaxed)
     }
 
     /// Switches the flag off, and returns whether it was on.
+    #[inline]
     pub fn off(&self) -> bool {
         // ORDERING: Relaxed, as in `on`.
         self.0.swap(false, Ordering::Relaxed)

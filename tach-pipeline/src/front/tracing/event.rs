@@ -1,7 +1,7 @@
 //! Events, and the start of a span, whichever subscriber they come from.
 
+use tracing_core::Event;
 use tracing_core::span::Attributes;
-use tracing_core::{Event, Metadata};
 use tracing_log::NormalizeEvent as _;
 
 use super::copies::note;
@@ -9,10 +9,10 @@ use super::enabled::is_enabled;
 use super::metadata::{callsite, level};
 use super::visit::{Forwarded, Visitor};
 use crate::callsites::{self, Callsite, given_name, place_of};
+use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::Writer;
 use crate::ids::{Around, SpanContext};
-use crate::level::Level;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::trace::key::Key;
@@ -72,21 +72,29 @@ impl Pipeline {
             // No sink, span or recorder takes the event.
             return;
         }
-        shared.log_at(level, metadata, |to| {
-            event.record(&mut Visitor::of_event(to));
-            if wanted.events {
-                write_spans(to);
+        let time = shared.time();
+        let mut scratch = current_thread::take_scratch();
+        let mut to = if let Some(code) = callsites::code(Callsite(metadata)) {
+            Writer::begin_event_at(&mut scratch, time, level, code)
+        } else {
+            note(metadata);
+            Writer::begin(&mut scratch, time, level, MaybeStatic::Static(metadata.target()))
+        };
+        event.record(&mut Visitor::of_event(&mut to));
+        if wanted.events {
+            write_spans(&mut to);
+        }
+        let has_site = shared.has_site(around.as_ref());
+        if has_site && !to.is_whole() {
+            to.span_around(wanted, around.as_ref());
+        } else if has_site {
+            to.site(*wanted, place_of(metadata, MaybeStatic::Static), around);
+            if let Some(name) = given_name(metadata) {
+                to.event_name(name);
             }
-            let has_site = shared.has_site(around.as_ref());
-            if has_site && !to.is_whole() {
-                to.span_around(wanted, around.as_ref());
-            } else if has_site {
-                to.site(*wanted, place_of(metadata, MaybeStatic::Static), around);
-                if let Some(name) = given_name(metadata) {
-                    to.event_name(name);
-                }
-            }
-        });
+        }
+        to.end();
+        shared.log(level, scratch);
     }
 
     /// Logs a record of `log` that `tracing-log` made an event.
@@ -101,36 +109,17 @@ impl Pipeline {
         if !is_enabled(self, &metadata) {
             return;
         }
-        let shared = self.shared();
-        shared.log_with(level(&metadata), MaybeStatic::Borrowed(metadata.target()), |to| {
-            event.record(&mut Forwarded(Visitor::of_event(to)));
-            if shared.wanted.events {
-                write_spans(to);
-            }
-            shared.site(to, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
-        });
-    }
-}
-
-impl Shared {
-    /// Logs the record of a callsite.
-    #[inline]
-    fn log_at(
-        &self,
-        level: Level,
-        metadata: &'static Metadata<'static>,
-        write: impl FnOnce(&mut Writer<'_>),
-    ) {
-        self.log_begun(
-            level,
-            |to, time| {
-                if let Some(code) = callsites::code(Callsite(metadata)) {
-                    return Writer::begin_event_at(to, time, level, code);
-                }
-                note(metadata);
-                Writer::begin(to, time, level, MaybeStatic::Static(metadata.target()))
-            },
-            write,
-        );
+        let (shared, level) = (self.shared(), level(&metadata));
+        let time = shared.time();
+        let mut scratch = current_thread::take_scratch();
+        let target = MaybeStatic::Borrowed(metadata.target());
+        let mut to = Writer::begin(&mut scratch, time, level, target);
+        event.record(&mut Forwarded(Visitor::of_event(&mut to)));
+        if shared.wanted.events {
+            write_spans(&mut to);
+        }
+        shared.site(&mut to, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
+        to.end();
+        shared.log(level, scratch);
     }
 }

@@ -126,7 +126,7 @@ impl Pipeline {
             let end = end.unwrap_or_else(|| shared.clock_time());
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
-            is_lost = !current_thread::log_words(&shared.channel, &frame::end(end, &context));
+            is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
         }
         contexts.remove(closing);
         if is_lost {
@@ -189,18 +189,20 @@ impl Pipeline {
     ) {
         let shared = self.shared();
         let time = shared.clock_time();
-        current_thread::log(&shared.channel, |scratch| {
-            let mut to = Writer::begin_part(scratch, time, kind, context);
-            write(&mut to);
-            to.end();
-        });
+        let mut scratch = current_thread::take_scratch();
+        let mut to = Writer::begin_part(&mut scratch, time, kind, context);
+        write(&mut to);
+        to.end();
+        current_thread::push(&shared.channel, scratch);
     }
 }
 
 /// Logs a record of a span that waited for the decision whether it is sampled. Returns whether the
 /// record is in the thread's queue.
 pub(super) fn log_kept(shared: &Shared, record: &[u8]) -> bool {
-    current_thread::log(&shared.channel, |scratch| scratch.copy_bytes(record))
+    let mut scratch = current_thread::take_scratch();
+    scratch.copy_bytes(record);
+    current_thread::push(&shared.channel, scratch)
 }
 
 /// Adds a record to those that are kept. If they are too long, adds what remains of a record that is

@@ -7,7 +7,8 @@ use tracing_core::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::metadata::level;
-use crate::frame::MaybeStatic;
+use crate::channel::current_thread;
+use crate::frame::{MaybeStatic, Writer};
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 
@@ -94,9 +95,13 @@ impl Drop for LineWriter<'_> {
         if !self.line.is_empty() {
             let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
             let line = String::from_utf8_lossy(line);
-            self.pipeline
-                .shared()
-                .log_with(self.level, MaybeStatic::Static(""), |to| to.line(&line));
+            let shared = self.pipeline.shared();
+            let (time, no_target) = (shared.time(), MaybeStatic::Static(""));
+            let mut scratch = current_thread::take_scratch();
+            let mut to = Writer::begin(&mut scratch, time, self.level, no_target);
+            to.line(&line);
+            to.end();
+            shared.log(self.level, scratch);
         }
     }
 }

@@ -44,6 +44,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the place and the thread, which follow the fields.
+    #[inline]
     pub(super) fn site(&self) -> Site<'a> {
         if self.flags & SITE == 0 { Site::default() } else { Reader(self.bytes).site() }
     }
@@ -174,7 +175,6 @@ struct Rank {
 }
 
 impl adapter::Fields for Fields<'_> {
-    #[inline]
     fn visit(&self, each: EachField<'_>) -> io::Result<()> {
         if self.is_one_span {
             return self.visit_before_spans(each);

@@ -37,6 +37,11 @@ impl Wanted {
         self.thread |= format.wants_thread();
     }
 
+    /// Adds the parts that the flight recorder needs.
+    pub fn add_flight(&mut self) {
+        (self.recorder, self.place, self.thread) = (true, true, true);
+    }
+
     /// Returns whether the place or the thread is wanted.
     #[inline]
     pub const fn is_any(self) -> bool {

@@ -7,7 +7,6 @@ use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::linked::Linked;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
-use crate::frame::write::site::Wanted;
 use crate::frame::write::{Writer, head, length};
 use crate::frame::{AGAIN, CALLSITE, KIND_AT, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED, WORD};
 use crate::ids::SpanContext;
@@ -186,16 +185,4 @@ fn part_so_far(time: Time, part: RecordKind, context: &SpanContext) -> [u64; 6] 
     let [no_length, time, kind] = head(time, Level::INFO);
     let [low, high] = context.trace_halves();
     [no_length, time, kind | (part as u64) << RECORD_SHIFT, low, high, context.span]
-}
-
-impl Level {
-    /// The level of records to which no filter applies.
-    pub const INFO: Self = Self::of(log::Level::Info);
-}
-
-impl Wanted {
-    /// Adds the parts that the flight recorder needs.
-    pub fn add_flight(&mut self) {
-        (self.recorder, self.place, self.thread) = (true, true, true);
-    }
 }

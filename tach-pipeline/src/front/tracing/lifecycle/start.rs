@@ -210,7 +210,7 @@ impl Shared {
             return self.log_fields(attributes, start, inherited);
         };
         let record = frame::start(self.clock_time(), level(metadata), code, context, parent);
-        current_thread::log_words(&self.channel, &record)
+        current_thread::push_words(&self.channel, &record)
     }
 
     /// Logs the start of a sampled span with its fields.
@@ -234,7 +234,9 @@ impl Shared {
     #[inline]
     pub(super) fn log_start(&self, start: Begun<'_>, write: impl FnOnce(&mut Writer<'_>)) -> bool {
         let time = self.clock_time();
-        current_thread::log(&self.channel, |to| self.write_start(to, start, time, write))
+        let mut scratch = current_thread::take_scratch();
+        self.write_start(&mut scratch, start, time, write);
+        current_thread::push(&self.channel, scratch)
     }
 
     #[inline]
@@ -283,15 +285,14 @@ impl Shared {
         let chosen = durations.attributes();
         let has_chosen = !chosen.is_empty()
             && metadata.fields().iter().any(|field| is_chosen(Some(chosen), field_key(&field)));
-        let is_logged = current_thread::log(&self.channel, |to| {
-            let mut to = start.begin(to, time);
-            to.unsampled();
-            if has_chosen {
-                attributes.record(&mut Visitor::of_keys(&mut to, chosen));
-            }
-            to.end();
-        });
-        if !is_logged {
+        let mut scratch = current_thread::take_scratch();
+        let mut to = start.begin(&mut scratch, time);
+        to.unsampled();
+        if has_chosen {
+            attributes.record(&mut Visitor::of_keys(&mut to, chosen));
+        }
+        to.end();
+        if !current_thread::push(&self.channel, scratch) {
             slot.lose_start();
         }
     }

@@ -126,7 +126,9 @@ impl Pipeline {
             to.end();
         };
         if span.context.is_sampled {
-            current_thread::log(&shared.channel, write);
+            let mut scratch = current_thread::take_scratch();
+            write(&mut scratch);
+            current_thread::push(&shared.channel, scratch);
         } else if span.waits() {
             self.keep_or_log(span, write);
         }

@@ -125,23 +125,23 @@ impl Shared {
         };
         let no_text = MaybeStatic::Static("");
         let place = Place { file: no_text, line: 0, module: no_text };
-        current_thread::log(&self.channel, |to| {
-            let mut to = Writer::begin_of_tracer(to, at, target, name, ids, parent);
-            if let Some(kind) = builder.span_kind.as_ref().filter(|_| is_chosen(chosen, KIND)) {
-                to.field(MaybeStatic::Static(KIND), Value::Str(kind_name(kind)));
-            }
-            let attributes = builder.attributes.iter().flatten();
-            write_fields(&mut to, attributes.filter(|it| is_chosen(chosen, it.key.as_str())));
-            if !ids.is_sampled {
-                to.unsampled();
-                return to.end();
-            }
+        let mut scratch = current_thread::take_scratch();
+        let mut to = Writer::begin_of_tracer(&mut scratch, at, target, name, ids, parent);
+        if let Some(kind) = builder.span_kind.as_ref().filter(|_| is_chosen(chosen, KIND)) {
+            to.field(MaybeStatic::Static(KIND), Value::Str(kind_name(kind)));
+        }
+        let attributes = builder.attributes.iter().flatten();
+        write_fields(&mut to, attributes.filter(|it| is_chosen(chosen, it.key.as_str())));
+        if ids.is_sampled {
             if let Some(inherited) = inherited {
                 inherited.write_origin(&mut to);
             }
             to.site(self.wanted, place, None);
-            to.end();
-        })
+        } else {
+            to.unsampled();
+        }
+        to.end();
+        current_thread::push(&self.channel, scratch)
     }
 }
 
