@@ -111,7 +111,7 @@ pub(crate) fn stalls(scene: &Scene, seed: u64) -> Summary {
             rest.split(' ').next()?.parse::<u64>().ok()
         })
     };
-    let dropped: u64 = said(" sinks_dropped=").chain(said("sink failed count=")).sum();
+    let dropped: u64 = said(" sinks_dropped=").chain(said("lets more wait count=")).sum();
     // A report that was not written either counts as one more.
     let counted = records.len() as u64 + dropped;
     let most = summary.records + 10;
