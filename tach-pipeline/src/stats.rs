@@ -360,7 +360,7 @@ pub(crate) struct SinkCounts {
     pub(crate) bytes: Count,
     pub(crate) dropped: Losses,
     /// How many of these were dropped before they waited.
-    refused: Count,
+    pub(crate) refused: Count,
     /// If later events may leave before others, one more than those that had left before.
     overtaken: Count,
     /// Records that a pipe does not keep together.

@@ -156,8 +156,10 @@ pub(crate) struct Survival {
     progress: Progress,
     /// Whether `progress` is prepared and does not count yet.
     held: Option<Held>,
-    /// How many events came for each sink before the records that are held.
+    /// How many events came for each sink before the records that are held, and what the sinks had
+    /// [dropped](Sinks::drops) by then.
     came: Vec<u64>,
+    drops: [u64; 2],
     /// Whether the queues had little room since records last counted. A caller that waits for room
     /// says so once.
     lacks_room: bool,
@@ -189,6 +191,7 @@ impl Survival {
             progress: Progress::default(),
             held: None,
             came: Vec::new(),
+            drops: [0; 2],
             lacks_room: false,
             passed: Vec::new(),
             is_marked: false,
@@ -245,17 +248,20 @@ impl Survival {
     /// or the file has them. Call after the sinks got them. What a sink has not written that fails
     /// stays in the queues while these have room.
     pub(super) fn commit(&mut self, inboxes: &mut Inboxes, sinks: &Sinks) {
-        let Self { ledger, progress, held, came, lacks_room, .. } = self;
+        let Self { ledger, progress, held, came, drops, lacks_room, .. } = self;
         let Some(Held { since, came: have_come }) = held else { return };
         sinks.gather();
         if !mem::replace(have_come, true) {
             sinks.taken(came);
-            progress.sinks_lost = sinks.unreported_drops();
+            *drops = sinks.drops();
         }
         let waiting = sinks.waiting_of(came);
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
         if waiting.events() == 0 || is_late && *lacks_room {
-            progress.sinks_lost += waiting.events();
+            let [unreported, refused] = sinks.drops();
+            // Those that were refused since are of records that the rings still have.
+            let given_up = unreported.saturating_sub(refused - drops[1]);
+            progress.sinks_lost = unreported.min(given_up.max(drops[0])) + waiting.events();
             ledger.commit(progress);
             inboxes.free();
             (*held, *lacks_room) = (None, false);

@@ -98,10 +98,13 @@ impl Sinks {
         }
     }
 
-    /// Returns how many events sinks have dropped that were not reported.
-    pub(crate) fn unreported_drops(&self) -> u64 {
+    /// Returns how many events sinks have dropped that were not reported, and how many were ever
+    /// dropped before they waited.
+    pub(crate) fn drops(&self) -> [u64; 2] {
         let streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        streams.map(Stream::unreported).sum()
+        let sinks = self.progress.counts.sinks();
+        let refused = sinks.iter().map(|sink| sink.refused.get()).sum();
+        [streams.map(Stream::unreported).sum(), refused]
     }
 
     /// Adds events that a process left for a collector, which are sent before all others. `ends`
