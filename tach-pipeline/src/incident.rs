@@ -154,8 +154,8 @@ pub enum Incident<'a> {
         error: &'a io::Error,
     },
     /// The records of this process don't outlive it: the folder of
-    /// [`Builder::survive`](crate::Builder::survive) has no room, or the kernel can't show each child of
-    /// this process.
+    /// [`Builder::survive`](crate::Builder::survive) has no room, somebody has deleted or cut the file,
+    /// or the kernel can't show each child of this process.
     #[non_exhaustive]
     NotKept {
         /// The path of the folder.

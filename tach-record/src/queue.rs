@@ -162,8 +162,9 @@ impl Sender {
             let is_in_use = !producer.is_empty();
             let used = if pool.file().is_some() {
                 // A long record has a ring of its own.
-                let last = if is_in_use { producer.capacity() } else { 0 };
-                links.iter().map(|link: &Link| link.done.capacity()).sum::<usize>() + last
+                let links = links.iter().map(|link: &Link| &link.done);
+                let rings = links.chain(is_in_use.then_some(&*producer));
+                rings.filter(|ring| !ring.is_lost()).map(Producer::capacity).sum::<usize>()
             } else {
                 let rings = links.len() + usize::from(is_in_use);
                 rings * pool.large.bytes() + records.bytes()
@@ -478,16 +479,14 @@ impl Queue {
 
 impl Taken {
     /// Calls `each` with the number of each ring in a file, and the count of its words in the first
-    /// `bytes` bytes of `taken` and before.
-    pub fn positions(taken: &VecDeque<Self>, bytes: usize, mut each: impl FnMut(u32, u64)) {
+    /// `bytes` bytes of `of` and before. `None` stands for a ring whose file is of no use any more.
+    pub fn positions(of: &VecDeque<Self>, bytes: usize, mut each: impl FnMut(Option<(u32, u64)>)) {
         let mut bytes = bytes;
-        for Self { length, held, .. } in taken {
+        for Self { length, held, .. } in of {
             let rest = length.saturating_sub(bytes);
             let is_reached = bytes > 0 || *length == 0;
-            if let Some((number, position)) =
-                held.as_ref().filter(|_| is_reached).and_then(|held| held.position(rest))
-            {
-                each(number, position);
+            if let Some(held) = held.as_ref().filter(|_| is_reached) {
+                each(held.position(rest));
             }
             if rest > 0 {
                 return;

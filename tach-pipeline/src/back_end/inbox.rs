@@ -116,12 +116,18 @@ impl Inbox {
 
     /// Calls `each` with the position of each ring in a file up to which records were passed on.
     /// Call before a commit of these positions.
-    pub(crate) fn positions(&mut self, each: impl FnMut(u32, u64)) {
+    pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
         if !self.held.is_empty() {
             let (of_bytes, of_held) = self.removed;
             let passed_on = of_bytes + self.done as u64;
             self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
-            Taken::positions(&self.held, self.committing, each);
+            let mut is_lost = false;
+            Taken::positions(&self.held, self.committing, |position| match position {
+                Some((number, position)) => each(number, position),
+                None => is_lost = true,
+            });
+            // The next record of the thread makes it go on in the new file.
+            let _is_new = is_lost && self.fall_asleep();
         }
     }
 
@@ -190,7 +196,7 @@ impl Inbox {
         let (record, _) = frame::split(&self.bytes[start..])?;
         self.done += record.len();
         let record = if frame::is_reference(record) {
-            self.take_long();
+            self.take_long(start);
             self.passed_on.as_ref()?.written()
         } else {
             self.bytes.get(start..self.done)?
@@ -199,9 +205,14 @@ impl Inbox {
     }
 
     #[cold]
-    fn take_long(&mut self) {
+    fn take_long(&mut self, start: usize) {
         self.free_passed_on();
         self.passed_on = self.long.pop_front();
+        if self.passed_on.is_none() {
+            // Somebody has cut the file of the queue's rings. The next record follows any number of
+            // zeros.
+            self.done = start + frame::WORD;
+        }
     }
 
     fn free_passed_on(&mut self) {

@@ -218,10 +218,6 @@ impl Survival {
         if renewed.unwrap_or(true) {
             progress.positions.clear();
             *held = None;
-            // The next record of each thread makes it go on in the new file.
-            for inbox in inboxes.awake() {
-                inbox.fall_asleep();
-            }
         }
         if held.is_some() {
             return;

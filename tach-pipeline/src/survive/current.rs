@@ -155,23 +155,20 @@ impl Ledger for FileLedger {
         }
         *looked = Instant::now();
         let store = current.store.load_full();
-        let fault = store.as_ref().and_then(|store| store.fault());
-        if store.is_some() && fault.is_none() || fault.is_none() && tried.elapsed() < BETWEEN_TRIES
-        {
+        let is_due = store.as_ref().map_or(tried.elapsed() >= BETWEEN_TRIES, |it| it.is_lost());
+        if !is_due {
             return Ok(false);
         }
         *tried = *looked;
-        if let Some(store) = store {
-            store.is_replaced();
-        }
         current.store.store(None);
-        match (current.open(), fault) {
-            (Ok(()), None) => Ok(true),
-            (Ok(()), Some(fault)) => Err(io::Error::other(format!("{fault}; another one follows"))),
-            // What was said before goes on.
-            (Err(_), None) => Ok(false),
-            (Err(error), Some(_)) => Err(error),
-        }
+        let Some(store) = store else {
+            // What was said when there was no room goes on.
+            return Ok(current.open().is_ok());
+        };
+        store.is_replaced();
+        current.open()?;
+        let why = "somebody has deleted or cut the file, or its disk fails; another one follows";
+        Err(io::Error::other(why))
     }
 
     fn prepare(&mut self, progress: &Progress, is_alone: bool) {

@@ -13,14 +13,17 @@ impl Builder {
     ///
     /// A record whose call has returned is in each log after the next start of the program,
     /// whatever ended the process: SIGKILL, the OOM killer, a fault, `_exit` or `exec`. The next
-    /// pipeline with the folder passes it on before its own records, with the field
-    /// `recovered_pid`, and behind a record that says what is lost.
+    /// pipeline with the folder passes it on first, with the field `recovered_pid`, behind a record
+    /// that says what is lost.
     ///
     /// What a sink had written may come again, so marked. If the only sink is a regular file, it
     /// does not, unless the death cut the write or the file was rotated. A collector gets its
     /// oldest 256 KiB of each signal, behind a record that it may have them already. A [flight
-    /// recorder](Self::flight_recorder) writes what the one before had kept, up to 16 MiB. Spans
-    /// that were open, or in the queues, are lost.
+    /// recorder](Self::flight_recorder) writes the newest 3 MiB of what the one before had kept.
+    /// Spans that were open, or in the queues, are lost.
+    ///
+    /// If somebody deletes or cuts the file, or it has no room, the log goes on, and another file
+    /// follows.
     ///
     /// Exceptions:
     ///
@@ -29,7 +32,8 @@ impl Builder {
     ///   rest is in memory, and counted.
     /// - A program that ends again and again before its records are passed on: of more than four
     ///   files, the oldest are counted.
-    /// - Memory that the program overwrites, and children that share it (`CLONE_VM`).
+    /// - Memory that the program overwrites, a file that somebody deletes or cuts, and children that
+    ///   share memory (`CLONE_VM`).
     ///
     /// # The folder
     ///
@@ -42,11 +46,12 @@ impl Builder {
     ///
     /// [`build`](Self::build) fails with more than 16 sinks, of which a collector counts once for each
     /// signal, or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room,
-    /// the pipeline logs without a file, and [reports](Self::on_incident) that.
+    /// the pipeline logs without a file, [reports](Self::on_incident) that, and tries again.
     ///
     /// # Platform-specific behavior
     ///
-    /// With the feature `survive`, on Linux with 64 bits, from Linux 4.14 on.
+    /// With the feature `survive`, on Linux with 64 bits, from Linux 4.14 on. Installs a handler of
+    /// SIGBUS, which passes on the signal of any other address.
     ///
     /// # Examples
     ///

@@ -39,6 +39,8 @@ pub(super) struct Store {
     /// How many bytes of the heap are used.
     heap: Lock<usize>,
     commits: Lock<Commits>,
+    /// Whether the file system shows which blocks are reserved.
+    has_blocks: bool,
     /// Whether another file has taken the place of this one.
     is_over: AtomicBool,
     name: OsString,
@@ -117,6 +119,7 @@ impl Store {
             room: Lock::new(Room::new(FIXED)),
             heap: Lock::new(0),
             commits: Lock::default(),
+            has_blocks: 512 * owned.file().metadata()?.blocks() >= FIXED as u64,
             is_over: AtomicBool::new(false),
             name,
             folder: Arc::clone(folder),
@@ -140,16 +143,15 @@ impl Store {
         let _found_at_the_next_start = self.folder.remove(&self.name);
     }
 
-    /// Returns why the file does not outlive the process any more.
-    pub(super) fn fault(&self) -> Option<&'static str> {
-        let found = self.owned.file().metadata().ok()?;
-        if found.nlink() == 0 {
-            Some("somebody has deleted the file")
-        } else if self.memory.is_broken() || found.len() < self.room.lock().length as u64 {
-            Some("somebody has cut the file, or the disk fails")
-        } else {
-            None
-        }
+    /// Returns whether somebody has deleted or cut the file, or its disk fails.
+    pub(super) fn is_lost(&self) -> bool {
+        // First: the file may grow meanwhile.
+        let Room { length, reserved, .. } = *self.room.lock();
+        let Ok(found) = self.owned.file().metadata() else { return false };
+        // A file that was cut may be as long as before by now, but lacks blocks.
+        let has_blocks = !self.has_blocks || 512 * found.blocks() >= reserved as u64;
+        let is_whole = found.nlink() > 0 && found.len() >= length as u64 && has_blocks;
+        !is_whole || self.memory.is_broken()
     }
 
     /// Notes that another file takes the place of this one.

@@ -6,15 +6,17 @@ use core::mem::ManuallyDrop;
 use core::time::Duration;
 use std::env;
 use std::io::{Read as _, Write as _};
+use std::sync::Barrier;
 use std::thread;
 
 use log::{Level, Log as _, Record};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use tach_log::{Json, Logfmt};
 use tach_pipeline::{Builder, Pipeline, Rotation, Sink, WhenFull};
 use tach_pipeline::{Otlp, Signal, Syslog};
 
 use crate::scene::COLLECTOR;
-use crate::scene::{Count, FIRST, Random, SEED, Scene, Sinks};
+use crate::scene::{Count, FIRST, Random, SEED, Scene, Sinks, THREADS};
 
 pub(crate) fn run(role: &str) {
     let seed: u64 = env::var(SEED).unwrap().parse().unwrap();
@@ -90,6 +92,20 @@ pub(crate) fn run(role: &str) {
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
         "fork" => flood_and_fork(&scene, seed),
         "exit" => exit(&scene, seed),
+        "short files" => short_files(&scene, seed),
+        "read and close" => {
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    loop {
+                        for file in scene.left() {
+                            let _may_be_gone = std::fs::read(file);
+                        }
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                flood(&scene, seed, || ());
+            });
+        }
         other => panic!("no such role: {other}"),
     }
 }
@@ -248,6 +264,35 @@ fn one(pipeline: &Pipeline, args: fmt::Arguments<'_>) {
     let mut record = Record::builder();
     record.level(Level::Info).target("app").module_path_static(Some("app::child"));
     pipeline.log(&record.args(args).build());
+}
+
+/// Logs from more threads than the file has room for, if no file may be longer than 1 MiB.
+fn short_files(scene: &Scene, seed: u64) {
+    let limit = Rlimit { current: Some(1024 * 1024), maximum: Some(1024 * 1024) };
+    setrlimit(Resource::Fsize, limit).unwrap();
+    let guard = builder(scene, 4 * seed).build().unwrap();
+    let all = THREADS * 4;
+    let barrier = Barrier::new(all + 1);
+    thread::scope(|scope| {
+        for thread in 0..all {
+            let (pipeline, barrier) = (guard.pipeline(), &barrier);
+            scope.spawn(move || {
+                // Those behind the counts log too, and have no number.
+                if thread < THREADS {
+                    log(scene, pipeline, thread, 0, 3, 0);
+                } else {
+                    one(pipeline, format_args!("alive"));
+                }
+                barrier.wait();
+                barrier.wait();
+            });
+        }
+        barrier.wait();
+        guard.pipeline().flush(Duration::from_secs(60)).unwrap();
+        say("started");
+        let _killed = std::io::stdin().read(&mut [0]);
+        barrier.wait();
+    });
 }
 
 /// Ends as a program does that keeps no guard, right behind its last records.

@@ -6,6 +6,8 @@
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod child;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod files;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod kills;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod receivers;

@@ -120,7 +120,7 @@ pub(crate) fn stalls(scene: &Scene, seed: u64) -> Summary {
 }
 
 /// Returns the thread and the number of the whole record at the end of a line.
-fn whole(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn whole(line: &str) -> Option<(&str, &str)> {
     let (_, record) = line.rsplit_once("survives ")?;
     let mut parts = record.split(' ');
     let (thread, number, _) = (parts.next()?, parts.next()?, parts.next()?);

@@ -139,10 +139,6 @@ impl Rings {
 
     pub(super) fn take(&self) -> Ends {
         let mut unused = self.unused.lock();
-        if self.file.is_some() {
-            // Another file may have taken the place of theirs.
-            unused.rings.retain(|ends| ends.producer.is_in_file());
-        }
         let ends = unused.rings.pop();
         unused.fewest = unused.fewest.min(unused.rings.len());
         drop(unused);

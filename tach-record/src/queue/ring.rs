@@ -128,6 +128,12 @@ impl Producer {
         self.ring.part.as_ref().is_some_and(|part| part.number().is_some())
     }
 
+    /// Returns whether the ring is in a file that is of no use any more. Whoever cut it has reset its
+    /// counts, so that neither end may wait for the other one.
+    pub(super) fn is_lost(&self) -> bool {
+        self.ring.part.as_ref().is_some_and(|part| part.number().is_none())
+    }
+
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's
     /// thread.
     pub(super) fn belongs_to(&self, queue: u64, place: u64, thread: (u64, &str)) {

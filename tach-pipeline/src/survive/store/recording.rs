@@ -116,6 +116,7 @@ impl Recording {
             let at = (self.start + self.reserved) as u64;
             if tach_files::reserve(self.store.owned.file(), at, STEP as u64).is_ok() {
                 self.reserved += STEP;
+                self.store.room.lock().reserved += STEP;
             } else {
                 self.capacity = self.reserved;
                 self.store.memory.publish(head::RECORDED_CAPACITY, self.capacity as u64);

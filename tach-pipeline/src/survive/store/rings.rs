@@ -17,8 +17,9 @@ const LONG: usize = 32 * 1024;
 /// The parts of the file behind its fixed part.
 pub(super) struct Room {
     end: usize,
-    /// The least length of the file.
+    /// The least length of the file, and how many bytes of it have blocks.
     pub(super) length: usize,
+    pub(super) reserved: usize,
     /// The number of entries of rings.
     rings: u32,
     /// Rings that no queue and no pool has.
@@ -40,7 +41,7 @@ struct RingPart {
 
 impl Room {
     pub(super) const fn new(end: usize) -> Self {
-        Self { end, length: end, rings: 0, free: Vec::new() }
+        Self { end, length: end, reserved: end, rings: 0, free: Vec::new() }
     }
 
     /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
@@ -63,7 +64,7 @@ impl Room {
             self.end = start;
             return Err(error);
         }
-        self.length = self.end;
+        (self.length, self.reserved) = (self.end, self.reserved + length);
         Ok(start)
     }
 

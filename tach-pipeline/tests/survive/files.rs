@@ -1,0 +1,121 @@
+//! What others do to the file of a living process: they delete it, cut it, read it, or leave it no
+//! room.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::Child;
+use std::thread;
+use std::time::Instant;
+
+use crate::kills::{kill_after, recovered, started};
+use crate::scene::{Random, Scene, Summary};
+use crate::unix::whole;
+
+/// The longest that a busy machine may take.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until there is another file than the ones before, and the records before it are written.
+fn wait_for_another(scene: &Scene, before: &[PathBuf], child: &mut Child) {
+    let start = Instant::now();
+    let mut wait = |what| {
+        assert_eq!(child.try_wait().unwrap(), None, "the child has ended");
+        assert!(start.elapsed() < LONG, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    };
+    while !scene.left().iter().any(|file| !before.contains(file)) {
+        wait("no other file");
+    }
+    // Each thread has gone on in the new file by then.
+    (0..5).for_each(|_| wait("a thread"));
+    let returned = scene.returned();
+    let has_gone_on = || {
+        let mut next = vec![0; returned.len()];
+        for (thread, number) in scene.lines().iter().filter_map(|line| whole(line)) {
+            let next: &mut u64 = &mut next[thread.parse::<usize>().unwrap()];
+            *next = (*next).max(number.parse::<u64>().unwrap() + 1);
+        }
+        next.iter().zip(&returned).all(|(next, returned)| next >= returned)
+    };
+    while !has_gone_on() {
+        wait("the log does not go on");
+    }
+}
+
+/// The log goes on, and records are protected by another file.
+pub(crate) fn deleted(scene: &Scene, seed: u64) -> Summary {
+    // Without rotation, which would leave fewer records to lose.
+    let mut child = started(scene.child("flood", 4 * seed));
+    thread::sleep(Duration::from_micros(Random(seed).below(60_000)));
+    let before = scene.left();
+    for file in &before {
+        fs::remove_file(file).unwrap();
+    }
+    wait_for_another(scene, &before, &mut child);
+    kill_after(child, Random(seed ^ 0xde1).below(60_000));
+    recovered(scene, seed)
+}
+
+/// No log call ends the process by SIGBUS. What was in the file is lost with it, or torn. What comes
+/// after it is there.
+pub(crate) fn cut(scene: &Scene, seed: u64) -> Summary {
+    let mut child = started(scene.child("flood", 4 * seed));
+    thread::sleep(Duration::from_micros(Random(seed).below(60_000)));
+    let before = scene.left();
+    for file in &before {
+        let file = File::options().write(true).open(file).unwrap();
+        let length = file.metadata().unwrap().len();
+        file.set_len(if seed % 2 == 0 { 0 } else { Random(seed).below(length) }).unwrap();
+    }
+    wait_for_another(scene, &before, &mut child);
+    let until = scene.returned();
+    thread::sleep(Duration::from_micros(Random(seed ^ 0xc7).below(60_000)));
+    assert_eq!(child.try_wait().unwrap(), None, "the child has ended");
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    scene.recover();
+    let mut summary = Summary::default();
+    let mut there = BTreeSet::new();
+    for line in scene.lines() {
+        summary.reports += u64::from(line.contains("ended before it had written"));
+        summary.recovered += u64::from(line.contains("recovered_pid"));
+        there.extend(whole(&line).map(|(thread, number)| (thread.to_owned(), number.to_owned())));
+    }
+    summary.records = there.len() as u64;
+    // Threads may end faster than the log is written, and need more rings than a file has.
+    if scene.lines().iter().any(|line| line.contains("rings_outside=")) {
+        return summary;
+    }
+    for (thread, (from, to)) in until.into_iter().zip(scene.returned()).enumerate() {
+        for number in from..to {
+            let record = (thread.to_string(), number.to_string());
+            assert!(there.contains(&record), "seed {seed}: {record:?} is lost");
+        }
+    }
+    summary
+}
+
+/// A process may make no long files. No record finds room, and none ends the process by SIGXFSZ.
+pub(crate) fn limited(scene: &Scene, seed: u64) -> Summary {
+    let child = started(scene.child("short files", seed));
+    kill_after(child, 0);
+    recovered(scene, seed)
+}
+
+/// A backup reads the file of a living process, which is its own, and closes it. Others start
+/// meanwhile, and take nothing.
+pub(crate) fn read_and_closed(scene: &Scene, seed: u64) -> Summary {
+    let mut child = started(scene.child("read and close", 4 * seed));
+    let before = scene.left();
+    for _ in 0..3 {
+        scene.recover();
+        assert_eq!(child.try_wait().unwrap(), None, "the child has ended");
+    }
+    let left = scene.left();
+    assert!(before.iter().all(|file| left.contains(file)), "{before:?}, {left:?}");
+    assert!(!scene.lines().iter().any(|line| line.contains("recovered_pid")), "it lives");
+    kill_after(child, Random(seed ^ 0xc105e).below(60_000));
+    recovered(scene, seed)
+}
