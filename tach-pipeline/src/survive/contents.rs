@@ -1,5 +1,7 @@
 //! The records in the file of a process that has ended, and what its flight recorder had kept.
 
+use core::time::Duration;
+
 use tach_core::UnixTime;
 
 use super::foreign::{self, Foreign};
@@ -13,6 +15,9 @@ use crate::frame::{self, RecordKind, SpanPart, Time, What};
 const MOST_COPIED: usize = 1 << 30;
 /// The most memory for what a flight recorder had kept. The newest fits.
 const MOST_RECORDED: usize = 3 * 1024 * 1024;
+
+/// More than two conversions of the same ticks differ by.
+const CONVERTED: Duration = Duration::from_micros(2);
 
 /// What a log says about a process before its records.
 pub(super) struct Report {
@@ -101,8 +106,9 @@ pub(super) fn recorded<'e>(
             ring.span(&OwnSpan { kept, records }.span());
         }
     });
-    // Events up to the newest are among the items.
-    for event in later.filter(|event| time(event) > newest) {
+    // Events up to the newest are among the items, with a time that was converted by another line.
+    let until = newest.saturating_add(CONVERTED);
+    for event in later.filter(|event| time(event) > until) {
         last = last.max(time(event));
         ring.event(event, time(event));
     }
