@@ -29,7 +29,7 @@ impl Builder {
     ///
     /// - Power loss.
     /// - A sink that fails while the queues are full, or 64 MiB or 1,024 threads in the file: the
-    ///   rest is in memory, and counted.
+    ///   rest is in memory.
     /// - A program that ends again and again before its records are passed on: of more than four
     ///   files, the oldest are counted.
     /// - Memory that the program overwrites, a file that somebody deletes or cuts, and children that
@@ -37,7 +37,7 @@ impl Builder {
     ///
     /// # The folder
     ///
-    /// Its files have all values before [redaction](Self::redact), and are their user's alone.
+    /// Its files have values before [redaction](Self::redact), and are their user's alone.
     /// tmpfs is best: `/run`, with `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir`
     /// with
     /// `medium: Memory`. A file belongs to the program with its name.
@@ -50,8 +50,8 @@ impl Builder {
     ///
     /// # Platform-specific behavior
     ///
-    /// With the feature `survive`, on Linux with 64 bits, from Linux 4.14 on. Installs a handler of
-    /// SIGBUS, which passes on the signal of any other address.
+    /// With the feature `survive`, on Linux with 64 bits, from Linux 4.14 on. A handler of SIGBUS
+    /// passes on faults of others.
     ///
     /// # Examples
     ///
