@@ -459,8 +459,8 @@ mod tests {
 
 /// The model fails without either of the orderings above: `cargo xtask loom` weakens each in turn.
 ///
-/// A missing ordering shows as a read of a word not yet written. Overwriting a word not yet read
-/// would take a late read, which loom can't produce.
+/// A missing ordering shows as a read of a word not yet written, or as plain copies of a word of
+/// which none happens before the other.
 #[cfg(all(test, loom))]
 mod loom_models {
     use loom::thread;

@@ -9,6 +9,8 @@ mod memory;
 
 use core::ops::Deref;
 
+#[cfg(all(test, loom))]
+pub(super) use self::memory::Word;
 pub(super) use self::memory::append;
 use self::memory::{LINES, Memory};
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -75,10 +77,12 @@ impl Deref for Words {
     }
 }
 
+#[cfg(not(all(test, loom)))]
 #[repr(transparent)]
 pub(super) struct Word(AtomicU64);
 
 impl Word {
+    #[cfg(not(all(test, loom)))]
     fn zero() -> Self {
         Self(AtomicU64::new(0))
     }

@@ -1,11 +1,27 @@
-//! The memory of a ring in loom's models, where each access is one of loom's atomics.
+//! The memory of a ring in loom's models. A word is one of loom's atomics, with a cell for the plain
+//! copies: loom fails if one of these is not ordered with every other copy of the word.
 #![expect(unsafe_code, reason = "the functions are those of the room in whose place it is")]
 
-use super::Word;
+use loom::cell::UnsafeCell;
+
+use crate::sync::atomic::AtomicU64;
 
 pub(super) const LINES: usize = 1;
 
+pub(in super::super) struct Word(pub(super) AtomicU64, UnsafeCell<()>);
+
+impl Word {
+    fn zero() -> Self {
+        Self(AtomicU64::new(0), UnsafeCell::new(()))
+    }
+}
+
 pub(super) struct Memory(Box<[Word]>);
+
+// SAFETY: the cells have no contents, and loom checks their accesses.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     pub(super) fn new(count: usize) -> Self {
@@ -17,22 +33,25 @@ impl Memory {
     }
 }
 
-/// Writes nothing: the words are written one by one.
+/// Writes the first words as a plain copy, however few there are.
 ///
 /// # Safety
 ///
 /// As in the room in whose place it is.
-pub(super) unsafe fn write_long(_: &[Word], _: &[u8]) -> bool {
-    false
+pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) -> bool {
+    for (word, bytes) in words.iter().zip(bytes.chunks_exact(super::WORD)) {
+        word.1.with_mut(|_| word.set(bytes.try_into().unwrap()));
+    }
+    true
 }
 
-/// Appends all words to `bytes`, one by one.
+/// Appends all words to `bytes` as a plain copy.
 ///
 /// # Safety
 ///
 /// As in the room in whose place it is.
 pub(crate) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
     for word in words {
-        bytes.extend(word.get());
+        word.1.with(|_| bytes.extend(word.get()));
     }
 }
