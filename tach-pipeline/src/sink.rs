@@ -23,7 +23,7 @@ mod severity;
 mod stream;
 #[cfg(feature = "syslog")]
 mod syslog;
-mod target;
+pub(crate) mod target;
 mod thread;
 pub(crate) mod unreported;
 mod worker;
@@ -43,6 +43,7 @@ use self::any_format::AnyFormat;
 pub use self::journal::JournalExport;
 #[cfg(feature = "otlp")]
 pub(crate) use self::otlp::write_span;
+use self::target::Target;
 pub(crate) use self::worker::Patience;
 use crate::error::Error;
 use crate::faults::Faults;
@@ -513,27 +514,9 @@ impl Sink {
         filter.map_err(|fault| fault.of(&format!("the sink {name}")))
     }
 
-    /// Returns the variables of the environment that can't be used.
-    pub(crate) fn ignored_variables(&self) -> Vec<Error> {
-        self.to.0.ignored_variables()
-    }
-
-    /// Returns whether the environment disables the sink.
-    pub(crate) fn is_disabled(&self) -> bool {
-        self.to.0.is_disabled()
-    }
-
-    /// Returns whether the program's options send spans. Variables of the environment may still
-    /// exclude spans.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn takes_spans(&self) -> bool {
-        self.to.0.takes_spans()
-    }
-
-    /// Returns whether spans are sampled as the environment says, unless the program says how.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn is_sampled_by_env(&self) -> bool {
-        self.to.0.is_sampled_by_env()
+    /// Returns the receiver, which is not open yet.
+    pub(crate) fn target(&self) -> &dyn Target {
+        &*self.to.0
     }
 }
 

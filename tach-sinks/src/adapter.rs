@@ -16,31 +16,5 @@ pub use crate::standard::{Standard, to_stderr};
 /// What a pipeline needs of a syslog daemon's options.
 #[cfg(feature = "syslog")]
 pub mod syslog {
-    use super::{Faults, Receiver};
-    use crate::Syslog;
-    pub use crate::syslog::{LONGEST, Messages};
-
-    /// Returns the faults of the options.
-    #[must_use]
-    pub fn faults(syslog: &Syslog) -> Faults {
-        syslog.faults()
-    }
-
-    /// Returns the name of the daemon.
-    #[must_use]
-    pub fn name(syslog: &Syslog) -> String {
-        syslog.name()
-    }
-
-    /// Returns the daemon's socket, which opens at the first write.
-    #[must_use]
-    pub fn receiver(syslog: &Syslog) -> Box<dyn Receiver> {
-        syslog.receiver()
-    }
-
-    /// Returns the messages of this process.
-    #[must_use]
-    pub fn messages(syslog: &Syslog) -> Messages {
-        syslog.messages()
-    }
+    pub use crate::syslog::{Daemon, LONGEST, Messages};
 }

@@ -58,6 +58,7 @@ pub struct Options {
 }
 
 impl Default for Options {
+    #[inline]
     fn default() -> Self {
         let spawn: Spawn = |name, run| Builder::new().name(name.to_owned()).spawn(run);
         Self { is_kept: false, rotation: None, mode: None, sync: SyncPolicy::Never, spawn }

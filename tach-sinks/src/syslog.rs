@@ -217,7 +217,7 @@ impl Syslog {
     }
 
     /// Returns a fault for each option that can't work.
-    pub(crate) fn faults(&self) -> Faults {
+    fn faults(&self) -> Faults {
         let mut faults = Faults::default();
         self.address.check(&mut faults);
         faults.unless(
@@ -243,6 +243,8 @@ impl Syslog {
     /// A record is a message. With its head it has 8,192 bytes at most, and is cut there: rsyslog
     /// takes no more by default, and would read the rest as messages of their own.
     ///
+    /// A write may wait five seconds for a connection of TCP to each address of the host.
+    ///
     /// # Errors
     ///
     /// If an option can't work.
@@ -257,8 +259,9 @@ impl Syslog {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn open(self, severity: Severity) -> io::Result<Writer> {
-        self.faults().into_result()?;
-        let (messages, receiver) = (self.messages(), self.receiver());
+        let Daemon { name, receiver, faults } = Daemon::of(&self);
+        faults.into_result()?;
+        let messages = Messages::of(&self);
         let add = move |to: &mut Vec<u8>, time, record: &[u8]| {
             let start = to.len();
             messages.write(to, severity, time, |to| {
@@ -267,19 +270,7 @@ impl Syslog {
                 Ok(())
             })
         };
-        Ok(Writer::new(self.name(), receiver, add))
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.address.to_string()
-    }
-
-    pub(crate) fn receiver(&self) -> Box<dyn Receiver> {
-        Box::new(Socket::new(self.address.clone()))
-    }
-
-    pub(crate) fn messages(&self) -> Messages {
-        Messages { header: self.header(), framing: self.framing }
+        Ok(Writer::new(name, receiver, add))
     }
 
     fn header(&self) -> Header {
@@ -299,6 +290,26 @@ impl Syslog {
             app_name: Some(&app_name),
             proc_id: Some(&process::id().to_string()),
         }))
+    }
+}
+
+/// A daemon that nothing was sent to.
+#[expect(missing_debug_implementations, reason = "a receiver need not have it")]
+pub struct Daemon {
+    /// The name by which messages call it.
+    pub name: String,
+    /// Its socket, which opens at the first write.
+    pub receiver: Box<dyn Receiver>,
+    /// What is wrong with its options.
+    pub faults: Faults,
+}
+
+impl Daemon {
+    /// Returns the daemon of the options.
+    #[must_use]
+    pub fn of(syslog: &Syslog) -> Self {
+        let (name, socket) = (syslog.address.to_string(), Socket::new(syslog.address.clone()));
+        Self { name, receiver: Box::new(socket), faults: syslog.faults() }
     }
 }
 
@@ -403,6 +414,12 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// Returns the messages of this process by the options.
+    #[must_use]
+    pub fn of(syslog: &Syslog) -> Self {
+        Self { header: syslog.header(), framing: syslog.framing }
+    }
+
     /// Appends a message with the text that `text` appends, without a line feed at its end.
     ///
     /// # Errors

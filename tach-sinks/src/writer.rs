@@ -35,7 +35,9 @@ type OnIncident = dyn FnMut(&Incident<'_>) + Send;
 ///
 /// - if the disk reports a failure under [`SyncPolicy::Every`](crate::SyncPolicy::Every), or the
 ///   file was deleted during the write, the record is written again;
-/// - a connection of syslog that breaks may lose messages or repeat them.
+/// - a connection of syslog that breaks may lose messages or repeat them;
+/// - a child that is forked without `exec` inherits what waits, and writes it too;
+/// - a record longer than 1 MiB is written in several parts.
 ///
 /// If writing fails, the record waits in memory and the write returns `Ok`. The next record tries
 /// again, after pauses of 10 ms, 20 ms and so on up to one second, and so do a flush and the drop

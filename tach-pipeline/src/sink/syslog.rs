@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tach_log::{Event, Format, Line};
 use tach_sinks::Syslog;
-use tach_sinks::adapter::syslog;
+use tach_sinks::adapter::syslog::{Daemon, LONGEST, Messages};
 
 use super::any_format::AnyFormat;
 use super::{Sink, kind, severity};
@@ -33,13 +33,13 @@ impl Sink {
     /// ```
     #[must_use]
     pub fn syslog(options: Syslog) -> Sink<kind::Stream> {
-        let (name, writer) = (syslog::name(&options), syslog::receiver(&options));
-        let mut sink = Sink::to(kind::Stream { name, writer });
-        sink.faults.add_all(syslog::faults(&options).0);
-        sink.common.max_line_bytes = syslog::LONGEST;
+        let Daemon { name, receiver, faults } = Daemon::of(&options);
+        let mut sink = Sink::to(kind::Stream { name, writer: receiver });
+        sink.faults.add_all(faults.0);
+        sink.common.max_line_bytes = LONGEST;
         // In a forked child the messages have another process's number.
         let message = move |format| -> Arc<dyn AnyFormat> {
-            Arc::new(Message { messages: syslog::messages(&options), format })
+            Arc::new(Message { messages: Messages::of(&options), format })
         };
         sink.common.envelope = Some(Arc::new(message));
         sink.format(Line::new().without_time().without_level())
@@ -48,7 +48,7 @@ impl Sink {
 
 /// Writes messages of syslog with the text in an inner format.
 struct Message {
-    messages: syslog::Messages,
+    messages: Messages,
     format: Arc<dyn AnyFormat>,
 }
 

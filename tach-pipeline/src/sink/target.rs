@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::faults::Faults;
 
 /// A receiver that is not open yet.
-pub(super) trait Target: Send {
+pub(crate) trait Target: Send {
     /// Returns the name by which messages call the receiver.
     fn name(&self) -> String;
 
@@ -54,7 +54,7 @@ pub(super) trait Target: Send {
 
 /// One kind of content, with the writer that sends it to an open receiver. A collector takes
 /// several kinds of content and has a lane for each. All lanes of a receiver share one thread.
-pub(super) struct Lane {
+pub(crate) struct Lane {
     /// The name by which messages call the lane.
     pub(super) name: String,
     pub(super) content: Box<dyn Content>,

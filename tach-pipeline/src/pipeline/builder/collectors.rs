@@ -10,14 +10,14 @@ impl Builder {
     /// Collects the variables that collectors ignore, and removes the collectors that
     /// `OTEL_SDK_DISABLED` disables.
     pub(super) fn check_collectors(&mut self) {
-        let ignored = self.sinks.iter().flat_map(Sink::ignored_variables);
+        let ignored = self.sinks.iter().flat_map(|sink| sink.target().ignored_variables());
         let ignored = ignored.chain(self.spans.ignored_variables());
         // One environment configures several collectors, and the format of dumps.
         let ignored: BTreeMap<_, _> = ignored.map(|error| (error.to_string(), error)).collect();
         self.environment.faults.extend(ignored.into_values());
         self.spans.look_at(&self.sinks);
         let had_sinks = !self.sinks.is_empty();
-        self.sinks.retain(|sink| !sink.is_disabled());
+        self.sinks.retain(|sink| !sink.target().is_disabled());
         if had_sinks && self.sinks.is_empty() {
             // Without a sink, records would be printed on stderr.
             let mut none: Sink = Sink::writer("no collector", io::sink()).filter("off").into();

@@ -67,7 +67,7 @@ impl SpanOptions {
 
     /// Notes whether a sink of the program's takes spans. Call before the environment removes sinks.
     pub(super) fn look_at(&mut self, sinks: &[Sink]) {
-        self.have_sink = sinks.iter().any(Sink::takes_spans);
+        self.have_sink = sinks.iter().any(|sink| sink.target().takes_spans());
     }
 
     /// Returns the levels of the flight recorder, which takes records that no sink takes, and of

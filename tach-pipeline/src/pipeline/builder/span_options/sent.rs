@@ -27,7 +27,7 @@ impl SentOptions {
         if let Some(tail) = &self.tail {
             faults.add_all(tail.faults());
         }
-        if sinks.iter().any(Sink::takes_spans) {
+        if sinks.iter().any(|sink| sink.target().takes_spans()) {
             return;
         }
         for (is_set, method) in [
@@ -43,7 +43,7 @@ impl SentOptions {
     /// If a sink of spans reads the environment, and the program says not how to sample, takes the
     /// sampling of the environment. Returns its fault, if it has one.
     pub(super) fn read_environment(&mut self, sinks: &[Sink]) -> Option<Error> {
-        if self.sampling.is_none() && sinks.iter().any(Sink::is_sampled_by_env) {
+        if self.sampling.is_none() && sinks.iter().any(|sink| sink.target().is_sampled_by_env()) {
             self.sampling = Some(Sampling::from_env());
         }
         let fault = self.sampling.as_ref().and_then(Sampling::environment_fault);
