@@ -154,10 +154,11 @@ impl BackEnd {
             });
             if found < BUSY {
                 let longest = self.longest_park();
-                let Self { shared, inboxes, selection, spans, survival, flushed, .. } = &mut self;
+                let Self { shared, inboxes, selection, spans, sinks, survival, flushed, .. } =
+                    &mut self;
                 let may_report = selection.is_waiting()
                     || spans.are_waiting()
-                    || survival.as_ref().is_some_and(Survival::is_waiting)
+                    || survival.as_ref().is_some_and(|survival| survival.is_waiting(sinks))
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(waker, found > 0 || may_report, longest, || {
                     let wake_up = inboxes.fall_asleep(&channel.queues)?;

@@ -283,9 +283,11 @@ impl Survival {
     }
 
     /// Returns whether records of a process that has ended wait, or records that were passed on do
-    /// not count yet.
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.recovery.is_empty() || self.held.is_some()
+    /// not count yet. Those that wait for a sink that fails take longer than a nap.
+    pub(super) fn is_waiting(&self, sinks: &Sinks) -> bool {
+        let is_failing = |came: &[u64]| sinks.waiting_of(came).is_failing;
+        self.held.is_some() && !is_failing(&self.came)
+            || !self.recovery.is_empty() && !(self.is_marked && is_failing(&self.passed))
     }
 
     /// Passes on the records of processes that have ended. If a sink fails or has no room, or the
