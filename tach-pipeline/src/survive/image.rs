@@ -62,8 +62,8 @@ impl From<Unreadable> for io::Error {
 pub(super) fn owner(bytes: &[u8]) -> (Owner, &str) {
     let image = Image::at(bytes, 0);
     let owner = Owner(core::array::from_fn(|at| image.word(head::OWNER + WORD * at)));
-    // The name may be written in part.
-    (owner, if image.word(head::MAGIC) == 0 { "" } else { image.program() })
+    // The name may be written in part, or be anything.
+    (owner, if image.word(head::MAGIC) == MAGIC { image.program() } else { "" })
 }
 
 impl<'a> Image<'a> {

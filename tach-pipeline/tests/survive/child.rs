@@ -91,6 +91,14 @@ pub(crate) fn run(role: &str) {
         "spans" | "recorder" => crate::spans::flood(&scene, seed, role, || say("started")),
         "recover spans" | "recover recorder" => crate::spans::recover(&scene, role),
         "fork" => flood_and_fork(&scene, seed),
+        "go on" | "go on for long" => {
+            let guard = builder(&scene, seed).build().unwrap();
+            say("started");
+            let lives = if role == "go on" { u64::MAX } else { 10_000 };
+            log(&scene, guard.pipeline(), 0, scene.returned()[0], lives, 0);
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(0) };
+        }
         "exit" => exit(&scene, seed),
         "short files" => short_files(&scene, seed),
         "read and close" => {

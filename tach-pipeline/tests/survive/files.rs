@@ -4,6 +4,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Child;
@@ -11,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::kills::{kill_after, recovered, started};
-use crate::scene::{Random, Scene, Summary};
+use crate::scene::{Count, Random, Scene, Summary, is_aside};
 use crate::unix::whole;
 
 /// The longest that a busy machine may take.
@@ -118,4 +119,48 @@ pub(crate) fn read_and_closed(scene: &Scene, seed: u64) -> Summary {
     assert!(!scene.lines().iter().any(|line| line.contains("recovered_pid")), "it lives");
     kill_after(child, Random(seed ^ 0xc105e).below(60_000));
     recovered(scene, seed)
+}
+
+/// A process after the other is killed while it logs and passes on what the one before left. Files of
+/// other versions, damaged ones and others' come in between.
+pub(crate) fn in_a_row(scene: &Scene, seed: u64) -> Summary {
+    const LIVES: u64 = 25;
+    let mut random = Random(seed ^ 0x0a11);
+    let mut lives = Vec::new();
+    for life in 0..LIVES {
+        let first = scene.returned()[0] + 1;
+        // The next life begins with another number than a call that has not returned.
+        Count::new(scene, 0).set(first);
+        let child = started(scene.child("go on", 4 * seed));
+        kill_after(child, random.below(20_000));
+        lives.push(first..scene.returned()[0]);
+        let left = scene.left();
+        let mut bytes = left.last().map_or_else(|| vec![7; 5_000], |file| fs::read(file).unwrap());
+        // The version, the table that counts, or all.
+        let at = random.of(&[8, 40, 0]);
+        let end = if at == 0 { bytes.len() } else { at + 8 };
+        bytes.get_mut(at..end).unwrap_or_default().fill(0x5a);
+        // Nobody uses it.
+        bytes.get_mut(272..304).unwrap_or_default().fill(0);
+        let file = scene.files().join(format!("tach-1-{life:016x}.rings"));
+        fs::write(&file, bytes).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    scene.recover();
+    let mut summary = Summary::default();
+    let mut there = BTreeSet::new();
+    for line in scene.lines() {
+        summary.reports += u64::from(line.contains("ended before it had written"));
+        summary.recovered += u64::from(line.contains("recovered_pid"));
+        there.extend(whole(&line).map(|(_, number)| number.parse::<u64>().unwrap()));
+    }
+    summary.records = there.len() as u64;
+    for number in lives.into_iter().flatten() {
+        assert!(there.contains(&number), "seed {seed}: {number} is lost");
+    }
+    let aside = fs::read_dir(scene.files())
+        .unwrap()
+        .filter(|file| is_aside(&file.as_ref().unwrap().path()));
+    assert!(aside.count() <= 4, "those that can't be read are few");
+    summary
 }

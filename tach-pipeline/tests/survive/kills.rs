@@ -51,6 +51,7 @@ const TESTS: &[Test] = &[
     ("a_file_that_is_cut", 6, Sinks::One, files::cut),
     (NO_ROOM, 2, Sinks::One, files::limited),
     ("a_program_that_reads_its_own_file", 3, Sinks::One, files::read_and_closed),
+    ("deaths_in_a_row", 2, Sinks::One, files::in_a_row),
     ("more_files_than_a_folder_holds", 1, Sinks::One, unix::many),
 ];
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::receivers::Receivers;
@@ -136,9 +136,10 @@ impl Scene {
         assert!(status.success(), "{status}");
     }
 
+    /// Returns the files of pipelines, but for those that can't be read.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
-        let files = fs::read_dir(self.files());
-        files.map_or(Vec::new(), |files| files.map(|file| file.unwrap().path()).collect())
+        let files = fs::read_dir(self.files()).into_iter().flatten();
+        files.map(|file| file.unwrap().path()).filter(|file| !is_aside(file)).collect()
     }
 
     /// Returns the lines of a log's files, the oldest file first.
@@ -277,6 +278,11 @@ pub(crate) struct Summary {
     pub(crate) twice: u64,
     /// How many spans were received.
     pub(crate) spans: u64,
+}
+
+/// Returns whether a pipeline could not read a file.
+pub(crate) fn is_aside(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "aside")
 }
 
 /// Returns the last event of each line. If a process died within a write, the next line of another
