@@ -286,8 +286,8 @@ impl Survival {
     /// not count yet. Those that wait for a sink that fails take longer than a nap.
     pub(super) fn is_waiting(&self, sinks: &Sinks) -> bool {
         let is_failing = |came: &[u64]| sinks.waiting_of(came).is_failing;
-        self.held.is_some() && !is_failing(&self.came)
-            || !self.recovery.is_empty() && !(self.is_marked && is_failing(&self.passed))
+        let is_late = self.is_marked && is_failing(&self.passed);
+        self.held.is_some() && !is_failing(&self.came) || !is_late && !self.recovery.is_empty()
     }
 
     /// Passes on the records of processes that have ended. If a sink fails or has no room, or the
