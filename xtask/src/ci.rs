@@ -149,6 +149,7 @@ pub(crate) const STEPS: &[Step] = &[
     ),
     Step("ways", "count the files and functions that calls pass", Tier::Full, |_| ways::check()),
     Step("order", "compare instants of two threads, in real time", Tier::Full, |_| order()),
+    Step("kills", "kill processes that log, and a thousand in a row", Tier::Full, |_| kills()),
     Step("fuzz", "build each fuzz target, and run it for a minute", Tier::Full, |_| fuzz::check()),
     Step(
         "sanitize",
@@ -304,6 +305,13 @@ fn modes() -> Result<(), String> {
         run_test(test.env("TACH_SOURCE", "os").env("TACH_SPANS", "10000"))?;
     }
     Ok(())
+}
+
+/// Kills processes whose records outlive them, more often than the tests do.
+fn kills() -> Result<(), String> {
+    let mut row = built::test("tach-pipeline", "survive")?;
+    run_test(row.arg("deaths_in_a_row").env("TACH_KILLS", "2000"))?;
+    run_test(built::test("tach-pipeline", "survive")?.env("TACH_KILLS", "50"))
 }
 
 /// Compares instants of two threads, in real time.
