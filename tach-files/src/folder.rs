@@ -3,7 +3,8 @@
 //! A back end is one file with these items. Its functions follow no link.
 //!
 //! - `struct Handle`: an open folder, by `Handle::open(path: &Path, makes: Option<u32>) ->
-//!   io::Result<Self>`, where missing folders are made with that mode, and the system calls behind the methods of [`Folder`].
+//!   io::Result<Self>`, and the system calls behind the methods of [`Folder`]. With `makes`, missing
+//!   folders are made with that mode.
 //! - `fn read_link(link: &Path, is_last: bool) -> io::Result<PathBuf>`: the path in a link, if the
 //!   process may follow it. `is_last` if the link is the last part of its path.
 //! - `fn access(file: &File) -> io::Result<Access>`: the rights to a file.

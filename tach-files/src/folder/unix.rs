@@ -60,16 +60,16 @@ impl Handle {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
             };
-            folder = match openat(&folder, name, flags, Mode::empty()) {
-                Err(Errno::NOENT) if makes.is_some() => {
-                    match mkdirat(&folder, name, mode(makes.unwrap_or_default())) {
+            folder = match (openat(&folder, name, flags, Mode::empty()), makes) {
+                (Err(Errno::NOENT), Some(bits)) => {
+                    match mkdirat(&folder, name, mode(bits)) {
                         // Another thread or process made it.
                         Err(Errno::EXIST) => {}
                         made => made?,
                     }
                     openat(&folder, name, flags, Mode::empty())?
                 }
-                opened => opened?,
+                (opened, _) => opened?,
             };
         }
         Ok(Self(folder))
