@@ -46,7 +46,6 @@
 //!
 //! The format of records is that of one version of the crate: write and read them by the same one.
 
-#![cfg_attr(docsrs, feature(doc_cfg))]
 #![expect(
     missing_debug_implementations,
     clippy::must_use_candidate,

@@ -10,13 +10,13 @@ static ASK: Once = Once::new();
 
 /// Waits until each thread of the process has passed a barrier. Returns `false` if the kernel
 /// can't do that.
-pub fn pass() -> bool {
+pub(super) fn pass() -> bool {
     membarrier(MembarrierCommand::PrivateExpedited).is_ok()
 }
 
 /// Registers the process with the kernel. If the process has several threads, the registration
 /// takes milliseconds, so a separate thread makes the call.
-pub fn set_up() {
+pub(super) fn set_up() {
     ASK.call_once(|| {
         let ask = || {
             let _refused = membarrier(MembarrierCommand::RegisterPrivateExpedited);
