@@ -32,7 +32,6 @@
 //! words (printed values excepted).
 
 mod buffer;
-mod code;
 mod kind;
 mod linked;
 pub mod numbers;
@@ -48,9 +47,9 @@ mod write;
 use std::sync::OnceLock;
 
 pub use self::buffer::Buffer;
-pub use self::code::{AT_BOUNDARY, Code};
 pub use self::kind::{RECORD_SHIFT, RecordKind};
 pub use self::linked::{Linked, Origin};
+pub use self::numbers::{AT_BOUNDARY, Code};
 pub use self::read::remains::{LOST_BYTES, Lost, Remains, add_lost, remains};
 pub use self::read::span::{
     SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, replace, set_time,

@@ -6,10 +6,12 @@ mod notice;
 
 use core::hash::{Hash, Hasher as _};
 use core::mem;
+use core::num::NonZeroU32;
 use std::hash::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
 pub use self::notice::Notice;
+use super::{NUMBER, TEXT_SHIFT};
 
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
@@ -247,6 +249,66 @@ impl<T: Numbered> Interner<T> {
     fn entry(&self, value: T) -> usize {
         ((value.address() as u32).wrapping_mul(0x9E37_79B9) >> self.shift) as usize
     }
+}
+
+/// The number of a callsite, and whether spans of the callsite are [at a boundary](AT_BOUNDARY).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code(NonZeroU32);
+
+/// Marks the code of a callsite whose spans are at the boundary of a service. A head sets the same bit for each number.
+pub const AT_BOUNDARY: u32 = NUMBER;
+
+impl Code {
+    /// Returns the code of a callsite with that number and [mark](Numbered::mark).
+    #[inline]
+    pub const fn of(number: u32) -> Option<Self> {
+        match NonZeroU32::new(number.wrapping_add(1)) {
+            Some(code) => Some(Self(code)),
+            None => None,
+        }
+    }
+
+    /// Returns the number and the mark.
+    #[inline]
+    const fn marked(self) -> u32 {
+        self.0.get() - 1
+    }
+
+    /// Returns the number of the callsite, without the mark.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.marked() & !AT_BOUNDARY
+    }
+
+    /// Returns a code as the slot of a span has it: zero for none.
+    #[inline]
+    pub fn for_slot(code: Option<Self>) -> u32 {
+        code.map_or(0, |Self(code)| code.get())
+    }
+
+    /// Returns the code that the slot of a span has.
+    #[inline]
+    pub fn of_slot(code: u32) -> Option<Self> {
+        NonZeroU32::new(code).map(Self)
+    }
+
+    /// Returns the number as a head has it in place of a target.
+    #[inline]
+    pub(super) const fn word(self) -> u64 {
+        code(self.marked())
+    }
+
+    /// Returns whether the callsite has the field by which a span is at the boundary of a service.
+    #[inline]
+    pub const fn is_at_boundary(self) -> bool {
+        self.marked() & AT_BOUNDARY != 0
+    }
+}
+
+/// Returns a number as the code of a text.
+#[inline]
+pub(super) const fn code(number: u32) -> u64 {
+    ((NUMBER | number) as u64) << TEXT_SHIFT
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! A thread's memory for writing records.
 
 use super::buffer::Buffer;
-use super::numbers::Interner;
+use super::numbers::{Interner, code};
 use super::places::{self, StaticPlace};
 use super::texts;
 use super::this_thread::ThisThread;
-use super::{CALLSITE, KIND_AT, LONGEST, NUMBER, TEXT_SHIFT};
+use super::{CALLSITE, KIND_AT, LONGEST};
 
 /// The memory for one record, and the numbers that a thread knows.
 pub struct Scratch {
@@ -103,10 +103,4 @@ impl Scratch {
     fn learned_place(&mut self, place: StaticPlace) -> Option<u32> {
         self.places.number(places::numbers()?, place)
     }
-}
-
-/// Returns a number as the code of a text.
-#[inline]
-pub(super) const fn code(number: u32) -> u64 {
-    ((NUMBER | number) as u64) << TEXT_SHIFT
 }

@@ -2,9 +2,9 @@
 
 use tach_log::Value;
 
-use crate::frame::code::Code;
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::linked::Linked;
+use crate::frame::numbers::Code;
 use crate::frame::scratch::Scratch;
 use crate::frame::texts::MaybeStatic;
 use crate::frame::write::{Writer, head, length};
