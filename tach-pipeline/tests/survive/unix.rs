@@ -174,7 +174,8 @@ pub(crate) fn many(scene: &Scene, seed: u64) -> Summary {
     let recovered = lines.iter().filter(|line| line.contains("survives ")).count() as u64;
     let recovered = recovered - written;
     assert_eq!(recovered % 4, 0);
-    let dropped = lines.iter().find_map(|line| line.split_once("records dropped count="));
+    let dropped = lines.iter().find(|line| line.contains("records dropped since"));
+    let dropped = dropped.and_then(|line| line.split_once(" count="));
     let dropped = dropped.map(|(_, count)| count.split(' ').next().unwrap().parse::<u64>());
     assert_eq!(dropped, Some(Ok(36 * recovered / 4)), "{lines:#?}");
     Summary { recovered, reports: reports as u64, ..Summary::default() }
