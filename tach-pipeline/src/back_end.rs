@@ -246,7 +246,7 @@ impl BackEnd {
         }
         self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
-        self.merge.begin(self.inboxes.awake(), start);
+        self.merge.begin(self.inboxes.records(), start);
         while self.pass_on_some(start) {
             self.write(|sinks| sinks.write(false));
         }
@@ -293,7 +293,7 @@ impl BackEnd {
         let counts = &shared.progress.counts;
         let is_kept = survival.is_some();
         counts.in_hand.set(*in_hand);
-        merge.records(inboxes.awake(), start, |record, time, queue| {
+        merge.records(inboxes.records(), start, |record, time, queue| {
             #[cfg(feature = "tracing")]
             let record = self.whole.of(record, queue.thread());
             if spans.part(record, time, queue.id()) {

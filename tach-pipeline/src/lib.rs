@@ -356,7 +356,7 @@ mod stats;
 #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
 mod survive;
 
-use tach_record::{buffers, channel, frame, ids, level, queue, sync};
+use tach_record::{channel, frame, ids, level, queue, sync};
 #[cfg(feature = "tracing")]
 use tach_spans::{callsites, durations, spans, trace};
 

@@ -8,6 +8,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::alloc::System;
 use std::{io, thread};
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::{sync::Barrier, time::Instant};
 
 use log::Log as _;
 use tach_log::{Format, Json, Line, Logfmt};
@@ -94,11 +96,66 @@ impl io::Write for Allocating {
 /// One test, since the allocations of another one would be counted too.
 #[test]
 fn memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    threads_that_log_no_more_keep_little();
     nothing_is_allocated_once_records_are_on_their_way();
     a_long_record_s_memory_is_given_back();
     threads_that_have_ended_leave_nothing(Pipeline::builder(), || 0);
     #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
     threads_that_have_ended_leave_nothing_in_a_file();
+}
+
+/// glibc keeps free memory among blocks that are in use. So it also counts what was freed and did not
+/// return to the system: the buffers of a burst.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn threads_that_log_no_more_keep_little() {
+    const THREADS: usize = 200;
+    // SAFETY: only reads the allocator's state.
+    let of_allocator = || unsafe { libc::mallinfo2() };
+    let kept = || of_allocator().arena + of_allocator().hblkhd;
+    let guard = Pipeline::builder().sink(Sink::writer("nothing", io::sink())).build().unwrap();
+    let log = || guard.pipeline().log(&log::Record::builder().args(format_args!("text")).build());
+    log();
+    guard.pipeline().flush(LONG).unwrap();
+    let before = kept();
+    let burst = |most: usize| {
+        let all = Barrier::new(THREADS + 1);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    (0..1_000).for_each(|_| log());
+                    all.wait();
+                    all.wait();
+                });
+            }
+            all.wait();
+            let is_little = comes_true(|| kept() < before + most);
+            // The back end is at rest when the threads end.
+            thread::sleep(Duration::from_secs(5));
+            all.wait();
+            assert!(is_little);
+        });
+    };
+    // An arena of glibc has 132 KiB at least.
+    burst(THREADS * 16 * 1024);
+    guard.pipeline().flush(LONG).unwrap();
+    // What the back end keeps for itself is there now. Later no call makes it forget threads.
+    thread::sleep(Duration::from_secs(5));
+    let in_use = IN_USE.load(Ordering::SeqCst);
+    // The first burst has taught glibc to keep blocks of its length.
+    burst(usize::MAX - before);
+    assert!(comes_true(|| IN_USE.load(Ordering::SeqCst) < in_use + THREADS * 200));
+}
+
+/// Waits until `is_met`, and returns whether that comes true. Memory is given back in the seconds
+/// after the last record.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn comes_true(is_met: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while !is_met() && start.elapsed() < Duration::from_secs(15) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    is_met()
 }
 
 fn a_long_record_s_memory_is_given_back() {

@@ -176,6 +176,8 @@ impl Channel {
             mem::forget(sender);
         } else {
             self.queues.end(sender);
+            // The back end frees the memory of the queue.
+            self.signals.waker.notify();
         }
     }
 

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use tach_core::UnixTime;
 
-use crate::buffers::Buffers;
 use crate::frame::{self, Buffer};
 use crate::queue::{Loss, Queue, Taken};
 
@@ -22,20 +21,22 @@ const SETTLED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inbox {
     queue: Arc<Queue>,
-    /// Whole records, and references to long ones.
-    bytes: Vec<u8>,
     /// The long records that were not passed on yet.
     long: VecDeque<Buffer>,
     /// The last long record that was passed on. The caller may still use its bytes.
     passed_on: Option<Buffer>,
-    /// How many of `bytes` belong to records that were passed on.
+    /// Where the inbox's part of the round's bytes begins and ends. It contains whole records, and
+    /// references to long ones.
+    start: usize,
+    end: usize,
+    /// The end of the records that were passed on.
     done: usize,
-    /// How many of `bytes` were there when the round began.
+    /// The end of the records that were there when the round began.
     waited: usize,
-    /// What is still in a file, if the queue's rings are: the bytes of `bytes`, and before them
-    /// those that were passed on and are not free yet.
+    /// What is still in a file, if the queue's rings are: the bytes that were not passed on, and
+    /// before them those that were passed on and are not free yet.
     held: VecDeque<Taken>,
-    /// How many bytes were ever removed from `bytes`, and from `held`.
+    /// How many bytes were ever passed on before the round, and removed from `held`.
     removed: (u64, u64),
     /// How many of the first bytes in `held` are free after the next commit.
     committing: usize,
@@ -51,9 +52,10 @@ impl Inbox {
     pub(crate) fn new(queue: Arc<Queue>) -> Self {
         Self {
             queue,
-            bytes: Vec::new(),
             long: VecDeque::new(),
             passed_on: None,
+            start: 0,
+            end: 0,
             done: 0,
             waited: 0,
             held: VecDeque::new(),
@@ -70,40 +72,36 @@ impl Inbox {
         self.queue.is_reserve()
     }
 
-    /// Begins a round: moves all records out of the queue. Returns how many bytes that were,
-    /// including long records, and how many events.
-    pub(crate) fn fill(&mut self, buffers: &mut Buffers) -> (usize, usize) {
-        if self.bytes.capacity() == 0 {
-            self.bytes = buffers.take();
-        }
-        self.bytes.drain(..self.done);
-        self.forget_done();
-        self.waited = self.bytes.len();
+    /// Begins a round: moves the records that were not passed on from `before`, the bytes of the
+    /// round before, to the end of `bytes`, and then all records of the queue. Returns how many bytes
+    /// were in the queue, including long records, and how many events.
+    pub(crate) fn fill(&mut self, before: &[u8], bytes: &mut Vec<u8>) -> (usize, usize) {
+        self.removed.0 += (self.done - self.start) as u64;
+        let rest = before.get(self.done..self.end).unwrap_or_default();
+        (self.start, self.done) = (bytes.len(), bytes.len());
+        bytes.extend_from_slice(rest);
+        self.waited = bytes.len();
         let long_before = self.long.len();
-        self.is_over = !self.queue.take(&mut self.bytes, &mut self.long);
+        self.is_over = !self.queue.take(bytes, &mut self.long);
+        self.end = bytes.len();
         if self.queue.is_in_file() {
             self.queue.take_held(&mut self.held);
         }
         let long = self.long.range(long_before..).map(|long| long.written().len());
-        let found = self.bytes.len() - self.waited + long.sum::<usize>();
-        let events = frame::events(&self.bytes[self.waited..]);
-        if self.bytes.is_empty() {
-            self.give_back(buffers);
-        }
-        (found, events)
+        let found = self.end - self.waited + long.sum::<usize>();
+        (found, frame::events(&bytes[self.waited..]))
     }
 
     /// Ends the round that began at `start`. Returns whether to read the queue in the next round.
-    /// If all records were passed on, returns the memory to `buffers`.
-    pub(crate) fn stays(&mut self, start: Instant, buffers: &mut Buffers) -> bool {
-        if self.next_time().is_some() {
+    pub(crate) fn stays(&mut self, bytes: &[u8], start: Instant) -> bool {
+        if self.next_time(bytes).is_some() {
             self.quiet = 0;
             return true;
         }
         // Somebody may have cut the file of which these bytes were a part.
-        self.done = self.bytes.len();
-        self.quiet = if self.bytes.is_empty() { self.quiet + 1 } else { 0 };
-        self.give_back(buffers);
+        self.done = self.end;
+        self.quiet = if self.start == self.end { self.quiet + 1 } else { 0 };
+        self.free_passed_on();
         if !self.held.is_empty() {
             return true;
         }
@@ -119,7 +117,7 @@ impl Inbox {
     pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
         if !self.held.is_empty() {
             let (of_bytes, of_held) = self.removed;
-            let passed_on = of_bytes + self.done as u64;
+            let passed_on = of_bytes + (self.done - self.start) as u64;
             self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
             let mut is_lost = false;
             Taken::positions(&self.held, self.committing, |position| match position {
@@ -141,21 +139,6 @@ impl Inbox {
         }
     }
 
-    /// Begins anew with the bytes after those that were passed on.
-    fn forget_done(&mut self) {
-        self.removed.0 += self.done as u64;
-        self.done = 0;
-    }
-
-    fn give_back(&mut self, buffers: &mut Buffers) {
-        self.bytes.clear();
-        self.forget_done();
-        self.free_passed_on();
-        // Keep at most the memory for all that a queue holds. It may be twice as large, since a
-        // `Vec` doubles when it grows.
-        buffers.give_back(mem::take(&mut self.bytes), 2 * self.queue.capacity());
-    }
-
     /// Sets the flag that makes the thread's next record wake the back end. Returns `true` if the
     /// flag was clear. A concurrent call may have missed it and does not wake the back end then.
     pub(crate) fn fall_asleep(&mut self) -> bool {
@@ -175,10 +158,11 @@ impl Inbox {
         self.is_over
     }
 
-    /// Returns the time of the next record, or `None` if no whole record is left.
+    /// Returns the time of the next record in the round's bytes, or `None` if no whole record is
+    /// left.
     #[inline]
-    pub(crate) fn next_time(&self) -> Option<UnixTime> {
-        let (record, _) = frame::split(&self.bytes[self.done..])?;
+    pub(crate) fn next_time(&self, bytes: &[u8]) -> Option<UnixTime> {
+        let (record, _) = frame::split(&bytes[self.done..self.end])?;
         // A record without a readable time comes first, so that it holds up no other.
         Some(frame::time(record).map_or(UnixTime::EPOCH, frame::Time::unix_time))
     }
@@ -189,18 +173,16 @@ impl Inbox {
         self.done < self.waited
     }
 
-    /// Returns the next record with its queue, and counts it as passed on.
+    /// Returns the next record in the round's bytes with its queue, and counts it as passed on.
     #[inline]
-    pub(crate) fn take_next(&mut self) -> Option<(&[u8], &Queue)> {
+    pub(crate) fn take_next<'a>(&'a mut self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a Queue)> {
         let start = self.done;
-        let (record, _) = frame::split(&self.bytes[start..])?;
+        let (mut record, _) = frame::split(&bytes[start..self.end])?;
         self.done += record.len();
-        let record = if frame::is_reference(record) {
+        if frame::is_reference(record) {
             self.take_long(start);
-            self.passed_on.as_ref()?.written()
-        } else {
-            self.bytes.get(start..self.done)?
-        };
+            record = self.passed_on.as_ref()?.written();
+        }
         Some((record, &self.queue))
     }
 
@@ -223,7 +205,7 @@ impl Inbox {
 
     /// Returns whether neither the inbox nor the queue contains records to pass on.
     pub(crate) fn is_empty(&self) -> bool {
-        self.done == self.bytes.len() && self.queue.is_empty()
+        self.done == self.end && self.queue.is_empty()
     }
 
     /// Takes the numbers of records that the queue dropped since the last call.

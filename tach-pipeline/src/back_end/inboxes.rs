@@ -1,12 +1,12 @@
 //! The queues that the back end reads in each round. These are the queues that contained records a
 //! short while ago.
 
+use core::mem;
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::inbox::Inbox;
-use crate::buffers::Buffers;
 use crate::channel::wake::WakeUp;
 use crate::queue::all::{Changes, Queues};
 use crate::queue::{Queue, barrier};
@@ -27,7 +27,10 @@ pub(crate) struct Inboxes {
     /// How many queues in `all` belong to ended threads and are empty.
     over: usize,
     changes: Changes,
-    buffers: Buffers,
+    /// The records of the round, and those of the round before. All inboxes share them: an allocator
+    /// would keep the memory of many blocks for later.
+    bytes: Vec<u8>,
+    before: Vec<u8>,
     /// When the round began.
     start: Instant,
     trimmed_at: Instant,
@@ -44,7 +47,8 @@ impl Inboxes {
             all: Vec::new(),
             over: 0,
             changes: Changes::default(),
-            buffers: Buffers::default(),
+            bytes: Vec::new(),
+            before: Vec::new(),
             start,
             trimmed_at: start,
             trims: 0,
@@ -55,7 +59,9 @@ impl Inboxes {
     /// `is_asked`, also reads the queues that are asleep.
     pub(crate) fn fill(&mut self, queues: &Queues, is_asked: bool) -> (usize, usize) {
         self.start = Instant::now();
-        let Self { awake, common, all, changes, buffers, .. } = self;
+        let Self { awake, common, all, changes, bytes, before, .. } = self;
+        mem::swap(bytes, before);
+        bytes.clear();
         let mut found = (0, 0);
         // Read the reserves last: a full queue may move a record to its reserve, and this round
         // must find the record at one of the two places.
@@ -70,8 +76,8 @@ impl Inboxes {
                 asked.iter().chain(&*common).filter(|queue| queue.is_reserve() == is_reserve);
             also.filter(|queue| !queue.is_empty()).for_each(|queue| wake(awake, queue));
             for inbox in awake.iter_mut().filter(|inbox| inbox.is_reserve() == is_reserve) {
-                let (bytes, events) = inbox.fill(buffers);
-                found = (found.0 + bytes, found.1 + events);
+                let (taken, events) = inbox.fill(before, bytes);
+                found = (found.0 + taken, found.1 + events);
             }
         }
         if !awake.is_empty() {
@@ -89,6 +95,11 @@ impl Inboxes {
         &mut self.awake
     }
 
+    /// Returns the inboxes with the records of the round.
+    pub(crate) fn records(&mut self) -> (&mut [Inbox], &[u8]) {
+        (&mut self.awake, &self.bytes)
+    }
+
     /// Calls `each` with the position of each ring in a file up to which records were passed on.
     pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
         self.awake.iter_mut().for_each(|inbox| inbox.positions(&mut each));
@@ -104,9 +115,9 @@ impl Inboxes {
     /// ended. Once a second frees memory that was not needed in the meantime. Returns whether this
     /// call freed memory.
     pub(crate) fn settle(&mut self, queues: &Queues) -> bool {
-        let Self { awake, over, buffers, start, .. } = self;
+        let Self { awake, over, bytes, start, .. } = self;
         awake.retain_mut(|inbox| {
-            let stays = inbox.stays(*start, buffers);
+            let stays = inbox.stays(bytes, *start);
             if !stays {
                 *over += usize::from(inbox.leave());
             }
@@ -124,7 +135,7 @@ impl Inboxes {
             fit(&mut self.all);
             fit(&mut self.changes.new);
             fit(&mut self.changes.woken);
-            self.buffers.trim();
+            self.before = Vec::new();
             queues.trim();
         }
         is_due
@@ -182,8 +193,9 @@ mod tests {
     fn round(queues: &Queues, inboxes: &mut Inboxes) -> usize {
         let (found, events) = inboxes.fill(queues, false);
         assert_eq!(found, events * RECORD.len());
-        for inbox in inboxes.awake() {
-            while inbox.take_next().is_some() {}
+        let (awake, bytes) = inboxes.records();
+        for inbox in awake {
+            while inbox.take_next(bytes).is_some() {}
         }
         inboxes.settle(queues);
         found / RECORD.len()

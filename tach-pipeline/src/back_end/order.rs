@@ -33,9 +33,9 @@ struct Next {
 impl Next {
     /// Returns the next record that may be written in the round that began at `start`.
     #[inline]
-    fn of(inboxes: &[Inbox], at: usize, start: UnixTime) -> Option<Self> {
+    fn of(inboxes: &[Inbox], bytes: &[u8], at: usize, start: UnixTime) -> Option<Self> {
         let inbox = &inboxes[at];
-        let time = inbox.next_time()?;
+        let time = inbox.next_time(bytes)?;
         // A record may have a time in the future, from another clock or set by the caller. Such a
         // record waits for one round only.
         let is_due = time < start || inbox.has_waited();
@@ -44,9 +44,11 @@ impl Next {
 }
 
 impl Merge {
-    /// Begins the round that began at `start`. Call [`records`](Self::records) next.
-    pub(crate) fn begin(&mut self, inboxes: &[Inbox], start: UnixTime) {
-        let next = (0..inboxes.len()).filter_map(|at| Next::of(inboxes, at, start)).map(Reverse);
+    /// Begins the round that began at `start`, with these inboxes and their bytes. Call
+    /// [`records`](Self::records) next.
+    pub(crate) fn begin(&mut self, (inboxes, bytes): (&mut [Inbox], &[u8]), start: UnixTime) {
+        let next = (0..inboxes.len()).filter_map(|at| Next::of(inboxes, bytes, at, start));
+        let next = next.map(Reverse);
         self.next.clear();
         self.next.extend(next);
     }
@@ -56,7 +58,7 @@ impl Merge {
     /// continues with the next record.
     pub(crate) fn records(
         &mut self,
-        inboxes: &mut [Inbox],
+        (inboxes, bytes): (&mut [Inbox], &[u8]),
         start: UnixTime,
         mut write: impl FnMut(&[u8], UnixTime, &Queue) -> bool,
     ) -> bool {
@@ -68,14 +70,14 @@ impl Merge {
                 // `take_next` counts the record as passed on. So if `write` panics, the record is
                 // not passed on a second time.
                 let mut is_over = false;
-                if let Some((record, queue)) = inboxes[at].take_next() {
+                if let Some((record, queue)) = inboxes[at].take_next(bytes) {
                     is_over = write(record, next.time, queue);
                 }
                 if is_over {
-                    self.next.extend(Next::of(inboxes, at, start).map(Reverse));
+                    self.next.extend(Next::of(inboxes, bytes, at, start).map(Reverse));
                     return true;
                 }
-                let Some(following) = Next::of(inboxes, at, start) else { break };
+                let Some(following) = Next::of(inboxes, bytes, at, start) else { break };
                 if self.next.peek().is_some_and(|Reverse(other)| *other < following) {
                     self.next.push(Reverse(following));
                     break;

@@ -7,7 +7,7 @@ use super::WORD;
 /// A buffer longer than this is freed after the record.
 const KEPT: usize = 64 * 1024;
 /// The size of a new buffer.
-const FIRST: usize = 256;
+const FIRST: usize = 128;
 
 /// Written bytes, followed by free room.
 ///

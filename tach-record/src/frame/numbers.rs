@@ -16,8 +16,8 @@ use super::{NUMBER, TEXT_SHIFT};
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
 /// The number of values for which a thread has room at first, as a power of two. The thread's table
-/// of texts takes 384 bytes then, and that of places 768.
-const FIRST_BITS: u32 = 4;
+/// of texts takes 96 bytes then, and that of places 192.
+const FIRST_BITS: u32 = 2;
 
 /// A value that can have a number.
 pub trait Numbered: Copy + Eq + Hash + 'static {

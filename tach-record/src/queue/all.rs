@@ -81,7 +81,11 @@ impl Queues {
 
     fn add(&self, sender: Sender) -> Sender {
         self.changes.change(|changes| changes.new.push(Arc::clone(sender.queue())));
-        self.all.lock().push(Arc::downgrade(sender.queue()));
+        let mut all = self.all.lock();
+        if all.len() == all.capacity() {
+            all.retain(|queue| queue.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(sender.queue()));
         sender
     }
 
