@@ -9,8 +9,11 @@ pub(super) struct Weaker {
 
 const ORDERING: &str = "Ordering::";
 /// Exchanges of one argument, each with the value to store after `old` was loaded.
-const EXCHANGES: [(&str, &str); 2] =
-    [("fetch_max", "old.max(ARGUMENT)"), ("fetch_or", "old | (ARGUMENT)")];
+const EXCHANGES: [(&str, &str); 3] = [
+    ("fetch_add", "old.wrapping_add(ARGUMENT)"),
+    ("fetch_max", "old.max(ARGUMENT)"),
+    ("fetch_or", "old | (ARGUMENT)"),
+];
 
 /// Returns the weaker versions of a source, without weakening its comments and tests. Tests come
 /// last in a file.
