@@ -12,9 +12,8 @@ impl Builder {
     /// # Guarantees
     ///
     /// A record whose call has returned is in each log after the next start of the program,
-    /// whatever ended the process: SIGKILL, the OOM killer, a fault, `_exit` or `exec`. The next
-    /// pipeline with the folder passes it on first, with the field `recovered_pid`, behind a record
-    /// that says what is lost.
+    /// whatever ended the process. The next pipeline with the folder passes it on first, with the
+    /// field `recovered_pid`, behind a record that says what is lost.
     ///
     /// What a sink had written may come again, so marked. If the only sink is a regular file, it
     /// does not, unless the death cut the write or the file was rotated. A collector gets its
@@ -22,31 +21,25 @@ impl Builder {
     /// recorder](Self::flight_recorder) writes the newest 3 MiB of what the one before had kept.
     /// Spans that were open, or in the queues, are lost.
     ///
-    /// If somebody deletes or cuts the file, or it has no room, the log goes on, and another file
-    /// follows.
-    ///
     /// Exceptions:
     ///
     /// - Power loss.
-    /// - A sink that fails while the queues are full, or 64 MiB or 1,024 threads in the file: the
-    ///   rest is in memory.
-    /// - A program that ends again and again before its records are passed on: of more than four
-    ///   files, the oldest are counted.
-    /// - Memory that the program overwrites, a file that somebody deletes or cuts, and children that
-    ///   share memory (`CLONE_VM`).
+    /// - Full queues of a sink that fails, 64 MiB, or 1,024 threads: the rest is in memory.
+    /// - More than four files that wait: the oldest are counted.
+    /// - Memory that the program overwrites, children that share memory (`CLONE_VM`), and a file that
+    ///   somebody deletes or cuts: the log goes on, and another file follows.
     ///
     /// # The folder
     ///
-    /// Its files have values before [redaction](Self::redact), and are their user's alone.
-    /// tmpfs is best: `/run`, with `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir`
-    /// with
-    /// `medium: Memory`. A file belongs to the program with its name.
+    /// Its files have values before [redaction](Self::redact), and are their user's alone. A file
+    /// belongs to the program with its name. tmpfs is best: `/run`, with
+    /// `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir` with `medium: Memory`.
     ///
     /// # Errors
     ///
-    /// [`build`](Self::build) fails with more than 16 sinks, of which a collector counts once for each
-    /// signal, or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room,
-    /// the pipeline logs without a file, [reports](Self::on_incident) that, and tries again.
+    /// [`build`](Self::build) fails with more than 16 sinks (a collector is one for each signal),
+    /// or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room,
+    /// the pipeline [reports](Self::on_incident) that, and tries again.
     ///
     /// # Platform-specific behavior
     ///
