@@ -149,7 +149,7 @@ impl Pipeline {
 
     /// Opens all files again, after another program has moved them away.
     ///
-    /// The call only sets a number, so a signal handler may make it. A later [`flush`](Self::flush)
+    /// The call sets a number and wakes a thread, so a signal handler may make it. A later [`flush`](Self::flush)
     /// returns after the files were opened. If one can't be opened, stderr reports it, and the old
     /// file stays.
     ///

@@ -48,9 +48,11 @@ impl Progress {
         number
     }
 
+    /// Requests that the files are opened again. A signal handler may call this.
     pub(crate) fn reopen(&self) {
-        // ORDERING: Relaxed: publishes only itself.
+        // ORDERING: Relaxed: publishes only itself, and the wake-up orders it.
         self.reopenings.fetch_add(1, Ordering::Relaxed);
+        self.signals.waker.wake();
     }
 
     /// Returns how many times the opening of the files was requested.

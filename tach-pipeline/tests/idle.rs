@@ -61,8 +61,9 @@ fn quiet(builder: Builder) -> Guard {
     guard
 }
 
-/// The builder with one file.
+/// The builders with one file, and with one beside another sink.
 const FILE: usize = 1;
+const SEVERAL: usize = 3;
 
 fn builders(folder: &Path) -> Vec<(&'static str, Builder)> {
     let file = |name| Sink::file(folder.join(name));
@@ -108,7 +109,18 @@ fn nothing_wakes_up_for_nothing() {
         }
         assert!(start.elapsed() < LONG, "{woken:?}");
     }
-    // A call wakes the back end. If it does not, the test runner notices.
+    // A request wakes the back end. If it does not, the test runner notices.
+    for (guard, name) in [(FILE, "file"), (SEVERAL, "several")] {
+        fs::rename(folder.join(name), folder.join("moved")).unwrap();
+        guards[guard].pipeline().reopen();
+        while !folder.join(name).exists() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        fs::rename(folder.join("moved"), folder.join(name)).unwrap();
+        guards[guard].pipeline().reopen();
+        guards[guard].pipeline().flush(LONG).unwrap();
+    }
+    // So does a call.
     log_one(&guards[FILE]);
     let lines = || fs::read_to_string(folder.join("file")).unwrap().lines().count();
     while lines() < 3 {
