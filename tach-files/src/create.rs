@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::access::Access;
 use crate::entry::{Entry, Kind};
-use crate::folder;
+use crate::os;
 use crate::place::{Place, resolve};
 
 /// Empties a file for new contents, or creates it, for a path that the user of a program named.
@@ -78,7 +78,7 @@ pub fn check_create(path: &Path) -> io::Result<()> {
 /// ```
 pub fn open_special(path: &Path) -> io::Result<Option<File>> {
     let path = resolve(path)?;
-    if folder::is_own_descriptor(&path) {
+    if os::is_own_descriptor(&path) {
         return File::options().append(true).open(path).map(Some);
     }
     // A path that can't be looked at can't be opened either, and the attempt has the better error.

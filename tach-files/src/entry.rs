@@ -148,24 +148,16 @@ impl Entry {
         self.modified
     }
 
-    #[cfg(unix)]
     fn by(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt as _;
-        Self {
-            kind: Kind::by(metadata),
-            id: Some((metadata.dev(), metadata.ino())),
-            links: metadata.nlink(),
-            length: metadata.len(),
-            modified: metadata.modified().ok(),
-            user: metadata.uid(),
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn by(metadata: &Metadata) -> Self {
-        let (kind, modified) = (Kind::by(metadata), metadata.modified().ok());
-        let length = metadata.len();
-        Self { kind, id: None, links: 1, length, modified, user: user() }
+        #[cfg(unix)]
+        let (id, links, user) = {
+            use std::os::unix::fs::MetadataExt as _;
+            (Some((metadata.dev(), metadata.ino())), metadata.nlink(), metadata.uid())
+        };
+        #[cfg(not(unix))]
+        let (id, links, user) = (None, 1, user());
+        let (length, modified) = (metadata.len(), metadata.modified().ok());
+        Self { kind: Kind::by(metadata), id, links, length, modified, user }
     }
 }
 

@@ -41,6 +41,7 @@ mod create;
 mod entry;
 mod folder;
 mod lock;
+mod os;
 mod place;
 #[cfg(target_os = "linux")]
 mod private;

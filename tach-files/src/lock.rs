@@ -5,7 +5,7 @@
 
 use std::fs::File;
 
-use crate::folder::{self, Lock};
+use crate::os::{self, Lock};
 
 /// Takes a shared lock, beside other shared locks. Does not wait. Returns `false` if the file has
 /// an exclusive lock.
@@ -26,7 +26,7 @@ use crate::folder::{self, Lock};
 /// ```
 #[must_use]
 pub fn try_lock_shared(file: &File) -> bool {
-    folder::lock(file, Lock::Shared)
+    os::lock(file, Lock::Shared)
 }
 
 /// Takes an exclusive lock. Does not wait. Returns `false` if the file has a lock through another
@@ -54,7 +54,7 @@ pub fn try_lock_shared(file: &File) -> bool {
 /// ```
 #[must_use]
 pub fn try_lock(file: &File) -> bool {
-    folder::lock(file, Lock::Exclusive)
+    os::lock(file, Lock::Exclusive)
 }
 
 /// Ends a lock before the file is closed. A forked child has the same open file, so that closing it
@@ -64,5 +64,5 @@ pub fn try_lock(file: &File) -> bool {
 ///
 /// See [`try_lock`].
 pub fn unlock(file: &File) {
-    let _nothing_waits = folder::lock(file, Lock::None);
+    let _nothing_waits = os::lock(file, Lock::None);
 }

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::folder::{self, Folder};
+use crate::folder::Folder;
+use crate::os;
 
 /// The most links of a path, as on Linux.
 const MOST_LINKS: usize = 40;
@@ -153,10 +154,10 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
         let Some(link) = folders.into_iter().find(|folder| folder.is_symlink()) else {
             return Ok(without_dots(&path));
         };
-        if link == path && folder::is_own_descriptor(link) {
+        if link == path && os::is_own_descriptor(link) {
             return Ok(path);
         }
-        let (target, rest) = (folder::read_link(link, link == path)?, path.strip_prefix(link));
+        let (target, rest) = (os::read_link(link, link == path)?, path.strip_prefix(link));
         let (target, rest) = (target, rest.unwrap_or(&path));
         let target = link.parent().unwrap_or(link).join(target);
         path = without_end_slash(&target.join(rest));

@@ -14,8 +14,9 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::access::Access;
 use crate::entry::{self, Entry};
-use crate::folder::{FOLDER, Handle};
+use crate::folder::FOLDER;
 use crate::lock::try_lock;
+use crate::os::Handle;
 use crate::place::Place;
 
 /// The rights of a private folder and of a private file.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use crate::access::Access;
-use crate::folder;
+use crate::os;
 
 impl Access {
     /// Reads the access of a file, for a new one in its place.
@@ -29,6 +29,6 @@ impl Access {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn of(file: &File) -> io::Result<Self> {
-        folder::access(file)
+        os::access(file)
     }
 }

@@ -28,7 +28,7 @@ impl Handle {
     }
 
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "on Unix it may fail")]
-    pub(super) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
+    pub(crate) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
         Ok((entry::user(), None))
     }
 
@@ -98,6 +98,6 @@ pub(crate) fn lock(_: &File, _: Lock) -> bool {
     true
 }
 
-pub(super) fn has_more_rights() -> bool {
+pub(crate) fn has_more_rights() -> bool {
     false
 }

@@ -81,7 +81,7 @@ impl Handle {
     }
 
     /// Returns the folder's owner, and the users besides root and the process's who may write it.
-    pub(super) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
+    pub(crate) fn writers(&self) -> io::Result<(u32, Option<Writers>)> {
         let folder = fstat(&self.0)?;
         let (user, group) = (folder.st_uid, folder.st_gid);
         let mode = Mode::from_raw_mode(folder.st_mode);
@@ -356,7 +356,7 @@ pub(crate) fn lock(_: &File, _: Lock) -> bool {
 }
 
 /// Returns whether this process has rights that other users lack.
-pub(super) fn has_more_rights() -> bool {
+pub(crate) fn has_more_rights() -> bool {
     entry::user() == ROOT
         || tach_core::adapter::has_more_privileges_than_caller()
         || has_capabilities()
