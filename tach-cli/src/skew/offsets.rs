@@ -76,7 +76,7 @@ impl Offset {
 /// Returns the offset of each core but the first that this process may use. `None` if threads can't
 /// be bound to cores here.
 pub(crate) fn offsets() -> Option<Vec<Offset>> {
-    let cores = affinity::cores()?;
+    let cores = bind(None)?;
     let (first, others) = cores.split_first()?;
     let (mut all, mut patience) = (Vec::new(), PATIENCE);
     let progress = Progress::new(TIME.saturating_mul(u32::try_from(others.len()).unwrap_or(0)));
@@ -108,12 +108,12 @@ fn offset(first: usize, other: usize, longest: Duration) -> Option<Offset> {
     let shared = CachePadded::new(Shared::default());
     let best = thread::scope(|scope| {
         scope.spawn(|| {
-            if affinity::bind(other) {
+            if bind(Some(other)).is_some() {
                 answer(&shared);
             }
         });
         let asking = scope.spawn(|| {
-            let best = if affinity::bind(first) { ask(&shared, longest) } else { None };
+            let best = if bind(Some(first)).is_some() { ask(&shared, longest) } else { None };
             // ORDERING: Relaxed. The other thread may see the end late.
             shared.is_over.store(true, Ordering::Relaxed);
             best
@@ -193,33 +193,24 @@ fn answer(shared: &Shared) {
     }
 }
 
-/// Threads on chosen cores.
-#[cfg(target_os = "linux")]
-mod affinity {
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-    /// Returns the cores that this process may use.
-    pub(super) fn cores() -> Option<Vec<usize>> {
-        let allowed = sched_getaffinity(None).ok()?;
-        Some((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
-    }
-
-    /// Binds this thread to a core, and returns whether that succeeded.
-    pub(super) fn bind(core: usize) -> bool {
-        let mut only = CpuSet::new();
-        only.set(core);
-        sched_setaffinity(None, &only).is_ok()
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod affinity {
-    pub(super) fn cores() -> Option<Vec<usize>> {
+/// Binds the thread to a core if one is named, and returns the cores that it may use then. `None`
+/// if that fails, or if threads can't be bound to cores here.
+fn bind(to: Option<usize>) -> Option<Vec<usize>> {
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _no_core = to;
         None
     }
-
-    pub(super) fn bind(_: usize) -> bool {
-        false
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        if let Some(core) = to {
+            let mut only = CpuSet::new();
+            only.set(core);
+            sched_setaffinity(None, &only).ok()?;
+        }
+        let allowed = sched_getaffinity(None).ok()?;
+        Some((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
     }
 }
 
