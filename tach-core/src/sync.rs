@@ -6,20 +6,16 @@
 mod floor;
 mod history;
 mod horizon;
-mod maximum;
 #[cfg(any(feature = "coarse", all(test, loom)))]
 mod reading;
-mod succession;
-mod versioned;
+mod words;
 
 pub(crate) use self::floor::Floor;
 pub(crate) use self::history::{Full, History, Id, NOTE_BITS, slot_index};
 pub(crate) use self::horizon::Reach;
-pub(crate) use self::maximum::Maximum;
 #[cfg(any(feature = "coarse", all(test, loom)))]
 pub(crate) use self::reading::{Reading, Words};
-pub(crate) use self::succession::{Succession, generation};
-pub(crate) use self::versioned::Versioned;
+pub(crate) use self::words::{Maximum, Succession, Versioned, generation};
 
 cfg_if::cfg_if! {
     if #[cfg(all(test, loom))] {
