@@ -10,7 +10,7 @@ mod reason;
 mod request;
 mod verdict;
 
-pub(crate) use self::choice::{Choice, Chosen, Request, verdict_under};
+pub(crate) use self::choice::{BARE, Choice, Chosen, ORDERED, Request, verdict_under};
 pub(crate) use self::domain::after_failure;
 pub(crate) use self::reason::Cause;
 pub use self::reason::Reason;

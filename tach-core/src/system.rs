@@ -8,7 +8,6 @@ mod config;
 mod convert;
 mod disciplined;
 mod host;
-mod hot;
 pub(crate) mod manual;
 mod raw;
 mod read;
@@ -27,7 +26,6 @@ pub(crate) use self::convert::{
 pub(crate) use self::convert::{os_monotonic_ns_at, tick_at_os_monotonic_ns};
 pub(crate) use self::disciplined::{MONOTONIC, REALTIME};
 use self::host::Host;
-pub(crate) use self::hot::choice;
 pub(crate) use self::read::{Bare, Early, Ordered, Strict, ticks};
 #[cfg(test)]
 pub(crate) use self::settle::{Witness, settle};
@@ -37,12 +35,29 @@ use crate::counter;
 use crate::line::{Line, Rate, shifted_tick};
 use crate::os;
 use crate::sample::{ClockPair, CounterFailure, Sample};
-use crate::source::{self, Cause, Chosen, Mode, Order, Verdict};
+use crate::source::{self, Cause, Choice, Chosen, Mode, Order, Verdict};
 use crate::timeline::{Expected, Timeline};
 
 /// The limit for the memory of both timelines and all other state, also on s390x, whose cache lines
 /// have 256 bytes.
 const _: () = assert!(2 * size_of::<Timeline>() + 1024 <= 19 * 1024);
+
+/// The memory of each read: the choice of the source and the line in use, on one cache line. The
+/// words of a read are the choice's last one and the timeline's first ones.
+#[derive(Debug)]
+#[repr(C, align(128))]
+struct Clock {
+    choice: Choice,
+    monotonic: Timeline,
+}
+
+static CLOCK: Clock = Clock { choice: Choice::new(), monotonic: Timeline::new() };
+
+/// Returns the process's choice of the source.
+#[inline]
+pub(crate) fn choice() -> &'static Choice {
+    &CLOCK.choice
+}
 
 /// The events of the machine so far.
 pub(crate) static HOST: Host = Host::new();
@@ -87,7 +102,7 @@ fn replace_counter(seen: Chosen, failure: CounterFailure, cause: Cause) {
     let Some(expected) = MONOTONIC.expected(os_ns, Rate::ONE) else { return };
     // In a process that is restored elsewhere, the OS clock goes back as well. Then Unix time is
     // the only evidence.
-    let floor = MONOTONIC.current().floor();
+    let floor = MONOTONIC.current.floor();
     let expected =
         if expected.tick < floor { by_unix_time().unwrap_or(expected) } else { expected };
     let expected = Expected { tick: expected.tick.max(floor), ..expected };
@@ -137,7 +152,7 @@ pub(crate) fn offset_ns() -> i64 {
 #[cold]
 #[inline(never)]
 fn standing() -> u64 {
-    let tick = read::last().max(MONOTONIC.current().floor());
+    let tick = read::last().max(MONOTONIC.current.floor());
     MONOTONIC.outages.note(false, || tick);
     tick
 }
@@ -154,7 +169,7 @@ const HIDDEN_NS: u64 = 1_000_000;
 /// Up to [`HIDDEN_NS`], ticks only wait for the clock: each read returns the highest tick so far.
 fn move_os_clock(seen: Chosen) {
     // Read before the clock: another thread may raise it meanwhile.
-    let highest = MONOTONIC.current().floor().max(read::last());
+    let highest = MONOTONIC.current.floor().max(read::last());
     let (Some(start_tick), rate) = (os::monotonic_ns(), rate()) else { return };
     let hidden_ticks = rate.ticks(HIDDEN_NS).unwrap_or(0);
     if seen.tick_at(start_tick).saturating_add(hidden_ticks) >= highest {

@@ -79,8 +79,9 @@ pub(crate) struct Expected {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Timeline {
-    /// A copy of the line in use, for the fast path.
-    current: Current,
+    /// A copy of the line in use, which serves almost every conversion, and the range of ticks that
+    /// needs no look.
+    pub(crate) current: Current,
     /// Whether the timeline waits for an OS clock that is set back, instead of going back with it.
     waits_for_clock: AtomicBool,
     /// Whether an event was counted that no caller has seen yet.
@@ -145,15 +146,8 @@ impl Timeline {
         };
         self.outages.note(first.is_some(), || clocks.ticks());
         let first = first?;
-        self.current().raise_floor(first.piece.knee().tick);
+        self.current.raise_floor(first.piece.knee().tick);
         (!self.publish(0, &first)).then_some(first)
-    }
-
-    /// Returns the line in use, which serves almost every conversion, and the range of ticks that
-    /// needs no look.
-    #[inline]
-    pub(crate) fn current(&self) -> &Current {
-        &self.current
     }
 
     /// Returns the time at `tick`, by any line.
@@ -315,7 +309,7 @@ impl Timeline {
             // The identity has no end, so the fast path gets one stretch of it at a time, and never
             // a future one: the line in use only moves forward, and would miss the present.
             // An older tick needs neither another stretch nor a look.
-            if tick < self.current().next_look() {
+            if tick < self.current.next_look() {
                 return;
             }
             let is_read = clocks.os_ns().is_some();
@@ -326,11 +320,11 @@ impl Timeline {
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };
                 let last = start.saturating_add(FAST_NS - 1);
                 let until = last.saturating_add(1).min(tick.saturating_add(LOOK_NS));
-                self.current().install(stretch, until, last, Rate::ONE);
+                self.current.install(stretch, until, last, Rate::ONE);
             }
         } else {
             let Record { piece, end_tick, estimate, .. } = *record;
-            self.current().install(piece.main, until, end_tick, estimate.rate);
+            self.current.install(piece.main, until, end_tick, estimate.rate);
         }
     }
 

@@ -15,7 +15,9 @@ use crate::sync::{Succession, generation};
 /// replaced.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Choice(Succession<WORDS, DOMAINS>);
+pub(crate) struct Choice {
+    pub(crate) word: Succession<WORDS, DOMAINS>,
+}
 
 /// The choice at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +42,10 @@ const ENFORCED: u64 = 1 << 12;
 const CALLED_SHIFT: u32 = 13;
 /// The source that the environment requested.
 const ENVIRONMENT_SHIFT: u32 = 15;
-/// A bare read is one instruction.
-const BARE: u64 = 1 << 17;
-/// An ordered read is one instruction.
-const ORDERED: u64 = 1 << 18;
+/// A bare read is one instruction: the counter's.
+pub(crate) const BARE: u64 = 1 << 17;
+/// An ordered read is one instruction, of a trusted counter.
+pub(crate) const ORDERED: u64 = 1 << 18;
 /// A thread may read a manual clock in place of this one: no read is one instruction.
 const IN_PLACE: u64 = 1 << 19;
 
@@ -135,57 +137,45 @@ pub(crate) struct Request {
 
 impl Choice {
     pub(crate) const fn new() -> Self {
-        Self(Succession::new())
+        Self { word: Succession::new() }
     }
 
     /// Installs the request, for [`choose_after`](Self::choose_after) to weigh, unless another one
     /// was installed before or the choice is made.
     pub(crate) fn install(&self, request: Request) -> Result<(), Error> {
         let source = source_bits(request.source) << CALLED_SHIFT;
-        if self.0.change(0, CONFIGURED | flag(request.enforced, ENFORCED) | source) {
+        if self.word.change(0, CONFIGURED | flag(request.enforced, ENFORCED) | source) {
             return Ok(());
         }
-        let is_configured = self.0.word() & CONFIGURED != 0;
+        let is_configured = self.word.has(CONFIGURED);
         Err(if is_configured { Error::CONFIGURED } else { Error::CLOCK_READ })
-    }
-
-    /// Returns whether a read is the counter's, by one load and one test.
-    #[inline]
-    pub(crate) fn reads_counter(&self) -> bool {
-        self.0.word() & BARE != 0
-    }
-
-    /// Returns whether an ordered read is one instruction of a trusted counter, at the same cost.
-    #[inline]
-    pub(crate) fn reads_self_ordered_counter(&self) -> bool {
-        self.0.word() & ORDERED != 0
     }
 
     /// Returns the mode, for callers that need no domain.
     #[inline]
     pub(crate) fn mode(&self) -> Mode {
-        Mode::of(self.0.word() & MODE)
+        Mode::of(self.word.word() & MODE)
     }
 
     /// Returns the choice, with its domain.
     #[inline(never)]
     pub(crate) fn get(&self) -> Chosen {
-        let (word, domain) = self.0.get();
+        let (word, domain) = self.word.get();
         Chosen { word, line: domain.map(line_of) }
     }
 
     /// Converts readings to ticks by `line` from now on, unless `seen` is no longer the choice.
     pub(crate) fn replace(&self, seen: Chosen, verdict: Verdict, line: Line) {
-        self.0.replace(seen.word, with_verdict(seen.word, verdict), &to_words(line));
+        self.word.replace(seen.word, with_verdict(seen.word, verdict), &to_words(line));
     }
 
     /// Lets no read be one instruction from now on, so that each looks for a manual clock first.
     #[allow(dead_code, reason = "for manual clocks, which are not everywhere")]
     pub(crate) fn read_in_place(&self) {
-        let mut seen = self.0.word();
+        let mut seen = self.word.word();
         while seen & IN_PLACE == 0 {
-            self.0.change(seen, (seen | IN_PLACE) & !(BARE | ORDERED));
-            seen = self.0.word();
+            self.word.change(seen, (seen | IN_PLACE) & !(BARE | ORDERED));
+            seen = self.word.word();
         }
     }
 
@@ -197,7 +187,7 @@ impl Choice {
                 return;
             }
             let verdict = Verdict { mode: Mode::Enforced, cause: seen.cause() };
-            if self.0.change(seen.word, with_verdict(seen.word, verdict)) {
+            if self.word.change(seen.word, with_verdict(seen.word, verdict)) {
                 return;
             }
         }
@@ -227,7 +217,7 @@ impl Choice {
             | flag(source.is_err(), SOURCE_IGNORED)
             | flag(order.is_err(), ORDER_IGNORED);
         let verdict = weigh(wish(word), begin, None);
-        if !self.0.change(seen, with_verdict(word, verdict)) {
+        if !self.word.change(seen, with_verdict(word, verdict)) {
             return;
         }
         if source.is_err() {
@@ -289,7 +279,7 @@ mod tests {
 
     fn chosen(choice: &Choice, mode: Mode, cause: Cause) -> Chosen {
         let seen = choice.get();
-        assert!(choice.0.change(seen.word, with_verdict(seen.word, Verdict { mode, cause })));
+        assert!(choice.word.change(seen.word, with_verdict(seen.word, Verdict { mode, cause })));
         choice.get()
     }
 
@@ -304,8 +294,8 @@ mod tests {
                 assert_eq!(cause as usize, index);
                 let chosen = chosen(&choice, mode, cause);
                 assert_eq!((chosen.mode(), choice.mode(), chosen.cause()), (mode, mode, cause));
-                assert_eq!(choice.reads_counter(), mode >= Mode::Enforced, "{mode:?}");
-                assert_eq!(choice.reads_self_ordered_counter(), mode == Mode::SelfOrdered);
+                assert_eq!(choice.word.has(BARE), mode >= Mode::Enforced, "{mode:?}");
+                assert_eq!(choice.word.has(ORDERED), mode == Mode::SelfOrdered);
                 let Wish { source, enforced } = wish(chosen.word);
                 assert_eq!((source, enforced), (Some((Source::Os, Cause::Call)), true));
                 assert!(!chosen.ignored_source() && !chosen.ignored_order());
@@ -321,7 +311,7 @@ mod tests {
             assert_eq!(of(&choice, before), before);
             choice.read_in_place();
             assert_eq!((choice.mode(), of(&choice, after)), (before, after));
-            assert!(!choice.reads_counter() && !choice.reads_self_ordered_counter(), "{after:?}");
+            assert!(!choice.word.has(BARE | ORDERED), "{after:?}");
         }
     }
 
@@ -342,8 +332,8 @@ mod tests {
         for (called, environment, mode, refused) in cases {
             let choice = Choice::new();
             choice.install(Request { source: called, enforced: false }).expect("the first");
-            let requested = choice.0.word() | source_bits(environment) << ENVIRONMENT_SHIFT;
-            assert!(choice.0.change(choice.0.word(), requested));
+            let requested = choice.word.word() | source_bits(environment) << ENVIRONMENT_SHIFT;
+            assert!(choice.word.change(choice.word.word(), requested));
             let found = chosen(&choice, mode, Cause::NoCounter);
             assert_eq!(found.refused_source(), refused, "{called:?} {environment:?} {mode:?}");
             let forced = called.or(environment) == Some(Counter);

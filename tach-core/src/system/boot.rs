@@ -18,7 +18,7 @@ static BOOT_TIMELINE: Timeline = Timeline::new();
 #[inline]
 pub(crate) fn now_ns() -> Option<i64> {
     if Bare::is_instruction() {
-        if let Some(ns) = BOOT.current().ns_now(Bare::instruction()) {
+        if let Some(ns) = BOOT.current.ns_now(Bare::instruction()) {
             return Some(signed(ns));
         }
     }
@@ -30,7 +30,7 @@ pub(crate) fn now_ns() -> Option<i64> {
 #[cold]
 #[inline(never)]
 fn now_ns_otherwise() -> Option<i64> {
-    if BOOT.current().floor() == 0 {
+    if BOOT.current.floor() == 0 {
         os::boot_ns()?;
     }
     let tick = bare_by(BOOT);

@@ -17,7 +17,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// Returns the time from `earlier` to `later`, both ticks; zero if `later` comes first.
 #[inline]
 pub(crate) fn between(earlier: u64, later: u64) -> Duration {
-    match MONOTONIC.current().ns_between(earlier, later) {
+    match MONOTONIC.current.ns_between(earlier, later) {
         Some(ns) => duration(ns),
         None => between_elsewhere(earlier, later),
     }
@@ -28,7 +28,7 @@ pub(crate) fn between(earlier: u64, later: u64) -> Duration {
 #[cold]
 #[inline(never)]
 fn between_elsewhere(earlier: u64, later: u64) -> Duration {
-    match MONOTONIC.current().ns_to_future(earlier, later) {
+    match MONOTONIC.current.ns_to_future(earlier, later) {
         Some(ns) => duration(ns),
         None => between_any(earlier, later),
     }
@@ -48,7 +48,7 @@ pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
         return elapsed_otherwise::<R>(earlier);
     }
     let now = R::instruction();
-    match MONOTONIC.current().ns_since(earlier, now) {
+    match MONOTONIC.current.ns_since(earlier, now) {
         Some(ns) => duration(ns),
         None => elapsed_since_long::<R>(earlier, now),
     }
@@ -60,7 +60,7 @@ pub(crate) fn elapsed<R: Read>(earlier: u64) -> Duration {
 #[cold]
 #[inline(never)]
 fn elapsed_since_long<R: Read>(earlier: u64, now: u64) -> Duration {
-    if !MONOTONIC.current().expects(now) {
+    if !MONOTONIC.current.expects(now) {
         return elapsed_otherwise::<R>(earlier);
     }
     between_any(earlier, now)
@@ -93,7 +93,7 @@ fn long_duration(ns: u64) -> Duration {
 /// Returns the tick that is `duration` from `tick`; `None` outside the range of ticks.
 #[inline]
 pub(crate) fn sum(tick: u64, duration: Duration, direction: Direction) -> Option<u64> {
-    let near = MONOTONIC.current().near_sum(tick, duration, direction);
+    let near = MONOTONIC.current.near_sum(tick, duration, direction);
     match direction {
         _ if near.is_some() => near,
         Direction::After => later_sum(tick, duration),
@@ -112,7 +112,7 @@ pub(crate) fn saturating_sum(tick: u64, duration: Duration, direction: Direction
 #[cold]
 #[inline(never)]
 fn later_sum(tick: u64, duration: Duration) -> Option<u64> {
-    let future = MONOTONIC.current().future_sum(tick, duration);
+    let future = MONOTONIC.current.future_sum(tick, duration);
     if future.is_some() { future } else { sum_elsewhere(tick, duration, Direction::After) }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn tick_at_os_monotonic_ns(ns: i128) -> u64 {
 #[inline]
 pub(crate) fn unix_ns_now() -> u64 {
     if counts_sleep() {
-        if let Some(ns) = REALTIME.current().ns_now(Bare::instruction()) {
+        if let Some(ns) = REALTIME.current.ns_now(Bare::instruction()) {
             return ns;
         }
     }

@@ -4,9 +4,8 @@ use core::ops::Deref;
 
 use crossbeam_utils::CachePadded;
 
-use super::hot::CLOCK;
 use super::settle::{Witness, settle};
-use super::{HOST, choice, counter_failed, enforce_order, manual, raw};
+use super::{CLOCK, HOST, choice, counter_failed, enforce_order, manual, raw};
 use crate::counter;
 use crate::line::{Direction, Rate, shifted_tick};
 use crate::os;
@@ -43,7 +42,7 @@ impl Deref for Disciplined {
 impl Disciplined {
     #[inline]
     pub(crate) fn ns_at(&self, tick: u64) -> u64 {
-        match self.current().ns_at(tick) {
+        match self.current.ns_at(tick) {
             Some(ns) => ns,
             None => self.ns_at_elsewhere(tick),
         }
@@ -106,7 +105,7 @@ impl Disciplined {
         let mut chosen = raw::in_force();
         loop {
             let tick = read(chosen);
-            if self.current().expects(tick) {
+            if self.current.expects(tick) {
                 return tick;
             }
             self.look(tick);

@@ -4,9 +4,9 @@ use crossbeam_utils::CachePadded;
 
 use super::disciplined::Disciplined;
 use super::raw::{ordered, tick_by};
-use super::{MONOTONIC, choice, manual};
+use super::{CLOCK, MONOTONIC, manual};
 use crate::counter;
-use crate::source::{Chosen, Mode};
+use crate::source::{BARE, Chosen, Mode, ORDERED};
 use crate::sync::Maximum;
 
 /// The highest tick that an enforced read has returned.
@@ -36,7 +36,7 @@ pub(crate) struct Early;
 impl Read for Bare {
     #[inline]
     fn is_instruction() -> bool {
-        choice().reads_counter()
+        CLOCK.choice.word.has(BARE)
     }
 
     #[inline]
@@ -54,7 +54,7 @@ impl Read for Bare {
 impl Read for Ordered {
     #[inline]
     fn is_instruction() -> bool {
-        choice().reads_self_ordered_counter()
+        CLOCK.choice.word.has(ORDERED)
     }
 
     #[inline]
@@ -82,9 +82,9 @@ impl Read for Strict {
 
     #[inline(never)]
     fn otherwise() -> u64 {
-        if choice().reads_counter() && choice().mode() == Mode::Enforced {
+        if CLOCK.choice.word.has(BARE) && CLOCK.choice.mode() == Mode::Enforced {
             let tick = counter::ticks();
-            if MONOTONIC.current().expects(tick) {
+            if CLOCK.monotonic.current.expects(tick) {
                 return LAST.raise(tick);
             }
         }
@@ -120,7 +120,7 @@ impl Read for Early {
 pub(crate) fn ticks<R: Read>() -> u64 {
     if R::is_instruction() {
         let tick = R::instruction();
-        if MONOTONIC.current().expects(tick) {
+        if CLOCK.monotonic.current.expects(tick) {
             return tick;
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn bare_by(timeline: Disciplined) -> u64 {
 ///
 /// Comes after the look: the maximum would hide from the look that a clock went back.
 fn in_order(tick: u64, ordered: Mode) -> u64 {
-    if choice().mode() >= ordered { tick } else { LAST.raise(tick) }
+    if CLOCK.choice.mode() >= ordered { tick } else { LAST.raise(tick) }
 }
 
 /// Lets no enforced read return less than `tick`.
@@ -190,5 +190,16 @@ mod tests {
         check::<Ordered>();
         check::<Strict>();
         check::<Early>();
+    }
+
+    #[test]
+    fn a_read_touches_one_cache_line() {
+        const LINE: usize = 64;
+        let current = &CLOCK.monotonic.current;
+        let first =
+            (&raw const CLOCK.choice).addr() + size_of_val(&CLOCK.choice) - size_of::<u64>();
+        let last = (&raw const *current).addr() + size_of_val(current) - 1;
+        assert!(first < (&raw const *current).addr());
+        assert_eq!(first / LINE, last / LINE, "{first:#x} to {last:#x}");
     }
 }

@@ -43,10 +43,10 @@ impl Timeline {
     /// is on the current line.
     fn bound_at_first(&self, clocks: &dyn ClockPair) -> Option<(u64, u64)> {
         let sample = self.steps.resolved(Sample::take(clocks, u64::MAX)?);
-        let line = self.current().line_at(sample.tick)?;
+        let line = self.current.line_at(sample.tick)?;
         let bound_ns = distance_ns(&line, line.rate, &sample);
         let is_narrow = line.rate.ns(sample.width_ticks) < NARROW_NS;
-        (is_narrow && self.current().expects(sample.tick)).then_some((sample.tick, bound_ns))
+        (is_narrow && self.current.expects(sample.tick)).then_some((sample.tick, bound_ns))
     }
 
     #[cold]
@@ -68,7 +68,7 @@ impl Timeline {
                 return Ok((sample.tick, u64::MAX));
             }
             let line = self.find(sample.tick, round)?;
-            let error_ns = record.estimate.unread_error_ns(&sample, self.current().floor());
+            let error_ns = record.estimate.unread_error_ns(&sample, self.current.floor());
             let bound_ns = distance_ns(&line, line.rate, &sample).saturating_add(error_ns);
             return Ok((sample.tick, bound_ns));
         };

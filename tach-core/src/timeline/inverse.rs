@@ -27,7 +27,7 @@ impl Timeline {
 
     /// Returns the tick that is `ns` from `tick`, if it is in the range of ticks and a line is in use.
     pub(crate) fn known_sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
-        self.sum_by(self.current(), tick, ns, direction)
+        self.sum_by(&self.current, tick, ns, direction)
     }
 
     /// Returns the tick that is `ns` from `tick` by the lines of `current` and of the past.
@@ -53,7 +53,7 @@ impl Timeline {
     /// Returns the first tick at which the shifted time is `ns` or later.
     #[allow(dead_code, reason = "for the standard library's instants, which are not everywhere")]
     pub(crate) fn tick_at_shifted(&self, ns: u64) -> Option<u64> {
-        let forecast = self.current().forecast().or_else(|| self.recorded()?.forecast())?;
+        let forecast = self.current.forecast().or_else(|| self.recorded()?.forecast())?;
         self.line_of_ns(forecast, ns).tick_at(ns).map(unshifted_tick)
     }
 

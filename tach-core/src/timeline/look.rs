@@ -34,13 +34,13 @@ impl Timeline {
     #[cold]
     pub(crate) fn try_look(&self, tick: u64, round: &Round<'_>) -> Result<(), Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
-        let floor = self.current().floor();
+        let floor = self.current.floor();
         let Some(record) = self.newest() else { return Ok(()) };
         if is_behind(&record, tick, floor) && is_behind(&record, round.clocks.ticks(), floor) {
             return round.answers.about(CounterFailure::Regressed);
         }
         if record.is_identity() {
-            self.current().raise_floor(tick);
+            self.current.raise_floor(tick);
         } else if !record.has_rate() {
             // A rate needs a second sample; no read waits for it here.
             let start_ns = record.piece.knee().ns;
@@ -73,7 +73,7 @@ impl Timeline {
         round: &Round<'_>,
     ) -> Result<Option<Sample>, Question> {
         // Reads the floor before the counter: another thread may look meanwhile and raise it.
-        let floor = self.current().floor();
+        let floor = self.current.floor();
         let best_width = u64::from(record.best_width_ticks);
         let sample = Sample::take(round.clocks, best_width);
         self.outages.note(sample.is_some(), || round.clocks.ticks());
@@ -108,14 +108,14 @@ impl Timeline {
         let known_rate = if record.estimate.wants_rate() { round.answers.rate()? } else { None };
         let record = record.seeded(known_rate);
         let Some(reach) = self.reach(id, &record) else { return Ok(None) };
-        let agreed_tick = self.current().floor();
+        let agreed_tick = self.current.floor();
         let read = self.sample(&record, round)?;
         let sample = read.unwrap_or_else(|| record.unread_sample(round.clocks));
         // A closed horizon needs a successor even if the record agrees: the thread that closed it
         // may be stopped before it publishes one.
         if record.agrees(&sample) && !record.is_slow(&sample) && !reach.is_closed() {
             if read.is_some() {
-                self.current().raise_floor(sample.tick);
+                self.current.raise_floor(sample.tick);
             }
             self.history.raise(id, reach, record.next_look(sample.tick, round.clocks.look_ns()));
             return Ok(None);
@@ -158,7 +158,7 @@ impl Timeline {
     /// Raises the horizon of `next` to the next look. If another record is the newest, does
     /// nothing.
     pub(super) fn take_up(&self, next: &Record, look_ns: u64) {
-        self.current().raise_floor(next.estimate.tick);
+        self.current.raise_floor(next.estimate.tick);
         let own = self.newest_with_id().filter(|(_, newest)| newest == next);
         let Some((id, _)) = own else { return };
         let knee_tick = next.piece.knee().tick;

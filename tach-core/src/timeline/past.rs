@@ -57,7 +57,7 @@ impl Timeline {
             // A deadline that has passed. Equal ticks ask whether the counter stands.
             return (from > to && to >= zero).then_some(0);
         }
-        let forecast = self.current().forecast()?;
+        let forecast = self.current.forecast()?;
         let first = self.known_stretch(forecast, earlier)?;
         if first.contains(to) {
             return Some(first.line.rate.ns(later.wrapping_sub(earlier)));
@@ -69,7 +69,7 @@ impl Timeline {
     /// Returns the line of `tick`: almost every line, without questions.
     #[inline]
     pub(crate) fn known_line(&self, tick: u64) -> Option<Line> {
-        Some(self.known_stretch(self.current().forecast()?, tick)?.line)
+        Some(self.known_stretch(self.current.forecast()?, tick)?.line)
     }
 
     /// Returns the line of `tick` by `forecast`, or a line of the past; `None` before zero.

@@ -102,7 +102,7 @@ fn an_appender_that_was_stopped_costs_one_slot() {
     let timeline = timeline(BackwardStep::Hold);
     timeline.ns_at(machine.ticks(), &machine);
     assert!(timeline.history.stall(7));
-    timeline.current().stall();
+    timeline.current.stall();
     for _ in 0..1000 {
         machine.pass_ns(NS_PER_S);
         let tick = machine.ticks();

@@ -82,7 +82,7 @@ fn a_counter_that_went_back_on_the_line_in_use_is_found() {
         let timelines = [&process.monotonic, &process.realtime];
         let ticks = process.tick() - timelines[index].newest().unwrap().piece.knee().tick;
         process.machine.displaced_ticks.set(-i64::try_from(ticks / 2).unwrap());
-        assert!(timelines[index].current().ns_at(process.tick()).is_some());
+        assert!(timelines[index].current.ns_at(process.tick()).is_some());
         process.bound(index);
         assert_eq!(process.failures.borrow()[..], [CounterFailure::Regressed]);
     }

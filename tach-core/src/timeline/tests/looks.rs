@@ -32,7 +32,7 @@ fn a_conversion_spares_the_next_one_a_look() {
             timeline.ns_between(first, next, &machine);
         };
         assert_eq!(spent_ns(&machine, conversions), 0, "after {pause_ns} ns");
-        let current = timeline.current();
+        let current = &timeline.current;
         assert!(current.expects(next));
         assert_eq!(current.ns_at(next), Some(timeline.ns_at(next, &machine)));
     }
@@ -137,7 +137,7 @@ fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
     let timeline = timeline(BackwardStep::Follow);
     for now in [77, NS_PER_S, (1 << 40) + 12_345, (1 << 40) + (1 << 33) - 1, (1 << 50) + 1] {
         clocks.tick.set(now);
-        let (current, future) = (timeline.current(), now + 3600 * NS_PER_S);
+        let (current, future) = (&timeline.current, now + 3600 * NS_PER_S);
         assert_eq!(timeline.ns_at(future, &clocks), future);
         assert_eq!(timeline.ns_at(now, &clocks), now);
         assert_eq!(current.ns_at(now), Some(now), "a future tick left no line for the present");
@@ -153,7 +153,7 @@ fn the_os_clock_itself_is_served_in_stretches_of_the_present() {
     clocks.behind_ns.set(1 << 49);
     clocks.tick.set((1 << 50) + NS_PER_S);
     timeline.look(clocks.ticks(), &clocks);
-    assert!(timeline.current().expects(clocks.ticks()), "each read needs a look");
+    assert!(timeline.current.expects(clocks.ticks()), "each read needs a look");
     let reads = clocks.reads.get();
     assert_eq!(timeline.ns_between(5, NS_PER_S, &clocks), NS_PER_S - 5);
     assert_eq!(clocks.reads.get(), reads, "old ticks need no look");

@@ -233,12 +233,12 @@ pub(super) trait Driven {
 impl Driven for Timeline {
     fn ns_at(&self, tick: u64, clocks: &impl Driver) -> u64 {
         let elsewhere = || clocks.settle(|round| self.try_ns_at(tick, round));
-        self.current().ns_at(tick).unwrap_or_else(elsewhere)
+        self.current.ns_at(tick).unwrap_or_else(elsewhere)
     }
 
     fn ns_between(&self, earlier: u64, later: u64, clocks: &impl Driver) -> u64 {
-        let near = self.current().ns_between(earlier, later);
-        let known = near.or_else(|| self.current().ns_to_future(earlier, later));
+        let near = self.current.ns_between(earlier, later);
+        let known = near.or_else(|| self.current.ns_to_future(earlier, later));
         known
             .or_else(|| self.known_ns_between(earlier, later))
             .unwrap_or_else(|| clocks.settle(|round| self.try_ns_between(earlier, later, round)))
@@ -246,9 +246,9 @@ impl Driven for Timeline {
 
     fn sum(&self, tick: u64, ns: u64, direction: Direction, clocks: &impl Driver) -> Option<u64> {
         let duration = Duration::from_nanos(ns);
-        let near = self.current().near_sum(tick, duration, direction);
+        let near = self.current.near_sum(tick, duration, direction);
         let is_after = direction == Direction::After;
-        let future = || is_after.then(|| self.current().future_sum(tick, duration)).flatten();
+        let future = || is_after.then(|| self.current.future_sum(tick, duration)).flatten();
         let elsewhere = || clocks.settle(|round| self.try_sum(tick, ns, direction, round));
         let known = || self.known_sum(tick, ns, direction);
         near.or_else(future).or_else(known).or_else(elsewhere)
@@ -361,10 +361,10 @@ impl Process {
     /// Returns the tick of a read, after a look if one is due.
     pub(super) fn read(&self) -> u64 {
         let tick = self.tick();
-        if !self.monotonic.current().expects(tick) {
+        if !self.monotonic.current.expects(tick) {
             self.monotonic.look(tick, &MonotonicClock(self));
         }
-        if !self.realtime.current().expects(tick) {
+        if !self.realtime.current.expects(tick) {
             self.realtime.look(tick, &RealtimeClock(self));
         }
         self.tick()

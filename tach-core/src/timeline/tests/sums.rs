@@ -146,7 +146,7 @@ fn the_fast_paths_agree_with_the_records() {
         }
         let ten_ms = machine.nominal.ticks(10_000_000).unwrap();
         let record = timeline.newest().unwrap();
-        if !timeline.current().expects(machine.tick.get() + ten_ms) {
+        if !timeline.current.expects(machine.tick.get() + ten_ms) {
             // A look would be due before the records alone are asked, which never take one here.
             continue;
         }
@@ -185,7 +185,7 @@ fn the_fast_paths_agree_with_the_records() {
             (sums.iter().map(sum).collect::<Vec<_>>(), pairs.map(between).collect::<Vec<_>>())
         };
         let (fast, fast_between) = all(&timeline);
-        timeline.current().stall();
+        timeline.current.stall();
         let (slow, slow_between) = all(&timeline);
         assert_eq!(timeline.newest(), Some(record), "a look was taken");
         for ((sum, fast), slow) in sums.iter().zip(fast).zip(slow) {
@@ -207,7 +207,7 @@ fn a_writer_that_goes_on_misleads_until_the_next_read() {
     let read = || {
         machine.pass_ns(10_000_000);
         let tick = machine.ticks();
-        if !timeline.current().expects(tick) {
+        if !timeline.current.expects(tick) {
             timeline.look(tick, &machine);
         }
         tick
@@ -216,8 +216,8 @@ fn a_writer_that_goes_on_misleads_until_the_next_read() {
     for _ in 0..1_000 {
         read();
     }
-    let (start, until, head) = (read(), timeline.current().next_look(), timeline.history.head());
-    timeline.current().stall();
+    let (start, until, head) = (read(), timeline.current.next_look(), timeline.history.head());
+    timeline.current.stall();
     // A slew begins.
     machine.set_drift(500_000);
     while timeline.history.head() == head {
@@ -225,7 +225,7 @@ fn a_writer_that_goes_on_misleads_until_the_next_read() {
     }
     let later = read();
     let right_ns = timeline.ns_between(start, later, &machine);
-    timeline.current().resume(until);
+    timeline.current.resume(until);
     let ns = timeline.ns_between(start, later, &machine);
     assert!(ns != right_ns && ns.abs_diff(right_ns) < 2_000_000, "{ns} for {right_ns}");
     read();
