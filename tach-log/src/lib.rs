@@ -17,14 +17,14 @@
 //! ```
 //!
 //! [`Line`], [`Json`] and [`Logfmt`] are formats; a [`Format`] of your own takes a few lines. Each
-//! back end takes one in a single expression. With `let line = Line::new();`:
+//! back end takes one in a single expression:
 //!
 //! | back end | expression |
 //! |---|---|
-//! | `env_logger` | `.format(write(line))` |
-//! | `fern` | `.format(\|out, _, record\| out.finish(format_args!("{}", display(line, record))))` |
-//! | `flexi_logger` | `.format(\|out, _, record\| write!(out, "{}", display(line, record)))` |
-//! | `log4rs` | `Ok(write(line)(out, record)?)` in an `Encode` of your own |
+//! | `env_logger` | `.format(write(Line::new()))` |
+//! | `fern` | `.format(\|out, _, record\| out.finish(format_args!("{}", display(Line::new(), record))))` |
+//! | `flexi_logger` | `.format(\|out, _, record\| write!(out, "{}", display(Line::new(), record)))` |
+//! | `log4rs` | `Ok(write(Line::new())(out, record)?)` in an `Encode` of your own |
 //! | `slog-term` | `.use_custom_timestamp(\|out\| write!(out, "{}", Timestamp::new()))` |
 //! | `slog-json` | `.add_key_value(o!("ts" => Timestamp::new()))` |
 //!

@@ -15,6 +15,7 @@ mod slog_async;
 mod span_timing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod survive;
+mod tables;
 mod timers;
 
 use std::path::Path;
