@@ -8,6 +8,9 @@
 //! tracing::info!("ready");
 //! ```
 //!
+//! If your tracing-subscriber has the feature `env-filter`, turn on that of tach-tracing as well.
+//! Otherwise `RUST_LOG` is read without `EnvFilter`'s directives for spans and fields.
+//!
 //! Where you build the subscriber yourself, change the argument of `with_timer`:
 //!
 //! ```
