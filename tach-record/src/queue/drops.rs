@@ -114,7 +114,7 @@ mod tests {
     use tach_log::Value;
 
     use super::*;
-    use crate::frame::texts::MaybeStatic;
+    use crate::frame::MaybeStatic;
     use crate::frame::{Linked, Origin, RecordKind, Scratch, SpanPart, Time, What, Writer};
     use crate::ids::SpanContext;
 

@@ -1,15 +1,29 @@
 //! A bounded queue of bytes from one thread to another, in words of eight bytes.
 #![expect(unsafe_code, reason = "each end says which words are its own")]
 
-mod words;
+#[cfg(not(all(test, loom)))]
+mod memory;
+#[cfg(all(test, loom))]
+#[path = "ring/modelled.rs"]
+mod memory;
 
+use core::ops::Deref;
+use core::slice;
 use std::sync::Arc;
 
-pub use self::words::OVERHEAD;
-pub(super) use self::words::WORD;
-use self::words::Words;
+#[cfg(all(test, loom))]
+use self::memory::Word;
+use self::memory::{LINES, Memory};
 // `cargo xtask loom` compiles this file and its folder alone.
 use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// The bytes of a word. All lengths are multiples of it.
+pub(super) const WORD: usize = size_of::<u64>();
+
+/// The number of words before the words of the ring. They hold the two counts.
+const COUNTS: usize = 2 * LINES;
+/// The bytes that a ring takes in addition to its capacity.
+pub const OVERHEAD: usize = COUNTS * WORD;
 
 /// The memory that both ends share.
 struct Ring {
@@ -50,7 +64,7 @@ impl RingMemory {
         part: Box<dyn Part>,
     ) -> Self {
         // SAFETY: the caller makes the same promise.
-        Self { words: unsafe { Words::shared(start, length, owner) }, part }
+        Self { words: unsafe { Words::of(Memory::shared(start, owner), length / WORD) }, part }
     }
 }
 
@@ -160,7 +174,7 @@ impl Producer {
         self.at = match words.get(self.at..end) {
             Some(words) => {
                 // SAFETY: they are free: the reader has read them, and waits for `written`.
-                unsafe { words::write(words, bytes) };
+                unsafe { write(words, bytes) };
                 end
             }
             None => self.write_around(bytes),
@@ -210,9 +224,9 @@ impl Producer {
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at(end.len() * WORD);
         // SAFETY: they are free, as in `push`.
-        unsafe { words::write(end, first) };
+        unsafe { write(end, first) };
         // SAFETY: as above.
-        unsafe { words::write(&self.ring.words, second) };
+        unsafe { write(&self.ring.words, second) };
         second.len() / WORD
     }
 }
@@ -257,8 +271,8 @@ impl Consumer {
     fn copy_next(&self, bytes: &mut [u8]) {
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at_mut(bytes.len().min(end.len() * WORD));
-        words::read(end, first);
-        words::read(&self.ring.words, second);
+        read(end, first);
+        read(&self.ring.words, second);
     }
 
     /// Moves all bytes of the ring to the end of `bytes`. Frees them, unless the ring is in a file.
@@ -267,9 +281,9 @@ impl Consumer {
         let end = &self.ring.words[self.at..];
         let at_end = end.len().min(waiting / WORD);
         // SAFETY: they are written: `waiting` has seen it, and the writer waits for `read`.
-        unsafe { words::append(&end[..at_end], bytes) };
+        unsafe { memory::append(&end[..at_end], bytes) };
         // SAFETY: as above.
-        unsafe { words::append(&self.ring.words[..waiting / WORD - at_end], bytes) };
+        unsafe { memory::append(&self.ring.words[..waiting / WORD - at_end], bytes) };
         self.advance(waiting, !self.holds);
     }
 
@@ -321,141 +335,121 @@ impl Count<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use core::ptr;
-    use std::collections::VecDeque;
-    use std::thread;
+/// The words of a ring, after the counts of words written and read. The counts need cache lines of
+/// their own, and an allocation with that alignment would leave gaps among the allocator's blocks.
+struct Words {
+    start: *const Word,
+    count: usize,
+    _memory: Memory,
+}
 
-    use proptest::prelude::*;
+// SAFETY: the words are atomics, and any thread may drop the memory.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
 
-    use super::*;
-
-    /// A call of a method of one of the ends, with a number of words.
-    #[derive(Debug, Clone, Copy)]
-    enum Act {
-        Push(usize),
-        PushWords,
-        Read(usize),
-        Take,
+impl Words {
+    fn new(count: usize) -> Self {
+        // SAFETY: the memory is made for so many words.
+        unsafe { Self::of(Memory::new(COUNTS + count), COUNTS + count) }
     }
 
-    fn act() -> impl Strategy<Value = Act> {
-        (0_usize..12, 0..4).prop_map(|(words, act)| match act {
-            0 => Act::Push(words),
-            1 => Act::Read(words),
-            2 => Act::PushWords,
-            _ => Act::Take,
-        })
+    /// Returns the words of `memory`, counts included.
+    ///
+    /// # Safety
+    ///
+    /// There are `count` words, which nothing else accesses.
+    unsafe fn of(memory: Memory, count: usize) -> Self {
+        Self { start: memory.start(), count, _memory: memory }
     }
 
-    proptest! {
-        #[test]
-        fn it_is_a_bounded_queue(capacity in 1_usize..10, acts in prop::collection::vec(act(), 0..200)) {
-            let (mut producer, mut consumer) = ring(capacity * WORD + WORD - 1);
-            prop_assert_eq!(producer.ring.words.len(), capacity);
-            let mut expected = VecDeque::new();
-            let mut next = (0..=u8::MAX).cycle();
-            for act in acts {
-                let free = capacity * WORD - expected.len();
-                match act {
-                    Act::Push(words) => {
-                        let bytes: Vec<u8> = next.by_ref().take(words * WORD).collect();
-                        prop_assert_eq!(producer.push(&bytes), bytes.len() <= free);
-                        expected.extend(bytes.into_iter().take_while(|_| words * WORD <= free));
-                    }
-                    Act::PushWords => {
-                        let record = [0; 3].map(|_: u64| u64::from(next.next().unwrap_or(0)));
-                        let is_there = size_of_val(&record) <= free;
-                        prop_assert_eq!(producer.push_words(&record), is_there);
-                        let bytes = record.map(u64::to_le_bytes).concat();
-                        expected.extend(bytes.into_iter().take_while(|_| is_there));
-                    }
-                    Act::Read(words) => {
-                        let mut bytes = vec![0; words * WORD];
-                        let are_there = bytes.len() <= expected.len();
-                        prop_assert_eq!(consumer.read(&mut bytes), are_there);
-                        if are_there {
-                            prop_assert_eq!(bytes, expected.drain(..words * WORD).collect::<Vec<_>>());
-                        }
-                    }
-                    Act::Take => {
-                        let mut bytes = vec![255];
-                        consumer.take(&mut bytes);
-                        prop_assert_eq!(&bytes[1..], &*expected.make_contiguous());
-                        expected.clear();
-                    }
-                }
-                prop_assert_eq!(consumer.waiting(), expected.len());
-                prop_assert_eq!(producer.is_empty(), expected.is_empty());
-            }
-        }
+    /// Returns the words of the counts, and the words of the ring.
+    #[inline]
+    fn all(&self) -> (&[Word], &[Word]) {
+        // SAFETY: by the promise to `of`, the memory holds so many words, and is accessed through
+        // them alone. It lives as long as `self`.
+        unsafe { slice::from_raw_parts(self.start, self.count) }.split_at(COUNTS)
     }
 
-    /// Also if the words are written around the end of the memory.
-    #[test]
-    fn long_records_are_copied_at_once() {
-        for capacity in [2 * 1024, 8 * 1024] {
-            let (mut producer, mut consumer) = ring(capacity);
-            for words in (1..capacity / WORD).step_by(7) {
-                let record: Vec<u8> = (1..=251).cycle().skip(words).take(words * WORD).collect();
-                assert!(producer.push(&record));
-                let mut read = Vec::new();
-                consumer.take(&mut read);
-                assert!(read == record, "{words} of {capacity}");
-            }
-        }
+    /// Returns the count of words written, and the words.
+    #[inline]
+    fn parts(&self) -> (&AtomicU64, &[Word]) {
+        let (counts, words) = self.all();
+        (&counts[0].0, words)
     }
 
-    #[test]
-    fn counts_share_no_lines() {
-        let (producer, _) = ring(4096);
-        let (written, read) = (producer.ring.words.written(), producer.ring.words.read());
-        let at = [ptr::from_ref(written), ptr::from_ref(read), producer.ring.words.as_ptr().cast()]
-            .map(<*const AtomicU64>::addr);
-        assert_eq!((at[0] % 128, at[1] - at[0], at[2] - at[1]), (0, 128, 128));
+    /// Returns the count of words written.
+    #[inline]
+    fn written(&self) -> &AtomicU64 {
+        &self.all().0[0].0
     }
 
-    #[test]
-    fn counts_may_wrap_around() {
-        let (mut producer, mut consumer) = ring(3 * WORD);
-        let last = usize::MAX;
-        (producer.written, consumer.read) = (last, last);
-        producer.ring.written().set(last);
-        producer.ring.read().set(last);
-        for byte in 1..10 {
-            assert!(producer.push(&[byte; 2 * WORD]));
-            assert!(!producer.push(&[byte; 2 * WORD]));
-            let mut bytes = [0; 2 * WORD];
-            assert!(consumer.read(&mut bytes));
-            assert_eq!((bytes, consumer.waiting()), ([byte; 2 * WORD], 0));
-        }
-    }
-
-    #[test]
-    #[cfg_attr(target_family = "wasm", ignore = "there are no threads")]
-    fn threads_hand_bytes_over_in_order() {
-        const LAST: u64 = 100_000;
-        let (mut producer, mut consumer) = ring(7 * WORD);
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                for number in 0..=LAST {
-                    let record = [number.to_le_bytes(); 3].concat();
-                    while !producer.push(&record) {
-                        thread::yield_now();
-                    }
-                }
-            });
-            for number in 0..=LAST {
-                let mut record = [0; 3 * WORD];
-                while !consumer.read(&mut record) {
-                    thread::yield_now();
-                }
-                assert_eq!(record[..], [number.to_le_bytes(); 3].concat());
-            }
-        });
+    /// Returns the count of words read.
+    #[inline]
+    fn read(&self) -> &AtomicU64 {
+        &self.all().0[LINES].0
     }
 }
+
+impl Deref for Words {
+    type Target = [Word];
+
+    #[inline]
+    fn deref(&self) -> &[Word] {
+        self.all().1
+    }
+}
+
+#[cfg(not(all(test, loom)))]
+#[repr(transparent)]
+pub(super) struct Word(AtomicU64);
+
+impl Word {
+    #[cfg(not(all(test, loom)))]
+    fn zero() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[inline]
+    pub(super) fn set(&self, bytes: [u8; WORD]) {
+        // ORDERING: Relaxed: a `Count` publishes or frees the word.
+        self.0.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn get(&self) -> [u8; WORD] {
+        // ORDERING: Relaxed, as in `set`.
+        self.0.load(Ordering::Relaxed).to_ne_bytes()
+    }
+}
+
+/// Writes the first words.
+///
+/// # Safety
+///
+/// No other thread accesses the words meanwhile.
+#[inline]
+unsafe fn write(words: &[Word], bytes: &[u8]) {
+    // SAFETY: the caller makes the same promise.
+    if unsafe { memory::write_long(words, bytes) } {
+        return;
+    }
+    for (word, bytes) in words.iter().zip(bytes.chunks_exact(WORD)) {
+        if let Some(bytes) = bytes.first_chunk() {
+            word.set(*bytes);
+        }
+    }
+}
+
+/// Reads the first words, one by one.
+fn read(words: &[Word], bytes: &mut [u8]) {
+    for (word, bytes) in words.iter().zip(bytes.chunks_exact_mut(WORD)) {
+        bytes.copy_from_slice(&word.get());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 /// The model fails without either of the orderings above: `cargo xtask loom` weakens each in turn.
 ///

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tach_core::UnixTime;
 
 use super::*;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::frame::{Scratch, ThisThread, Time, Writer};
 use crate::level::Level;
 use crate::queue::file::tests::TestFile;

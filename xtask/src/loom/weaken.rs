@@ -24,8 +24,10 @@ pub(super) fn all(source: &str) -> Result<Vec<Weaker>, String> {
     let mut start = 0;
     let mut lines = source.split_inclusive('\n').enumerate().peekable();
     while let Some((index, line)) = lines.next() {
-        // An import may be for tests alone, too.
-        let begins_module = lines.peek().is_some_and(|(_, next)| !next.starts_with("use "));
+        // An import may be for tests alone, too, and a module in place of another one.
+        let begins_module = lines
+            .peek()
+            .is_some_and(|(_, next)| !next.starts_with("use ") && !next.starts_with("#[path"));
         if begins_tests(line) && begins_module {
             break;
         }
@@ -116,6 +118,9 @@ mod tests {
     const SOURCE: &str = "\
 #[cfg(all(test, loom))]
 use loom::Ordering;
+#[cfg(all(test, loom))]
+#[path = \"modelled.rs\"]
+mod memory;
 fn f() {
     // ORDERING: Ordering::Acquire is mentioned.
     x.exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);
@@ -137,10 +142,10 @@ fn g() { x.load(Ordering::Acquire) }
         let found = all(SOURCE).unwrap();
         let changes: Vec<_> = found.iter().map(|one| (one.line, one.change.as_str())).collect();
         let expected = [
-            (5, "AcqRel -> Acquire"),
-            (5, "AcqRel -> Release"),
-            (6, "Release fence removed"),
-            (7, "SeqCst fence removed"),
+            (8, "AcqRel -> Acquire"),
+            (8, "AcqRel -> Release"),
+            (9, "Release fence removed"),
+            (10, "SeqCst fence removed"),
         ];
         assert_eq!(changes, expected);
         assert_eq!(found[0].text, SOURCE.replace("Ordering::AcqRel", "Ordering::Acquire"));

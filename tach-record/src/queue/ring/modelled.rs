@@ -8,7 +8,7 @@ use crate::sync::atomic::AtomicU64;
 
 pub(super) const LINES: usize = 1;
 
-pub(in super::super) struct Word(pub(super) AtomicU64, UnsafeCell<()>);
+pub(super) struct Word(pub(super) AtomicU64, UnsafeCell<()>);
 
 impl Word {
     fn zero() -> Self {
@@ -18,18 +18,13 @@ impl Word {
 
 pub(super) struct Memory(Box<[Word]>);
 
-// SAFETY: the cells have no contents, and loom checks their accesses.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
-
 impl Memory {
     pub(super) fn new(count: usize) -> Self {
         Self((0..count).map(|_| Word::zero()).collect())
     }
 
-    pub(super) fn words(&self) -> &[Word] {
-        &self.0
+    pub(super) fn start(&self) -> *const Word {
+        self.0.as_ptr()
     }
 }
 
@@ -50,7 +45,7 @@ pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) -> bool {
 /// # Safety
 ///
 /// As in the room in whose place it is.
-pub(crate) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
+pub(super) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
     for word in words {
         word.1.with(|_| bytes.extend(word.get()));
     }

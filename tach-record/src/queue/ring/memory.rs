@@ -21,7 +21,6 @@ const LONG: usize = 512;
 
 pub(super) struct Memory {
     start: *const Word,
-    count: usize,
     _owner: Owner,
 }
 
@@ -38,49 +37,25 @@ enum Owner {
     Allocated(Vec<Word>),
 }
 
-// SAFETY: the words are atomics, and the owner may be dropped by any thread.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
-
 impl Memory {
     pub(super) fn new(count: usize) -> Self {
         if count * WORD >= PAGE {
             if let Ok(mapped) = MmapMut::map_anon(count * WORD).map(MmapRaw::from) {
-                return Self {
-                    start: mapped.as_ptr().cast(),
-                    count,
-                    _owner: Owner::Mapped(mapped),
-                };
+                return Self { start: mapped.as_ptr().cast(), _owner: Owner::Mapped(mapped) };
             }
         }
         let words: Vec<_> = (0..count).map(|_| Word::zero()).collect();
-        Self { start: words.as_ptr(), count, _owner: Owner::Allocated(words) }
+        Self { start: words.as_ptr(), _owner: Owner::Allocated(words) }
     }
 
-    /// Returns the memory of `length` bytes that a mapping has for a ring.
-    ///
-    /// # Safety
-    ///
-    /// `start` is the address of so many bytes of whole words, which `owner` keeps, and which
-    /// nothing else accesses.
-    pub(super) unsafe fn shared(
-        start: *mut u8,
-        length: usize,
-        owner: Arc<dyn Send + Sync>,
-    ) -> Self {
-        Self {
-            start: start.cast_const().cast(),
-            count: length / WORD,
-            _owner: Owner::Shared(owner),
-        }
+    /// Returns the memory at `start`, which `owner` keeps.
+    pub(super) fn shared(start: *mut u8, owner: Arc<dyn Send + Sync>) -> Self {
+        Self { start: start.cast_const().cast(), _owner: Owner::Shared(owner) }
     }
 
-    #[inline]
-    pub(super) fn words(&self) -> &[Word] {
-        // SAFETY: the memory begins with a word, holds so many words that began as zeros, lives as
-        // long as its owner, and is accessed through these words alone.
-        unsafe { slice::from_raw_parts(self.start, self.count) }
+    /// Returns the address of the first word.
+    pub(super) fn start(&self) -> *const Word {
+        self.start
     }
 }
 
@@ -107,7 +82,7 @@ pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) -> bool {
 /// # Safety
 ///
 /// No other thread writes the words meanwhile.
-pub(in crate::queue::ring) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
+pub(super) unsafe fn append(words: &[Word], bytes: &mut Vec<u8>) {
     let (from, length) = (words.as_ptr().cast(), size_of_val(words));
     // SAFETY: so many bytes are there, and by the caller's promise nobody writes them.
     bytes.extend_from_slice(unsafe { slice::from_raw_parts(from, length) });
