@@ -31,25 +31,22 @@
 //! only if the load lies within the store, so records are written and [queued](crate::queue) by
 //! words (printed values excepted).
 
-mod buffer;
 mod kind;
 mod linked;
 pub mod numbers;
 pub mod places;
 mod read;
-mod scratch;
 mod shortened;
-pub mod texts;
 mod this_thread;
-mod time;
 mod write;
 
 use std::sync::OnceLock;
 
-pub use self::buffer::Buffer;
+use tach_core::{Instant, UnixTime};
+
 pub use self::kind::{RECORD_SHIFT, RecordKind};
 pub use self::linked::{Linked, Origin};
-pub use self::numbers::{AT_BOUNDARY, Code};
+pub use self::numbers::{AT_BOUNDARY, Code, MaybeStatic};
 pub use self::read::remains::{LOST_BYTES, Lost, Remains, add_lost, remains};
 pub use self::read::span::{
     SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, replace, set_time,
@@ -58,14 +55,11 @@ pub use self::read::{
     Fields, Frame, Head, Reader, event_level, events, is_redacted, is_reference, length,
     references, split, split_all, time,
 };
-pub use self::scratch::Scratch;
 pub use self::shortened::shortened;
-pub use self::texts::MaybeStatic;
 pub use self::this_thread::ThisThread;
-pub use self::time::Time;
 pub use self::write::site::{Place, Wanted};
 pub use self::write::span::{end, start};
-pub use self::write::{Writer, reference};
+pub use self::write::{Buffer, Scratch, Writer, reference};
 
 /// Whether the process has no tables of [numbers]. Decided by its first pipeline.
 static ARE_COPIED: OnceLock<bool> = OnceLock::new();
@@ -82,7 +76,7 @@ pub fn copy_texts() -> bool {
 pub fn set_up() -> bool {
     let are_numbered = !*ARE_COPIED.get_or_init(|| false);
     if are_numbered {
-        texts::set_up();
+        numbers::set_up_texts();
         places::set_up();
     }
     are_numbered
@@ -139,6 +133,15 @@ pub const TRACE_IS_RANDOM: &str = "otel.trace_is_random";
 
 /// The longest record: lengths are stored in 28 bits.
 pub const LONGEST: usize = (u32::MAX >> TAG_BITS) as usize;
+
+/// A time as a call reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// An instant of the system's clock. Converted to Unix time when the back end reads the record.
+    Ticks(Instant),
+    /// A time that the caller set, or the time of another clock.
+    Unix(UnixTime),
+}
 
 /// The kind of a field's value, or of another part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ pub(super) const PAGE: usize = 4096;
 /// How many rings a file may have.
 pub(super) const RINGS: usize = 1024;
 /// How many static texts and places may be in the file: as many as have numbers.
-pub(super) const TEXTS: usize = crate::frame::texts::MOST;
+pub(super) const TEXTS: usize = crate::frame::numbers::MOST_TEXTS;
 pub(super) const PLACES: usize = crate::frame::places::MOST;
 /// The bytes of these texts. Further texts get no number and stand in the records, at more bytes a
 /// record.

@@ -8,7 +8,7 @@ use super::per_process::PerProcess;
 use super::store::Store;
 use crate::callsites::{self, Callsite};
 use crate::frame::numbers::{Keep, Notice, Numbered, Numbers, Unnumbered};
-use crate::frame::{places, texts};
+use crate::frame::{numbers, places};
 use crate::sync::Lock;
 
 /// Those of this process: in a forked child, the stores of the parent have neither room nor
@@ -20,7 +20,7 @@ static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
 /// records contain these texts themselves.
 pub(super) fn register(store: &Arc<Store>) -> bool {
     crate::callsites::set_up();
-    let (texts, places, callsites) = (texts::numbers(), places::numbers(), callsites::numbers());
+    let (texts, places, callsites) = (numbers::texts(), places::numbers(), callsites::numbers());
     keep_by(texts, |number, text, is_known| keep(is_known, |it| it.keep_text(number, text)));
     keep_by(places, |number, place, is_known| keep(is_known, |it| it.keep_place(number, place)));
     keep_by(callsites, |number, Callsite(callsite), is_known| {

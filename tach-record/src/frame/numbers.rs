@@ -13,11 +13,42 @@ use std::sync::{Mutex, OnceLock};
 pub use self::notice::Notice;
 use super::{NUMBER, TEXT_SHIFT};
 
+/// How many texts of the process can have numbers. The table takes 96 KiB. Further texts are
+/// copied.
+pub const MOST_TEXTS: usize = 4096;
+/// The targets, keys, and messages without arguments.
+static TEXTS: OnceLock<Numbers<&'static str>> = OnceLock::new();
+
 /// How many entries of a table are tried for a value.
 const TRIED: usize = 16;
 /// The number of values for which a thread has room at first, as a power of two. The thread's table
 /// of texts takes 96 bytes then, and that of places 192.
 const FIRST_BITS: u32 = 2;
+
+/// A text that a call passes.
+#[derive(Debug, Clone, Copy)]
+pub enum MaybeStatic<'a> {
+    /// A text that lives as long as the process.
+    Static(&'static str),
+    /// A text that may be freed after the call.
+    Borrowed(&'a str),
+}
+
+/// Creates the table of texts.
+pub(super) fn set_up_texts() {
+    TEXTS.get_or_init(|| Numbers::new(MOST_TEXTS));
+}
+
+/// Returns the text with a number.
+#[inline]
+pub(super) fn text(number: u32) -> Option<&'static str> {
+    TEXTS.get()?.get(number)
+}
+
+/// Returns the table of texts, if the process has one.
+pub fn texts() -> Option<&'static Numbers<&'static str>> {
+    TEXTS.get()
+}
 
 /// A value that can have a number.
 pub trait Numbered: Copy + Eq + Hash + 'static {
@@ -34,6 +65,18 @@ pub trait Numbered: Copy + Eq + Hash + 'static {
     /// Returns bits that a thread adds to the number that it remembers. No number has them.
     fn mark(self) -> u32 {
         0
+    }
+}
+
+impl Numbered for &'static str {
+    #[inline]
+    fn address(self) -> usize {
+        self.as_ptr().addr()
+    }
+
+    #[inline]
+    fn is(self, other: Self) -> bool {
+        self.as_ptr() == other.as_ptr() && self.len() == other.len()
     }
 }
 

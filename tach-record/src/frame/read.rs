@@ -14,7 +14,7 @@ pub use self::fields::{Fields, is_redacted};
 use super::kind::{RECORD_SHIFT, RecordKind};
 use super::{
     CALLSITE, EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX,
-    WORD, places, texts,
+    WORD, numbers, places,
 };
 use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
@@ -65,6 +65,17 @@ pub fn split_all(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[inline]
 pub fn time(bytes: &[u8]) -> Option<Time> {
     Head::read(&mut Reader(bytes)).map(|head| head.time())
+}
+
+impl Time {
+    /// Returns the Unix time. Converts ticks.
+    #[inline]
+    pub fn unix_time(self) -> UnixTime {
+        match self {
+            Self::Ticks(instant) => instant.unix_time(),
+            Self::Unix(time) => time,
+        }
+    }
 }
 
 /// Returns the level of an event, or `None` for a part of a span.
@@ -281,7 +292,7 @@ impl<'a> Reader<'a> {
     pub(super) fn text(&mut self, code: u32) -> Option<&'a str> {
         match code & NUMBER {
             0 => self.copied(code),
-            _ => texts::text(code & !NUMBER),
+            _ => numbers::text(code & !NUMBER),
         }
     }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tach_core::{Instant, UnixTime};
 
 use super::*;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
 use crate::level::Level;
 use tach_log::adapter::event as event_of;
 use tach_log::{Format, Json, Line, Logfmt, Value};

@@ -5,7 +5,6 @@ use std::{panic, thread};
 
 use tach_log::adapter;
 
-use super::buffer::Buffer;
 use super::{TAG_BITS, TEXT_SHIFT, Tag, WORD};
 use crate::host::process::os_thread_id;
 
@@ -23,15 +22,13 @@ impl ThisThread {
         }));
         let (id, name) = known.unwrap_or_default();
         let name = name.unwrap_or_default();
-        let mut field = Buffer::new();
         // The largest number of Linux has 22 bits, and 27 are free beside the tag.
         let os_id = u64::from(os_thread_id() << TAG_BITS);
         let head = Tag::Thread as u64 | os_id | (name.len() as u64) << TEXT_SHIFT;
-        for word in [head, id.unwrap_or(0)] {
-            field.push(&word.to_le_bytes());
-        }
-        field.push_text(name.as_bytes());
-        Self(field.written().into())
+        let mut field = [head, id.unwrap_or(0)].map(u64::to_le_bytes).concat();
+        field.extend_from_slice(name.as_bytes());
+        field.resize(field.len().next_multiple_of(WORD), 0);
+        Self(field.into())
     }
 
     /// Returns the number and the name. Both are empty for no thread.

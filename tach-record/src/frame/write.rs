@@ -1,4 +1,4 @@
-//! Writes the bytes of a record.
+//! Writes the bytes of a record, in the memory of the thread that makes the call.
 
 mod event;
 pub(super) mod site;
@@ -13,10 +13,116 @@ use std::panic;
 use tach_log::Value;
 use tach_log::adapter::{Messages, outcome};
 
-use super::scratch::Scratch;
-use super::{HEAD, KIND_AT, LEVEL_SHIFT, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD};
-use crate::frame::texts::MaybeStatic;
+use super::numbers::{self, Interner, MaybeStatic, code};
+use super::places::{self, StaticPlace};
+use super::this_thread::ThisThread;
+use super::{
+    CALLSITE, HEAD, KIND_AT, LEVEL_SHIFT, LONGEST, TAG_BITS, TEXT_SHIFT, Tag, Time, UNIX, WORD,
+};
 use crate::level::Level;
+
+/// A buffer longer than this is freed after the record.
+const KEPT: usize = 64 * 1024;
+/// The size of a new buffer.
+const FIRST: usize = 128;
+
+/// The memory for one record, and the numbers that a thread knows.
+pub struct Scratch {
+    buffer: Buffer,
+    texts: Interner<&'static str>,
+    places: Interner<StaticPlace>,
+    /// The thread's number and name. `None` until a format asks for them.
+    thread: Option<ThisThread>,
+}
+
+impl Scratch {
+    /// Creates memory that allocates with the first record.
+    pub fn new() -> Self {
+        Self {
+            buffer: Buffer::new(),
+            texts: Interner::new(),
+            places: Interner::new(),
+            thread: None,
+        }
+    }
+
+    /// Returns the bytes of the record.
+    #[inline]
+    pub fn written(&self) -> &[u8] {
+        self.buffer.written()
+    }
+
+    /// Returns the record. The caller may take its memory.
+    #[inline]
+    pub fn record(&mut self) -> &mut Buffer {
+        &mut self.buffer
+    }
+
+    /// Copies a record.
+    #[cold]
+    pub(crate) fn copy(&mut self, record: &[u64]) {
+        self.buffer.clear();
+        for word in record {
+            self.buffer.push(&word.to_le_bytes());
+        }
+    }
+
+    /// Copies the bytes of a record.
+    pub fn copy_bytes(&mut self, record: &[u8]) {
+        self.buffer.clear();
+        self.buffer.push(record);
+    }
+
+    /// Frees the memory that a long record took.
+    #[inline]
+    pub(crate) fn shrink(&mut self) {
+        self.buffer.shrink();
+    }
+
+    /// Returns the code of a text whose number the thread knows.
+    #[inline]
+    fn at_once(&self, text: &'static str) -> Option<u64> {
+        self.texts.at_once(text).map(code)
+    }
+
+    /// Returns the code of a text, or `None` if the text must be copied.
+    fn number(&mut self, text: &'static str) -> Option<u64> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        self.texts.number(numbers::texts()?, text).map(code)
+    }
+
+    /// Returns whether a text or a place may get a number later, since another thread was taking
+    /// one.
+    pub fn was_busy(&self) -> bool {
+        self.texts.was_busy() || self.places.was_busy()
+    }
+
+    /// Returns the code of a place, or `None` if the place has no number.
+    #[inline]
+    fn place(&mut self, place: StaticPlace) -> Option<u64> {
+        let number = self.places.at_once(place).or_else(|| self.learned_place(place))?;
+        Some(code(number))
+    }
+
+    /// Adds the thread to the record, if it has the number of a callsite. Call before the record is
+    /// added to a queue that is not the thread's.
+    #[cold]
+    pub fn add_thread(&mut self) {
+        if self.buffer.has(KIND_AT, u64::from(CALLSITE)) {
+            let thread = self.thread.get_or_insert_with(ThisThread::new);
+            let before = self.buffer.len();
+            self.buffer.push(thread.field());
+            self.buffer.lengthen(self.buffer.len() - before);
+        }
+    }
+
+    #[cold]
+    fn learned_place(&mut self, place: StaticPlace) -> Option<u32> {
+        self.places.number(places::numbers()?, place)
+    }
+}
 
 /// Writes a record into a [`Scratch`].
 pub struct Writer<'a> {
@@ -247,6 +353,17 @@ impl<'a> Writer<'a> {
     }
 }
 
+impl Time {
+    /// Returns the ticks, or the nanoseconds since 1970.
+    #[inline]
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Ticks(instant) => instant.as_ticks(),
+            Self::Unix(time) => time.as_nanos(),
+        }
+    }
+}
+
 /// Returns the words of a head without the message's code.
 #[inline]
 fn head(time: Time, level: Level) -> [u64; 3] {
@@ -275,3 +392,168 @@ pub fn reference(record: &[u8]) -> [u8; HEAD] {
     head[..WORD].fill(0);
     head
 }
+
+/// Written bytes, followed by free room.
+///
+/// Unlike the spare room of a `Vec`, this room is initialized, so a record's words can be stored in
+/// place one by one.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    /// Whole words.
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Buffer {
+    const fn new() -> Self {
+        Self { bytes: Vec::new(), used: 0 }
+    }
+
+    /// Returns a buffer with these bytes.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Self { used: bytes.len(), bytes }
+    }
+
+    /// Returns the bytes of the record.
+    #[inline]
+    pub fn written(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Sets bits in the word at `at`. The bits must be zero before.
+    #[inline]
+    fn add(&mut self, at: usize, bits: u64) {
+        if let Some(word) = self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            *word = (u64::from_le_bytes(*word) | bits).to_le_bytes();
+        }
+    }
+
+    /// Returns whether the word at `at` has any of these bits.
+    #[inline]
+    fn has(&self, at: usize, bits: u64) -> bool {
+        let word = self.bytes.get(at..).and_then(<[u8]>::first_chunk);
+        word.is_some_and(|word| u64::from_le_bytes(*word) & bits != 0)
+    }
+
+    /// Adds bytes to the length in the first word.
+    #[cold]
+    fn lengthen(&mut self, bytes: usize) {
+        if let Some(word) = self.bytes.first_chunk_mut() {
+            *word = u64::from_le_bytes(*word).wrapping_add(bytes as u64).to_le_bytes();
+        }
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Removes the bytes from `length` on.
+    fn truncate(&mut self, length: usize) {
+        self.used = self.used.min(length);
+    }
+
+    /// Frees the memory if it is long.
+    #[inline]
+    fn shrink(&mut self) {
+        if self.bytes.capacity() > KEPT {
+            *self = Self::new();
+        }
+    }
+
+    /// Returns the next `length` bytes if there is room.
+    #[inline]
+    fn next(&mut self, length: usize) -> Option<&mut [u8]> {
+        let end = self.used + length;
+        let next = self.bytes.get_mut(self.used..end)?;
+        self.used = end;
+        Some(next)
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        match self.next(bytes.len()) {
+            Some(next) => next.copy_from_slice(bytes),
+            None => self.grow_and_push(bytes),
+        }
+    }
+
+    /// Writes `text` and pads its last word with zeros.
+    #[inline]
+    fn push_text(&mut self, text: &[u8]) {
+        if let Some(next) = self.next(text.len().div_ceil(WORD) * WORD) {
+            return put_text(next, text);
+        }
+        self.grow_and_push(text);
+        self.pad();
+    }
+
+    /// Pads the last word with the bytes that the memory contains already.
+    #[inline]
+    fn pad(&mut self) {
+        self.used = self.used.next_multiple_of(WORD);
+    }
+
+    #[cold]
+    fn grow_and_push(&mut self, bytes: &[u8]) {
+        let end = self.used + bytes.len();
+        let room = end.max(2 * self.bytes.len()).max(FIRST).next_multiple_of(WORD);
+        self.bytes.truncate(self.used);
+        self.bytes.reserve_exact(room - self.used);
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.resize(room, 0);
+        self.used = end;
+    }
+}
+
+/// Copies a text and pads its last word with zeros. A text of one or two words is copied by words.
+#[inline]
+fn put_text(to: &mut [u8], text: &[u8]) {
+    let Some((to, to_last)) = to.split_last_chunk_mut() else { return };
+    let Some(end) = text.last_chunk() else {
+        *to_last = short_text(text);
+        return;
+    };
+    let filler = 8 * (to.len() + WORD - text.len());
+    *to_last = (u64::from_le_bytes(*end) >> filler).to_le_bytes();
+    if let (Some((to, to_rest)), Some((first, rest))) =
+        (to.split_first_chunk_mut(), text.split_first_chunk::<WORD>())
+    {
+        *to = *first;
+        if !to_rest.is_empty() {
+            to_rest.copy_from_slice(&rest[..to_rest.len()]);
+        }
+    }
+}
+
+#[inline]
+fn short_text(text: &[u8]) -> [u8; WORD] {
+    let word = match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            let [first, last] = [first, last].map(|half| u64::from(u32::from_le_bytes(*half)));
+            first | last << (8 * (text.len() - 4))
+        }
+        _ => text.iter().rfold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    word.to_le_bytes()
+}
+
+impl fmt::Write for Buffer {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

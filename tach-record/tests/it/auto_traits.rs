@@ -10,7 +10,7 @@ assert_implements!(
     counts::ByLevel<u64>, counts::Dropped, counts::Happened,
     frame::Code, frame::numbers::Code, frame::Linked, frame::Lost, frame::MaybeStatic<'_>, frame::Origin,
     frame::Place<'_>, frame::RecordKind, frame::Tag, frame::Time, frame::Start<'_>, frame::Wanted,
-    frame::places::StaticPlace, frame::texts::MaybeStatic<'_>,
+    frame::places::StaticPlace, frame::numbers::MaybeStatic<'_>,
     ids::Around, ids::SpanContext, level::Level, host::process::Process,
     queue::QueueId, queue::WhenFull,
 );

@@ -317,7 +317,7 @@ fn a_second_file_has_the_texts_that_had_room_in_the_first() {
     write();
     let other = file(&second_path);
     let other = Image::read(&other).unwrap();
-    crate::survive::texts::each(frame::texts::numbers(), |number, text| {
+    crate::survive::texts::each(frame::numbers::texts(), |number, text| {
         assert_eq!(other.text(number), Some(text));
         Some(true)
     });

@@ -8,7 +8,7 @@ use super::{Head, Reader};
 use crate::frame::kind::RecordKind;
 use crate::frame::linked::{Linked, Origin};
 use crate::frame::{
-    AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, texts,
+    AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, numbers,
 };
 use crate::ids::SpanContext;
 use crate::level::Level;
@@ -83,7 +83,7 @@ pub fn may_set_status(bytes: &[u8]) -> bool {
     let Some(head) = Head::read(&mut Reader(bytes)) else { return false };
     let has_no_message = match head.message & NUMBER {
         0 => head.message == 0,
-        _ => texts::text(head.message & !NUMBER).is_some_and(str::is_empty),
+        _ => numbers::text(head.message & !NUMBER).is_some_and(str::is_empty),
     };
     has_no_message || head.level().of_log() == log::Level::Error
 }

@@ -1,8 +1,8 @@
 //! Writes the spans around an event, lines, and names of events.
 
 use super::Writer;
-use crate::frame::scratch::Scratch;
-use crate::frame::texts::MaybeStatic;
+use crate::frame::MaybeStatic;
+use crate::frame::Scratch;
 use crate::frame::{EVENT_NAME, LINE, NAMELESS, SPANS, TAG_BITS, Tag};
 
 impl<'a> Writer<'a> {

@@ -3,8 +3,8 @@
 use tach_log::Format;
 
 use super::Writer;
+use crate::frame::MaybeStatic;
 use crate::frame::places::StaticPlace;
-use crate::frame::texts::MaybeStatic;
 use crate::frame::this_thread::ThisThread;
 use crate::frame::{FOREIGN, NO_KEY, SITE, TAG_BITS, TEXT_SHIFT, Tag};
 use crate::ids::{Around, SAMPLED, SpanContext};

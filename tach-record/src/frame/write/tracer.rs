@@ -1,8 +1,8 @@
 //! Writes the spans of tracers of `opentelemetry`, and events that its API adds to spans.
 
+use crate::frame::MaybeStatic;
+use crate::frame::Scratch;
 use crate::frame::kind::{RECORD_SHIFT, RecordKind};
-use crate::frame::scratch::Scratch;
-use crate::frame::texts::MaybeStatic;
 use crate::frame::write::Writer;
 use crate::frame::{KIND_AT, SITE, Time};
 use crate::ids::SpanContext;
