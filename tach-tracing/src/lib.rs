@@ -8,8 +8,8 @@
 //! tracing::info!("ready");
 //! ```
 //!
-//! If your tracing-subscriber has the feature `env-filter`, turn on that of tach-tracing as well.
-//! Otherwise `RUST_LOG` is read without `EnvFilter`'s directives for spans and fields.
+//! If your tracing-subscriber has the feature `env-filter`, turn on that of tach-tracing too:
+//! `RUST_LOG` then has `EnvFilter`'s directives.
 //!
 //! Where you build the subscriber yourself, change the argument of `with_timer`:
 //!
@@ -65,13 +65,11 @@
 //!
 //! # What can go wrong
 //!
-//! - If the wall clock is set back, later lines have earlier times, as with every timer of Unix
-//!   time. With an [`IncreasingClock`](tach_core::IncreasingClock) each timestamp is later than all
+//! - If the wall clock is set back, later lines have earlier times. With an [`IncreasingClock`](tach_core::IncreasingClock) each timestamp is later than all
 //!   that were read before it.
 //! - Events of two threads may be written in another order than their times: a timer reads the
-//!   clock before the writer's lock is taken. The crate `tach-pipeline` writes in the order of the
-//!   times.
-//! - Between two layers without an [`EventTimeLayer`] around them, one event has two times.
+//!   clock before the writer's lock is taken. `tach-pipeline` writes in the order of the times.
+//! - Without an [`EventTimeLayer`] around two layers, an event has two times.
 //! - tracing-subscriber's JSON format writes the text of every timer as a JSON string, so a timer
 //!   can't write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)).
 //!   tach-log's `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
@@ -86,7 +84,6 @@
 //!
 //! # Features
 //!
-//! - `env-filter`: [`init`] reads `RUST_LOG` as `EnvFilter` does.
 //! - `jiff`: [`Local`](const@Local) and [`Strftime`], with time zones from [jiff](https://docs.rs/jiff).
 //! - `tree`: [`Tree`], which makes any timer one of
 //!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.

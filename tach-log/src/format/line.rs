@@ -187,7 +187,6 @@ impl Line {
         if let Some(time) = self.time {
             faint::<COLORS>(to, |to| match time {
                 Time::DEFAULT if self.style == Style::Full => super::time(to, event.time()),
-                time if self.style == Style::Compact => time.write_time_of_day(to, event.time()),
                 time => time.write(to, event.time()),
             });
         }

@@ -1,7 +1,5 @@
 //! How a format writes the time.
 
-use core::ops::Range;
-
 use tach_core::Offset;
 use tach_core::{UnixTime, adapter};
 
@@ -22,6 +20,7 @@ const MOST_DIGITS: usize = 9;
 pub(super) struct Time {
     digits: usize,
     zone: Zone,
+    has_date: bool,
 }
 
 /// The zone in which a time is written.
@@ -49,7 +48,7 @@ impl Zone {
 
 impl Time {
     /// UTC in microseconds, which a format may write without looking at options.
-    pub(super) const DEFAULT: Self = Self { digits: DIGITS, zone: Zone::Utc };
+    pub(super) const DEFAULT: Self = Self { digits: DIGITS, zone: Zone::Utc, has_date: true };
 
     /// Returns the time with so many digits of a second.
     pub(super) const fn with_digits(self, digits: usize) -> Self {
@@ -65,6 +64,11 @@ impl Time {
     #[cfg(feature = "local-time")]
     pub(super) const fn local(self) -> Self {
         Self { zone: Zone::Local, ..self }
+    }
+
+    /// Returns the time of day, without the date and the zone.
+    pub(super) const fn without_date(self) -> Self {
+        Self { has_date: false, ..self }
     }
 
     /// Returns the call that chose another zone than UTC.
@@ -85,21 +89,17 @@ impl Time {
     }
 
     pub(super) fn write(self, to: &mut Vec<u8>, time: UnixTime) {
-        self.with_text(time, |text, _| to.extend_from_slice(text.as_bytes()));
+        self.with_text(time, |text, zone| {
+            let time_of_day = TIME_OF_DAY..text.len().saturating_sub(zone);
+            let range = if self.has_date { 0..text.len() } else { time_of_day };
+            to.extend_from_slice(text.get(range).unwrap_or(text).as_bytes());
+        });
     }
 
     /// Writes the time since the Unix epoch, a number in units of the last digit.
     pub(super) fn write_unix(self, to: &mut Vec<u8>, time: UnixTime) {
         let unit_ns = (self.digits..MOST_DIGITS).fold(1, |unit_ns, _| unit_ns * 10);
         write_plain(to, Value::U64(time.as_nanos() / unit_ns));
-    }
-
-    /// Writes the time without the date and the zone.
-    pub(super) fn write_time_of_day(self, to: &mut Vec<u8>, time: UnixTime) {
-        self.with_text(time, |text, zone| {
-            let range = Range { start: TIME_OF_DAY, end: text.len().saturating_sub(zone) };
-            to.extend_from_slice(text.get(range).unwrap_or(text).as_bytes());
-        });
     }
 
     /// Calls `f` with the text of `time`, and the width of its zone.

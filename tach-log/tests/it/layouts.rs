@@ -460,10 +460,17 @@ fn a_line_s_parts_are_chosen() {
     let fields = &[("k", 1)];
     let cases = [
         (Line::new().digits(3), "2023-11-14T22:13:20.123Z WARN  app::db: said k=1\n"),
+        (Line::new().without_date().digits(0), "22:13:20 WARN  app::db: said k=1\n"),
+        (Line::tracing().without_date(), "22:13:20.123456  WARN app::db: said k=1\n"),
+        (
+            Line::new().without_date().offset("+05:30".parse().unwrap()),
+            "03:43:20.123456 WARN  app::db: said k=1\n",
+        ),
         (Line::new().without_time(), "WARN  app::db: said k=1\n"),
         (Line::new().without_time().without_level(), "app::db: said k=1\n"),
         (Line::new().without_time().without_target(), "WARN  said k=1\n"),
         (Line::compact().without_level().digits(0), "22:13:20 said k=1 [app::db]\n"),
+        (Line::compact().without_time().digits(0), "22:13:20 WARN  said k=1 [app::db]\n"),
         (Line::compact().without_target().digits(0), "22:13:20 WARN  said k=1\n"),
         (Line::tracing().without_time().without_target(), " WARN said k=1\n"),
         (

@@ -42,7 +42,7 @@ keys! {
     }
     numbers digits target_width max_target_width;
     parsed offset;
-    flags local_time site pid host multiline without_time without_level without_target;
+    flags local_time site pid host multiline without_date without_time without_level without_target;
 }
 
 keys! {
@@ -116,7 +116,7 @@ mod tests {
         let cases = [
             ("digits = 3\ntarget_width = 20", Line::new().digits(3).target_width(20)),
             (
-                "without_time = true\nwithout_level = true\nwithout_target = true",
+                "without_date = true\nwithout_time = true\nwithout_level = true\nwithout_target = true",
                 Line::new().without_time().without_level().without_target(),
             ),
             ("offset = '+01:00'", Line::new().offset("+01:00".parse().unwrap())),

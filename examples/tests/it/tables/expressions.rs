@@ -58,6 +58,7 @@ fn layouts(key: &'static str, offset: Offset, name: &str, host_name: &str) {
     let _ = Sink::stdout().format(Json::bunyan(name, host_name));
     let _ = Line::new().target_width(20).max_target_width(20);
     let _ = (Line::new().digits(3), Line::tracing().digits(3).offset(offset));
+    let _ = Line::new().without_date().digits(0);
     let _ = (Line::new().local_time(), Line::new().without_target());
     let _ = (Line::tracing().without_target(), Line::new().without_level().without_time());
     let _ = (Line::tracing_compact(), Line::compact().multiline().ids());

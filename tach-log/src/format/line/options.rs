@@ -46,7 +46,7 @@ impl Line {
     /// ```
     #[must_use]
     pub const fn compact() -> Self {
-        let time = Time::DEFAULT.with_digits(3);
+        let time = Time::DEFAULT.with_digits(3).without_date();
         Self { style: Style::Compact, time: Some(time), has_ids: false, ..Self::new() }
     }
 
@@ -245,6 +245,20 @@ impl Line {
         self
     }
 
+    /// Writes the time of day, without the date and the zone: with `digits(0)` the `%H:%M:%S` of
+    /// `strftime`. For another pattern write a [`Format`](crate::Format) of your own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let line = tach_log::Line::new().without_date().digits(0);
+    /// ```
+    #[must_use]
+    pub const fn without_date(mut self) -> Self {
+        self.time = Some(self.time().without_date());
+        self
+    }
+
     /// Writes local time that is so far ahead of UTC: with the offset, as `+01:00`, except in the
     /// [compact](Self::compact) line.
     ///
@@ -315,6 +329,7 @@ impl Line {
     const fn time(&self) -> Time {
         match self.time {
             Some(time) => time,
+            None if matches!(self.style, Style::Compact) => Time::DEFAULT.without_date(),
             None => Time::DEFAULT,
         }
     }
