@@ -125,8 +125,7 @@
 //! `Registry` of tracing-subscriber: their spans cost less, and layers that need one, such as
 //! `tracing_error::ErrorLayer`, can't be added.
 //!
-//! A record of `log` has the spans of tracing around it too, with their fields, if the current
-//! subscriber is the pipeline's own or a `Registry` with the pipeline as a layer.
+//! A record of `log` has the spans of tracing that its thread is in too, with their fields.
 //!
 //! `init` of `tracing_subscriber` works too, without [`Pipeline::set_logger`]: then the crate
 //! `tracing-log` forwards the records of `log`, with their targets and within the spans around
@@ -212,8 +211,7 @@
 //!
 //! [`TraceContext`] reads and writes the headers of W3C's trace context, without a crate of
 //! OpenTelemetry. By [`SpanExt`] a span takes its parent from a request's headers, gives the headers
-//! for the next service, and gets links, attributes and a status. While traces with a `tracestate`
-//! or baggage are open, the start and the end of each span take one of 16 locks.
+//! for the next service, and gets links, attributes and a status.
 //!
 //! [Which road](_guide#which-road) compares this with tach-otel, for programs that keep
 //! OpenTelemetry's exporters, samplers and processors.
@@ -222,9 +220,9 @@
 //! and propagators read and write headers and baggage:
 //! [`OpenTelemetrySpanExt`] has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`.
-//! Such a span allocates its context when it starts: once if the span is not sampled, five times
-//! otherwise. Through a layer, it also takes one of 16 locks. Other spans allocate nothing. Records
-//! outside the pipeline's spans have the ids of the current context.
+//! Such a span allocates its context when it starts: once if the span is not sampled, twice
+//! otherwise. Other spans allocate nothing. Records outside the pipeline's spans have the ids of the
+//! current context.
 //!
 //! With [`Pipeline::tracer_provider`], spans that libraries start by `opentelemetry::global::tracer`
 //! are the pipeline's. Libraries that need tracing-opentelemetry's trait get its layer on it. The
@@ -306,15 +304,14 @@
 //!   signal of a collector.
 //!   A queue that once grew leaves its room in the file to other threads. What waits for a collector
 //!   takes up to 4 MiB more for each of logs and spans while the collector answers.
-//! - For each open span of [`Pipeline::subscriber`][subscriber]: 64 bytes, which stay for later
-//!   spans, and its fields if a sink takes events. Four million spans may be open.
-//! - For each open span, if a sink or a flight recorder takes spans or durations are collected: 64
-//!   bytes, which stay for later spans, and a buffer for its records, which is 350 bytes for a span
-//!   with three attributes. A record of 256 KiB is cut, as [`Builder::max_record_bytes`] cuts log
+//! - For each open span: 128 bytes, which stay for later spans, 16 more as a layer, and its fields if
+//!   a sink takes events. Four million spans may be open.
+//! - For each open span, if a sink or a flight recorder takes spans or durations are collected: a
+//!   buffer for its records, which is 350 bytes for a span with three attributes. A record of 256 KiB is cut, as [`Builder::max_record_bytes`] cuts log
 //!   records: `truncated_bytes` is an attribute of the span or of the event. A span has up to 256
 //!   KiB beside its start, and 256 bytes more for each event that [`Otlp::max_events`] allows beyond
 //!   128, up to 3 MiB. Later events, values and links are dropped and counted; an error among them
-//!   sets the status nevertheless. With the pipeline as a layer, 22 million spans may be open.
+//!   sets the status nevertheless.
 //! - For traces that wait until [`Tail`] decides about them: up to 32 MiB, or its bound. A quarter as
 //!   much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.

@@ -17,6 +17,7 @@ mod otel;
 mod parents;
 pub(crate) mod span_ext;
 mod span_fields;
+mod spans;
 mod subscriber;
 mod target;
 mod visit;

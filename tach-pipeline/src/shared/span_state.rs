@@ -16,8 +16,9 @@ use crate::frame::{Time, Wanted};
 use crate::ids::{Around, SpanContext};
 use crate::progress::check_waiter;
 use crate::sync::Switch;
-pub(crate) use crate::trace::key::Keys;
+pub(crate) use crate::trace::layers::Keys;
 use crate::trace::sampling::{Callers, Sampling};
+use crate::trace::w3c::TraceContext;
 use crate::trace::{Contexts, current};
 
 /// Numbers pipelines, so that a thread tells their spans apart.
@@ -89,14 +90,23 @@ impl Spans {
     /// Returns the ids of the span that the thread is in, if it has any.
     #[inline]
     pub(crate) fn current_span(&self) -> Option<SpanContext> {
-        if self.contexts.are_unused() { None } else { current::get(self.id) }
+        if self.contexts.are_unused() {
+            return None;
+        }
+        current::get(&self.contexts).map(|(_, context)| context)
+    }
+
+    /// Returns the span of another process whose context the span with that id passes on.
+    #[inline(never)]
+    pub(crate) fn origin_of(&self, span: u64) -> Option<TraceContext> {
+        self.contexts.find(span).and_then(|(span, _)| span.origin())
     }
 
     /// Returns the pipeline's span as the one around a record. If nobody takes spans, the span of
     /// another process is around the record, whose context is passed on.
     #[inline]
     pub(crate) fn as_around(&self, own: SpanContext) -> Around {
-        let origin = if self.has_own_ids { None } else { self.contexts.origins.get(own.span) };
+        let origin = if self.has_own_ids { None } else { self.origin_of(own.span) };
         origin.map_or(Around { context: own, is_own: true }, |origin| Around {
             context: origin.context(),
             is_own: false,
@@ -109,7 +119,7 @@ impl Spans {
     pub(crate) fn nearest(&self, own: Option<SpanContext>) -> Option<Around> {
         let span = own.map(|own| own.span);
         // Not `or_else`: the compiler calls it.
-        match self.contexts.otel.around(span, self.callers.are_trusted()) {
+        match self.contexts.around(span, self.callers.are_trusted()) {
             None => own.map(|own| self.as_around(own)),
             attached => attached,
         }

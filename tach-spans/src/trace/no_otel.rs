@@ -1,48 +1,30 @@
 //! In place of the contexts of `opentelemetry`, without its feature.
 #![expect(clippy::unused_self, reason = "the calls are those of the room in whose place it is")]
 
+use super::Contexts;
 use tach_record::ids::Around;
 
-/// The contexts of open spans: none.
-pub struct Kept;
-
-impl Kept {
-    pub(super) fn new() -> Self {
-        Self
-    }
-
+impl Contexts {
     #[inline]
-    pub const fn is_empty(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    pub const fn keeps_active(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    pub fn remove(&self, _: u64, _: bool) {}
-
-    #[inline]
-    pub fn around(&self, _: Option<u64>, _: bool) -> Option<Around> {
+    pub const fn around(&self, _: Option<u64>, _: bool) -> Option<Around> {
         None
     }
 }
 
-/// The context in a slot: none.
+/// What a span keeps: nothing.
 #[derive(Default)]
-pub(super) struct Stored(());
+pub(super) struct Values(());
 
-impl Stored {
+impl Values {
     #[inline]
-    pub(super) fn clear(&self) -> bool {
-        true
+    pub(super) const fn have_what_ends(&self) -> bool {
+        false
+    }
+
+    pub(super) const fn lent(&self) -> Self {
+        Self(())
     }
 }
-
-/// Whether slots have contexts.
-pub(super) const HAS_CONTEXTS: bool = false;
 
 pub mod active {
     /// How a thread entered a span: nothing else changes then.

@@ -62,18 +62,27 @@ impl Ids {
     }
 }
 
-/// Returns an id for a child of a span. Children with different numbers have different ids, except
-/// for one pair of the 2^64 numbers. The parent's id is random, so the id is too.
+/// 2^64 by the golden ratio, and the number by which a product with it is undone.
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+const UNDO: u64 = 0xF1DE_83E1_9937_733D;
+const _: () = assert!(FACTOR.wrapping_mul(UNDO) == 1, "each undoes the other");
+
+/// Returns the id of a span with that number. `secret` is random, so the id is too. Spans with
+/// different numbers have different ids, except for one pair of the 2^64 numbers: zero is no id, so
+/// the number that leads to it shares the id 1 with another number.
 #[inline]
-pub(super) const fn child(parent: u64, number: u64) -> u64 {
-    /// 2^64 by the golden ratio. Both steps below can be undone. Zero is no id, so the number that
-    /// leads to it shares the id 1 with another number.
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let id = (parent ^ number).wrapping_mul(FACTOR);
+pub(super) const fn id(secret: u64, number: u64) -> u64 {
+    let id = (secret ^ number).wrapping_mul(FACTOR);
     match id ^ id >> u32::BITS {
         0 => 1,
         id => id,
     }
+}
+
+/// Returns the number of the span with that id. The span need not exist.
+#[inline]
+pub(super) const fn number(secret: u64, id: u64) -> u64 {
+    (id ^ id >> u32::BITS).wrapping_mul(UNDO) ^ secret
 }
 
 #[cfg(test)]
@@ -93,6 +102,18 @@ mod tests {
         assert_eq!(all.len() as u64, 4 * COUNT);
         let spans: HashSet<_> = all.iter().map(|(_, span)| span).collect();
         assert_eq!(spans.len(), all.len());
+    }
+
+    #[test]
+    fn an_id_leads_to_its_number() {
+        for secret in [0, 1, u64::MAX, FACTOR, with(1, Ids::span)] {
+            let numbers = (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit]);
+            for known in numbers.filter(|known| *known != secret) {
+                assert_eq!(number(secret, id(secret, known)), known);
+            }
+            // That one has no id of its own.
+            assert_eq!((id(secret, secret), number(secret, 0)), (1, secret));
+        }
     }
 
     /// As in a forked process, which has the parent's generator.

@@ -37,8 +37,8 @@ pub(super) const PIPELINE: u64 = u64::MAX << PIPELINE_SHIFT;
 const SAMPLED: u64 = 1;
 /// The span becomes the current one of `opentelemetry` when it is entered.
 pub(super) const ACTIVE: u64 = 2;
-/// The span may have a parent in the registry.
-pub(super) const CHILD: u64 = 4;
+/// The span has something that its children inherit: a caller's context or baggage.
+pub(super) const PASSES_ON: u64 = 4;
 /// A thread has begun to write `trace_after`.
 pub(super) const MOVING: u64 = 8;
 /// `trace_after` is the trace.
@@ -52,13 +52,11 @@ pub(super) const LOST: u64 = 128;
 /// The decision whether the span is sampled does not wait: the span has a parent, whose decision it
 /// follows, and is not at the boundary of the service.
 pub(super) const FOLLOWS: u64 = 256;
-/// Records of the span that waits are kept by its id, since it is a layer's.
-pub(super) const KEPT: u64 = 512;
 /// The span takes a parent in another process from the context in which it is entered.
-pub(super) const TAKES: u64 = 1024;
+pub(super) const TAKES: u64 = 512;
 /// What is added when a thread leaves a span that waits: an addition is one instruction. Threads that
 /// do so at once add it several times. From then on the span stays unsampled.
-const LEFT: u64 = 2048;
+const LEFT: u64 = 1024;
 /// The bits of the sum.
 pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
 /// Any of these means that the decision is taken.
@@ -68,8 +66,8 @@ const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 const TAKEN: u64 = u64::MAX;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`], [`CHILD`] and [`FOLLOWS`],
-    /// and the [number](of_pipeline) of the pipeline. The span may have been open before: other
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`], and the
+    /// [number](of_pipeline) of the pipeline. The span may have been open before: other
     /// threads may know its number.
     #[inline]
     pub(super) fn take(&self, id: u64, ids: Ids, flags: u64) -> bool {
@@ -118,7 +116,7 @@ impl Slot {
 
     /// Moves the span to another trace. Returns `false` if it was moved before, or would be sampled
     /// although it was [decided](Self::decide) that it is not.
-    pub(super) fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
+    pub fn move_to(&self, trace: u128, is_sampled: bool) -> bool {
         let begins = self.begin_move(trace, is_sampled);
         if begins {
             self.end_move(is_sampled);
@@ -128,7 +126,7 @@ impl Slot {
 
     /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its trace
     /// and waits, if it did before.
-    pub(super) fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
+    pub fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
         let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
         if before & MOVING != 0 || is_sampled && before & ANY_LEFT != 0 {
@@ -154,7 +152,7 @@ impl Slot {
     /// Returns whether the span with that number has the slot. The answer stays true while the
     /// caller holds the span.
     #[inline]
-    pub(crate) fn has(&self, id: u64) -> bool {
+    pub(super) fn has(&self, id: u64) -> bool {
         // ORDERING: Acquire, with the Release of `take`: the words are the span's.
         self.id.load(Ordering::Acquire) == id
     }
@@ -192,11 +190,16 @@ impl Slot {
         self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
     }
 
-    /// Takes the decision about a span that waits, since a thread leaves it. Returns the flags before.
-    #[inline]
-    pub(super) fn decide(&self) -> Flags {
-        // ORDERING: Relaxed, as in `waits`.
-        Flags(self.flags.fetch_add(LEFT, Ordering::Relaxed))
+    /// Notes that a thread leaves the span, which has these flags: if the span waits, the decision
+    /// about it is taken. Returns whether the span is sampled.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    pub fn decide(&self, mut flags: Flags) -> bool {
+        if flags.are_undecided() {
+            // ORDERING: Relaxed, as in `waits`.
+            flags = Flags(self.flags.fetch_add(LEFT, Ordering::Relaxed));
+        }
+        flags.may_be_sampled()
     }
 
     /// Returns whether the span is sampled, or was before it was moved.
@@ -208,7 +211,7 @@ impl Slot {
 
     /// Returns the flags, if the slot has the ids of the span with that number.
     #[inline]
-    pub fn flags_of(&self, id: u64) -> Option<Flags> {
+    pub(super) fn flags_of(&self, id: u64) -> Option<Flags> {
         // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags. One
         // that was added meanwhile publishes nothing.
         self.has(id).then(|| Flags(self.flags.load(Ordering::Relaxed)))
@@ -228,7 +231,7 @@ impl Slot {
 
     /// Returns whether no span has the slot. Call for a slot that no other thread takes.
     #[inline]
-    pub(crate) fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         // ORDERING: Relaxed: the caller has the slot from the thread that took or freed it.
         self.id.load(Ordering::Relaxed) == 0
     }
@@ -240,30 +243,31 @@ impl Slot {
         self.flags.load(Ordering::Relaxed) & flag != 0
     }
 
-    /// Sets [`ABANDONED`] or [`LOST`]. Returns `false` if it was set before.
+    /// Sets a flag. Returns `false` if it was set before.
     pub(super) fn set_flag(&self, flag: u64) -> bool {
         // ORDERING: Relaxed: publishes nothing.
         self.flags.fetch_or(flag, Ordering::Relaxed) & flag == 0
     }
 
-    /// Notes that a thread left the span at `time`, which is not zero. The latest time counts,
-    /// whichever thread is the last to note one.
+    /// Notes that a thread left the span at the time with this
+    /// number, of `Time::number`. The latest time counts, whichever thread is the last to note one.
     #[inline]
-    pub(super) fn leave(&self, time: u64) {
+    pub fn leave_at(&self, time: u64) {
+        // Zero means that no thread has left the span.
         // ORDERING: Relaxed: the caller holds the span, and its subscriber orders this before the
         // span's close.
-        self.left.fetch_max(time, Ordering::Relaxed);
+        self.left.fetch_max(time.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// Returns when a thread last left the span, if any has. Call when the span closes.
+    /// Returns the number of the time when a thread last left the span, if any has.
     #[inline]
-    pub(super) fn left(&self) -> Option<u64> {
-        // ORDERING: Relaxed, as in `leave`.
-        Some(self.left.load(Ordering::Relaxed)).filter(|left| *left != 0)
+    pub fn left(&self) -> Option<u64> {
+        // ORDERING: Relaxed, as in `leave_at`.
+        self.left.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Returns the span that has the slot.
-    pub(crate) fn span(&self) -> Option<u64> {
+    fn span(&self) -> Option<u64> {
         // ORDERING: Acquire, with the Release of `remove`: the end of a span that is gone was
         // logged. A caller that has taken a span's start sees the span, or a later one.
         Some(self.span.load(Ordering::Acquire)).filter(|span| *span != 0)
@@ -295,8 +299,14 @@ pub struct Flags(u64);
 
 impl Flags {
     #[inline]
-    pub(super) const fn have(self, flag: u64) -> bool {
+    const fn have(self, flag: u64) -> bool {
         self.0 & flag != 0
+    }
+
+    /// Returns whether the record of the span's start was dropped.
+    #[inline]
+    pub const fn have_lost_start(self) -> bool {
+        self.have(LOST)
     }
 
     /// Returns whether the span is one of the pipeline with that [number](of_pipeline).
@@ -306,30 +316,32 @@ impl Flags {
     }
 
     /// Returns whether the span is one of the pipeline with that [number](of_pipeline), never was
-    /// sampled, and is not [`ACTIVE`] unless `but` is.
+    /// sampled, passes nothing on, and is not [`ACTIVE`] unless `but` is.
     #[inline]
     pub(super) const fn are_unsampled(self, pipeline: u64, but: u64) -> bool {
-        const MASK: u64 = PIPELINE | SAMPLED | MOVED_SAMPLED | ACTIVE;
+        const MASK: u64 = PIPELINE | SAMPLED | MOVED_SAMPLED | ACTIVE | PASSES_ON;
         self.0 & MASK & !but == pipeline
-    }
-
-    /// Returns whether records are kept that no other thread is about to take.
-    #[inline]
-    pub(super) const fn have_kept(self) -> bool {
-        self.0 & (KEPT | MOVING) == KEPT
     }
 
     /// Returns whether the span waited until now, when a thread leaves it.
     #[inline]
-    pub(super) const fn are_undecided(self) -> bool {
+    const fn are_undecided(self) -> bool {
         self.0 & DECIDED == 0
     }
 
     /// Returns whether the span is sampled, or was before it was moved.
     #[inline]
-    pub(super) const fn may_be_sampled(self) -> bool {
+    const fn may_be_sampled(self) -> bool {
         self.0 & (SAMPLED | MOVED_SAMPLED) != 0
     }
+}
+
+/// Returns the flags with which a span of the [pipeline](of_pipeline) starts.
+#[inline]
+pub(super) const fn flags(pipeline: u64, is_active: bool, follows: bool) -> u64 {
+    let active = if is_active { ACTIVE } else { 0 };
+    let follows = if follows { FOLLOWS } else { 0 };
+    pipeline | active | follows
 }
 
 /// Returns the number of a pipeline where the flags have it.
@@ -469,7 +481,7 @@ mod loom_models {
         loom::model(|| {
             let slot = taken(7);
             let other = Arc::clone(&slot);
-            let other = thread::spawn(move || other.decide().may_be_sampled());
+            let other = thread::spawn(move || other.decide(Flags(0)));
             let is_moved = slot.move_to(trace(2), true);
             let was_sampled = other.join().unwrap();
             assert_eq!(slot.get(), (trace(if is_moved { 2 } else { 1 }), 10, is_moved));

@@ -1,24 +1,24 @@
-//! The slots of the open spans of the pipelines' own subscribers: one table for all of them.
+//! The slots of open spans: one table for the spans of all subscribers, of layers and of tracers.
 //!
 //! A thread reuses the slots of the spans that it has closed, so it seldom touches new memory.
 
-#[cfg(feature = "opentelemetry")]
-mod context;
 mod free;
 mod memory;
 mod references;
 
 use core::cell::Cell;
+use core::mem;
 use core::num::{NonZeroU32, NonZeroU64};
+use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tracing_core::Metadata;
 
 use self::free::Below;
 use self::references::{Facts, References, TURN};
-use super::key::Key;
-use super::otel;
-use super::slot;
+use super::otel::Values;
+use super::slot::{self, Flags};
+use super::w3c::TraceContext;
 use tach_record::frame::Code;
 use tach_record::ids::SpanContext;
 use tach_record::sync::SharedLock;
@@ -47,32 +47,30 @@ struct Slot {
     place: NonZeroU32,
     /// Whether `span` contains anything of the span, or of the span before if the slot is free.
     is_filled: AtomicBool,
-    /// Whether a free slot has more memory than it may keep.
-    is_long: AtomicBool,
-    /// Whether there is a `context`.
-    has_context: AtomicBool,
-    /// The context of `opentelemetry` in which the span is current.
-    context: otel::Stored,
+    /// Whether `span` contains what ends with the span, or more memory than a free slot may keep.
+    is_to_be_cleaned: AtomicBool,
     span: SharedLock<Option<Box<Span>>>,
     /// The ids of the span, if its pipeline records it.
     ids: slot::Slot,
 }
 
 #[cfg(target_os = "linux")]
-const _: () = assert!(
-    size_of::<Slot>() == if otel::HAS_CONTEXTS { 192 } else { 128 },
-    "a slot is two lines of the cache, and a third one if spans have contexts"
-);
+const _: () = assert!(size_of::<Slot>() == 128, "a slot is two lines of the cache");
 
 /// What few spans have. In a box, since a slot would take another line of the cache.
 #[derive(Default)]
-struct Span {
+pub(super) struct Span {
     /// The metadata of a callsite without a number.
     metadata: Option<&'static Metadata<'static>>,
     /// The fields as bytes of a record, if a sink takes events.
     fields: Vec<u8>,
     /// The records of a span that waits for the decision whether it is sampled.
     kept: Vec<u8>,
+    /// The span of another process from which the span has more than its trace: a `tracestate`, or
+    /// all that it passes on if nobody takes spans. Most traces have none.
+    origin: Option<Box<TraceContext>>,
+    /// What is kept for `opentelemetry`.
+    pub(super) values: Values,
 }
 
 /// The number of an open span.
@@ -82,8 +80,8 @@ struct Span {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number(NonZeroU64);
 
-/// An open span of a subscriber, as the caller has it: if the caller holds no reference, the span
-/// may close at any time.
+/// An open span, as the caller has it: if the caller holds no reference, the span may close at any
+/// time.
 #[derive(Clone, Copy)]
 pub struct Open {
     slot: &'static Slot,
@@ -98,6 +96,15 @@ pub struct Closing {
 impl Number {
     pub const fn of(id: NonZeroU64) -> Self {
         Self(id)
+    }
+
+    /// Returns `None` for zero, which is no number.
+    #[inline]
+    pub const fn new(number: u64) -> Option<Self> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
     }
 
     pub const fn id(self) -> NonZeroU64 {
@@ -116,16 +123,19 @@ impl Number {
     /// subscriber is as unknown here as a number of another registry would be.
     #[inline]
     fn slot(self, owner: u32) -> Option<&'static Slot> {
+        self.any_slot().filter(|slot| slot.is_of(owner))
+    }
+
+    #[inline]
+    fn any_slot(self) -> Option<&'static Slot> {
         let (place, _) = self.parts();
-        let slot = match LAST.get() {
+        match LAST.get() {
             Some(last) if last.place.get() == place => Some(last),
             _ => match PARENT.get() {
                 Some(parent) if parent.place.get() == place => Some(parent),
                 _ => memory::get(place.wrapping_sub(1)),
             },
-        };
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote the owner.
-        slot.filter(|slot| slot.owner.load(Ordering::Relaxed) == owner)
+        }
     }
 
     /// Returns the span, unless it is closed or belongs to another subscriber.
@@ -138,6 +148,13 @@ impl Number {
     #[inline]
     pub fn may_be_open(self, owner: u32) -> Option<Open> {
         let (slot, (_, turn)) = (self.slot(owner)?, self.parts());
+        Some(Open { slot, turn })
+    }
+
+    /// Returns the span of any subscriber, which may be closed.
+    #[inline]
+    pub(super) fn may_be_open_in_any(self) -> Option<Open> {
+        let (slot, (_, turn)) = (self.any_slot()?, self.parts());
         Some(Open { slot, turn })
     }
 
@@ -158,10 +175,11 @@ impl Number {
 }
 
 impl Closing {
-    /// Returns the slot for the span's ids.
+    /// Returns the slot for the span's ids, and their flags, if the span has ids.
     #[inline]
-    pub const fn ids(&self) -> &'static slot::Slot {
-        &self.slot.ids
+    pub fn ids(&self, number: Number) -> Option<(&'static slot::Slot, Flags)> {
+        let ids = &self.slot.ids;
+        Some((ids, ids.flags_of(number.id().get())?))
     }
 
     /// Frees the slot, and removes the reference to the span's parent. Returns the parent if it was
@@ -175,12 +193,8 @@ impl Closing {
             slot.ids.remove();
         }
         // ORDERING: Relaxed: ordered by the removal of the last reference.
-        if otel::HAS_CONTEXTS && slot.has_context.load(Ordering::Relaxed) {
-            slot.drop_context();
-        }
-        // ORDERING: Relaxed: ordered by the removal of the last reference.
-        if slot.is_long.load(Ordering::Relaxed) {
-            slot.free_memory();
+        if slot.is_to_be_cleaned.load(Ordering::Relaxed) {
+            slot.clean();
         }
         memory::give(slot);
         let parent = parent?;
@@ -229,28 +243,12 @@ pub fn open_child(owner: u32, code: Code, parent: Open) -> Option<Open> {
     Some(slot.begin(owner, Some(code), Some(parent)))
 }
 
-/// Returns the slot for the ids of the span with that key, if the span belongs to the subscriber.
-#[inline]
-pub fn ids(key: Key) -> Option<&'static slot::Slot> {
-    let slot = Number(NonZeroU64::new(key.number)?).slot(key.subscriber)?;
-    Some(&slot.ids)
-}
-
 /// Returns the slots for the ids of all spans.
 pub(super) fn all_ids() -> impl Iterator<Item = &'static slot::Slot> {
     memory::all().map(|slot| &slot.ids)
 }
 
 impl Open {
-    /// Returns the span with that key, if it is an open one of the pipeline's own subscriber.
-    #[inline]
-    pub fn of(key: Key) -> Option<Self> {
-        if key.is_of_layer() {
-            return None;
-        }
-        Number(NonZeroU64::new(key.number)?).open(key.subscriber)
-    }
-
     /// Returns the number of the span.
     #[inline]
     pub fn number(self) -> Number {
@@ -264,16 +262,23 @@ impl Open {
         self.slot.references.are_any(self.turn)
     }
 
-    /// Returns whether the span is open and has ids.
+    /// Returns whether the span belongs to the subscriber `owner`.
     #[inline]
-    pub(super) fn has_ids(self) -> bool {
-        self.slot.ids.has(self.number().id().get())
+    pub fn is_of(self, owner: u32) -> bool {
+        self.slot.is_of(owner)
+    }
+
+    /// Returns the flags of the span's ids, unless the span is closed or has none.
+    #[inline]
+    pub fn flags(self) -> Option<Flags> {
+        self.slot.ids.flags_of(self.number().id().get())
     }
 
     /// Returns the ids of the span, unless it is closed or has none.
     #[inline]
     pub fn context(self) -> Option<SpanContext> {
-        self.has_ids().then(|| self.slot.ids.context())
+        let has_ids = self.slot.ids.has(self.number().id().get());
+        has_ids.then(|| self.slot.ids.context())
     }
 
     /// Returns the slot for the span's ids.
@@ -298,10 +303,11 @@ impl Open {
         }
     }
 
-    /// Returns the parent, unless the span is closed.
+    /// Returns the parent, which belongs to the same subscriber, unless the span is closed.
     #[inline]
-    pub fn parent(self) -> Option<Number> {
-        NonZeroU64::new(self.slot.references.facts(self.turn)?.parent).map(Number)
+    pub fn parent(self) -> Option<Self> {
+        let parent = Number::new(self.slot.references.facts(self.turn)?.parent)?;
+        parent.may_be_open_in_any().filter(|parent| parent.is_open())
     }
 
     /// Calls `f` with the metadata and the fields, unless the span is closed.
@@ -322,23 +328,68 @@ impl Open {
         self.change(|span| change(&mut span.fields));
     }
 
-    /// Calls `change` with the records that are kept of the span while it waits, unless it is closed.
+    /// Changes the records that are kept of the span, if it still waits. Returns whether it does.
+    pub fn keep(self, change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let kept = self.change(|span| self.ids().waits().then(|| change(&mut span.kept)));
+        kept.flatten().is_some()
+    }
+
+    /// Takes the records that are kept of the span. If there are none, calls `end` before another
+    /// thread can keep one.
+    pub fn take_kept_or(self, end: impl Fn()) -> Option<Vec<u8>> {
+        let kept = self.change(|span| {
+            if span.kept.is_empty() {
+                end();
+            }
+            mem::take(&mut span.kept)
+        });
+        kept.filter(|kept| !kept.is_empty())
+    }
+
+    /// Takes the records that are kept of the span, which no longer waits.
+    pub fn take_kept(self) -> Option<Vec<u8>> {
+        self.change(|span| mem::take(&mut span.kept))
+    }
+
+    /// Returns the span of another process whose context the span passes on, if there is one.
     #[inline]
-    pub(super) fn change_kept<R>(self, change: impl FnOnce(&mut Vec<u8>) -> R) -> Option<R> {
-        self.change(|span| change(&mut span.kept))
+    pub fn origin(self) -> Option<TraceContext> {
+        if self.ids().passes_on() { self.read_origin() } else { None }
+    }
+
+    #[cold]
+    fn read_origin(self) -> Option<TraceContext> {
+        self.read(|span| span.origin.as_deref().cloned()).flatten()
+    }
+
+    /// Sets the span of another process whose context the span passes on.
+    pub fn set_origin(self, origin: Option<TraceContext>) {
+        if origin.is_some() {
+            self.ids().set_passes_on();
+        }
+        self.change(|span| span.origin = origin.map(Box::new));
+    }
+
+    /// Gives the span what it passes on of the span whose ids it shows.
+    pub(super) fn borrow_from(self, lender: Self) {
+        let lent = lender.read(|span| (span.origin.clone(), span.values.lent()));
+        if let Some(lent) = lent {
+            self.ids().set_passes_on();
+            self.change(|span| (span.origin, span.values) = lent);
+        }
     }
 
     #[inline]
-    fn change<R>(self, change: impl FnOnce(&mut Span) -> R) -> Option<R> {
+    pub(super) fn change<R>(self, change: impl FnOnce(&mut Span) -> R) -> Option<R> {
         let Self { slot, turn } = self;
         let changed = slot.span.write(|span| {
             slot.references.are_any(turn).then(|| {
                 let span = span.get_or_insert_default();
                 let result = change(span);
-                let is_long = span.fields.capacity().max(span.kept.capacity()) > KEPT_BYTES;
+                let is_to_be_cleaned = span.is_long() || span.has_what_ends();
                 // ORDERING: Relaxed: the removal of the last reference comes later.
                 slot.is_filled.store(true, Ordering::Relaxed);
-                slot.is_long.store(is_long, Ordering::Relaxed);
+                slot.is_to_be_cleaned.store(is_to_be_cleaned, Ordering::Relaxed);
                 result
             })
         });
@@ -347,7 +398,7 @@ impl Open {
 
     /// Calls `f` with the span, unless it is closed.
     #[inline]
-    fn read<R>(self, f: impl FnOnce(&Span) -> R) -> Option<R> {
+    pub(super) fn read<R>(self, f: impl FnOnce(&Span) -> R) -> Option<R> {
         let Self { slot, turn } = self;
         // If the span has filled the slot, the next span can't take the slot meanwhile, since that
         // takes the lock.
@@ -356,7 +407,34 @@ impl Open {
     }
 }
 
+impl PartialEq for Open {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self.slot, other.slot) && self.turn == other.turn
+    }
+}
+
+impl Span {
+    /// Returns whether the span takes more memory than a free slot may keep.
+    #[inline]
+    fn is_long(&self) -> bool {
+        self.fields.capacity().max(self.kept.capacity()) > KEPT_BYTES
+    }
+
+    /// Returns whether there is anything that ends with the span.
+    #[inline]
+    fn has_what_ends(&self) -> bool {
+        self.origin.is_some() || self.values.have_what_ends()
+    }
+}
+
 impl Slot {
+    #[inline]
+    fn is_of(&self, owner: u32) -> bool {
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the owner.
+        self.owner.load(Ordering::Relaxed) == owner
+    }
+
     fn new(index: usize) -> Self {
         Self {
             references: References::default(),
@@ -364,9 +442,7 @@ impl Slot {
             below: Below::default(),
             place: NonZeroU32::MIN.saturating_add(u32::try_from(index).unwrap_or(u32::MAX)),
             is_filled: AtomicBool::new(false),
-            is_long: AtomicBool::new(false),
-            has_context: AtomicBool::new(false),
-            context: otel::Stored::default(),
+            is_to_be_cleaned: AtomicBool::new(false),
             span: SharedLock::default(),
             ids: slot::Slot::default(),
         }
@@ -391,11 +467,14 @@ impl Slot {
     /// number. Returns `false` if the thread would have to wait for itself.
     #[inline(never)]
     fn renew(&self, metadata: Option<&'static Metadata<'static>>, code: Option<Code>) -> bool {
+        // Dropped after the lock is released: what ends with a span is still here if its end was
+        // interrupted.
         let renewed = self.span.write(|span| {
             let span = span.get_or_insert_default();
             span.metadata = metadata;
             span.fields.clear();
             span.kept.clear();
+            (span.origin.take(), mem::take(&mut span.values))
         });
         if renewed.is_some() {
             // ORDERING: Relaxed: the slot is the caller's.
@@ -404,20 +483,26 @@ impl Slot {
         renewed.is_some()
     }
 
-    /// Drops the context of the span, which is closed.
+    /// Removes what ends with the span, which is closed, and frees the memory beyond what a free
+    /// slot may keep.
     #[inline(never)]
-    fn drop_context(&self) {
-        // If a thread is just reading the context, the end of the next span drops it.
-        let is_dropped = self.context.clear();
+    fn clean(&self) {
         // ORDERING: Relaxed: the slot is free.
-        self.has_context.store(!is_dropped, Ordering::Relaxed);
+        self.is_to_be_cleaned.store(false, Ordering::Relaxed);
+        // Dropped after the lock is released, since destructors may be the user's code.
+        let _ended = self.span.write(|span| match span {
+            Some(span) if !span.is_long() => {
+                (None, span.origin.take(), mem::take(&mut span.values))
+            }
+            long => (long.take(), None, Values::default()),
+        });
     }
 
     /// Frees the memory for fields.
     #[cold]
     fn free_memory(&self) {
         // ORDERING: Relaxed: the slot is free.
-        self.is_long.store(false, Ordering::Relaxed);
+        self.is_to_be_cleaned.store(false, Ordering::Relaxed);
         // Dropped after the lock is released.
         let _span = self.span.write(Option::take);
     }

@@ -16,7 +16,7 @@ assert_implements!(
     spans::span::LastValues<'_>, spans::span::Span<'_>, spans::status::Code,
     spans::status::Status, spans::tail::waiting::WaitingTraces, spans::tail::Tail,
     spans::traces::Traces,
-    trace::current::Innermost, trace::key::Key, trace::key::Keys,
+    trace::current::Innermost, trace::layers::Keys, trace::layers::Layers,
     trace::sampling::Callers, trace::sampling::Sampling, trace::slots::Closing,
     trace::slots::Number, trace::slots::Open, trace::w3c::TraceContext, trace::Contexts,
     trace::Slot, trace::Started,
@@ -35,8 +35,7 @@ assert_implements!(
 #[cfg(feature = "opentelemetry")]
 assert_implements!(
     [Send + Sync]
-    trace::otel::started::Started, trace::otel::Busy, trace::otel::Foreign, trace::otel::Kept,
-    trace::otel::OfTracer,
+    trace::otel::started::Started, trace::otel::Foreign,
 );
 
 #[cfg(feature = "opentelemetry")]

@@ -1,7 +1,6 @@
-//! Events, and the start of a span, whichever subscriber they come from.
+//! Events, whichever subscriber they come from.
 
 use tracing_core::Event;
-use tracing_core::span::Attributes;
 use tracing_log::NormalizeEvent as _;
 
 use super::copies::note;
@@ -12,49 +11,40 @@ use crate::callsites::{self, Callsite, given_name, place_of};
 use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::Writer;
-use crate::ids::{Around, SpanContext};
+use crate::ids::Around;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::key::Key;
+use crate::trace::current::Innermost;
 
 /// The target of events that `tracing-log` makes of the records of `log`.
 const FORWARDED: &str = "log";
 
 impl Pipeline {
-    /// Starts a span of a layer, within the pipeline's span `within`, if the pipeline records it.
-    /// Returns whether the fields are needed for the events within the span.
+    /// Returns the span around an event: the pipeline's, or the current one of `opentelemetry` if
+    /// that is nearer.
     #[inline]
-    pub(super) fn begin_span(
-        &self,
-        attributes: &Attributes<'_>,
-        key: Key,
-        within: impl Fn(&Shared) -> Option<SpanContext>,
-    ) -> bool {
-        // A span that another layer wants comes here too.
-        let (shared, metadata) = (self.shared(), attributes.metadata());
-        if !is_enabled(self, metadata) {
-            return false;
+    fn around_event(&self, shared: &Shared, event: &Event<'_>) -> Option<Around> {
+        let is_contextual = event.is_contextual();
+        let own = match self.innermost(shared, is_contextual, event.is_root()) {
+            Innermost::None => None,
+            Innermost::Recorded(span) => Some(span.ids().context()),
+            Innermost::Other => {
+                self.within(shared, event.parent(), is_contextual).map(|(_, context)| context)
+            }
+        };
+        if is_contextual {
+            shared.spans.nearest(own)
+        } else {
+            own.map(|own| shared.spans.as_around(own))
         }
-        let has_name = !metadata.name().is_empty();
-        if has_name && shared.filters.is_span_recorded(level(metadata), metadata.target()) {
-            let code = callsites::code(Callsite(metadata));
-            self.start_span(shared, attributes, key, None, code, || within(shared));
-        }
-        shared.wanted.events
     }
 
-    /// Logs an event, if the pipeline takes it. `around` returns the span around it. `write_spans`
-    /// writes the names and the fields of the spans around it.
+    /// Logs an event, if the pipeline takes it.
     #[inline]
-    pub(super) fn log_event(
-        &self,
-        event: &Event<'_>,
-        around: impl FnOnce(&Shared) -> Option<Around>,
-        write_spans: impl FnOnce(&mut Writer<'_>),
-    ) {
+    pub(super) fn log_event(&self, event: &Event<'_>) {
         let (shared, metadata) = (self.shared(), event.metadata());
         if metadata.target() == FORWARDED && event.is_log() {
-            return self.log_forwarded(event, around, write_spans);
+            return self.log_forwarded(event);
         }
         // A copy would take each of its parts out and together again.
         let (level, wanted) = (level(metadata), &shared.wanted);
@@ -64,7 +54,7 @@ impl Pipeline {
         if !shared.is_within_limit(|| callsite(metadata)) {
             return note(metadata);
         }
-        let around = around(shared);
+        let around = self.around_event(shared, event);
         if !wanted.events
             && !around.is_some_and(|span| span.is_own && span.context.is_sampled)
             && !wanted.recorder
@@ -82,7 +72,7 @@ impl Pipeline {
         };
         event.record(&mut Visitor::of_event(&mut to));
         if wanted.events {
-            write_spans(&mut to);
+            self.write_spans(event.parent(), event.is_contextual(), &mut to);
         }
         let has_site = shared.has_site(around.as_ref());
         if has_site && !to.is_whole() {
@@ -99,12 +89,7 @@ impl Pipeline {
 
     /// Logs a record of `log` that `tracing-log` made an event.
     #[cold]
-    fn log_forwarded(
-        &self,
-        event: &Event<'_>,
-        around: impl FnOnce(&Shared) -> Option<Around>,
-        write_spans: impl FnOnce(&mut Writer<'_>),
-    ) {
+    fn log_forwarded(&self, event: &Event<'_>) {
         let Some(metadata) = event.normalized_metadata() else { return };
         if !is_enabled(self, &metadata) {
             return;
@@ -116,9 +101,10 @@ impl Pipeline {
         let mut to = Writer::begin(&mut scratch, time, level, target);
         event.record(&mut Forwarded(Visitor::of_event(&mut to)));
         if shared.wanted.events {
-            write_spans(&mut to);
+            self.write_spans(event.parent(), event.is_contextual(), &mut to);
         }
-        shared.site(&mut to, place_of(&metadata, MaybeStatic::Borrowed), around(shared));
+        let around = self.around_event(shared, event);
+        shared.site(&mut to, place_of(&metadata, MaybeStatic::Borrowed), around);
         to.end();
         shared.log(level, scratch);
     }

@@ -6,16 +6,11 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Filter, Layer};
-use tracing_subscriber::registry::{LookupSpan, SpanRef};
+use tracing_subscriber::registry::LookupSpan;
 
 use super::enabled::{interest, is_enabled, most};
-use super::span_fields::{Kept, NAMELESS, with_fields, write_spans};
-use crate::frame;
 use crate::pipeline::Pipeline;
-use crate::shared::Shared;
-use crate::trace::key::Key;
-use crate::trace::otel::active::Active;
-use crate::trace::{Slot, current};
+use crate::trace::slots::Open;
 
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
 /// `tach-log` write the spans' names from the outermost to the innermost. A `message` that is not
@@ -73,90 +68,46 @@ where
         Some(most(self))
     }
 
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if attributes.metadata().name().is_empty() {
-            NAMELESS.on();
-        }
-        let named = attributes.parent().map(|id| self.key_within(id, &context));
-        let within = |shared: &Shared| shared.within(named, attributes.is_contextual());
-        if !self.begin_span(attributes, self.key(id), within) {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _context: Context<'_, S>) {
+        // A span that another layer wants comes here too.
+        if !is_enabled(self, attributes.metadata()) {
             return;
         }
-        let Some(span) = context.span(id) else { return };
-        with_fields(
-            |visitor| attributes.record(visitor),
-            |fields| {
-                let mut extensions = span.extensions_mut();
-                if extensions.get_mut::<Kept>().is_none() {
-                    extensions.insert(Kept::new(self, fields));
-                }
-            },
-        );
-    }
-
-    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        self.record_values(self.key(id), values);
-        if !self.shared().wanted.events {
-            return;
-        }
-        let Some(span) = context.span(id) else { return };
-        with_fields(
-            |visitor| values.record(visitor),
-            |more| {
-                let mut extensions = span.extensions_mut();
-                match extensions.get_mut::<Kept>() {
-                    Some(kept) if kept.by == self.id() => frame::replace(&mut kept.fields, more),
-                    Some(_) => {}
-                    None => extensions.insert(Kept::new(self, more)),
-                }
-            },
-        );
-    }
-
-    fn on_follows_from(&self, id: &Id, follows: &Id, _context: Context<'_, S>) {
-        self.link_spans(self.key(id), self.key(follows));
-    }
-
-    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        let (shared, key) = (self.shared(), self.key(id));
-        let contexts = &shared.spans.contexts;
-        if let Some(slot) = contexts.find(key) {
-            let active = self.activate(key, None, slot, || context.metadata(id));
-            current::enter(shared.spans.id, key, slot.context(), active);
-        } else if NAMELESS.is_on() {
-            if let Some(around) = contexts.get(self.key_within(id, &context)) {
-                current::enter(shared.spans.id, key, around, Active::unrecorded());
+        if let Some(span) = self.open_span(attributes) {
+            if !self.add(id, span) {
+                self.lack_slot(Some(span));
             }
         }
     }
 
+    fn on_record(&self, id: &Id, values: &Record<'_>, _context: Context<'_, S>) {
+        self.record_in(id, values);
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, _context: Context<'_, S>) {
+        self.link_spans(id, follows);
+    }
+
+    fn on_enter(&self, id: &Id, _context: Context<'_, S>) {
+        self.enter_span(id);
+    }
+
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
-        let (shared, key) = (self.shared(), self.key(id));
-        if shared.spans.contexts.are_unused() {
-            return;
-        }
-        current::exit(shared.spans.id, key);
-        if let Some(slot) = shared.spans.contexts.find(key) {
-            self.leave(shared, key, slot);
-        }
+        self.exit_span(id);
     }
 
-    fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let shared = self.shared();
-        let slot = shared.spans.contexts.find(self.key(&id));
-        let is_child = slot.is_some_and(|slot| Self::end_span(shared, slot, None));
+    fn on_close(&self, id: Id, _context: Context<'_, S>) {
+        let Some(span) = self.remove(&id) else { return };
+        let parent = span.parent();
+        self.close_span(span.number());
         // The registry releases the parent through the current subscriber.
-        if is_child && !self.is_subscriber_current() {
-            self.abandon_parents(&id, &context);
+        if parent.is_some() && !self.is_subscriber_current() {
+            self.abandon(parent);
         }
     }
 
-    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let named = event.parent().map(|id| self.key_within(id, &context));
-        let around = |shared: &Shared| {
-            shared.around_event(event, shared.within(named, event.is_contextual()))
-        };
-        self.log_event(event, around, |to| write_spans(event, &context, to));
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        self.log_event(event);
     }
 }
 
@@ -183,33 +134,14 @@ impl Pipeline {
         self.clone().with_filter(Alone(self.clone()))
     }
 
-    /// Returns the key of a span, or of the nearest one with a name that it is in.
-    #[inline]
-    fn key_within<S>(&self, id: &Id, context: &Context<'_, S>) -> Key
-    where
-        S: Subscriber + for<'span> LookupSpan<'span>,
-    {
-        if !NAMELESS.is_on() {
-            return self.key(id);
-        }
-        let mut spans = iter::successors(context.span(id), SpanRef::parent);
-        let named = spans.find(|span| !span.name().is_empty());
-        self.key(&named.map_or_else(|| id.clone(), |span| span.id()))
-    }
-
-    /// Counts the parents of a span as spans that never close.
+    /// Counts a span and its parents as spans that never close.
     #[cold]
-    fn abandon_parents<S>(&self, id: &Id, context: &Context<'_, S>)
-    where
-        S: Subscriber + for<'span> LookupSpan<'span>,
-    {
+    fn abandon(&self, span: Option<Open>) {
         let shared = self.shared();
-        let abandon =
-            |parent: &SpanRef<'_, S>| self.slot(self.key(&parent.id())).is_some_and(Slot::abandon);
-        let parents = iter::successors(context.span(id), SpanRef::parent).skip(1);
-        for parent in parents.filter(abandon) {
+        let spans = iter::successors(span, |span| span.parent());
+        for span in spans.filter(|span| self.target(*span).is_some() && span.ids().abandon()) {
             shared.progress.counts.unclosed.add(1);
-            shared.spans.never_closes.set(parent.name());
+            shared.spans.never_closes.set(span.metadata().map_or("", Metadata::name));
             shared.channel.wake();
         }
     }

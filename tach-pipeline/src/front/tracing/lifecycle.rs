@@ -19,7 +19,7 @@ use crate::pipeline::Pipeline;
 use crate::shared::Shared;
 use crate::shared::span_state::Spans;
 use crate::trace::Slot;
-use crate::trace::key::Key;
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
 /// The most bytes of records that are kept of a span that waits. Its start may be longer. Further
@@ -27,8 +27,7 @@ use crate::trace::w3c::TraceContext;
 const MOST_KEPT: usize = 64 * 1024;
 
 impl Pipeline {
-    pub(super) fn record_values(&self, key: Key, values: &Record<'_>) {
-        let Some(span) = self.target(key) else { return };
+    pub(super) fn record_values(&self, span: Target, values: &Record<'_>) {
         self.log_values(span, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
             Some(chosen) => values.record(&mut Visitor::of_keys(to, chosen)),
@@ -40,7 +39,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn log_values(
         &self,
-        span: Target<'_>,
+        span: Target,
         write: impl Fn(&mut Writer<'_>, Option<&[String]>),
     ) {
         self.log_part_of(span, RecordKind::Values, |to| write(to, None));
@@ -53,18 +52,18 @@ impl Pipeline {
         }
     }
 
-    pub(super) fn link_spans(&self, key: Key, follows: Key) {
-        if let Some((_, linked)) = self.shared().spans.contexts.get_unheld(follows) {
-            let linked = Linked { context: linked, origin: Origin::Own };
-            self.log_part(key, RecordKind::Link, |to| to.link(linked));
+    pub(super) fn link_to_span(&self, span: Target, follows: Open) {
+        if let Some(context) = self.shared().spans.contexts.get_unheld(follows) {
+            let linked = Linked { context, origin: Origin::Own };
+            self.log_part_of(span, RecordKind::Link, |to| to.link(linked));
         }
     }
 
-    pub(super) fn link_to(&self, key: Key, linked: &TraceContext) {
-        self.log_part(key, RecordKind::Link, |to| linked.write(to, Origin::Remote));
+    pub(super) fn link_to(&self, span: Target, linked: &TraceContext) {
+        self.log_part_of(span, RecordKind::Link, |to| linked.write(to, Origin::Remote));
     }
 
-    pub(super) fn set_status(&self, span: Target<'_>, status: Result<(), &str>) {
+    pub(super) fn set_status(&self, span: Target, status: Result<(), &str>) {
         let code = Value::Str(if status.is_ok() { "ok" } else { "error" });
         let fields = [
             ("otel.status_code", code),
@@ -76,70 +75,51 @@ impl Pipeline {
 
     /// If a thread leaves a span because it panics, sets the span's status to an error.
     #[inline]
-    fn mark_panic(&self, key: Key, slot: &Slot) {
-        // A span with the ids of another one sets no status of that one.
-        if thread::panicking() && self.slot(key).is_some() {
-            self.set_status(Target::new(key, slot), Err("panicked"));
+    fn mark_panic(&self, span: Open) {
+        if thread::panicking() {
+            // A span with the ids of another one sets no status of that one.
+            if let Some(span) = self.target(span) {
+                self.set_status(span, Err("panicked"));
+            }
         }
     }
 
-    pub(super) fn set_fields(&self, span: Target<'_>, fields: &[(&str, Value<'_>)]) {
+    pub(super) fn set_fields(&self, span: Target, fields: &[(&str, Value<'_>)]) {
         self.log_values(span, |to, chosen| {
             let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
             fields.for_each(|field| set_field(to, *field));
         });
     }
 
-    /// Returns the slot of an open span that the pipeline records.
-    #[inline]
-    pub(super) fn slot(&self, key: Key) -> Option<&Slot> {
-        self.shared().spans.contexts.find(key)
-    }
-
-    /// Returns an open span that the pipeline records.
-    #[inline]
-    pub(super) fn target(&self, key: Key) -> Option<Target<'_>> {
-        self.slot(key).map(|slot| Target::new(key, slot))
-    }
-
-    /// Notes that a thread leaves the span with that key now, if it has the slot.
+    /// Notes that a thread leaves a span now.
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    pub(super) fn leave(&self, shared: &Shared, key: Key, slot: &Slot) {
-        let Some(flags) = slot.flags_of(key.number) else { return };
+    pub(super) fn leave(&self, shared: &Shared, span: Open) {
+        let Some(flags) = span.flags() else { return };
+        let ids = span.ids();
         // The end of a span that is not sampled is needed for durations alone.
-        if shared.spans.contexts.leave(slot, flags) || shared.wanted.durations {
-            self.mark_panic(key, slot);
-            slot.leave_at(shared.clock_time().number());
+        if ids.decide(flags) || shared.wanted.durations {
+            self.mark_panic(span);
+            ids.leave_at(shared.clock_time().number());
         }
     }
 
     /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that no
-    /// thread has entered ends now. Returns whether the span may have a parent in the registry.
+    /// thread has entered ends now.
     #[inline]
-    pub(super) fn end_span(shared: &Shared, slot: &Slot, given: Option<Time>) -> bool {
-        let (contexts, closing) = (&shared.spans.contexts, slot.closing());
-        let (context, is_child) = (closing.context, closing.is_child);
+    pub(super) fn end_span(shared: &Shared, ids: &Slot, given: Option<Time>) {
+        let (context, flags) = ids.context_and_flags();
         let mut is_lost = false;
-        if (context.is_sampled || shared.wanted.durations) && !closing.is_lost {
-            let end = given.or_else(|| closing.left.map(|left| shared.time_of(left)));
+        if (context.is_sampled || shared.wanted.durations) && !flags.have_lost_start() {
+            let end = given.or_else(|| ids.left().map(|left| shared.time_of(left)));
             let end = end.unwrap_or_else(|| shared.clock_time());
             // The end is logged before the ids are removed, since the back end takes a span without
             // ids for one that has logged its end.
             is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
         }
-        contexts.remove(closing);
+        ids.remove();
         if is_lost {
-            Spans::lose_end(contexts, &shared.channel);
-        }
-        is_child
-    }
-
-    /// Logs a part of an open span.
-    #[inline]
-    pub(super) fn log_part(&self, key: Key, kind: RecordKind, write: impl Fn(&mut Writer<'_>)) {
-        if let Some(span) = self.target(key) {
-            self.log_part_of(span, kind, write);
+            Spans::lose_end(&shared.spans.contexts, &shared.channel);
         }
     }
 
@@ -147,7 +127,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn log_part_of(
         &self,
-        span: Target<'_>,
+        span: Target,
         kind: RecordKind,
         write: impl Fn(&mut Writer<'_>),
     ) {
@@ -165,7 +145,7 @@ impl Pipeline {
 
     /// Keeps a record of a span that waits. If the span is sampled meanwhile, logs the record.
     #[cold]
-    pub(super) fn keep_or_log(&self, span: Target<'_>, write: impl FnOnce(&mut Scratch)) {
+    pub(super) fn keep_or_log(&self, span: Target, write: impl FnOnce(&mut Scratch)) {
         let shared = self.shared();
         if !shared.wanted.spans {
             return;
@@ -173,8 +153,8 @@ impl Pipeline {
         let mut scratch = current_thread::take_scratch();
         write(&mut scratch);
         let record = scratch.written();
-        let is_kept = shared.spans.contexts.keep(span.key, span.slot, |kept| keep(kept, record));
-        if !is_kept && span.slot.context().is_sampled {
+        let is_kept = span.span.keep(|kept| keep(kept, record));
+        if !is_kept && span.span.ids().context().is_sampled {
             log_kept(shared, record);
         }
         current_thread::give_back(scratch);

@@ -12,11 +12,9 @@ use crate::frame::{Code, Origin};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::key::Key;
 use crate::trace::otel::active::Active;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Contexts, Slot};
 
 /// What a span that starts takes from the thread's context: nothing.
 pub(super) struct Surroundings {
@@ -61,13 +59,18 @@ impl Shared {
 
 impl Pipeline {
     #[inline]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are those of the room in whose place it is"
+    )]
     pub(super) fn keep_context(
         &self,
-        _: Key,
+        _: Open,
         _: &'static Metadata<'static>,
         _: SpanContext,
         _: Option<SpanContext>,
         _: bool,
+        _: Option<Open>,
         (): (),
     ) {
     }
@@ -75,8 +78,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn keep_active_alone(
         &self,
-        _: &Contexts,
-        _: Key,
+        _: Open,
         _: &Attributes<'_>,
         _: SpanContext,
         _: Option<SpanContext>,
@@ -84,10 +86,10 @@ impl Pipeline {
     }
 
     #[inline]
-    pub(super) fn renew_context(&self, _: Key, _: SpanContext, _: Option<&()>) {}
+    pub(super) fn renew_context(&self, _: Open, _: SpanContext, _: Option<&()>) {}
 
     #[inline]
-    pub(super) fn activate<T>(&self, _: Key, _: Option<Open>, _: &Slot, _: T) -> Active {
+    pub(super) fn activate(&self, _: Open) -> Active {
         Active::leave()
     }
 }

@@ -1,11 +1,7 @@
 //! Which span is the parent of a span that starts.
 
-use tracing_core::Event;
-
 use crate::frame::Origin;
-use crate::ids::{Around, SpanContext};
-use crate::shared::Shared;
-use crate::trace::key::Key;
+use crate::ids::SpanContext;
 use crate::trace::w3c::TraceContext;
 
 /// The spans that may be the parent of a span that starts, of which [`decide`](Self::decide)
@@ -64,35 +60,6 @@ impl Parents {
             Some((span, _)) if self.is_trusted => Some(span.context()),
             _ => self.own,
         }
-    }
-}
-
-impl Shared {
-    /// Returns the ids of the pipeline's span that contains a span or an event: the one with the
-    /// key that the program names, or else the one that the thread is in.
-    #[inline]
-    pub(super) fn within(&self, named: Option<Key>, is_contextual: bool) -> Option<SpanContext> {
-        match named {
-            Some(key) => self.spans.contexts.get(key),
-            None if is_contextual => self.spans.current_span(),
-            None => None,
-        }
-    }
-}
-
-impl Shared {
-    /// Returns the span around an event: `own`, or the current one of `opentelemetry` if that is
-    /// nearer.
-    #[inline]
-    pub(super) fn around_event(
-        &self,
-        event: &Event<'_>,
-        own: Option<SpanContext>,
-    ) -> Option<Around> {
-        if event.is_contextual() {
-            return self.spans.nearest(own);
-        }
-        own.map(|own| self.spans.as_around(own))
     }
 }
 

@@ -5,11 +5,11 @@ use tracing::Span;
 use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
-use super::subscriber::{PipelineSubscriber, number};
+use super::subscriber::PipelineSubscriber;
 use super::target::Target;
 use crate::frame::Origin;
 use crate::pipeline::Pipeline;
-use crate::trace::key::Key;
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
 /// Methods of `tracing::Span` for a pipeline that sends spans by `Sink::otlp`: a parent in
@@ -120,8 +120,8 @@ pub trait SpanExt: sealed::Sealed {
 impl SpanExt for Span {
     fn set_remote_parent(&self, parent: &TraceContext) -> bool {
         let Some(metadata) = self.metadata() else { return false };
-        let set = |pipeline: &Pipeline, key| {
-            pipeline.set_elsewhere(key, metadata, parent, Origin::Remote)
+        let set = |pipeline: &Pipeline, span| {
+            pipeline.set_elsewhere(span, metadata, parent, Origin::Remote)
         };
         with(self, set).unwrap_or(false)
     }
@@ -131,7 +131,7 @@ impl SpanExt for Span {
     }
 
     fn add_link(&self, linked: &TraceContext) {
-        with(self, |pipeline, key| pipeline.link_to(key, linked));
+        with_target(self, |pipeline, span| pipeline.link_to(span, linked));
     }
 
     fn set_attribute<'a>(&self, key: &str, value: impl Into<Value<'a>>) {
@@ -143,33 +143,25 @@ impl SpanExt for Span {
     }
 }
 
-/// Calls `f` with the span's pipeline and the span's key, if there is a pipeline.
-pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, Key) -> R) -> Option<R> {
-    span.with_subscriber(|(id, subscriber)| with_id(id, subscriber, f)).flatten()
-}
-
-/// Calls `f` with the pipeline of a subscriber and the key of a span, if there is a pipeline.
-pub(super) fn with_id<R>(
-    id: &Id,
-    subscriber: &Dispatch,
-    f: impl FnOnce(&Pipeline, Key) -> R,
-) -> Option<R> {
-    if let Some(own) = subscriber.downcast_ref::<PipelineSubscriber>() {
-        return Some(f(&own.pipeline, own.key(number(id))));
-    }
-    let pipeline = subscriber.downcast_ref::<Pipeline>()?;
-    Some(f(pipeline, pipeline.key(id)))
+/// Calls `f` with the span's pipeline and the span, if a pipeline knows it.
+pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, Open) -> R) -> Option<R> {
+    let with = |(id, subscriber): (&Id, &Dispatch)| {
+        let pipeline = pipeline_of(subscriber)?;
+        let span = pipeline.find(id).filter(|span| span.is_open())?;
+        Some(f(pipeline, span))
+    };
+    span.with_subscriber(with).flatten()
 }
 
 /// Returns the pipeline of a subscriber, if there is one.
 pub(super) fn pipeline_of(subscriber: &Dispatch) -> Option<&Pipeline> {
-    let own = subscriber.downcast_ref().map(|own: &PipelineSubscriber| &own.pipeline);
+    let own = subscriber.downcast_ref().map(|own: &PipelineSubscriber| &own.0);
     own.or_else(|| subscriber.downcast_ref())
 }
 
-/// Calls `f` with the span's pipeline and the span, if a pipeline has it.
-pub(super) fn with_target(span: &Span, f: impl FnOnce(&Pipeline, Target<'_>)) {
-    with(span, |pipeline, key| pipeline.target(key).map(|span| f(pipeline, span)));
+/// Calls `f` with the span's pipeline and the span, if the pipeline records it.
+pub(super) fn with_target(span: &Span, f: impl FnOnce(&Pipeline, Target)) {
+    with(span, |pipeline, span| pipeline.target(span).map(|span| f(pipeline, span)));
 }
 
 pub(super) mod sealed {

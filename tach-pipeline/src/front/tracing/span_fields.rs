@@ -1,17 +1,13 @@
-//! The fields of spans as bytes of a record, which a layer keeps in the registry for the events
-//! within the spans.
+//! The fields of spans as bytes of a record, which are kept for the records within the spans.
 
 use tach_log::Value;
-use tracing_core::{Event, Subscriber};
-use tracing_subscriber::layer::Context;
-use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
 use super::visit::Visitor;
 use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::Writer;
-use crate::pipeline::Pipeline;
 use crate::sync::Switch;
+use crate::trace::slots::Open;
 
 /// The most spans around an event in its record. A guard that is held over an `await` nests spans
 /// without end.
@@ -21,19 +17,6 @@ pub(super) static NAMELESS: Switch = Switch::new();
 
 /// The key of the number of spans that a record leaves out.
 const OMITTED: &str = "omitted_spans";
-
-/// A span's fields as bytes of a record. If several pipelines are layers of the subscriber, one of
-/// them keeps the fields for all.
-pub(super) struct Kept {
-    pub(super) by: u64,
-    pub(super) fields: Vec<u8>,
-}
-
-impl Kept {
-    pub(super) fn new(by: &Pipeline, fields: &[u8]) -> Self {
-        Self { by: by.id(), fields: fields.to_owned() }
-    }
-}
 
 /// Calls `keep` with values as bytes of a record. The values are visited before `keep` takes a
 /// lock: a value that is printed may log.
@@ -45,43 +28,32 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
     current_thread::give_back(scratch);
 }
 
-/// Writes the names and the fields of the spans around an event.
-pub(super) fn write_spans<S>(event: &Event<'_>, context: &Context<'_, S>, to: &mut Writer<'_>)
-where
-    S: Subscriber + for<'span> LookupSpan<'span>,
-{
-    if let Some(span) = context.event_span(event) {
-        write_around(&span, MOST, to, &SpanRef::parent, &|span, to| {
-            to.span(span.name());
-            if let Some(kept) = span.extensions().get::<Kept>() {
-                to.fields(&kept.fields);
-            }
-        });
-    }
-}
-
-/// Writes a span and its parents by `write`: the outermost one, which has the request's fields, and
-/// the innermost ones, up to `most` spans (two or more). Adds the number of the others as a field.
-pub(super) fn write_around<S>(
-    span: &S,
-    most: usize,
-    to: &mut Writer<'_>,
-    parent: &impl Fn(&S) -> Option<S>,
-    write: &impl Fn(&S, &mut Writer<'_>),
-) {
-    match parent(span) {
-        Some(parent_span) if most > 2 => write_around(&parent_span, most - 1, to, parent, write),
+/// Writes the names and the fields of a span and its parents: the outermost one, which has the
+/// request's fields, and the innermost ones, up to `most` spans (two or more). Adds the number of the
+/// others as a field. Without `ALL`, writes spans without a name alone.
+pub(super) fn write_around<const ALL: bool>(span: Open, most: usize, to: &mut Writer<'_>) {
+    match span.parent() {
+        Some(parent) if most > 2 => write_around::<ALL>(parent, most - 1, to),
         Some(mut outermost) => {
             let mut omitted = 0;
-            while let Some(outer) = parent(&outermost) {
+            while let Some(outer) = outermost.parent() {
                 (outermost, omitted) = (outer, omitted + 1);
             }
             if omitted > 0 {
                 to.field(MaybeStatic::Static(OMITTED), Value::U64(omitted));
             }
-            write(&outermost, to);
+            write_span::<ALL>(outermost, to);
         }
         None => {}
     }
-    write(span, to);
+    write_span::<ALL>(span, to);
+}
+
+fn write_span<const ALL: bool>(span: Open, to: &mut Writer<'_>) {
+    span.with(|metadata, fields| {
+        if ALL || metadata.name().is_empty() {
+            to.span(metadata.name());
+            to.fields(fields);
+        }
+    });
 }

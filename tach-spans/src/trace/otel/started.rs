@@ -4,7 +4,6 @@ use core::cell::Cell;
 
 use tracing_core::Metadata;
 
-use crate::trace::key::Key;
 use tach_record::ids::SpanContext;
 
 thread_local! {
@@ -14,7 +13,6 @@ thread_local! {
 /// How an active span started.
 #[derive(Clone)]
 pub struct Started {
-    pub key: Key,
     pub ids: SpanContext,
     /// The id of its parent, or zero.
     pub parent: u64,

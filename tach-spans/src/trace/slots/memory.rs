@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::Slot;
 use super::free::Stack;
 
-/// How many slots are allocated at once: 32 KiB, or 48 KiB if spans have contexts.
+/// How many slots are allocated at once: 32 KiB.
 const PAGE: usize = 256;
 /// How many pages a group has.
 const GROUP: usize = 256;

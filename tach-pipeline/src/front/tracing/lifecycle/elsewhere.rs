@@ -7,34 +7,33 @@ use super::start::Begun;
 use crate::callsites::{self, Callsite, is_at_boundary};
 use crate::frame::{self, Origin, RecordKind};
 use crate::front::tracing::enabled::is_enabled;
-use crate::front::tracing::target::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::trace::key::Key;
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, Started, current, new_context, slots};
+use crate::trace::{Slot, Started};
 
 impl Pipeline {
     /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
     pub(in crate::front::tracing) fn set_elsewhere(
         &self,
-        key: Key,
+        span: Open,
         metadata: &'static Metadata<'static>,
         parent: &TraceContext,
         origin: Origin,
     ) -> bool {
-        let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
+        let shared = self.shared();
         let is_stranger = origin == Origin::Remote && !shared.spans.callers.are_trusted();
-        let Some(slot) = contexts.find(key) else {
-            return !is_stranger && self.pass_on(key, metadata, parent);
+        let Some(target) = self.target(span) else {
+            return !is_stranger && self.pass_on(span, metadata, parent);
         };
-        let before = slot.context();
+        let (before, slot) = (target.context, span.ids());
         if is_stranger {
             // The span stays in its trace. This marks it as moved, so that no second parent is set.
-            let is_first = slot.move_into(before);
+            let is_first = slot.move_to(before.trace, before.is_sampled);
             if is_first {
-                contexts.take_kept(key, before.span);
-                self.link_to_stranger(Target::new(key, slot), parent);
+                span.take_kept();
+                self.link_to_stranger(target, parent);
             }
             return is_first;
         }
@@ -43,16 +42,16 @@ impl Pipeline {
         let is_sampled =
             shared.spans.sampling.has(Some(&parent.context()), trace, || (target, name));
         let after = SpanContext { trace, is_sampled, ..before };
-        if !slot.begin_move_into(after) {
+        if !slot.begin_move(trace, is_sampled) {
             return false;
         }
         // Before the span is sampled for other threads: the back end gives up what it reads of a span
         // whose start does not follow soon. So they keep what they add, until nothing is left to log.
         let starts = is_sampled && !before.is_sampled;
-        let take_kept = || contexts.take_kept_or(key, after.span, || slot.end_move(is_sampled));
+        let take_kept = || span.take_kept_or(|| slot.end_move(is_sampled));
         let mut is_started = false;
         if starts {
-            let kept = contexts.take_kept(key, after.span);
+            let kept = span.take_kept();
             is_started = self.start_sampled(slot, metadata, after, kept.as_deref());
         }
         while let Some(kept) = take_kept() {
@@ -62,12 +61,11 @@ impl Pipeline {
         }
         // Also in a forked process, which takes no lock.
         slot.end_move(is_sampled);
-        contexts.origins.set(after.span, shared.as_origin(parent));
+        span.set_origin(shared.as_origin(parent));
         if !shared.wanted.spans && is_at_boundary(metadata, None) {
             slot.activate();
         }
-        current::update(shared.spans.id, key, after);
-        self.renew_context(key, after, None);
+        self.renew_context(span, after, None);
         if before.is_sampled && !is_sampled {
             self.log_record(before, RecordKind::Discard, |_| {});
         } else if is_sampled && (before.is_sampled || is_started) {
@@ -87,7 +85,7 @@ impl Pipeline {
         kept: Option<&[u8]>,
     ) -> bool {
         let shared = self.shared();
-        if slot.has_lost_start() {
+        if slot.context_and_flags().1.have_lost_start() {
             return false;
         }
         let is_again = shared.wanted.durations;
@@ -118,32 +116,22 @@ impl Pipeline {
     /// Call it if no sink takes spans.
     fn pass_on(
         &self,
-        key: Key,
+        span: Open,
         metadata: &'static Metadata<'static>,
         parent: &TraceContext,
     ) -> bool {
-        let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
-        let own = slots::ids(key);
-        let is_known = key.is_of_layer() || own.is_some();
-        // If its filter has refused a span, a layer does not hear of its end: ids would stay.
-        if contexts.give_ids() || !is_known || !is_enabled(self, metadata) {
+        let contexts = &self.shared().spans.contexts;
+        if contexts.give_ids() || !is_enabled(self, metadata) {
             return false;
         }
-        let context = new_context(Some(&parent.context()), shared.spans.id, None, |_| false);
+        let context = contexts.new_ids(span, Some(&parent.context()), |_| false);
         let started = Started { is_active: is_at_boundary(metadata, None), ..Started::default() };
-        // Before the span has ids, with which the origin is removed.
-        contexts.origins.set(context.span, Some(parent.clone()));
-        let slot = match own {
-            Some(own) => contexts.insert_at(own, key, &context, started).then_some(own),
-            None => contexts.insert(key, None, &context, started),
-        };
-        // This marks it as moved, so that no second parent is set.
-        let is_set = slot.is_some_and(|slot| slot.move_into(context));
+        // The second step marks it as moved, so that no second parent is set.
+        let is_set = contexts.insert_late(span, &context, started)
+            && span.ids().move_to(context.trace, false);
         if is_set {
-            current::update(shared.spans.id, key, context);
-            self.renew_context(key, context, None);
-        } else {
-            contexts.origins.remove(context.span);
+            span.set_origin(Some(parent.clone()));
+            self.renew_context(span, context, None);
         }
         is_set
     }
@@ -151,12 +139,15 @@ impl Pipeline {
     /// Returns the ids and the tracestate of an open span, for a header. If nobody takes spans, those
     /// of the span of another process are passed on: the next service would look for a parent that
     /// was never sent.
-    pub(in crate::front::tracing) fn trace_context(&self, key: Key) -> Option<TraceContext> {
-        let (shared, contexts) = (self.shared(), &self.shared().spans.contexts);
+    pub(in crate::front::tracing) fn trace_context(&self, span: Open) -> Option<TraceContext> {
+        let shared = self.shared();
         // In a forked process, the ids may be those of another span of the parent process.
-        let slot = contexts.find(key).filter(|_| !shared.channel.is_forked())?;
-        let context = slot.context();
-        let origin = contexts.origins.get(context.span);
-        if shared.wanted.spans { Some(TraceContext::within(context, origin)) } else { origin }
+        let target = self.target(span).filter(|_| !shared.channel.is_forked())?;
+        let origin = span.origin();
+        if shared.wanted.spans {
+            Some(TraceContext::within(target.context, origin))
+        } else {
+            origin
+        }
     }
 }

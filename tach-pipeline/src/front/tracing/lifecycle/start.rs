@@ -15,9 +15,10 @@ use crate::front::tracing::visit::{Visitor, is_chosen};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::key::Key;
+use crate::trace::current::Innermost;
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, Started, new_context, remote};
+use crate::trace::{Started, remote};
 
 /// What the record of a span's start has besides the fields.
 #[derive(Clone, Copy)]
@@ -30,52 +31,55 @@ pub(super) struct Begun<'a> {
 }
 
 impl Pipeline {
-    /// Starts a span. `own` is the slot of a span of the own subscriber. `code` is the code of the
-    /// callsite. `within` returns the ids of the pipeline's span that the span is in.
-    #[expect(clippy::inline_always, reason = "each road calls it once")]
+    /// Starts a span, which has a slot. `code` is the code of the callsite. `innermost` is the
+    /// innermost span that the thread is in.
+    #[expect(clippy::inline_always, reason = "it is called once")]
     #[inline(always)]
     pub(in crate::front::tracing) fn start_span(
         &self,
         shared: &Shared,
         attributes: &Attributes<'_>,
-        key: Key,
-        own: Option<&Slot>,
+        span: Open,
         code: Option<Code>,
-        within: impl Fn() -> Option<SpanContext>,
+        innermost: &Innermost,
     ) {
-        let contexts = &shared.spans.contexts;
+        let (contexts, metadata) = (&shared.spans.contexts, attributes.metadata());
         let found = shared.found(attributes, code);
-        if found.is_around() || remote::is_any() || !contexts.keep_ids_alone() {
-            return self.start_among(attributes, key, own, code, within(), found);
-        }
-        if !contexts.give_ids() {
+        let has_other = found.is_around() || remote::is_any();
+        if !has_other && contexts.are_unused() {
             return;
         }
-        let within = within();
-        let number = own.map(|_| key.number);
-        let context = shared.new_context(attributes.metadata(), within.as_ref(), number);
-        let is_active = found.is_active();
-        let is_child = within.is_some();
-        let follows = is_child && !is_at_boundary(attributes.metadata(), code);
-        let started = Started { is_active, is_child, follows };
-        let slot = contexts.insert(key, own, &context, started);
-        let Some(slot) = slot else {
-            return shared.progress.signals.dropped_spans.add(1);
+        let within = match *innermost {
+            Innermost::None => None,
+            Innermost::Recorded(parent) => Some((parent, parent.ids().context())),
+            Innermost::Other => {
+                self.within(shared, attributes.parent(), attributes.is_contextual())
+            }
         };
+        let inherits = within.is_some_and(|(parent, _)| parent.ids().passes_on());
+        let within = within.map(|(_, context)| context);
+        if has_other || inherits || !contexts.give_ids() {
+            return self.start_among(attributes, span, code, within, found);
+        }
+        let context = contexts.new_ids(span, within.as_ref(), |trace| {
+            shared.is_sampled(within.as_ref(), trace, metadata)
+        });
+        let is_active = found.is_active();
+        let follows = within.is_some() && !is_at_boundary(metadata, code);
+        contexts.insert(span, &context, Started { is_active, follows });
         if is_active {
-            slot.take_parents(attributes.is_contextual());
-            self.keep_active_alone(contexts, key, attributes, context, within);
+            span.ids().take_parents(attributes.is_contextual());
+            self.keep_active_alone(span, attributes, context, within);
         }
         if context.is_sampled {
             // The record of a start names a parent of the same trace alone.
             let parent = within.map_or(0, |within| within.span);
-            let metadata = attributes.metadata();
             let start = Begun { metadata, code, context: &context, parent };
             if !shared.log_new(attributes, start, None) {
-                slot.lose_start();
+                span.ids().lose_start();
             }
-        } else if shared.has_unsampled_start(attributes.metadata(), slot) {
-            shared.start_unsampled(attributes, &context, code, key, slot);
+        } else if shared.has_unsampled_start(metadata, span) {
+            shared.start_unsampled(attributes, &context, code, span);
         }
     }
 
@@ -85,8 +89,7 @@ impl Pipeline {
     fn start_among(
         &self,
         attributes: &Attributes<'_>,
-        key: Key,
-        own: Option<&Slot>,
+        span: Open,
         code: Option<Code>,
         within: Option<SpanContext>,
         found: Found,
@@ -108,7 +111,9 @@ impl Pipeline {
         if let Some((span, _)) = &mut parents.elsewhere {
             *span = shared.adopted(span);
         }
-        let context = shared.new_context(metadata, origin.as_ref(), None);
+        let context = contexts.new_ids(span, origin.as_ref(), |trace| {
+            shared.is_sampled(origin.as_ref(), trace, metadata)
+        });
         let Parents { own: parent, elsewhere, is_trusted } = &parents;
         let trusted = elsewhere.as_ref().filter(|_| *is_trusted);
         let Surroundings { is_active, values, .. } = surroundings;
@@ -116,34 +121,34 @@ impl Pipeline {
         let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
         // A parent may be set in place of the parent of a span at the boundary.
         let follows = origin.is_some() && !is_at_boundary(metadata, code);
-        let started = Started { is_active, is_child: parent.is_some(), follows };
-        let slot = contexts.insert(key, own, &context, started);
-        let Some(slot) = slot else {
-            return shared.progress.signals.dropped_spans.add(1);
+        contexts.insert(span, &context, Started { is_active, follows });
+        span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
+        let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
+        let inherited = parent_span.and_then(Open::origin);
+        let passed_on = match trusted {
+            Some((trusted, _)) => shared.as_origin(trusted),
+            None => inherited.clone(),
         };
-        slot.take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
-        // Only a span with a slot loses its origin when it closes.
-        let inherited = parent.and_then(|own| contexts.origins.inherit(context.span, own.span));
-        if let Some((span, _)) = trusted {
-            contexts.origins.set(context.span, shared.as_origin(span));
+        if passed_on.is_some() {
+            span.set_origin(passed_on);
         }
-        self.keep_context(key, metadata, context, origin, is_active, values);
+        self.keep_context(span, metadata, context, origin, is_active, parent_span, values);
         if context.is_sampled {
             // The record of a start names a parent of the same trace alone.
             let parent = parent.filter(|parent| parent.trace == context.trace);
             let parent = parent.map_or(0, |parent| parent.span);
             let start = Begun { metadata, code, context: &context, parent };
             if !shared.log_new(attributes, start, inherited.as_ref()) {
-                return slot.lose_start();
+                return span.ids().lose_start();
             }
-        } else if shared.has_unsampled_start(attributes.metadata(), slot) {
-            shared.start_unsampled(attributes, &context, code, key, slot);
+        } else if shared.has_unsampled_start(metadata, span) {
+            shared.start_unsampled(attributes, &context, code, span);
         }
-        self.log_elsewhere(Target::new(key, slot), &parents);
+        self.log_elsewhere(Target::new(span), &parents);
     }
 
     /// Logs a parent that the pipeline does not record, or a link to it if it is not trusted.
-    pub(in crate::front::tracing) fn log_elsewhere(&self, span: Target<'_>, parents: &Parents) {
+    pub(in crate::front::tracing) fn log_elsewhere(&self, span: Target, parents: &Parents) {
         match &parents.elsewhere {
             Some((stranger, _)) if !parents.is_trusted => self.link_to_stranger(span, stranger),
             Some((parent, origin)) if span.context.is_sampled => {
@@ -154,7 +159,7 @@ impl Pipeline {
     }
 
     /// Links a span that begins a trace to the span of a caller that is not trusted.
-    pub(super) fn link_to_stranger(&self, span: Target<'_>, stranger: &TraceContext) {
+    pub(super) fn link_to_stranger(&self, span: Target, stranger: &TraceContext) {
         // Without the tracestate, which the caller chose too.
         let linked = Linked { context: stranger.context(), origin: Origin::Remote };
         self.log_part_of(span, RecordKind::Link, |to| to.link(linked));
@@ -162,24 +167,21 @@ impl Pipeline {
 }
 
 impl Shared {
-    /// Creates the ids of a span that starts, with the trace of `parent` if there is one. `number`
-    /// is the number of a span of the own subscriber whose parent is one of the pipeline.
+    /// Returns whether a span that starts is sampled.
     #[inline]
-    fn new_context(
+    fn is_sampled(
         &self,
-        metadata: &'static Metadata<'static>,
         parent: Option<&SpanContext>,
-        number: Option<u64>,
-    ) -> SpanContext {
-        new_context(parent, self.spans.id, number, |trace| {
-            self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
-        })
+        trace: u128,
+        metadata: &'static Metadata<'static>,
+    ) -> bool {
+        self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
     }
 
     /// Returns whether anything is logged or kept of the start of a span that is not sampled.
     #[inline]
-    fn has_unsampled_start(&self, metadata: &Metadata<'_>, slot: &Slot) -> bool {
-        self.wanted.durations || !metadata.fields().is_empty() && slot.waits()
+    fn has_unsampled_start(&self, metadata: &Metadata<'_>, span: Open) -> bool {
+        self.wanted.durations || !metadata.fields().is_empty() && span.ids().waits()
     }
 
     /// Returns the span of another process as the parent of a span about which this process decides.
@@ -263,13 +265,12 @@ impl Shared {
         attributes: &Attributes<'_>,
         context: &SpanContext,
         code: Option<Code>,
-        key: Key,
-        slot: &Slot,
+        span: Open,
     ) {
         let metadata = attributes.metadata();
         let start = Begun { metadata, code, context, parent: 0 };
         let time = self.clock_time();
-        if self.wanted.spans && slot.waits() && !metadata.fields().is_empty() {
+        if self.wanted.spans && span.ids().waits() && !metadata.fields().is_empty() {
             let mut scratch = current_thread::take_scratch();
             self.write_start(&mut scratch, start, time, |to| {
                 attributes.record(&mut Visitor::of_span(to));
@@ -278,7 +279,7 @@ impl Shared {
                 }
             });
             let record = scratch.written();
-            self.spans.contexts.keep(key, slot, |kept| kept.extend_from_slice(record));
+            span.keep(|kept| kept.extend_from_slice(record));
             current_thread::give_back(scratch);
         }
         let Some(durations) = &self.spans.durations else { return };
@@ -293,7 +294,7 @@ impl Shared {
         }
         to.end();
         if !current_thread::push(&self.channel, scratch) {
-            slot.lose_start();
+            span.ids().lose_start();
         }
     }
 }
@@ -309,43 +310,5 @@ impl Begun<'_> {
             return Writer::begin_span(to, time, level, target, name, *context, parent);
         };
         Writer::begin_span_at(to, time, level, code, context, parent)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::registry;
-
-    use super::*;
-    use crate::frame::Wanted;
-    use crate::front::tracing::span_ext;
-    use crate::pipeline::tests::alone;
-    use crate::queue::WhenFull;
-
-    /// Nothing would remove it when the span closes.
-    #[test]
-    fn a_span_without_a_slot_has_no_tracestate() {
-        let wanted = Wanted { spans: true, ..Wanted::default() };
-        let pipeline = alone(wanted, WhenFull::DropNewest);
-        let contexts = &pipeline.shared().spans.contexts;
-        tracing::subscriber::with_default(registry().with(pipeline.clone()), || {
-            let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-            let remote = TraceContext::from_headers(header, "a=1").unwrap();
-            let parent = remote.in_scope(|| tracing::info_span!("parent"));
-            assert_eq!(contexts.origins.count(), 1);
-            let child = tracing::info_span!(parent: &parent, "child");
-            assert_eq!(contexts.origins.count(), 2);
-            // The next span of the registry has the same slots.
-            let key = span_ext::with(&child, |_, key| key).unwrap();
-            drop(child);
-            let same = |at: u64| Key { number: key.number ^ (at << 24), ..key };
-            let fill = |at| contexts.insert(same(at), None, &remote.context(), Started::default());
-            assert!((1..100).any(|at| fill(at).is_none()), "there is room");
-            drop(tracing::info_span!(parent: &parent, "child"));
-            drop(remote.in_scope(|| tracing::info_span!("root")));
-            let dropped = &pipeline.shared().progress.signals.dropped_spans;
-            assert_eq!((dropped.get(), contexts.origins.count()), (2, 1));
-        });
     }
 }

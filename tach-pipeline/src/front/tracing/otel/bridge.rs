@@ -8,6 +8,7 @@ use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{Foreign, has_baggage};
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
 /// The name of the tracer for the layer of `tracing-opentelemetry`.
@@ -25,7 +26,9 @@ impl Pipeline {
             return builder;
         }
         let mark = i64::from_ne_bytes(started.ids.span.to_ne_bytes());
-        shared.spans.contexts.otel.set_started(started);
+        if let Some((span, _)) = shared.spans.contexts.find(started.ids.span) {
+            span.set_started(started);
+        }
         builder.with_attributes([KeyValue::new(MARK, mark)])
     }
 
@@ -35,10 +38,10 @@ impl Pipeline {
         let attributes = builder.attributes.unwrap_or_default();
         let mark = attributes.first().filter(|first| first.key.as_str() == MARK)?;
         let Value::I64(mark) = mark.value else { return None };
-        let started = contexts.otel.started(u64::from_ne_bytes(mark.to_ne_bytes()))?;
-        let key = started.key;
-        self.set_given_parent(&started, parent);
-        let span = self.target(key).filter(|it| it.context.span == started.ids.span)?;
+        let (span, _) = contexts.find(u64::from_ne_bytes(mark.to_ne_bytes()))?;
+        let started = span.started()?;
+        self.set_given_parent(span, &started, parent);
+        let span = self.target(span)?;
         let own = |attribute: &KeyValue| is_added(started.metadata, attribute);
         let added: Vec<_> = attributes.into_iter().skip(1).filter(own).collect();
         if !added.is_empty() {
@@ -53,14 +56,14 @@ impl Pipeline {
         for event in builder.events.unwrap_or_default() {
             self.add_event(span, &event.name, Some(event.timestamp), &event.attributes);
         }
-        let origin = contexts.origins.get(span.context.span);
-        let span = Span::new(self, key, &TraceContext::within(span.context, origin));
+        let whole = TraceContext::within(span.context, span.span.origin());
+        let span = Span::new(self, span.span, &whole);
         Some(span.with_fields(started.metadata))
     }
 
     /// Sets the parent that `set_parent` of `tracing-opentelemetry` has given. Without it, `parent`
     /// is the span's parent in that layer, or the context in which the span started.
-    fn set_given_parent(&self, started: &Started, parent: &Context) {
+    fn set_given_parent(&self, span: Open, started: &Started, parent: &Context) {
         let is_given = Foreign::of(parent).is_some_and(|parent| {
             let is_known = [started.parent, started.around].contains(&parent.span.span_id());
             !is_known
@@ -68,9 +71,9 @@ impl Pipeline {
         });
         if is_given {
             // A parent that was set by the pipeline's own methods stays.
-            let _stays = self.set_parent(started.key, started.metadata, parent);
+            let _stays = self.set_parent(span, started.metadata, parent);
         } else if has_baggage(parent) {
-            self.set_baggage(started.ids.span, parent);
+            self.renew_context(span, started.ids, Some(parent));
         }
     }
 }

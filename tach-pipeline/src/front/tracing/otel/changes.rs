@@ -17,8 +17,8 @@ use crate::front::tracing::visit::is_chosen;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::key::Key;
 use crate::trace::otel::{Foreign, ids};
+use crate::trace::slots::Open;
 
 impl Error {
     pub(super) fn parent(reason: &'static str) -> Self {
@@ -49,38 +49,34 @@ impl Pipeline {
     /// Sets the parent and the baggage of an open span.
     pub(super) fn set_parent(
         &self,
-        key: Key,
+        span: Open,
         metadata: &'static Metadata<'static>,
         parent: &Context,
     ) -> Result<(), Error> {
         let (shared, unsent) = (self.shared(), || Error::parent("no pipeline sends the span"));
-        let find = || shared.spans.contexts.get(key).ok_or_else(unsent);
-        if let Some(Foreign { span, origin }) = Foreign::of(parent) {
-            let origin = if shared.own(parent).is_some() { Origin::Own } else { origin };
-            if !self.set_elsewhere(key, metadata, &span, origin) {
+        let find = || self.target(span).ok_or_else(unsent);
+        if let Some(Foreign { span: to, origin }) = Foreign::of(parent) {
+            let is_own = shared.spans.contexts.current_in(parent).is_some();
+            let origin = if is_own { Origin::Own } else { origin };
+            if !self.set_elsewhere(span, metadata, &to, origin) {
                 find()?;
                 return Err(Error::parent(
                     "the span has one that was set before, or was left and is not sampled",
                 ));
             }
         }
-        self.renew_context(key, find()?, Some(parent));
+        self.renew_context(span, find()?.context, Some(parent));
         Ok(())
     }
 
-    /// Sets the baggage of an open span to the context's.
-    pub(super) fn set_baggage(&self, span: u64, values: &Context) {
-        self.shared().spans.contexts.otel.set_baggage(span, values);
-    }
-
-    pub(crate) fn set_attributes(&self, span: Target<'_>, attributes: &[KeyValue]) {
+    pub(crate) fn set_attributes(&self, span: Target, attributes: &[KeyValue]) {
         self.log_values(span, |to, chosen| {
             let is_chosen = |it: &&KeyValue| is_chosen(chosen, it.key.as_str());
             write_fields(to, attributes.iter().filter(is_chosen));
         });
     }
 
-    pub(crate) fn set_otel_status(&self, span: Target<'_>, status: &Status) {
+    pub(crate) fn set_otel_status(&self, span: Target, status: &Status) {
         match status {
             Status::Unset => {}
             Status::Ok => self.set_status(span, Ok(())),
@@ -90,7 +86,7 @@ impl Pipeline {
 
     pub(crate) fn link_to_otel(
         &self,
-        span: Target<'_>,
+        span: Target,
         linked: &trace::SpanContext,
         attributes: &[KeyValue],
     ) {
@@ -103,15 +99,15 @@ impl Pipeline {
 
     /// Returns whether `span` is an open one that the layer of `tracing-opentelemetry` has seen.
     pub(crate) fn is_in_layer(&self, span: &trace::SpanContext) -> bool {
-        let contexts = &self.shared().spans.contexts;
-        !span.is_remote() && ids(span).is_some_and(|ids| contexts.otel.started(ids.span).is_some())
+        let find = |ids: SpanContext| self.shared().spans.contexts.find(ids.span)?.0.started();
+        !span.is_remote() && ids(span).and_then(find).is_some()
     }
 
     /// Adds an event to an open span, at `time` or else at the current time. Sinks of events do not
     /// take it.
     pub(crate) fn add_event(
         &self,
-        span: Target<'_>,
+        span: Target,
         name: &str,
         time: Option<SystemTime>,
         attributes: &[KeyValue],

@@ -11,129 +11,100 @@ use super::span::Span;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::current::around;
-use crate::trace::key::Key;
 use crate::trace::otel::active::{self, Active};
 use crate::trace::otel::started::{self, Started};
-use crate::trace::otel::{self, Busy, has_baggage};
+use crate::trace::otel::{self, has_baggage};
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Contexts, Slot};
 
 impl Pipeline {
-    /// Enters a span, which becomes the current one of `opentelemetry` if it is active. `own` is
-    /// the span if it is one of the pipeline's own subscriber. Otherwise `metadata` returns its
-    /// metadata.
+    /// Enters a span, which becomes the current one of `opentelemetry` if it is active.
     #[inline]
-    pub(in crate::front::tracing) fn activate(
-        &self,
-        key: Key,
-        own: Option<Open>,
-        slot: &Slot,
-        metadata: impl FnOnce() -> Option<&'static Metadata<'static>>,
-    ) -> Active {
-        if slot.is_active() { self.attach(key, own, slot, metadata) } else { Active::leave() }
+    pub(in crate::front::tracing) fn activate(&self, span: Open) -> Active {
+        if span.ids().is_active() { self.attach(span) } else { Active::leave() }
     }
 
     #[inline(never)]
-    fn attach(
-        &self,
-        key: Key,
-        own: Option<Open>,
-        slot: &Slot,
-        metadata: impl FnOnce() -> Option<&'static Metadata<'static>>,
-    ) -> Active {
-        if slot.takes_parent() && active::with_current(|it| self.is_around(slot, it)) == Some(true)
+    fn attach(&self, span: Open) -> Active {
+        if span.ids().takes_parent()
+            && active::with_current(|it| self.is_around(span, it)) == Some(true)
         {
             // As a direct call, it would keep the compiler from inlining what each span does when it
             // is entered, whether it is active or not: 40 instructions.
             let set_parent = black_box(Self::set_parent as fn(&_, _, _, &_) -> _);
-            let metadata = own.map_or_else(metadata, Open::metadata);
             // Refused if another thread has just set one.
-            let _refused = metadata.map(|it| set_parent(self, key, it, &Context::current()));
+            let _refused =
+                span.metadata().map(|it| set_parent(self, span, it, &Context::current()));
         }
-        match self.active_context(&self.shared().spans.contexts, key, own, slot.context()) {
-            Some(context) => Active::attach(context),
-            None => Active::leave(),
-        }
+        Active::attach(self.active_context(span, span.ids().context()))
     }
 
     /// Returns whether the context of another process was attached around a span since the span
     /// started. A library does that if no layer of `tracing-opentelemetry` takes the parent.
     #[inline]
-    fn is_around(&self, slot: &Slot, context: &Context) -> bool {
+    fn is_around(&self, own: Open, context: &Context) -> bool {
         let span = context.span();
         let span = span.span_context();
         // In the other process's trace, the span has a parent that is nearer. A context that is around
         // the span's parent too is for the parent.
         let is_new = |it: SpanContext| {
-            it.trace != slot.context().trace && it.span != around::seen(self.shared().spans.id)
+            it.trace != own.ids().context().trace
+                && it.span != around::seen(&self.shared().spans.contexts)
         };
         span.is_remote() && otel::ids(span).is_some_and(is_new)
     }
 
-    /// Returns the context in which an active span is current. If another thread is just changing
-    /// it, returns a new one, without other values than the baggage.
+    /// Returns the context in which an active span is current. If the thread was interrupted while
+    /// it changed the context, or in a forked process, where nobody may be left to release its lock,
+    /// returns a new one.
     #[inline]
-    fn active_context(
-        &self,
-        contexts: &Contexts,
-        key: Key,
-        own: Option<Open>,
-        context: SpanContext,
-    ) -> Option<Context> {
-        let kept = contexts.active(own, context.span);
-        kept.unwrap_or_else(|Busy| Some(self.with_baggage(contexts, key, context)))
+    fn active_context(&self, span: Open, context: SpanContext) -> Context {
+        let is_current = self.shared().spans.contexts.is_process_current();
+        let kept = if is_current { span.otel() } else { None };
+        kept.unwrap_or_else(|| self.with_span(span, context, &Context::new()))
     }
 
-    /// Returns a context in which the span is current, with the span's baggage.
-    #[cold]
-    fn with_baggage(&self, contexts: &Contexts, key: Key, context: SpanContext) -> Context {
-        let values = contexts.otel.with_baggage(context.span).unwrap_or_default();
-        self.with_span(contexts, key, context, &values)
-    }
-
-    /// Keeps the context of a span that starts.
+    /// Keeps the context of a span that starts: `values`, or else those of its parent `within`.
+    /// `parent` has the ids of its parent.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "it is called once")]
     pub(in crate::front::tracing) fn keep_context(
         &self,
-        key: Key,
+        span: Open,
         metadata: &'static Metadata<'static>,
         context: SpanContext,
         parent: Option<SpanContext>,
         is_active: bool,
+        within: Option<Open>,
         values: Option<Context>,
     ) {
-        let contexts = &self.shared().spans.contexts;
-        let parent = parent.map_or(0, |parent| parent.span);
         let values = match values {
-            Some(values) if has_baggage(&values) => {
-                contexts.otel.set_baggage(context.span, &values);
-                Some(values)
-            }
-            others => contexts.otel.inherit_baggage(context.span, parent).or(others),
+            Some(values) if has_baggage(&values) => Some(values),
+            others => within.and_then(Open::baggage).or(others),
         };
         if is_active {
-            self.keep_active(contexts, key, metadata, context, parent, &values.unwrap_or_default());
+            self.keep_active(span, metadata, context, parent, &values.unwrap_or_default());
+        } else if values.is_some() {
+            span.set_otel(values);
         }
     }
 
-    /// Keeps the context of an active span that starts: `values` with the span. `parent` is the id
-    /// of its parent, or zero.
+    /// Keeps the context of an active span that starts: `values` with the span. `parent` has the ids
+    /// of its parent.
     #[inline]
     fn keep_active(
         &self,
-        contexts: &Contexts,
-        key: Key,
+        span: Open,
         metadata: &'static Metadata<'static>,
         context: SpanContext,
-        parent: u64,
+        parent: Option<SpanContext>,
         values: &Context,
     ) {
-        let active = self.with_span(contexts, key, context, values);
-        contexts.set_active(Open::of(key), context.span, active);
-        if key.is_of_layer() {
+        span.set_otel(Some(self.with_span(span, context, values)));
+        if self.is_layer() {
+            let parent = parent.map_or(0, |parent| parent.span);
             let around = active::with_current(otel::current_id).unwrap_or(0);
-            let started = Started { key, ids: context, parent, around, metadata };
+            let started = Started { ids: context, parent, around, metadata };
             started::set(self.shared().spans.id, started);
         }
     }
@@ -143,77 +114,65 @@ impl Pipeline {
     #[inline(never)]
     pub(in crate::front::tracing) fn keep_active_alone(
         &self,
-        contexts: &Contexts,
-        key: Key,
+        span: Open,
         attributes: &Attributes<'_>,
         context: SpanContext,
         parent: Option<SpanContext>,
     ) {
         let is_contextual = attributes.is_contextual();
         let values = is_contextual.then(|| active::with_current(Context::clone)).flatten();
-        let (values, parent) = (values.unwrap_or_default(), parent.map_or(0, |it| it.span));
-        self.keep_active(contexts, key, attributes.metadata(), context, parent, &values);
+        let values = values.unwrap_or_default();
+        self.keep_active(span, attributes.metadata(), context, parent, &values);
     }
 
     /// Returns `values` with the span as the current one. If nobody takes spans, that is the span of
     /// another process whose context is passed on.
-    fn with_span(
-        &self,
-        contexts: &Contexts,
-        key: Key,
-        context: SpanContext,
-        values: &Context,
-    ) -> Context {
-        let origin = contexts.origins.get(context.span);
+    fn with_span(&self, span: Open, context: SpanContext, values: &Context) -> Context {
+        let origin = span.origin();
         if !self.shared().wanted.spans {
             return origin.map_or_else(|| values.clone(), |it| otel::with_ids(values, &it, true));
         }
-        let span = TraceContext::within(context, origin);
+        let whole = TraceContext::within(context, origin);
         if !context.is_sampled {
-            return otel::with_ids(values, &span, false);
+            return otel::with_ids(values, &whole, false);
         }
-        let span = Span::new(self, key, &span);
-        otel::with_own(values, self.shared().spans.id, key, span)
+        values.with_span(Span::new(self, span, &whole))
     }
 
     /// Changes the context of an open span after the span was moved to another trace or got other
     /// baggage.
     pub(in crate::front::tracing) fn renew_context(
         &self,
-        key: Key,
+        span: Open,
         context: SpanContext,
         values: Option<&Context>,
     ) {
-        let shared = self.shared();
-        let contexts = &shared.spans.contexts;
-        if let Some(values) = values {
-            contexts.otel.set_baggage(context.span, values);
-        }
-        if !contexts.find(key).is_some_and(Slot::is_active) {
+        if !span.ids().is_active() {
+            if let Some(values) = values {
+                span.set_otel(has_baggage(values).then(|| values.clone()));
+            }
             return;
         }
-        let own = Open::of(key);
-        let before = self.active_context(contexts, key, own, context).unwrap_or_default();
-        let active = self.with_span(contexts, key, context, values.unwrap_or(&before));
-        contexts.set_active(own, context.span, active.clone());
+        let before = span.otel().unwrap_or_default();
+        let active = self.with_span(span, context, values.unwrap_or(&before));
+        span.set_otel(Some(active.clone()));
         // If the thread has the old context attached, the new one takes its place.
-        let is_current = active::span(true).is_some_and(|span| span.span == context.span);
-        if is_current && around::is_innermost(shared.spans.id, key) {
+        let is_current = active::span(true).is_some_and(|it| it.span == context.span);
+        if is_current && around::is_innermost(span) {
             let _former = around::replace(Active::attach(active));
         }
     }
 
     /// Returns the context in which an open span is current.
-    pub(in crate::front::tracing) fn otel_context(&self, key: Key) -> Option<Context> {
-        let shared = self.shared();
-        let contexts = &shared.spans.contexts;
+    pub(in crate::front::tracing) fn otel_context(&self, span: Open) -> Option<Context> {
         // In a forked process, the ids may be those of another span of the parent process.
-        let slot = contexts.find(key).filter(|_| !shared.channel.is_forked())?;
-        let context = slot.context();
-        if slot.is_active() {
-            return self.active_context(contexts, key, Open::of(key), context);
+        let target = self.target(span).filter(|_| !self.shared().channel.is_forked())?;
+        let context = target.context;
+        if span.ids().is_active() {
+            return Some(self.active_context(span, context));
         }
-        Some(self.with_baggage(contexts, key, context))
+        let values = span.baggage().unwrap_or_default();
+        Some(self.with_span(span, context, &values))
     }
 }
 
@@ -234,52 +193,58 @@ mod tests {
     use crate::queue::WhenFull;
 
     fn span_context(span: &tracing::Span) -> Option<SpanContext> {
-        span_ext::with(span, |pipeline, key| pipeline.target(key).map(|it| it.context)).flatten()
+        let target = |pipeline: &Pipeline, span| pipeline.target(span).map(|it| it.context);
+        span_ext::with(span, target).flatten()
     }
 
-    /// Another thread may be changing the context.
+    /// A signal handler may interrupt the thread while it changes the context.
     #[test]
-    fn a_span_is_current_while_its_context_is_busy() {
+    fn a_span_is_current_while_its_context_changes() {
         let pipeline = alone(Wanted { spans: true, ..Wanted::default() }, WhenFull::DropNewest);
-        with_default(&Dispatch::new(pipeline.subscriber()), || {
-            let baggage = Context::new().with_baggage([KeyValue::new("tenant", "acme")]).attach();
-            let span = tracing::info_span!("request", otel.kind = "server");
-            drop(baggage);
-            let (ids, key) = (span_context(&span), span_ext::with(&span, |_, key| key).unwrap());
-            assert!(ids.is_some());
-            let is_current = || {
+        for subscriber in
+            [Dispatch::new(pipeline.subscriber()), Dispatch::new(registry().with(pipeline.clone()))]
+        {
+            with_default(&subscriber, || {
+                let baggage =
+                    Context::new().with_baggage([KeyValue::new("tenant", "acme")]).attach();
+                let span = tracing::info_span!("request", otel.kind = "server");
+                drop(baggage);
+                let (ids, open) = (span_context(&span), span_ext::with(&span, |_, it| it).unwrap());
+                assert!(ids.is_some());
                 let tenant = |context: &Context| context.baggage().get("tenant").cloned();
-                assert_eq!(tenant(&OpenTelemetrySpanExt::context(&span)), Some("acme".into()));
-                span.in_scope(|| {
-                    assert_eq!(active::span(false), ids);
-                    assert_eq!(active::with_current(tenant), Some(Some("acme".into())));
-                });
-                assert_eq!(active::span(false), None);
-            };
-            is_current();
-            let _held = Open::of(key).unwrap().hold_otel();
-            is_current();
-        });
+                let is_current = |expected: Option<&str>| {
+                    let expected = expected.map(|it| it.to_owned().into());
+                    assert_eq!(tenant(&OpenTelemetrySpanExt::context(&span)), expected);
+                    span.in_scope(|| {
+                        assert_eq!(active::span(false), ids);
+                        assert_eq!(active::with_current(tenant), Some(expected));
+                    });
+                    assert_eq!(active::span(false), None);
+                };
+                is_current(Some("acme"));
+                open.change_fields(|_| is_current(None));
+                is_current(Some("acme"));
+            });
+        }
     }
 
-    /// What is kept by the id takes a lock.
+    /// Spans of tracers lead to their slots by their ids alone.
     #[test]
     fn the_context_of_a_boundary_span_is_in_its_slot() {
         let pipeline = alone(Wanted { spans: true, ..Wanted::default() }, WhenFull::DropNewest);
-        let kept = &pipeline.shared().spans.contexts.otel;
-        let keeps = |subscriber: &Dispatch| {
-            with_default(subscriber, || {
+        for subscriber in
+            [Dispatch::new(pipeline.subscriber()), Dispatch::new(registry().with(pipeline.clone()))]
+        {
+            with_default(&subscriber, || {
                 let span = tracing::info_span!("request", otel.kind = "server");
-                span.in_scope(|| {
-                    let ids = span_context(&span);
-                    assert_eq!(active::span(false), ids);
-                    assert!(ids.is_some());
-                    kept.keeps_active() || !kept.is_empty()
-                })
-            })
-        };
-        assert!(!keeps(&Dispatch::new(pipeline.subscriber())));
-        assert!(keeps(&Dispatch::new(registry().with(pipeline.clone()))), "a layer's");
-        assert!(!kept.keeps_active(), "nothing is left of closed spans");
+                let (ids, open) = (span_context(&span), span_ext::with(&span, |_, it| it).unwrap());
+                let context = OpenTelemetrySpanExt::context(&span);
+                let contexts = &pipeline.shared().spans.contexts;
+                assert_eq!(contexts.current_in(&context).map(|(_, ids)| ids), ids);
+                assert_eq!(open.otel().as_ref().map(otel::current_id), ids.map(|it| it.span));
+                drop(span);
+                assert!(open.otel().is_none() && contexts.current_in(&context).is_none());
+            });
+        }
     }
 }

@@ -1,10 +1,8 @@
 //! Spans that a tracer of `opentelemetry` starts: their starts and their ends.
 
-use std::borrow::Cow;
-use std::time::SystemTime;
-
 use opentelemetry::Context;
 use opentelemetry::trace::{Link, SpanBuilder, SpanKind, TraceContextExt as _};
+use std::borrow::Cow;
 use tach_log::Value;
 
 use super::span::Span;
@@ -19,10 +17,9 @@ use crate::ids::SpanContext;
 use crate::level::Level;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::key::Key;
-use crate::trace::otel::{OfTracer, TRACERS, span_context};
+use crate::trace::otel::{TRACERS, span_context};
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, Started, new_context, slots};
+use crate::trace::{Started, slots};
 
 impl Pipeline {
     /// Starts a span of a tracer in `context`. Returns `None` if the span is not one of the pipeline,
@@ -44,48 +41,47 @@ impl Pipeline {
         }
         let (mut parents, nearest) = shared.parents_in(context);
         let origin = parents.origin();
-        let ids = new_context(origin.as_ref(), shared.spans.id, None, |trace| {
-            shared.spans.sampling.has(origin.as_ref(), trace, || (target, &builder.name))
-        });
+        let is_sampled =
+            |trace| shared.spans.sampling.has(origin.as_ref(), trace, || (target, &builder.name));
         if let Some((span, _)) = &mut parents.elsewhere {
             *span = shared.adopted(span);
         }
         let trusted = parents.elsewhere.as_ref().filter(|_| parents.is_trusted);
         let passed_on = match trusted {
             Some((span, _)) => shared.as_origin(span),
-            None => parents.own.and_then(|own| contexts.origins.get(own.span)),
+            None => parents.own.and_then(|own| shared.spans.origin_of(own.span)),
         };
-        let whole = TraceContext::within(ids, passed_on.clone());
-        let shown = if shared.wanted.spans {
-            span_context(&whole, false)
-        } else {
-            context.span().span_context().clone()
+        let shown = |ids| {
+            if shared.wanted.spans {
+                span_context(&TraceContext::within(ids, passed_on.clone()), false)
+            } else {
+                context.span().span_context().clone()
+            }
         };
+        let ids = contexts.ids_without_slot(origin.as_ref(), is_sampled);
         if !ids.is_sampled && !shared.wanted.durations {
-            return Some(Span::none(&self.downgrade(), shown));
+            return Some(Span::none(&self.downgrade(), shown(ids)));
         }
-        let no_slot = || shared.progress.signals.dropped_spans.add(1);
         let Some(open) = slots::open(TRACERS, None, None, None) else {
-            no_slot();
+            shared.progress.signals.dropped_spans.add(1);
             return None;
         };
-        let key = Key { subscriber: TRACERS, number: open.number().id().get() };
-        let span = Span::of_tracer(self, key, ids, shown);
+        let ids = contexts.with_slot(ids, open);
+        let span = Span::of_tracer(self, open, ids, shown(ids));
         // The span has nothing to wait for: its parent can't be set later.
-        let started = Started { is_active: true, is_child: false, follows: true };
-        let Some(slot) = contexts.insert(key, Some(open.ids()), &ids, started) else {
-            no_slot();
-            return None;
-        };
-        contexts.otel.set_of_tracer(ids.span, OfTracer { key, nearest });
+        contexts.insert(open, &ids, Started { is_active: true, follows: true });
+        contexts.has_tracers.on();
+        open.set_nearest(nearest);
         // The record of a start names a parent of the same trace alone.
         let parent = parents.own.filter(|own| own.trace == ids.trace).map_or(0, |own| own.span);
         let inherited = passed_on.as_ref().filter(|_| trusted.is_none());
         if !shared.log_of_tracer(target, &builder, &ids, parent, inherited) {
-            slot.lose_start();
+            open.ids().lose_start();
         }
-        contexts.origins.set(ids.span, passed_on);
-        let target = Target::new(key, slot);
+        if passed_on.is_some() {
+            open.set_origin(passed_on);
+        }
+        let target = Target::new(open);
         self.log_elsewhere(target, &parents);
         for Link { span_context, attributes, .. } in builder.links.unwrap_or_default() {
             self.link_to_otel(target, &span_context, &attributes);
@@ -94,14 +90,6 @@ impl Pipeline {
             self.add_event(target, &event.name, Some(event.timestamp), &event.attributes);
         }
         Some(span)
-    }
-
-    /// Ends the span of a tracer with that key, at `given` or now, if the pipeline records it.
-    pub(super) fn end_of_tracer(&self, key: Key, slot: &Slot, given: Option<SystemTime>) {
-        let shared = self.shared();
-        if shared.spans.contexts.own(slot, key.number).is_some() {
-            Self::end_span(shared, slot, given.map(|given| shared.given(given)));
-        }
     }
 }
 

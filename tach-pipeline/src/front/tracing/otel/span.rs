@@ -1,6 +1,5 @@
 //! An open span behind the API of `opentelemetry`.
 
-use core::num::NonZeroU64;
 use core::{fmt, mem};
 use std::borrow::Cow;
 use std::thread;
@@ -14,9 +13,8 @@ use super::weak::WeakPipeline;
 use crate::front::tracing::target::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
-use crate::trace::key::Key;
 use crate::trace::otel::{TRACERS, span_context};
-use crate::trace::slots::Number;
+use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
 /// A span of a pipeline in a `Context`, or of a tracer. Its methods change the span as long as it is
@@ -26,7 +24,8 @@ use crate::trace::w3c::TraceContext;
 /// spans' slots, so a span that is never closed would keep the pipeline for ever.
 pub struct Span {
     pipeline: WeakPipeline,
-    key: Key,
+    /// `None` for a span that is not recorded.
+    open: Option<Open>,
     ids: SpanContext,
     context: trace::SpanContext,
     /// The span's fields, if the layer of `tracing-opentelemetry` sets attributes.
@@ -62,22 +61,22 @@ pub(crate) fn is_added(metadata: &Metadata<'_>, attribute: &KeyValue) -> bool {
 }
 
 impl Span {
-    pub(crate) fn new(pipeline: &Pipeline, key: Key, span: &TraceContext) -> Self {
-        let (ids, context) = (span.context(), span_context(span, false));
+    pub(crate) fn new(pipeline: &Pipeline, open: Open, whole: &TraceContext) -> Self {
+        let (ids, context) = (whole.context(), span_context(whole, false));
         let mut span = Self::none(&pipeline.downgrade(), context);
-        (span.key, span.ids) = (key, ids);
+        (span.open, span.ids) = (Some(open), ids);
         span
     }
 
     /// Returns the span of a tracer, which this handle ends.
     pub(super) fn of_tracer(
         pipeline: &Pipeline,
-        key: Key,
+        open: Open,
         ids: SpanContext,
         context: trace::SpanContext,
     ) -> Self {
         let mut span = Self::none(&pipeline.downgrade(), context);
-        (span.key, span.ids, span.is_open) = (key, ids, true);
+        (span.open, span.ids, span.is_open) = (Some(open), ids, true);
         span
     }
 
@@ -91,7 +90,7 @@ impl Span {
     pub(super) fn none(pipeline: &WeakPipeline, context: trace::SpanContext) -> Self {
         Self {
             pipeline: pipeline.clone(),
-            key: Key::of_layer(u64::MAX),
+            open: None,
             ids: SpanContext { trace: 0, span: 0, is_sampled: false },
             context,
             fields: None,
@@ -102,15 +101,16 @@ impl Span {
 
     /// Calls `f` with the span's pipeline and the span, if it is open and recorded. The span of a
     /// tracer may be recorded for its duration alone.
-    fn with<R>(&self, f: impl FnOnce(&Pipeline, Target<'_>) -> R) -> Option<R> {
+    fn with<R>(&self, f: impl FnOnce(&Pipeline, Target) -> R) -> Option<R> {
         if !self.ids.is_sampled && !self.is_open {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
-        // A context may outlive its span, and another span may have the key by now.
-        let (slot, open) = pipeline.shared().spans.contexts.get_unheld(self.key)?;
-        let is_it = open.span == self.ids.span && (open.is_sampled || self.is_open);
-        is_it.then(|| f(&pipeline, Target { key: self.key, slot, context: open }))
+        // A context may outlive its span.
+        let span = self.open?;
+        let context = pipeline.shared().spans.contexts.get_unheld(span)?;
+        let is_it = context.is_sampled || self.is_open;
+        is_it.then(|| f(&pipeline, Target { span, context }))
     }
 
     /// Ends the span of a tracer, at `given` or now.
@@ -118,10 +118,14 @@ impl Span {
         if !mem::take(&mut self.is_open) {
             return;
         }
-        let Some(number) = NonZeroU64::new(self.key.number).map(Number::of) else { return };
+        let Some(number) = self.open.map(Open::number) else { return };
         let Some(closing) = number.remove_reference(TRACERS) else { return };
-        if let Some(pipeline) = self.pipeline.upgrade() {
-            pipeline.end_of_tracer(self.key, closing.ids(), given);
+        let (pipeline, ids) = (self.pipeline.upgrade(), closing.ids(number));
+        if let (Some(pipeline), Some((ids, flags))) = (pipeline, ids) {
+            let shared = pipeline.shared();
+            if shared.spans.contexts.is_own(flags) {
+                Pipeline::end_span(shared, ids, given.map(|given| shared.given(given)));
+            }
         }
         // The span has no parent in its subscriber.
         let _parent = closing.free();
@@ -238,7 +242,7 @@ mod tests {
 
     /// The place of the slot is the lower half of the number.
     fn place(span: &Span) -> u64 {
-        span.key.number & u64::from(u32::MAX)
+        span.open.unwrap().number().id().get() & u64::from(u32::MAX)
     }
 
     #[test]
@@ -252,10 +256,8 @@ mod tests {
         let third = start(&pipeline);
         assert_ne!(place(&second), place(&third));
         drop(third);
-        assert!(pipeline.shared().spans.contexts.otel.keeps_active());
         let second_place = place(&second);
         drop(second);
-        assert!(!pipeline.shared().spans.contexts.otel.keeps_active(), "nothing is left");
         let last = start(&pipeline);
         assert_eq!(place(&last), second_place);
         // Its slot is freed without the pipeline too.

@@ -128,7 +128,7 @@ impl Shared {
     /// entered its innermost span.
     #[inline]
     fn has_other_span(&self, context: &Context) -> bool {
-        context.has_active_span() && otel::current_id(context) != around::seen(self.spans.id)
+        context.has_active_span() && otel::current_id(context) != around::seen(&self.spans.contexts)
     }
 
     /// Returns what a span that starts takes from a context.
@@ -137,7 +137,7 @@ impl Shared {
         let values = (is_active || has_baggage(context)).then(|| context.clone());
         let mut surroundings = Surroundings { is_active, values, ..Surroundings::default() };
         if context.has_active_span() {
-            self.attach(&mut surroundings, context, around::seen(self.spans.id));
+            self.attach(&mut surroundings, context, around::seen(&self.spans.contexts));
         }
         surroundings
     }
@@ -165,13 +165,9 @@ impl Shared {
 
     /// Returns the ids of the current span of a context, if it is an open one of this pipeline, and
     /// the id of the nearest span of `tracing` that it is or is in.
-    pub(super) fn own(&self, context: &Context) -> Option<(SpanContext, u64)> {
-        let (contexts, span) = (&self.spans.contexts, otel::current_id(context));
-        let of_tracing = otel::own(context, self.spans.id).map(|key| (key, span));
-        let (key, nearest) =
-            of_tracing.or_else(|| contexts.otel.of_tracer(span).map(|it| (it.key, it.nearest)))?;
-        let (_, open) = contexts.get_unheld(key)?;
-        (open.span == span).then_some((open, nearest))
+    fn own(&self, context: &Context) -> Option<(SpanContext, u64)> {
+        let (span, ids) = self.spans.contexts.current_in(context)?;
+        Some((ids, span.nearest(ids.span)))
     }
 
     /// Returns the spans that may be the parent of a span that a tracer starts in `context`, and the
@@ -183,7 +179,7 @@ impl Shared {
         if !is_current {
             self.attach_any(&mut found, context);
         } else if context.has_active_span() {
-            self.attach(&mut found, context, around::seen(self.spans.id));
+            self.attach(&mut found, context, around::seen(&self.spans.contexts));
         }
         let mut parents = Parents {
             own: if is_current { self.spans.current_span() } else { None },
