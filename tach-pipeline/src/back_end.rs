@@ -31,7 +31,7 @@ use self::order::Merge;
 use self::selection::{Selected, Selection};
 use self::survival::Survival;
 #[cfg(feature = "tracing")]
-use crate::callsites::whole::Whole;
+use crate::callsites::Whole;
 use crate::channel::bell::is_end_between;
 use crate::channel::wake::Sleep;
 use crate::frame::Frame;

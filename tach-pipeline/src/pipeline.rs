@@ -58,8 +58,8 @@ use crate::stats::Stats;
 #[derive(Clone)]
 pub struct Pipeline {
     pub(crate) handle: Handle,
-    /// The layer of a subscriber has keys of its own.
-    keys: Keys,
+    /// How a subscriber, or the layer of one, finds its spans.
+    pub(crate) keys: Keys,
 }
 
 impl Pipeline {

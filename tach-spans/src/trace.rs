@@ -13,7 +13,6 @@ pub mod otel;
 #[path = "trace/no_otel.rs"]
 pub mod otel;
 mod random;
-pub mod remote;
 pub mod sampling;
 mod slot;
 pub mod slots;

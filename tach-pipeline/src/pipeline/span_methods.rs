@@ -5,9 +5,6 @@ use std::io;
 use std::panic;
 use std::sync::Arc;
 
-use tracing_core::Dispatch;
-use tracing_core::span::Id;
-
 use crate::durations::Collected;
 use crate::durations::snapshot::SpanDurations;
 use crate::error::Error;
@@ -15,71 +12,8 @@ use crate::flight::{Cause, FlightFormat};
 use crate::host::to_stderr;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::layers::{Keys, Layers};
-use crate::trace::slots::{Number, Open};
 
 impl Pipeline {
-    /// Returns a handle that becomes a subscriber of its own.
-    pub(crate) fn as_subscriber(&self) -> Self {
-        Self { keys: Keys::of_subscriber(), ..self.clone() }
-    }
-
-    /// Gives a handle that becomes the layer of a subscriber keys of its own.
-    pub(crate) fn begin_layer(&mut self) {
-        self.keys = Keys::of_layer(self.id());
-    }
-
-    /// Takes the subscriber of which this handle is a layer.
-    pub(crate) fn set_subscriber(&self, subscriber: &Dispatch) {
-        self.keys.set_registry(subscriber);
-    }
-
-    /// Returns whether the thread's current subscriber is that of which this handle is a layer.
-    #[inline]
-    pub(crate) fn is_subscriber_current(&self) -> bool {
-        self.keys.are_current()
-    }
-
-    /// Returns the number of the subscriber in the slots of its spans.
-    #[inline]
-    pub(crate) fn owner(&self) -> u32 {
-        self.keys.owner
-    }
-
-    /// Returns whether this handle is a layer that was told of its subscriber.
-    #[cfg(feature = "opentelemetry")]
-    pub(crate) fn is_layer(&self) -> bool {
-        self.keys.are_of_layer()
-    }
-
-    /// Returns the subscriber's span with that id, which may be closed. The own subscriber's ids are
-    /// numbers of slots.
-    #[inline]
-    pub(crate) fn find(&self, id: &Id) -> Option<Open> {
-        let number = if self.keys.are_numbers {
-            Number::of(id.into_non_zero_u64())
-        } else {
-            self.layers().get(self.keys.key(id.into_u64()))?
-        };
-        number.may_be_open(self.keys.owner)
-    }
-
-    /// Adds a span of the layer's subscriber. Returns `false` if there is no room.
-    pub(crate) fn add(&self, id: &Id, span: Open) -> bool {
-        self.layers().insert(self.keys.key(id.into_u64()), span)
-    }
-
-    /// Removes a span of the layer's subscriber, and returns it.
-    pub(crate) fn remove(&self, id: &Id) -> Option<Open> {
-        let span = self.find(id)?;
-        self.layers().remove(self.keys.key(id.into_u64()));
-        Some(span)
-    }
-
-    fn layers(&self) -> &Layers {
-        &self.handle.own.spans.contexts.layers
-    }
-
     /// Returns the number of the pipeline that this handle was built for, also if it logs to
     /// another one.
     pub(crate) fn id(&self) -> u64 {

@@ -1,6 +1,5 @@
 //! Open spans, until they end.
 
-mod line;
 pub(crate) mod span;
 #[cfg(test)]
 mod tests;
@@ -12,8 +11,7 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 use tach_core::UnixTime;
 
-use self::line::Line;
-use self::span::{Bounds, Open, bounded};
+use self::span::{Bounds, Line, Open, bounded};
 use super::lost_ends::LostEnds;
 use crate::spans::span::Span;
 use crate::trace::Contexts;

@@ -8,7 +8,7 @@ use super::slow::Slow;
 use super::span::{Dropped, Span};
 use super::status::{Code, Status};
 use crate::faults::{Fault, unless};
-use crate::trace::sampling::ratio::Ratio;
+use crate::trace::sampling::Ratio;
 use tach_record::frame::{self, Fields, SpanPart};
 
 const MAX_BYTES: usize = 32 * 1024 * 1024;

@@ -1,14 +1,15 @@
-//! The spans that the thread is in. To ask the registry would cost a look-up for each span.
+//! The spans that the thread is in, and the remote parent for spans that it starts. To ask the registry would cost a look-up for each span.
 
 #[cfg(feature = "opentelemetry")]
 pub mod around;
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::mem::{self, ManuallyDrop};
 
 use super::Contexts;
 use super::otel::active::Active;
 use super::slots::Open;
+use super::w3c::TraceContext;
 use tach_record::ids::SpanContext;
 
 thread_local! {
@@ -17,6 +18,9 @@ thread_local! {
     static ENTERED: ManuallyDrop<RefCell<Vec<Entered>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
     static GUARD: Guard = const { Guard };
+    static PARENT: RefCell<Option<TraceContext>> = const { RefCell::new(None) };
+    /// Whether there is one.
+    static HAS_PARENT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Drops the list when the thread ends.
@@ -144,6 +148,61 @@ pub fn with_fields() -> Option<Open> {
 fn find<R>(f: impl FnMut(&Entered) -> Option<R>) -> Option<R> {
     let found = ENTERED.try_with(|entered| entered.try_borrow().ok()?.iter().rev().find_map(f));
     found.ok().flatten()
+}
+
+impl TraceContext {
+    /// Calls `f`, which starts a span of `tracing`. If the span has no parent in this process, this
+    /// is its parent.
+    ///
+    /// It does the same as `SpanExt::set_remote_parent`, and
+    /// costs less.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::TraceContext;
+    ///
+    /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let start = || tracing::info_span!("request", otel.kind = "server");
+    /// let span = match TraceContext::from_headers(header, "") {
+    ///     Some(parent) => parent.in_scope(start),
+    ///     None => start(),
+    /// };
+    /// ```
+    pub fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+        during(self, f)
+    }
+}
+
+/// Calls `f`. Spans that start meanwhile in this thread, and have no parent, have `parent`.
+fn during<R>(parent: &TraceContext, f: impl FnOnce() -> R) -> R {
+    /// Puts the parent from before back, also after a panic.
+    struct Restore(Option<TraceContext>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_remote_parent(self.0.take());
+        }
+    }
+    let _restore = Restore(set_remote_parent(Some(parent.clone())));
+    f()
+}
+
+/// Returns whether there is a remote parent for a span that starts now.
+#[inline]
+pub fn has_remote_parent() -> bool {
+    HAS_PARENT.get()
+}
+
+/// Returns the remote parent for a span that starts now and has no other.
+#[inline]
+pub fn remote_parent() -> Option<TraceContext> {
+    PARENT.try_with(|parent| parent.borrow().clone()).ok().flatten()
+}
+
+/// Sets the parent, and returns the old one. Near the end of a thread there is none.
+fn set_remote_parent(parent: Option<TraceContext>) -> Option<TraceContext> {
+    HAS_PARENT.set(parent.is_some());
+    PARENT.try_with(|current| current.replace(parent)).ok().flatten()
 }
 
 #[cfg(test)]

@@ -49,7 +49,15 @@ impl Layers {
     }
 
     /// Adds a span. Returns `false` if there is no room.
+    #[inline]
     pub fn insert(&self, key: u64, span: Open) -> bool {
+        let number = span.number().id().get();
+        let first = self.first().and_then(|first| first.entry(key));
+        first.is_some_and(|entry| entry.take(key, number)) || self.insert_further(key, number)
+    }
+
+    #[cold]
+    fn insert_further(&self, key: u64, number: u64) -> bool {
         self.0.iter().zip(BITS).any(|(table, bits)| {
             let table = if let Some(table) = table.get() {
                 table
@@ -59,24 +67,34 @@ impl Layers {
                 let new = Table::new(bits);
                 table.get_or_init(|| new)
             };
-            table.allocated(key).is_some_and(|entry| entry.take(key, span.number().id().get()))
+            table.allocated(key).is_some_and(|entry| entry.take(key, number))
         })
     }
 
     /// Returns the number of an open span.
     #[inline]
     pub fn get(&self, key: u64) -> Option<Number> {
-        Number::new(self.with(key, |entry| entry.get(key))?)
+        let first = self.first()?.entry(key).and_then(|entry| entry.get(key));
+        Number::new(first.or_else(|| self.find(key, |entry| entry.get(key)))?)
     }
 
     /// Removes a span.
     #[inline]
     pub fn remove(&self, key: u64) {
-        self.with(key, |entry| entry.remove(key).then_some(()));
+        let first = self.first().and_then(|first| first.entry(key));
+        if !first.is_some_and(|entry| entry.remove(key)) {
+            self.find(key, |entry| entry.remove(key).then_some(()));
+        }
     }
 
     #[inline]
-    fn with<R>(&self, key: u64, f: impl Fn(&Entry) -> Option<R>) -> Option<R> {
+    fn first(&self) -> Option<&Table> {
+        let Self([first, ..]) = self;
+        first.get()
+    }
+
+    #[inline(never)]
+    fn find<R>(&self, key: u64, f: impl Fn(&Entry) -> Option<R>) -> Option<R> {
         self.0.iter().map_while(OnceLock::get).find_map(|table| f(table.entry(key)?))
     }
 }

@@ -24,7 +24,7 @@ assert_implements!(
 
 assert_implements!(
     [Send + Sync]
-    callsites::whole::Whole, callsites::Callsite, spans::traces::Round<'_>,
+    callsites::Whole, callsites::Callsite, spans::traces::Round<'_>,
 );
 
 assert_implements!(

@@ -4,9 +4,8 @@ use tracing_core::Event;
 use tracing_log::NormalizeEvent as _;
 
 use super::copies::note;
-use super::enabled::is_enabled;
-use super::metadata::{callsite, level};
-use super::visit::{Forwarded, Visitor};
+use super::fields::{Forwarded, Visitor};
+use super::metadata::{callsite, is_enabled, level};
 use crate::callsites::{self, Callsite, given_name, place_of};
 use crate::channel::current_thread;
 use crate::frame::MaybeStatic;

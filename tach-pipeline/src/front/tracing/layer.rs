@@ -8,8 +8,9 @@ use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::enabled::{interest, is_enabled, most};
+use super::metadata::{interest, is_enabled, most};
 use crate::pipeline::Pipeline;
+use crate::trace::layers::Keys;
 use crate::trace::slots::Open;
 
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
@@ -48,12 +49,12 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     fn on_layer(&mut self, _subscriber: &mut S) {
-        self.begin_layer();
+        self.keys = Keys::of_layer(self.id());
     }
 
     fn on_register_dispatch(&self, subscriber: &Dispatch) {
         self.shared().filters.is_layer.on();
-        self.set_subscriber(subscriber);
+        self.keys.set_registry(subscriber);
     }
 
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
@@ -74,7 +75,7 @@ where
             return;
         }
         if let Some(span) = self.open_span(attributes) {
-            if !self.add(id, span) {
+            if !self.layers().insert(self.keys.key(id.into_u64()), span) {
                 self.lack_slot(Some(span));
             }
         }
@@ -97,11 +98,12 @@ where
     }
 
     fn on_close(&self, id: Id, _context: Context<'_, S>) {
-        let Some(span) = self.remove(&id) else { return };
+        let Some(span) = self.find(&id) else { return };
+        self.layers().remove(self.keys.key(id.into_u64()));
         let parent = span.parent();
         self.close_span(span.number());
         // The registry releases the parent through the current subscriber.
-        if parent.is_some() && !self.is_subscriber_current() {
+        if parent.is_some() && !self.keys.are_current() {
             self.abandon(parent);
         }
     }

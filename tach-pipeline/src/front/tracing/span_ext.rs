@@ -5,8 +5,8 @@ use tracing::Span;
 use tracing_core::Dispatch;
 use tracing_core::span::Id;
 
+use super::parts::Target;
 use super::subscriber::PipelineSubscriber;
-use super::target::Target;
 use crate::frame::Origin;
 use crate::pipeline::Pipeline;
 use crate::trace::slots::Open;

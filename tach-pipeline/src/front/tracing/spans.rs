@@ -1,25 +1,61 @@
 //! The road of spans, whichever subscriber they come from: how they start, are entered, left and
 //! closed.
 
+use std::thread;
+
+use tracing_core::Metadata;
 use tracing_core::span::{Attributes, Id, Record};
 
-use super::metadata::level;
-use super::span_fields::{MOST, NAMELESS, with_fields, write_around};
-use crate::callsites::{self, Callsite};
-use crate::frame::{self, Code, Writer};
+use super::fields::{MOST, NAMELESS, Visitor, is_chosen, with_fields, write_around};
+use super::metadata::{key, level};
+use crate::callsites::{self, Callsite, is_at_boundary, place_of};
+use crate::channel::current_thread;
+use crate::frame::{self, Code, MaybeStatic, Scratch, Time, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
+use crate::shared::span_state::Spans;
 use crate::trace::current::{self, Innermost};
+use crate::trace::layers::Layers;
 use crate::trace::otel::active::Active;
 use crate::trace::slots::{self, Closing, Number, Open};
+use crate::trace::w3c::TraceContext;
+use crate::trace::{Slot, Started};
+
+/// What the record of a span's start has besides the fields.
+#[derive(Clone, Copy)]
+pub(super) struct Begun<'a> {
+    pub(super) metadata: &'static Metadata<'static>,
+    pub(super) code: Option<Code>,
+    pub(super) context: &'a SpanContext,
+    /// The id of the parent of the same trace, or zero.
+    pub(super) parent: u64,
+}
 
 impl Pipeline {
+    /// Returns the subscriber's span with that id, which may be closed. The own subscriber's ids are
+    /// numbers of slots.
+    #[inline]
+    pub(super) fn find(&self, id: &Id) -> Option<Open> {
+        let number = if self.keys.are_numbers {
+            Number::of(id.into_non_zero_u64())
+        } else {
+            self.layers().get(self.keys.key(id.into_u64()))?
+        };
+        number.may_be_open(self.keys.owner)
+    }
+
+    /// Returns the slots of the spans of the pipeline's layers.
+    #[inline]
+    pub(super) fn layers(&self) -> &Layers {
+        &self.handle.own.spans.contexts.layers
+    }
+
     /// Returns the span that a new span or an event is in.
     #[inline]
     fn around(&self, named: Option<&Id>, is_contextual: bool) -> Option<Open> {
         match named {
-            None if is_contextual => current::of_owner(self.owner()),
+            None if is_contextual => current::of_owner(self.keys.owner),
             None => None,
             Some(id) => self.find(id).filter(|span| span.is_open()),
         }
@@ -53,7 +89,7 @@ impl Pipeline {
         is_root: bool,
     ) -> Innermost {
         match (is_contextual, is_root) {
-            (true, _) => current::innermost(&shared.spans.contexts, self.owner()),
+            (true, _) => current::innermost(&shared.spans.contexts, self.keys.owner),
             (_, true) => Innermost::None,
             _ => Innermost::Other,
         }
@@ -84,7 +120,7 @@ impl Pipeline {
             Innermost::Other => self.around(attributes.parent(), attributes.is_contextual()),
         };
         let parent = parent.filter(|parent| parent.add_reference());
-        let Some(span) = slots::open(self.owner(), Some(metadata), code, parent) else {
+        let Some(span) = slots::open(self.keys.owner, Some(metadata), code, parent) else {
             self.lack_slot(parent);
             return None;
         };
@@ -121,7 +157,7 @@ impl Pipeline {
         if shared.found(attributes, Some(code)).is_around() {
             return None;
         }
-        let span = slots::open_child(self.owner(), code, parent)?;
+        let span = slots::open_child(self.keys.owner, code, parent)?;
         contexts.insert_unsampled(span, trace);
         Some(span)
     }
@@ -134,7 +170,7 @@ impl Pipeline {
         let (named, is_contextual) = (attributes.parent(), attributes.is_contextual());
         let code = callsites::code(Callsite(metadata));
         let parent = self.around(named, is_contextual).filter(|parent| parent.add_reference());
-        let Some(span) = slots::open(self.owner(), Some(metadata), code, parent) else {
+        let Some(span) = slots::open(self.keys.owner, Some(metadata), code, parent) else {
             self.lack_slot(parent);
             return None;
         };
@@ -152,6 +188,58 @@ impl Pipeline {
             self.close_span(parent.number());
         }
         self.shared().progress.signals.dropped_spans.add(1);
+    }
+
+    /// Starts a span, which has a slot. `code` is the code of the callsite. `innermost` is the
+    /// innermost span that the thread is in.
+    #[expect(clippy::inline_always, reason = "it is called once")]
+    #[inline(always)]
+    fn start_span(
+        &self,
+        shared: &Shared,
+        attributes: &Attributes<'_>,
+        span: Open,
+        code: Option<Code>,
+        innermost: &Innermost,
+    ) {
+        let (contexts, metadata) = (&shared.spans.contexts, attributes.metadata());
+        let found = shared.found(attributes, code);
+        let has_other = found.is_around() || current::has_remote_parent();
+        if !has_other && contexts.are_unused() {
+            return;
+        }
+        let within = match *innermost {
+            Innermost::None => None,
+            Innermost::Recorded(parent) => Some((parent, parent.ids().context())),
+            Innermost::Other => {
+                self.within(shared, attributes.parent(), attributes.is_contextual())
+            }
+        };
+        let inherits = within.is_some_and(|(parent, _)| parent.ids().passes_on());
+        let within = within.map(|(_, context)| context);
+        if has_other || inherits || !contexts.give_ids() {
+            return self.start_among(attributes, span, code, within, found);
+        }
+        let context = contexts.new_ids(span, within.as_ref(), |trace| {
+            shared.is_sampled(within.as_ref(), trace, metadata)
+        });
+        let is_active = found.is_active();
+        let follows = within.is_some() && !is_at_boundary(metadata, code);
+        contexts.insert(span, &context, Started { is_active, follows });
+        if is_active {
+            span.ids().take_parents(attributes.is_contextual());
+            self.keep_active_alone(span, attributes, context, within);
+        }
+        if context.is_sampled {
+            // The record of a start names a parent of the same trace alone.
+            let parent = within.map_or(0, |within| within.span);
+            let start = Begun { metadata, code, context: &context, parent };
+            if !shared.log_new(attributes, start, None) {
+                span.ids().lose_start();
+            }
+        } else if shared.has_unsampled_start(metadata, span) {
+            shared.start_unsampled(attributes, &context, code, span);
+        }
     }
 
     /// Adds values to a span.
@@ -203,11 +291,35 @@ impl Pipeline {
         self.leave(self.shared(), span);
     }
 
+    /// Notes that a thread leaves a span now.
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    pub(super) fn leave(&self, shared: &Shared, span: Open) {
+        let Some(flags) = span.flags() else { return };
+        let ids = span.ids();
+        // The end of a span that is not sampled is needed for durations alone.
+        if ids.decide(flags) || shared.wanted.durations {
+            self.mark_panic(span);
+            ids.leave_at(shared.clock_time().number());
+        }
+    }
+
+    /// If a thread leaves a span because it panics, sets the span's status to an error.
+    #[inline]
+    fn mark_panic(&self, span: Open) {
+        if thread::panicking() {
+            // A span with the ids of another one sets no status of that one.
+            if let Some(span) = self.target(span) {
+                self.set_status(span, Err("panicked"));
+            }
+        }
+    }
+
     /// Removes a reference to a span. Returns whether it was the last one. Then the span is closed,
     /// and its reference to its parent is removed too.
     #[inline(never)]
     pub(super) fn close_span(&self, mut span: Number) -> bool {
-        let Some(mut closing) = span.remove_reference(self.owner()) else { return false };
+        let Some(mut closing) = span.remove_reference(self.keys.owner) else { return false };
         // One call of each, so that both are inlined.
         loop {
             self.end(span, &closing);
@@ -229,6 +341,25 @@ impl Pipeline {
         }
     }
 
+    /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that no
+    /// thread has entered ends now.
+    #[inline]
+    pub(super) fn end_span(shared: &Shared, ids: &Slot, given: Option<Time>) {
+        let (context, flags) = ids.context_and_flags();
+        let mut is_lost = false;
+        if (context.is_sampled || shared.wanted.durations) && !flags.have_lost_start() {
+            let end = given.or_else(|| ids.left().map(|left| shared.time_of(left)));
+            let end = end.unwrap_or_else(|| shared.clock_time());
+            // The end is logged before the ids are removed, since the back end takes a span without
+            // ids for one that has logged its end.
+            is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
+        }
+        ids.remove();
+        if is_lost {
+            Spans::lose_end(&shared.spans.contexts, &shared.channel);
+        }
+    }
+
     /// Writes the names and the fields of the spans that an event is in.
     pub(super) fn write_spans(&self, named: Option<&Id>, is_contextual: bool, to: &mut Writer<'_>) {
         if let Some(span) = self.around(named, is_contextual) {
@@ -245,5 +376,137 @@ fn keep_fields(shared: &Shared, attributes: &Attributes<'_>, span: Open) {
             |visitor| attributes.record(visitor),
             |fields| span.change_fields(|kept| kept.extend_from_slice(fields)),
         );
+    }
+}
+
+impl Shared {
+    /// Returns whether a span that starts is sampled.
+    #[inline]
+    pub(super) fn is_sampled(
+        &self,
+        parent: Option<&SpanContext>,
+        trace: u128,
+        metadata: &'static Metadata<'static>,
+    ) -> bool {
+        self.spans.sampling.has(parent, trace, || (metadata.target(), metadata.name()))
+    }
+
+    /// Returns whether anything is logged or kept of the start of a span that is not sampled.
+    #[inline]
+    pub(super) fn has_unsampled_start(&self, metadata: &Metadata<'_>, span: Open) -> bool {
+        self.wanted.durations || !metadata.fields().is_empty() && span.ids().waits()
+    }
+
+    /// Logs the start of a sampled span. Returns whether the record is in the thread's queue.
+    #[inline]
+    pub(super) fn log_new(
+        &self,
+        attributes: &Attributes<'_>,
+        start: Begun<'_>,
+        inherited: Option<&TraceContext>,
+    ) -> bool {
+        let Begun { metadata, code, context, parent } = start;
+        let (None, Some(code), true) = (inherited, code, metadata.fields().is_empty()) else {
+            return self.log_fields(attributes, start, inherited);
+        };
+        let record = frame::start(self.clock_time(), level(metadata), code, context, parent);
+        current_thread::push_words(&self.channel, &record)
+    }
+
+    /// Logs the start of a sampled span with its fields.
+    #[inline(never)]
+    fn log_fields(
+        &self,
+        attributes: &Attributes<'_>,
+        start: Begun<'_>,
+        inherited: Option<&TraceContext>,
+    ) -> bool {
+        self.log_start(start, |to| {
+            attributes.record(&mut Visitor::of_span(to));
+            if let Some(inherited) = inherited {
+                inherited.write_origin(to);
+            }
+        })
+    }
+
+    /// Logs the start of a span. `write` adds the fields. Returns whether the record is in the
+    /// thread's queue.
+    #[inline]
+    pub(super) fn log_start(&self, start: Begun<'_>, write: impl FnOnce(&mut Writer<'_>)) -> bool {
+        let time = self.clock_time();
+        let mut scratch = current_thread::take_scratch();
+        self.write_start(&mut scratch, start, time, write);
+        current_thread::push(&self.channel, scratch)
+    }
+
+    #[inline]
+    fn write_start(
+        &self,
+        to: &mut Scratch,
+        start: Begun<'_>,
+        time: Time,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) {
+        let mut to = start.begin(to, time);
+        write(&mut to);
+        if to.is_whole() {
+            to.site(self.wanted, place_of(start.metadata, MaybeStatic::Static), None);
+        }
+        to.end();
+    }
+
+    /// Logs the start of a span that is not sampled for its duration, if durations are collected,
+    /// and keeps the start of a span that waits.
+    #[inline(never)]
+    pub(super) fn start_unsampled(
+        &self,
+        attributes: &Attributes<'_>,
+        context: &SpanContext,
+        code: Option<Code>,
+        span: Open,
+    ) {
+        let metadata = attributes.metadata();
+        let start = Begun { metadata, code, context, parent: 0 };
+        let time = self.clock_time();
+        if self.wanted.spans && span.ids().waits() && !metadata.fields().is_empty() {
+            let mut scratch = current_thread::take_scratch();
+            self.write_start(&mut scratch, start, time, |to| {
+                attributes.record(&mut Visitor::of_span(to));
+                if self.wanted.durations {
+                    to.again();
+                }
+            });
+            let record = scratch.written();
+            span.keep(|kept| kept.extend_from_slice(record));
+            current_thread::give_back(scratch);
+        }
+        let Some(durations) = &self.spans.durations else { return };
+        let chosen = durations.attributes();
+        let has_chosen = !chosen.is_empty()
+            && metadata.fields().iter().any(|field| is_chosen(Some(chosen), key(&field)));
+        let mut scratch = current_thread::take_scratch();
+        let mut to = start.begin(&mut scratch, time);
+        to.unsampled();
+        if has_chosen {
+            attributes.record(&mut Visitor::of_keys(&mut to, chosen));
+        }
+        to.end();
+        if !current_thread::push(&self.channel, scratch) {
+            span.ids().lose_start();
+        }
+    }
+}
+
+impl Begun<'_> {
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn begin(self, to: &mut Scratch, time: Time) -> Writer<'_> {
+        let Self { metadata, code, context, parent } = self;
+        let level = level(metadata);
+        let Some(code) = code else {
+            let (target, name) = (metadata.target(), metadata.name());
+            return Writer::begin_span(to, time, level, target, name, *context, parent);
+        };
+        Writer::begin_span_at(to, time, level, code, context, parent)
     }
 }

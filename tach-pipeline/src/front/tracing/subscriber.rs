@@ -7,9 +7,10 @@ use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
-use super::enabled::{interest, is_enabled, most};
+use super::metadata::{interest, is_enabled, most};
 use crate::pipeline::Pipeline;
 use crate::trace::current;
+use crate::trace::layers::Keys;
 use crate::trace::slots::Number;
 
 impl Pipeline {
@@ -40,7 +41,7 @@ impl Pipeline {
     pub fn subscriber(&self) -> impl Subscriber + Send + Sync + use<> {
         // Not when the subscriber is registered: one in a `Box` is not told of it.
         self.shared().filters.is_layer.on();
-        PipelineSubscriber(self.as_subscriber())
+        PipelineSubscriber(Self { keys: Keys::of_subscriber(), ..self.clone() })
     }
 }
 
@@ -89,7 +90,7 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        Number::of(id.into_non_zero_u64()).add_reference(self.0.owner());
+        Number::of(id.into_non_zero_u64()).add_reference(self.0.keys.owner);
         id.clone()
     }
 
@@ -102,7 +103,7 @@ impl Subscriber for PipelineSubscriber {
     }
 
     fn current_span(&self) -> Current {
-        let current = current::of_owner(self.0.owner()).and_then(|span| {
+        let current = current::of_owner(self.0.keys.owner).and_then(|span| {
             let metadata = span.metadata()?;
             Some(Current::new(Id::from_non_zero_u64(span.number().id()), metadata))
         });

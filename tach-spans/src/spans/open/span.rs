@@ -1,10 +1,11 @@
-//! One open span: its records, and the bound on how many more are kept.
+//! One open span: its records, the bound on how many more are kept, and the line that its times are
+//! on, so that steps of the wall clock don't distort the trace.
 
+use core::time::Duration;
 use std::borrow::Cow;
 
-use tach_core::UnixTime;
+use tach_core::{Instant, UnixTime};
 
-use super::line::Line;
 use crate::spans::span::{Dropped, MOST_EVENTS, Span};
 use crate::spans::status::Status;
 use tach_record::frame::{self, Lost, SpanPart, Time, What};
@@ -21,6 +22,13 @@ const EVENT_BYTES: usize = 256;
 const HIGHEST: usize = 3 * 1024 * 1024;
 /// Further bytes, only for values that set the status.
 pub(super) const RESERVED: usize = 16 * 1024;
+
+/// If the wall clock was stepped by this much or more, spans that start later may begin a new line,
+/// which follows the wall clock.
+const STEP: Duration = Duration::from_millis(1);
+/// How long new spans of a trace stay on their parent's line even if the wall clock was stepped.
+/// Most requests end within this time.
+const FOLLOWED: Duration = Duration::from_secs(10);
 
 /// The bounds of a span after its start.
 #[derive(Debug, Clone, Copy)]
@@ -186,5 +194,52 @@ impl Open {
     /// Returns how many bytes would count towards the bound after one more record.
     fn bytes_with(&self, record: &[u8]) -> usize {
         self.records.len() - self.uncounted + record.len()
+    }
+}
+
+/// Converts the instants of one span to Unix time. The line of a span begins at a point on the line
+/// of the parent, so that a step of the wall clock does not distort the trace.
+///
+/// A line counts from the start of its own span. If it counted from the start of the trace, which
+/// may be minutes ago, the error of the clock's rate could be longer than a short span.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line {
+    /// When the first span of the trace started.
+    pub(super) began: Instant,
+    /// When the span started.
+    pub(super) since: Instant,
+    /// The Unix time of `since`.
+    pub(super) start: UnixTime,
+}
+
+impl Line {
+    /// Returns the Unix time of a record that happened at `time`. The wall clock showed `wall` at
+    /// that moment.
+    pub(super) fn unix_time(self, time: Time, wall: UnixTime) -> UnixTime {
+        let Time::Ticks(instant) = time else { return wall };
+        match instant.checked_duration_since(self.since) {
+            Some(after) => self.start.saturating_add(after),
+            None => self.start.saturating_sub(self.since.saturating_duration_since(instant)),
+        }
+    }
+
+    /// Returns the line of a span that starts at `time`, when the wall clock showed `wall`. The
+    /// line begins on the parent's line, unless the trace began long ago and the wall clock was
+    /// stepped since.
+    pub(super) fn of_start(parent: Option<Self>, time: Time, wall: UnixTime) -> Self {
+        let Time::Ticks(instant) = time else {
+            let zero = Instant::from_ticks(0);
+            return Self { began: zero, since: zero, start: wall };
+        };
+        let own = Self { began: instant, since: instant, start: wall };
+        let Some(parent) = parent else { return own };
+        let age = instant.saturating_duration_since(parent.began);
+        let expected = parent.unix_time(time, wall);
+        let off = expected.max(wall).checked_duration_since(expected.min(wall));
+        if age > FOLLOWED && off >= Some(STEP) {
+            own
+        } else {
+            Self { began: parent.began, since: instant, start: expected }
+        }
     }
 }

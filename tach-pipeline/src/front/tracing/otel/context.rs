@@ -101,7 +101,7 @@ impl Pipeline {
         values: &Context,
     ) {
         span.set_otel(Some(self.with_span(span, context, values)));
-        if self.is_layer() {
+        if self.keys.are_of_layer() {
             let parent = parent.map_or(0, |parent| parent.span);
             let around = active::with_current(otel::current_id).unwrap_or(0);
             let started = Started { ids: context, parent, around, metadata };

@@ -10,7 +10,7 @@ use opentelemetry::trace::{self, Status};
 use tracing_core::Metadata;
 
 use super::weak::WeakPipeline;
-use crate::front::tracing::target::Target;
+use crate::front::tracing::parts::Target;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::otel::{TRACERS, span_context};

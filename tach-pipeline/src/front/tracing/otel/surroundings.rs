@@ -10,9 +10,8 @@ use crate::frame::{Code, Origin};
 use crate::front::tracing::parents::Parents;
 use crate::ids::SpanContext;
 use crate::shared::Shared;
-use crate::trace::current::around;
+use crate::trace::current::{self, around};
 use crate::trace::otel::{self, Foreign, active, has_baggage, ids};
-use crate::trace::remote;
 use crate::trace::w3c::TraceContext;
 
 /// What a span that starts takes from the thread's context.
@@ -186,7 +185,7 @@ impl Shared {
             elsewhere: found.foreign,
             is_trusted: self.spans.callers.are_trusted(),
         };
-        parents.decide(found.attached, || if is_current { remote::get() } else { None });
+        parents.decide(found.attached, || if is_current { current::remote_parent() } else { None });
         let attached = found.attached.filter(|(it, _)| parents.own == Some(*it));
         let nearest = attached.map(|(_, nearest)| nearest);
         let nearest = nearest.or(parents.own.map(|own| own.span)).unwrap_or(0);

@@ -1,21 +1,90 @@
-//! Parents in another process, set after the start, and headers for the next process.
+//! Spans with a parent elsewhere: in another process, in a context of `opentelemetry`, or set after
+//! the start. Headers for the next process.
 
 use tracing_core::Metadata;
+use tracing_core::span::Attributes;
 
-use super::log_kept;
-use super::start::Begun;
+use super::metadata::is_enabled;
+use super::otel::{Found, Surroundings};
+use super::parents::Parents;
+use super::parts::{Target, log_kept};
+use super::spans::Begun;
 use crate::callsites::{self, Callsite, is_at_boundary};
-use crate::frame::{self, Origin, RecordKind};
-use crate::front::tracing::enabled::is_enabled;
+use crate::frame::{self, Code, Linked, Origin, RecordKind};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
+use crate::shared::Shared;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
-use crate::trace::{Slot, Started};
+use crate::trace::{Slot, Started, current};
 
 impl Pipeline {
+    /// Like [`start_span`](Self::start_span), for a span that may have a parent elsewhere, or more
+    /// than ids.
+    #[inline(never)]
+    pub(super) fn start_among(
+        &self,
+        attributes: &Attributes<'_>,
+        span: Open,
+        code: Option<Code>,
+        within: Option<SpanContext>,
+        found: Found,
+    ) {
+        let shared = self.shared();
+        let contexts = &shared.spans.contexts;
+        let Some(surroundings) = shared.surroundings(attributes, code, found) else { return };
+        let metadata = attributes.metadata();
+        let mut parents = Parents {
+            own: within,
+            elsewhere: surroundings.foreign,
+            is_trusted: shared.spans.callers.are_trusted(),
+        };
+        parents.decide(surroundings.attached, current::remote_parent);
+        let origin = parents.origin();
+        if origin.is_none() && !contexts.give_ids() {
+            return;
+        }
+        if let Some((span, _)) = &mut parents.elsewhere {
+            *span = shared.adopted(span);
+        }
+        let context = contexts.new_ids(span, origin.as_ref(), |trace| {
+            shared.is_sampled(origin.as_ref(), trace, metadata)
+        });
+        let Parents { own: parent, elsewhere, is_trusted } = &parents;
+        let trusted = elsewhere.as_ref().filter(|_| *is_trusted);
+        let Surroundings { is_active, values, .. } = surroundings;
+        // The context of a span of another process, which is passed on, is current at the boundary.
+        let is_active = is_active || !shared.wanted.spans && is_at_boundary(metadata, code);
+        // A parent may be set in place of the parent of a span at the boundary.
+        let follows = origin.is_some() && !is_at_boundary(metadata, code);
+        contexts.insert(span, &context, Started { is_active, follows });
+        span.ids().take_parents(is_active && attributes.is_contextual() && elsewhere.is_none());
+        let parent_span = parent.and_then(|own| contexts.find(own.span)).map(|(span, _)| span);
+        let inherited = parent_span.and_then(Open::origin);
+        let passed_on = match trusted {
+            Some((trusted, _)) => shared.as_origin(trusted),
+            None => inherited.clone(),
+        };
+        if passed_on.is_some() {
+            span.set_origin(passed_on);
+        }
+        self.keep_context(span, metadata, context, origin, is_active, parent_span, values);
+        if context.is_sampled {
+            // The record of a start names a parent of the same trace alone.
+            let parent = parent.filter(|parent| parent.trace == context.trace);
+            let parent = parent.map_or(0, |parent| parent.span);
+            let start = Begun { metadata, code, context: &context, parent };
+            if !shared.log_new(attributes, start, inherited.as_ref()) {
+                return span.ids().lose_start();
+            }
+        } else if shared.has_unsampled_start(metadata, span) {
+            shared.start_unsampled(attributes, &context, code, span);
+        }
+        self.log_elsewhere(Target::new(span), &parents);
+    }
+
     /// Sets the parent of an open span, which may be of another trace. Returns whether it is set.
-    pub(in crate::front::tracing) fn set_elsewhere(
+    pub(super) fn set_elsewhere(
         &self,
         span: Open,
         metadata: &'static Metadata<'static>,
@@ -139,7 +208,7 @@ impl Pipeline {
     /// Returns the ids and the tracestate of an open span, for a header. If nobody takes spans, those
     /// of the span of another process are passed on: the next service would look for a parent that
     /// was never sent.
-    pub(in crate::front::tracing) fn trace_context(&self, span: Open) -> Option<TraceContext> {
+    pub(super) fn trace_context(&self, span: Open) -> Option<TraceContext> {
         let shared = self.shared();
         // In a forked process, the ids may be those of another span of the parent process.
         let target = self.target(span).filter(|_| !shared.channel.is_forked())?;
@@ -149,5 +218,37 @@ impl Pipeline {
         } else {
             origin
         }
+    }
+
+    /// Logs a parent that the pipeline does not record, or a link to it if it is not trusted.
+    pub(super) fn log_elsewhere(&self, span: Target, parents: &Parents) {
+        match &parents.elsewhere {
+            Some((stranger, _)) if !parents.is_trusted => self.link_to_stranger(span, stranger),
+            Some((parent, origin)) if span.context.is_sampled => {
+                self.log_record(span.context, RecordKind::Parent, |to| parent.write(to, *origin));
+            }
+            _ => {}
+        }
+    }
+
+    /// Links a span that begins a trace to the span of a caller that is not trusted.
+    pub(super) fn link_to_stranger(&self, span: Target, stranger: &TraceContext) {
+        // Without the tracestate, which the caller chose too.
+        let linked = Linked { context: stranger.context(), origin: Origin::Remote };
+        self.log_part_of(span, RecordKind::Link, |to| to.link(linked));
+    }
+}
+
+impl Shared {
+    /// Returns the span of another process as the parent of a span about which this process decides.
+    pub(super) fn adopted(&self, parent: &TraceContext) -> TraceContext {
+        let is_anew = self.wanted.spans && !self.spans.sampling.follows_parents();
+        if is_anew { parent.decided_anew() } else { parent.clone() }
+    }
+
+    /// Returns what a span with that parent passes on, besides its ids: all of the parent, if nobody
+    /// takes spans.
+    pub(super) fn as_origin(&self, parent: &TraceContext) -> Option<TraceContext> {
+        if self.wanted.spans { parent.as_origin() } else { Some(parent.clone()) }
     }
 }

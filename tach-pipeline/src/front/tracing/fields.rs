@@ -1,4 +1,4 @@
-//! Values of `tracing` as fields of a record.
+//! Values of `tracing` as fields of a record, and the fields of the spans around it.
 
 use core::{fmt, mem};
 
@@ -7,9 +7,21 @@ use tach_log::adapter::{self, Messages};
 use tracing_core::field::{Field, Visit};
 
 use super::metadata::key;
+use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::Writer;
+use crate::sync::Switch;
+use crate::trace::current;
+use crate::trace::slots::Open;
 
+/// The most spans around an event in its record. A guard that is held over an `await` nests spans
+/// without end.
+pub(super) const MOST: usize = 64;
+/// Whether there was a span without a name, which carries fields and is no span to a reader.
+pub(super) static NAMELESS: Switch = Switch::new();
+
+/// The key of the number of spans that a record leaves out.
+const OMITTED: &str = "omitted_spans";
 /// The name that `tracing` gives to an event's message.
 const MESSAGE: &str = "message";
 
@@ -146,6 +158,57 @@ impl Visit for Forwarded<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == MESSAGE {
             self.0.record_debug(field, value);
+        }
+    }
+}
+
+/// Calls `keep` with values as bytes of a record. The values are visited before `keep` takes a
+/// lock: a value that is printed may log.
+pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl FnOnce(&[u8])) {
+    let mut scratch = current_thread::take_scratch();
+    let mut to = Writer::of_fields(&mut scratch);
+    visit(&mut Visitor::of_span(&mut to));
+    keep(scratch.written());
+    current_thread::give_back(scratch);
+}
+
+/// Writes the names and the fields of a span and its parents: the outermost one, which has the
+/// request's fields, and the innermost ones, up to `most` spans (two or more). Adds the number of the
+/// others as a field. Without `ALL`, writes spans without a name alone.
+pub(super) fn write_around<const ALL: bool>(span: Open, most: usize, to: &mut Writer<'_>) {
+    match span.parent() {
+        Some(parent) if most > 2 => write_around::<ALL>(parent, most - 1, to),
+        Some(mut outermost) => {
+            let mut omitted = 0;
+            while let Some(outer) = outermost.parent() {
+                (outermost, omitted) = (outer, omitted + 1);
+            }
+            if omitted > 0 {
+                to.field(MaybeStatic::Static(OMITTED), Value::U64(omitted));
+            }
+            write_span::<ALL>(outermost, to);
+        }
+        None => {}
+    }
+    write_span::<ALL>(span, to);
+}
+
+fn write_span<const ALL: bool>(span: Open, to: &mut Writer<'_>) {
+    span.with(|metadata, fields| {
+        if ALL || metadata.name().is_empty() {
+            to.span(metadata.name());
+            to.fields(fields);
+        }
+    });
+}
+
+/// Writes the spans that the thread is in, for a record of `log`. Without `ALL`, writes the fields of
+/// those without a name, for a record of slog.
+#[inline]
+pub(in crate::front) fn write_current_spans<const ALL: bool>(to: &mut Writer<'_>) {
+    if ALL || NAMELESS.is_on() {
+        if let Some(span) = current::with_fields() {
+            write_around::<ALL>(span, MOST, to);
         }
     }
 }

@@ -1,24 +1,16 @@
-//! Open spans at the call: their values, their links, and their ends.
-
-mod elsewhere;
-pub(super) mod start;
-
-use std::thread;
+//! What calls add to open spans: values, links and a status.
 
 use tach_log::Value;
 use tracing_core::span::Record;
 
-use super::target::Target;
-use super::visit::{Visitor, is_chosen};
+use super::fields::{Visitor, is_chosen};
 use crate::channel::current_thread;
 use crate::durations::Collected;
 use crate::frame::MaybeStatic;
-use crate::frame::{self, Linked, Origin, RecordKind, Remains, Scratch, Time, Writer};
+use crate::frame::{self, Linked, Origin, RecordKind, Remains, Scratch, Writer};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::shared::span_state::Spans;
-use crate::trace::Slot;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
@@ -26,7 +18,35 @@ use crate::trace::w3c::TraceContext;
 /// records are counted.
 const MOST_KEPT: usize = 64 * 1024;
 
+/// An open span to which a call adds something.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(super) span: Open,
+    pub(super) context: SpanContext,
+}
+
+impl Target {
+    #[inline]
+    pub(super) fn new(span: Open) -> Self {
+        Self { span, context: span.ids().context() }
+    }
+
+    /// Returns whether what is added is kept, since the span waits.
+    #[inline]
+    pub(super) fn waits(&self) -> bool {
+        let ids = self.span.ids();
+        // Another thread may have set its parent since its ids were read.
+        !self.context.is_sampled && (ids.waits() || ids.may_be_sampled())
+    }
+}
+
 impl Pipeline {
+    /// Returns an open span as the target of a call, if the pipeline records it.
+    #[inline]
+    pub(super) fn target(&self, span: Open) -> Option<Target> {
+        self.shared().spans.contexts.record(span).then(|| Target::new(span))
+    }
+
     pub(super) fn record_values(&self, span: Target, values: &Record<'_>) {
         self.log_values(span, |to, chosen| match chosen {
             None => values.record(&mut Visitor::of_span(to)),
@@ -73,54 +93,11 @@ impl Pipeline {
         self.set_fields(span, &fields[..count]);
     }
 
-    /// If a thread leaves a span because it panics, sets the span's status to an error.
-    #[inline]
-    fn mark_panic(&self, span: Open) {
-        if thread::panicking() {
-            // A span with the ids of another one sets no status of that one.
-            if let Some(span) = self.target(span) {
-                self.set_status(span, Err("panicked"));
-            }
-        }
-    }
-
     pub(super) fn set_fields(&self, span: Target, fields: &[(&str, Value<'_>)]) {
         self.log_values(span, |to, chosen| {
             let fields = fields.iter().filter(|(key, _)| is_chosen(chosen, key));
             fields.for_each(|field| set_field(to, *field));
         });
-    }
-
-    /// Notes that a thread leaves a span now.
-    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
-    #[inline(always)]
-    pub(super) fn leave(&self, shared: &Shared, span: Open) {
-        let Some(flags) = span.flags() else { return };
-        let ids = span.ids();
-        // The end of a span that is not sampled is needed for durations alone.
-        if ids.decide(flags) || shared.wanted.durations {
-            self.mark_panic(span);
-            ids.leave_at(shared.clock_time().number());
-        }
-    }
-
-    /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that no
-    /// thread has entered ends now.
-    #[inline]
-    pub(super) fn end_span(shared: &Shared, ids: &Slot, given: Option<Time>) {
-        let (context, flags) = ids.context_and_flags();
-        let mut is_lost = false;
-        if (context.is_sampled || shared.wanted.durations) && !flags.have_lost_start() {
-            let end = given.or_else(|| ids.left().map(|left| shared.time_of(left)));
-            let end = end.unwrap_or_else(|| shared.clock_time());
-            // The end is logged before the ids are removed, since the back end takes a span without
-            // ids for one that has logged its end.
-            is_lost = !current_thread::push_words(&shared.channel, &frame::end(end, &context));
-        }
-        ids.remove();
-        if is_lost {
-            Spans::lose_end(&shared.spans.contexts, &shared.channel);
-        }
     }
 
     /// Logs a part of a span, if the span is sampled, or keeps the part if the span waits.
