@@ -41,8 +41,6 @@ use tach_sinks::adapter::{Options, Standard, Stream, is_journal};
 
 use self::any_format::AnyFormat;
 pub use self::journal::JournalExport;
-#[cfg(feature = "otlp")]
-pub(crate) use self::otlp::write_span;
 use self::target::Target;
 pub(crate) use self::worker::Patience;
 use crate::error::Error;

@@ -29,6 +29,9 @@ pub mod callsites;
 #[doc(hidden)]
 pub mod durations;
 mod faults;
+#[cfg(feature = "otlp")]
+#[doc(hidden)]
+pub mod otlp;
 #[doc(hidden)]
 pub mod spans;
 #[doc(hidden)]

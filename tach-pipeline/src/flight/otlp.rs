@@ -4,16 +4,14 @@
 use std::io;
 use std::sync::Arc;
 
-use log::LevelFilter;
 use tach_otlp::Otlp;
 use tach_otlp::adapter::{self, SpanLimits, of_resource};
+use tach_spans::otlp::write_span;
 
 use super::format::FlightFormat;
 use super::ring::Item;
 use super::snapshot::Snapshot;
-use crate::filter::Levels;
 use crate::frame::Frame;
-use crate::sink::write_span;
 use crate::spans::span::Span;
 
 /// After this many bytes of spans, a new `ResourceSpans` begins.
@@ -71,7 +69,6 @@ fn write(
     let mut events = Vec::with_capacity(within().count());
     events.extend(within());
     events.sort_unstable_by_key(|(span, at, _)| (*span, *at));
-    let levels = Levels::all(LevelFilter::Trace);
     let mut spans = Vec::new();
     let mut records = Vec::new();
     let mut request = Vec::new();
@@ -98,7 +95,7 @@ fn write(
         let mut dropped = span.dropped;
         dropped.parts.events = 0;
         let whole = Span { records: &records, dropped, ..span };
-        write_span(&mut spans, &whole, &first, limits, &levels);
+        write_span(&mut spans, &whole, &first, limits, &|_, _| true);
         flush(&mut spans, WRITTEN)?;
     }
     flush(&mut spans, 1)?;

@@ -1,8 +1,6 @@
 //! The sink that sends to an OpenTelemetry collector.
 
 mod content;
-mod durations;
-mod span;
 
 use core::time::Duration;
 use std::io;
@@ -11,7 +9,6 @@ use std::sync::Arc;
 use tach_otlp::{Exporter, Otlp, Rejection, Signal, adapter};
 use tach_sinks::adapter::Receiver;
 
-pub(crate) use self::span::write_span;
 use super::any_format::AnyFormat;
 use super::target::{Lane, Target};
 use super::{Sink, kind};

@@ -7,11 +7,10 @@ use tach_core::UnixTime;
 use tach_otlp::adapter::{self, SpanLimits};
 use tach_otlp::encode::LogRecords;
 use tach_otlp::{Otlp, Signal, Temporality};
+use tach_spans::otlp;
 
-use super::durations::write_durations;
-use super::write_span;
 use crate::durations::Collected;
-use crate::filter::Levels;
+use crate::filter::{Levels, OWN_TARGET};
 use crate::frame::Wanted;
 use crate::sink::any_format::AnyFormat;
 use crate::sink::content::{Content, WriteDurations, WriteSpans};
@@ -88,7 +87,8 @@ impl WriteSpans for Spans {
     }
 
     fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, first: &First<'_>, levels: &Levels) {
-        write_span(to, span, first, &self.0, levels);
+        let takes = |level, target: &str| levels.enabled(level, target);
+        otlp::write_span(to, span, first, &self.0, &takes);
     }
 }
 
@@ -130,7 +130,7 @@ impl WriteDurations for Durations {
     }
 
     fn write(&self, to: &mut Vec<u8>, durations: &Collected, now: UnixTime) {
-        write_durations(to, durations, self.is_delta(), now);
+        otlp::write_durations(to, durations, self.is_delta(), now, OWN_TARGET);
     }
 }
 

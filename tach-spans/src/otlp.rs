@@ -1,9 +1,10 @@
-//! Encodes a span for OTLP, in protobuf
+//! Encodes spans and their durations for OTLP, in protobuf
 //! (<https://github.com/open-telemetry/opentelemetry-proto>, `trace.proto`).
 //!
 //! Fields become attributes, events become events of the span, and errors set the status, all in
 //! the same way as in `tracing-opentelemetry`. The one difference is that integers stay integers.
 
+mod durations;
 mod error;
 mod event;
 mod field;
@@ -22,16 +23,17 @@ use tach_otlp::adapter::protobuf::{bytes, fixed_32, fixed_64, message, number};
 use tach_otlp::adapter::{Attributes, HasException, SpanLimits, Taken};
 use tach_otlp::encode::in_scope;
 
+pub use self::durations::write_durations;
 use self::error::add_error;
 use self::keys::{has_field, keys_and_loss};
 use self::link::flags;
 use self::metadata::add_metadata;
 use self::texts::NAME;
-use crate::filter::Levels;
-use crate::frame::{Lost, Origin, SpanPart, Start, TRACE_IS_RANDOM, TRACE_STATE, What};
-use crate::ids::SpanContext;
 use crate::spans::span::{Dropped, First, Item, Span};
 use crate::spans::status::{Code, Status};
+use tach_record::frame::{Lost, Origin, SpanPart, Start, TRACE_IS_RANDOM, TRACE_STATE, What};
+use tach_record::ids::SpanContext;
+use tach_record::level::Level;
 
 const INTERNAL: u64 = 1;
 
@@ -44,21 +46,24 @@ const UNFINISHED: &str = "tach.unfinished";
 /// The key that marks a span whose end, or an unknown number of whose parts, a full queue dropped.
 const INCOMPLETE: &str = "tach.incomplete";
 
+/// Returns whether a sink takes an event of a level and a target.
+pub type Accepts<'a> = dyn Fn(Level, &str) -> bool + 'a;
+
 /// Appends a `ScopeSpans` with one span, as a field of `ResourceSpans`. The span has the events
-/// that `levels` accept.
-pub(crate) fn write_span(
+/// that `accepts` accepts.
+pub fn write_span(
     to: &mut Vec<u8>,
     span: &Span<'_>,
     first: &First<'_>,
     limits: &SpanLimits,
-    levels: &Levels,
+    accepts: &Accepts<'_>,
 ) {
     let (start, part) = first;
     in_scope(to, start.target, |to| {
         ids(to, span.context);
         fixed_64(to, field::START, span.start.as_nanos());
         fixed_64(to, field::END, span.end.as_nanos());
-        let mut own = Own::new(to.len(), span, start, limits, levels);
+        let mut own = Own::new(to.len(), span, start, limits, accepts);
         own.marks(to);
         own.items(to, part);
         // After the fields, whose keys are known by then.
@@ -78,7 +83,7 @@ fn ids(to: &mut Vec<u8>, context: SpanContext) {
 /// The properties of a span that are only known after all of its records were read.
 struct Own<'a> {
     limits: &'a SpanLimits,
-    levels: &'a Levels,
+    accepts: &'a Accepts<'a>,
     span: &'a Span<'a>,
     /// Where the span begins.
     start: usize,
@@ -105,11 +110,11 @@ impl<'a> Own<'a> {
         span: &'a Span<'a>,
         start: &Start<'a>,
         limits: &'a SpanLimits,
-        levels: &'a Levels,
+        accepts: &'a Accepts<'a>,
     ) -> Self {
         Self {
             limits,
-            levels,
+            accepts,
             span,
             start: at,
             taken: Taken::default(),

@@ -11,7 +11,7 @@ use tach_otlp::adapter::{Attributes, HasException, Metadata, Taken};
 use super::error::add_error;
 use super::keys::own_keys;
 use super::{Own, field};
-use crate::frame::{Frame, Lost};
+use tach_record::frame::{Frame, Lost};
 
 /// The name of an event whose only text is an error.
 const EXCEPTION: &str = "exception";
@@ -28,7 +28,7 @@ impl Own<'_> {
         });
         // An event that was added by a method is not sent as a log record, so it stays in the span.
         let is_in_span = event.target.is_empty()
-            || self.limits.has_events && self.levels.enabled(event.level, event.target);
+            || self.limits.has_events && (self.accepts)(event.level, event.target);
         if !is_in_span || self.events >= self.limits.events {
             to.truncate(before);
         }

@@ -10,7 +10,6 @@ use tach_log::Value;
 use crate::durations::Collected;
 use crate::durations::export::Point;
 use crate::durations::histogram::Histogram;
-use crate::filter::OWN_TARGET;
 use tach_otlp::adapter::key_value;
 use tach_otlp::adapter::protobuf::{bytes, fixed_64, message, number, varint};
 use tach_otlp::encode::in_scope;
@@ -43,17 +42,18 @@ const NO_LIMIT: usize = usize::MAX;
 const NS_PER_S: f64 = 1e9;
 
 /// Appends a `ScopeMetrics` with the durations of all series until `now`, as a field of
-/// `ResourceMetrics`.
-pub(in crate::sink) fn write_durations(
+/// `ResourceMetrics`, in `scope`.
+pub fn write_durations(
     to: &mut Vec<u8>,
     durations: &Collected,
     is_delta: bool,
     now: UnixTime,
+    scope: &str,
 ) {
     let table = durations.lock();
     // The clock may have been set back.
     let times = (table.start(is_delta).min(now), now);
-    in_scope(to, OWN_TARGET, |to| {
+    in_scope(to, scope, |to| {
         bytes(to, field::NAME, METRIC.as_bytes());
         bytes(to, field::DESCRIPTION, b"How long spans take.");
         bytes(to, field::UNIT, b"s");

@@ -4,7 +4,7 @@ use tach_log::Value;
 use tach_log::adapter::Site;
 use tach_otlp::adapter::{Attributes, Metadata, Shown, Taken};
 
-use crate::frame::Start;
+use tach_record::frame::Start;
 
 /// Appends the metadata of a span as attributes.
 pub(super) fn add_metadata(

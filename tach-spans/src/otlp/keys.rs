@@ -4,8 +4,8 @@ use tach_log::Value;
 use tach_otlp::adapter::Taken;
 
 use super::texts;
-use crate::frame::{Fields, Frame};
 use crate::spans::span::Span;
+use tach_record::frame::{Fields, Frame};
 
 /// Returns the keys of an event's own fields.
 pub(super) fn own_keys<'a>(event: &Frame<'a>) -> impl Iterator<Item = &'a str> + use<'a> {

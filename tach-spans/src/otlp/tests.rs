@@ -6,9 +6,8 @@ use tach_core::UnixTime;
 use tach_otlp::adapter::AttributeLimits;
 
 use super::*;
-use crate::frame::MaybeStatic;
-use crate::frame::{Place, RecordKind, Scratch, Time, Wanted, Writer};
-use crate::level::Level;
+use tach_record::frame::MaybeStatic;
+use tach_record::frame::{Place, RecordKind, Scratch, Time, Wanted, Writer};
 
 const CONTEXT: SpanContext = SpanContext { trace: 1, span: 2, is_sampled: true };
 const AT: Time = Time::Unix(UnixTime::EPOCH);
@@ -36,9 +35,8 @@ fn span(records: &[u8], has_values: bool) -> Span<'_> {
 
 /// Returns a span as it is sent.
 fn written(span: &Span<'_>, limits: SpanLimits) -> Vec<u8> {
-    let levels = Levels::all(log::LevelFilter::Trace);
     let mut written = Vec::new();
-    write_span(&mut written, span, &span.first().unwrap(), &limits, &levels);
+    write_span(&mut written, span, &span.first().unwrap(), &limits, &|_, _| true);
     written
 }
 

@@ -4,7 +4,7 @@
 use tach_log::Value;
 use tach_log::adapter::beginning;
 
-use crate::frame::TRACE_STATE;
+use tach_record::frame::TRACE_STATE;
 
 /// The field that replaces the name.
 pub(super) const NAME: &str = "otel.name";

@@ -6,8 +6,8 @@ use tach_otlp::adapter::protobuf::{bytes, fixed_32, message};
 use tach_otlp::adapter::{AttributeLimits, Attributes};
 
 use super::{Own, field, ids};
-use crate::frame::{Linked, Lost, Origin, TRACE_IS_RANDOM, TRACE_STATE};
-use crate::ids::{RANDOM, SAMPLED};
+use tach_record::frame::{Linked, Lost, Origin, TRACE_IS_RANDOM, TRACE_STATE};
+use tach_record::ids::{RANDOM, SAMPLED};
 
 /// OTLP's flags for the parent or the linked span: `IS_LOCAL` means known to be local, and
 /// `IS_REMOTE` known to be remote.
