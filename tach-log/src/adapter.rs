@@ -11,7 +11,7 @@ pub use crate::format::keys::{AnyKey, Names, TRUNCATED};
 pub use crate::format::{Style, json_value, nested, quoted};
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
-pub use crate::record::{Printed, VisitFields, outcome, visit_each, visit_fields};
+pub use crate::record::{Printed, VisitFields, outcome, visit_each, visit_pair};
 use crate::value::Chain;
 pub use crate::value::{Messages, write_plain};
 pub use crate::write::thread_id;

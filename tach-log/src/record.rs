@@ -133,7 +133,7 @@ impl Fields for RecordFields<'_> {
             is_in_format: false,
             result: Ok(()),
         };
-        let visit = AssertUnwindSafe(|| visit_fields(self.record, &mut visitor));
+        let visit = AssertUnwindSafe(|| self.record.key_values().visit(&mut visitor));
         match panic::catch_unwind(visit) {
             Ok(Ok(())) => {}
             Err(panic) if visitor.is_in_format => panic::resume_unwind(panic),
@@ -201,6 +201,12 @@ impl ForFormat<'_> {
         };
         self.is_in_format = false;
         if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+impl<'kvs> VisitSource<'kvs> for ForFormat<'_> {
+    fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
+        visit_pair(&key, &value, self)
     }
 }
 
@@ -285,29 +291,18 @@ pub trait VisitFields {
     fn error(&mut self, key: &kv::Key<'_>, error: &(dyn Error + 'static)) -> fmt::Result;
 }
 
-/// Visits the fields of `record`, up to a value that fails or panics.
+/// Passes the value of a pair to `to` by its kind.
 ///
 /// # Errors
 ///
-/// If `to`, a value or the record's source of fields fails.
-///
-/// # Panics
-///
-/// If `to`, a value or the record's source of fields panics.
+/// If `to` or the value fails.
 #[inline]
-pub fn visit_fields(record: &Record<'_>, to: &mut impl VisitFields) -> fmt::Result {
-    record.key_values().visit(&mut Pairs { to }).map_err(|_| fmt::Error)
-}
-
-struct Pairs<'a, V> {
-    to: &'a mut V,
-}
-
-impl<'kvs, V: VisitFields> VisitSource<'kvs> for Pairs<'_, V> {
-    #[inline]
-    fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(Pair { to: self.to, key: &key })
-    }
+pub fn visit_pair(
+    key: &kv::Key<'_>,
+    value: &kv::Value<'_>,
+    to: &mut impl VisitFields,
+) -> Result<(), kv::Error> {
+    value.visit(Pair { to, key })
 }
 
 struct Pair<'a, V> {

@@ -158,7 +158,7 @@ impl Filters {
     pub(crate) fn enabled(&self, level: Level, target: &str) -> bool {
         // ORDERING: Relaxed, as in `set`.
         let summary = self.summary.load(Ordering::Relaxed);
-        if level.of_log() as u8 > summary & !BY_TARGET {
+        if level.rank() > summary & !BY_TARGET {
             return false;
         }
         summary & BY_TARGET == 0 || self.enabled_by_target(level, target)

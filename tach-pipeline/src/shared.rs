@@ -22,7 +22,7 @@ use self::succession::Succession;
 use crate::channel::{Channel, current_thread};
 use crate::error::Error;
 use crate::filter::Filters;
-use crate::frame::{Place, Scratch, Time, Wanted, Writer};
+use crate::frame::{Scratch, Time, Wanted};
 use crate::host::to_stderr;
 use crate::ids::Around;
 use crate::incident::Reporter;
@@ -143,15 +143,7 @@ impl Shared {
     /// the span around it.
     #[inline]
     pub(crate) const fn has_site(&self, around: Option<&Around>) -> bool {
-        self.wanted.is_any() || around.is_some()
-    }
-
-    /// Writes the part of a record beside its fields, if it has one.
-    #[inline]
-    pub(crate) fn site(&self, to: &mut Writer<'_>, place: Place<'_>, around: Option<Around>) {
-        if self.has_site(around.as_ref()) {
-            to.site(self.wanted, place, around);
-        }
+        self.wanted.place || self.wanted.thread || around.is_some()
     }
 
     /// Returns whether a record of `callsite` is within the limit. A record without a callsite has

@@ -90,41 +90,6 @@ impl Channel {
         self.queues.new_queue(ThisThread::new())
     }
 
-    /// Adds a record to the thread's queue. Returns whether the record was added.
-    #[inline]
-    pub(crate) fn push(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
-        let is_pushed = sender.push(record.written()) || self.push_beyond(sender, record);
-        if sender.is_asleep() {
-            self.wake_for(sender);
-        }
-        is_pushed
-    }
-
-    /// Adds a record of these words to the thread's queue. Returns whether the record was added.
-    #[expect(clippy::inline_always, reason = "the words are in registers")]
-    #[inline(always)]
-    pub(crate) fn push_words<const N: usize>(
-        &self,
-        sender: &mut Sender,
-        record: &[u64; N],
-    ) -> bool {
-        // A copy, so that the words need no place in memory if there is room.
-        let is_pushed = sender.push_words(record) || self.push_words_beyond(sender, &{ *record });
-        if sender.is_asleep() {
-            self.wake_for(sender);
-        }
-        is_pushed
-    }
-
-    #[cold]
-    fn push_words_beyond(&self, sender: &mut Sender, record: &[u64]) -> bool {
-        let mut scratch = current_thread::take_scratch();
-        scratch.copy(record);
-        let is_pushed = self.push_beyond(sender, scratch.record());
-        current_thread::give_back(scratch);
-        is_pushed
-    }
-
     /// Adds a long record, or a record for which the last ring of the queue has no room.
     #[cold]
     fn push_beyond(&self, sender: &mut Sender, record: &mut Buffer) -> bool {

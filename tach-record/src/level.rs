@@ -11,6 +11,7 @@ impl Level {
     pub const CRITICAL: Self = Self::from_byte(0);
     /// The level of records to which no filter applies.
     pub const INFO: Self = Self::of(log::Level::Info);
+    const TRACE: Self = Self::of(log::Level::Trace);
     /// The level of warnings.
     pub const WARN: Self = Self::of(log::Level::Warn);
 
@@ -50,10 +51,21 @@ impl Level {
         }
     }
 
+    /// Returns the number by which a [`LevelFilter`] compares: that of [`of_log`](Self::of_log).
+    #[inline]
+    pub const fn rank(self) -> u8 {
+        // A match on the level would be a table of jumps.
+        match self.0 {
+            0 => 1,
+            byte if byte > Self::TRACE.0 => Self::TRACE.0,
+            byte => byte,
+        }
+    }
+
     /// Returns whether a filter lets records of the level pass.
     #[inline]
     pub fn passes(self, filter: LevelFilter) -> bool {
-        self.of_log() <= filter
+        self.rank() <= filter as u8
     }
 }
 
@@ -75,10 +87,16 @@ mod tests {
             assert_eq!(ours.name(), level.as_str());
             assert_eq!(ours.of_log(), level);
             assert_eq!(Level::from_byte(ours.as_byte()), ours);
+            assert_eq!(ours.rank(), level as u8);
             for filter in LevelFilter::iter() {
                 assert_eq!(ours.passes(filter), level <= filter, "{level} {filter}");
             }
         }
         assert_eq!(Level::WARN.name(), "WARN");
+        // A damaged file may have any byte.
+        for byte in 0..=u8::MAX {
+            let level = Level::from_byte(byte);
+            assert_eq!(level.rank(), level.of_log() as u8, "{byte}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::panic;
 use log::Record;
 use log::kv::{self, VisitSource};
 
-use super::{Pair, Printed, VisitFields};
+use super::{Printed, VisitFields, visit_pair};
 use crate::value::Value;
 
 /// Visits the fields of `record` except the first `passed`. A value that fails or panics is a note,
@@ -45,7 +45,7 @@ impl<'kvs, V: VisitFields> VisitSource<'kvs> for Each<'_, V> {
         }
         let to = &mut self.to;
         (to.is_entered, to.is_left) = (false, false);
-        let visit = AssertUnwindSafe(|| value.visit(Pair { to, key: &key }));
+        let visit = AssertUnwindSafe(|| visit_pair(&key, &value, to));
         let visited = panic::catch_unwind(visit);
         let note = match visited {
             Err(panic) if self.to.is_running() => panic::resume_unwind(panic),

@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::{fmt, ptr};
 
-use log::kv::Key;
+use log::kv::{self, Key, VisitSource};
 use log::{Log, Metadata, Record};
 
 use crate::channel::current_thread;
@@ -48,6 +48,13 @@ fn name<'a>(key: &'a Key<'_>) -> MaybeStatic<'a> {
 /// Writes fields to a record.
 struct Fields<'a>(Writer<'a>);
 
+impl<'kvs> VisitSource<'kvs> for Fields<'_> {
+    #[inline]
+    fn visit_pair(&mut self, key: Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
+        adapter::visit_pair(&key, &value, self)
+    }
+}
+
 impl VisitFields for Fields<'_> {
     #[expect(clippy::inline_always, reason = "the callers know the kind of the value")]
     #[inline(always)]
@@ -82,11 +89,19 @@ impl Log for Pipeline {
 
     #[inline]
     fn log(&self, record: &Record<'_>) {
-        if !self.enabled(record.metadata()) {
+        let own = &self.handle.own;
+        let shared = if own.process.is_current() {
+            own
+        } else if self.enabled(record.metadata()) {
+            // The first record in a forked child starts a pipeline there.
+            self.shared()
+        } else {
             return;
-        }
-        let shared = self.shared();
-        if !shared.is_within_limit(|| callsite(record)) {
+        };
+        let level = record.level().into();
+        if !shared.filters.enabled(level, record.target())
+            || !shared.is_within_limit(|| callsite(record))
+        {
             return;
         }
         let target = target(record);
@@ -94,21 +109,22 @@ impl Log for Pipeline {
         if matches!(target, MaybeStatic::Borrowed(_)) && super::tracing::is_copy(self, record) {
             return;
         }
-        let (level, time) = (record.level().into(), shared.time());
+        let time = shared.time();
         let mut scratch = current_thread::take_scratch();
         let mut to = Writer::begin(&mut scratch, time, level, target);
         to.message(*record.args());
         let start = to.end_so_far();
-        let visited = to.guard(|to| adapter::visit_fields(record, &mut Fields(to)));
-        if !matches!(visited, Some(Ok(()))) {
+        let visited = to.guard(|to| record.key_values().visit(&mut Fields(to)).is_ok());
+        if visited != Some(true) {
             // A value failed or panicked, and costs its field alone. A source that fails ends the
             // fields.
             to.remove_from(start);
             let _ended = to.guard(|to| adapter::visit_each(record, &mut Fields(to), 0));
         }
-        #[cfg(feature = "tracing")]
-        super::tracing::write_current_spans::<true>(&mut to);
-        shared.site(&mut to, place(record), shared.spans.around());
+        let around = super::write_current_spans::<true>(shared, &mut to);
+        if shared.has_site(around.as_ref()) {
+            to.site(shared.wanted, place(record), around);
+        }
         to.end();
         shared.log(level, scratch);
     }
@@ -122,7 +138,7 @@ impl Log for Pipeline {
 mod tests {
     use std::sync::OnceLock;
 
-    use log::kv::{Error, Value, VisitSource};
+    use log::kv::{Error, Value};
 
     use super::*;
 

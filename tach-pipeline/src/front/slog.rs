@@ -56,9 +56,10 @@ impl Drain for Pipeline {
         to.mark(FIRST_COUNTS);
         list(&mut to, |fields| serialize(record.kv(), record, fields));
         list(&mut to, |fields| values.serialize(record, fields));
-        #[cfg(feature = "tracing")]
-        super::tracing::write_current_spans::<false>(&mut to);
-        shared.site(&mut to, place(record), shared.spans.around());
+        let around = super::write_current_spans::<false>(shared, &mut to);
+        if shared.has_site(around.as_ref()) {
+            to.site(shared.wanted, place(record), around);
+        }
         to.end();
         shared.log(level, scratch);
         Ok(())

@@ -5,7 +5,6 @@ use core::marker::PhantomData;
 use core::time::Duration;
 
 use crate::frame::Wanted;
-use crate::ids::Around;
 
 /// Keys of spans: there are none.
 pub(crate) type Keys = PhantomData<()>;
@@ -20,9 +19,5 @@ impl Spans {
 
     pub(super) fn wait_for_files(&self, _: Duration) -> bool {
         true
-    }
-
-    pub(crate) fn around(&self) -> Option<Around> {
-        None
     }
 }

@@ -55,20 +55,17 @@ impl Drop for Lent {
     }
 }
 
-#[inline]
-fn address(channel: &Channel) -> usize {
-    ptr::from_ref(channel).addr()
-}
-
 /// Adds the record in `scratch` to the thread's queue, and keeps the memory for the next record.
 /// Returns whether the record was added to a queue.
 #[inline]
-pub fn push(channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
-    let logged = LOCAL.try_with(|local| local.push(channel, &mut scratch));
+pub fn push(channel: &Arc<Channel>, scratch: Box<Scratch>) -> bool {
+    let mut scratch = Some(scratch);
+    let pushed = LOCAL.try_with(|local| Some(local.push(channel, scratch.take()?)));
     // If the thread is ending, its thread-local memory was dropped. Use the common queue then.
-    let is_pushed = logged.unwrap_or_else(|_| channel.push_common(&mut scratch));
-    give_back(scratch);
-    is_pushed
+    pushed
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| scratch.is_some_and(|mut it| channel.push_common(&mut it)))
 }
 
 /// Adds a record of these words to the thread's queue. Returns whether the record was added to a queue.
@@ -156,14 +153,18 @@ fn another_scratch() -> Box<Scratch> {
 #[inline(always)]
 pub fn give_back(mut scratch: Box<Scratch>) {
     scratch.shrink();
-    let _ending = LOCAL.try_with(|local| {
-        if let Some(spare) = local.scratch.replace(Some(scratch)) {
-            local.keep(spare);
-        }
-    });
+    let _ending = LOCAL.try_with(|local| local.give_back(scratch));
 }
 
 impl Local {
+    #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
+    #[inline(always)]
+    fn give_back(&self, scratch: Box<Scratch>) {
+        if let Some(spare) = self.scratch.replace(Some(scratch)) {
+            self.keep(spare);
+        }
+    }
+
     #[cold]
     fn keep(&self, spare: Box<Scratch>) {
         if let Ok(mut spares) = self.spares.try_borrow_mut() {
@@ -186,22 +187,60 @@ impl Local {
     #[inline(always)]
     fn push_words<const N: usize>(&self, channel: &Channel, record: &[u64; N]) -> Option<bool> {
         let mut queues = self.queues.try_borrow_mut().ok()?;
-        let lent = queues.iter_mut().find(|lent| lent.address == address(channel))?;
+        let lent = queues.iter_mut().find(|lent| lent.address == ptr::from_ref(channel).addr())?;
         Some(channel.push_words(lent.sender.as_mut()?, record))
     }
 
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
-    fn push(&self, channel: &Arc<Channel>, scratch: &mut Scratch) -> bool {
-        let Ok(mut queues) = self.queues.try_borrow_mut() else {
-            return self.push_borrowed(channel, scratch);
+    fn push(&self, channel: &Arc<Channel>, mut scratch: Box<Scratch>) -> bool {
+        let is_pushed = match self.queues.try_borrow_mut() {
+            Ok(mut queues) => {
+                let address = ptr::from_ref(&**channel).addr();
+                let known = queues.iter_mut().find(|lent| lent.address == address);
+                match known.and_then(|lent| lent.sender.as_mut()) {
+                    Some(sender) => channel.push(sender, scratch.record()),
+                    None => borrow(&mut queues, channel, scratch.record()),
+                }
+            }
+            Err(_) => self.push_borrowed(channel, &mut scratch),
         };
-        let record = scratch.record();
-        let known = queues.iter_mut().find(|lent| lent.address == address(channel));
-        match known.and_then(|lent| lent.sender.as_mut()) {
-            Some(sender) => channel.push(sender, record),
-            None => borrow(&mut queues, channel, record),
+        scratch.shrink();
+        self.give_back(scratch);
+        is_pushed
+    }
+}
+
+impl Channel {
+    /// Adds a record to the thread's queue. Returns whether the record was added.
+    #[inline]
+    fn push(&self, sender: &mut Sender, record: &mut Buffer) -> bool {
+        let is_pushed = sender.push(record.written()) || self.push_beyond(sender, record);
+        if sender.is_asleep() {
+            self.wake_for(sender);
         }
+        is_pushed
+    }
+
+    /// Adds a record of these words to the thread's queue. Returns whether the record was added.
+    #[expect(clippy::inline_always, reason = "the words are in registers")]
+    #[inline(always)]
+    fn push_words<const N: usize>(&self, sender: &mut Sender, record: &[u64; N]) -> bool {
+        // A copy, so that the words need no place in memory if there is room.
+        let is_pushed = sender.push_words(record) || self.push_words_beyond(sender, &{ *record });
+        if sender.is_asleep() {
+            self.wake_for(sender);
+        }
+        is_pushed
+    }
+
+    #[cold]
+    fn push_words_beyond(&self, sender: &mut Sender, record: &[u64]) -> bool {
+        let mut scratch = take_scratch();
+        scratch.copy(record);
+        let is_pushed = self.push_beyond(sender, scratch.record());
+        give_back(scratch);
+        is_pushed
     }
 }
 
@@ -217,7 +256,7 @@ fn borrow(queues: &mut Vec<Lent>, channel: &Arc<Channel>, record: &mut Buffer) -
     // Most threads log to one pipeline only, so reserve memory for one queue.
     queues.reserve_exact(1);
     queues.push(Lent {
-        address: address(channel),
+        address: ptr::from_ref(&**channel).addr(),
         sender: Some(sender),
         owner: Arc::downgrade(channel),
     });

@@ -342,14 +342,14 @@ impl<'a> Writer<'a> {
         let start = buffer.len();
         let print = AssertUnwindSafe(|| fmt::Write::write_fmt(buffer, value));
         let printed = panic::catch_unwind(print);
-        let outcome = outcome(&printed);
-        if let Err(note) = outcome {
-            buffer.push(note.as_bytes());
+        let is_whole = matches!(printed, Ok(Ok(())));
+        if !is_whole {
+            buffer.push(outcome(&printed).err().unwrap_or_default().as_bytes());
         }
         // Add the length before the payload of the panic is dropped, since that may panic too.
         buffer.add(at, length(buffer.len() - start, shift));
         buffer.pad();
-        outcome.is_ok()
+        is_whole
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 #[cfg(all(test, loom))]
 use self::memory::Word;
-use self::memory::{LINES, Memory};
+use self::memory::{LINES, LONG, Memory};
 // `cargo xtask loom` compiles this file and its folder alone.
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -430,9 +430,9 @@ impl Word {
 /// No other thread accesses the words meanwhile.
 #[inline]
 unsafe fn write(words: &[Word], bytes: &[u8]) {
-    // SAFETY: the caller makes the same promise.
-    if unsafe { memory::write_long(words, bytes) } {
-        return;
+    if bytes.len() >= LONG {
+        // SAFETY: the caller makes the same promise.
+        return unsafe { memory::write_long(words, bytes) };
     }
     for (word, bytes) in words.iter().zip(bytes.chunks_exact(WORD)) {
         if let Some(bytes) = bytes.first_chunk() {

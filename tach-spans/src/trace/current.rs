@@ -106,6 +106,13 @@ pub fn exit_last(span: Open) -> bool {
     left.is_ok_and(|active| active.is_some())
 }
 
+/// Returns whether the thread is in no span. A list that is being changed has one.
+#[inline]
+pub fn is_outside() -> bool {
+    let is_empty = ENTERED.try_with(|it| it.try_borrow().is_ok_and(|entered| entered.is_empty()));
+    is_empty.unwrap_or(true)
+}
+
 /// Returns the innermost span that the thread is in and that has ids of the pipeline, and the ids. A
 /// span may have been closed without being left.
 #[inline]

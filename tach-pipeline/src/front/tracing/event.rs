@@ -103,7 +103,9 @@ impl Pipeline {
             self.write_spans(event.parent(), event.is_contextual(), &mut to);
         }
         let around = self.around_event(shared, event);
-        shared.site(&mut to, place_of(&metadata, MaybeStatic::Borrowed), around);
+        if shared.has_site(around.as_ref()) {
+            to.site(shared.wanted, place_of(&metadata, MaybeStatic::Borrowed), around);
+        }
         to.end();
         shared.log(level, scratch);
     }

@@ -10,8 +10,11 @@ use super::metadata::key;
 use crate::channel::current_thread;
 use crate::frame::MaybeStatic;
 use crate::frame::Writer;
+use crate::ids::Around;
+use crate::shared::Shared;
 use crate::sync::Switch;
 use crate::trace::current;
+use crate::trace::otel::active;
 use crate::trace::slots::Open;
 
 /// The most spans around an event in its record. A guard that is held over an `await` nests spans
@@ -203,12 +206,20 @@ fn write_span<const ALL: bool>(span: Open, to: &mut Writer<'_>) {
 }
 
 /// Writes the spans that the thread is in, for a record of `log`. Without `ALL`, writes the fields of
-/// those without a name, for a record of slog.
+/// those without a name, for a record of slog. Returns the span around the record.
 #[inline]
-pub(in crate::front) fn write_current_spans<const ALL: bool>(to: &mut Writer<'_>) {
+pub(in crate::front) fn write_current_spans<const ALL: bool>(
+    shared: &Shared,
+    to: &mut Writer<'_>,
+) -> Option<Around> {
+    // Most records are outside of all spans. They pay for two looks at the thread.
+    if current::is_outside() && !active::is_any() {
+        return None;
+    }
     if ALL || NAMELESS.is_on() {
         if let Some(span) = current::with_fields() {
             write_around::<ALL>(span, MOST, to);
         }
     }
+    shared.spans.around()
 }

@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// From this length on, all bytes are copied at once. The words of a shorter record were just
 /// stored one by one, and a load of several words would wait until these stores have reached the
 /// cache.
-const LONG: usize = 512;
+pub(super) const LONG: usize = 512;
 
 pub(super) struct Memory {
     start: *const Word,
@@ -59,22 +59,17 @@ impl Memory {
     }
 }
 
-/// Writes the first words if there are many, and returns whether there are.
+/// Writes the first words at once.
 ///
 /// # Safety
 ///
 /// No other thread accesses the words meanwhile.
-#[inline]
-pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) -> bool {
-    if bytes.len() < LONG {
-        return false;
-    }
+pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) {
     assert!(bytes.len() <= size_of_val(words));
     let to = words.as_ptr().cast_mut().cast();
     // SAFETY: there is room, atomics may be written through a shared reference, and by the caller's
     // promise no other thread accesses them.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
-    true
 }
 
 /// Appends all words to `bytes`.

@@ -7,6 +7,8 @@ use loom::cell::UnsafeCell;
 use crate::sync::atomic::AtomicU64;
 
 pub(super) const LINES: usize = 1;
+/// Each record is written at once.
+pub(super) const LONG: usize = 1;
 
 pub(super) struct Word(pub(super) AtomicU64, UnsafeCell<()>);
 
@@ -28,16 +30,15 @@ impl Memory {
     }
 }
 
-/// Writes the first words as a plain copy, however few there are.
+/// Writes the first words as a plain copy.
 ///
 /// # Safety
 ///
 /// As in the room in whose place it is.
-pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) -> bool {
+pub(super) unsafe fn write_long(words: &[Word], bytes: &[u8]) {
     for (word, bytes) in words.iter().zip(bytes.chunks_exact(super::WORD)) {
         word.1.with_mut(|_| word.set(bytes.try_into().unwrap()));
     }
-    true
 }
 
 /// Appends all words to `bytes` as a plain copy.

@@ -66,6 +66,13 @@ pub fn span(remote: bool) -> Option<SpanContext> {
     with_current(find).flatten()
 }
 
+/// Returns whether there is a current span, of this process or another one.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone would be called")]
+#[inline]
+pub fn is_any() -> bool {
+    with_current(|context| context.has_active_span()).unwrap_or(false)
+}
+
 /// Returns the id of the current span, or zero.
 #[inline(never)]
 fn current() -> u64 {
@@ -104,8 +111,7 @@ impl Active {
     /// Keeps the current context.
     #[inline]
     pub fn leave() -> Self {
-        let has_span = with_current(Context::has_active_span).unwrap_or(false);
-        Self { seen: if has_span { current() } else { 0 }, guard: None }
+        Self { seen: if is_any() { current() } else { 0 }, guard: None }
     }
 }
 
