@@ -12,7 +12,7 @@ mod inboxes;
 mod order;
 mod repeats;
 pub(crate) mod selection;
-pub(crate) mod survival;
+mod survival;
 #[cfg(test)]
 mod test_file;
 
@@ -23,13 +23,14 @@ use std::panic;
 use std::sync::Arc;
 
 use tach_core::UnixTime;
+use tach_record::keep::Keeper;
 
 use self::assembly::Spans;
 use self::cause::Cause;
 use self::inboxes::Inboxes;
 use self::order::Merge;
 use self::selection::{Selected, Selection};
-use self::survival::Survival;
+use self::survival::Kept;
 #[cfg(feature = "tracing")]
 use crate::callsites::Whole;
 use crate::channel::bell::is_end_between;
@@ -67,7 +68,7 @@ pub(crate) struct BackEnd {
     spans: Spans,
     sinks: Sinks,
     /// `None` if the records don't outlive the process.
-    survival: Option<Survival>,
+    keeper: Option<Box<dyn Keeper>>,
     interval: Duration,
     /// How many events were taken out of the queues and not passed to the sinks yet.
     in_hand: u64,
@@ -81,15 +82,12 @@ impl BackEnd {
     pub(crate) fn new(
         shared: Arc<Shared>,
         selection: Selection,
-        mut spans: Spans,
+        spans: Spans,
         sinks: Sinks,
-        mut survival: Option<Survival>,
+        keeper: Option<Box<dyn Keeper>>,
         interval: Duration,
     ) -> Self {
         let refusals = (shared.now(), Reported::default());
-        if let Some(survival) = &mut survival {
-            survival.attach(&mut spans);
-        }
         Self {
             inboxes: Inboxes::new(Some(shared.channel.common())),
             merge: Merge::default(),
@@ -98,7 +96,7 @@ impl BackEnd {
             spans,
             selection,
             sinks,
-            survival,
+            keeper,
             interval,
             in_hand: 0,
             refusals,
@@ -143,9 +141,7 @@ impl BackEnd {
                 if let Some(reason) = last_panic.as_deref().filter(|_| is_stuck) {
                     self.sinks.reporter.report(&Incident::Stopped { reason });
                 }
-                if let Some(survival) = &mut self.survival {
-                    survival.end(failure.is_none(), &self.sinks);
-                }
+                self.keep(|keeper, kept| keeper.end(failure.is_none(), kept));
                 break failure;
             }
             let found = round.unwrap_or_else(|_| {
@@ -154,11 +150,11 @@ impl BackEnd {
             });
             if found < BUSY {
                 let longest = self.longest_park();
-                let Self { shared, inboxes, selection, spans, sinks, survival, flushed, .. } =
-                    &mut self;
+                let is_kept = self.keep(|keeper, kept| keeper.is_waiting(kept)) == Some(true);
+                let Self { shared, inboxes, selection, spans, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
                     || spans.are_waiting()
-                    || survival.as_ref().is_some_and(|survival| survival.is_waiting(sinks))
+                    || is_kept
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(waker, found > 0 || may_report, longest, || {
                     let wake_up = inboxes.fall_asleep(&channel.queues)?;
@@ -185,10 +181,12 @@ impl BackEnd {
     /// Writes the records in the queues, and returns how many bytes were found. If there is a
     /// cause, leaves no record for the next round.
     fn round(&mut self, flush: Option<u64>, cause: Option<Cause>) -> usize {
-        if let Some(survival) = &mut self.survival {
-            let Self { shared, selection, spans, sinks, .. } = self;
-            survival.recover(selection, shared, spans, sinks, cause.is_some());
-        }
+        // What is left at an exit waits for the next start.
+        let may_wait = matches!(cause, Some(Cause::Flush | Cause::PipelineEnds));
+        self.keep(|keeper, kept| {
+            kept.sinks.begin_round(&kept.shared.filters);
+            keeper.recover(kept, may_wait);
+        });
         let reopenings = self.shared.progress.reopenings();
         let occasion = cause.map_or(Occasion::Round, Cause::occasion);
         let is_asked = cause.is_some();
@@ -211,11 +209,11 @@ impl BackEnd {
         let reopens = reopenings != self.reopened;
         self.reopened = reopenings;
         let shared = Arc::clone(&self.shared);
-        if is_asked && self.survival.is_some() {
+        if is_asked && self.keeper.is_some() {
             // What was passed on before counts first, so that the rest is noted with this round.
-            self.settle();
+            self.keep(|keeper, kept| keeper.settle(kept));
             self.write(|sinks| sinks.write(false));
-            self.settle();
+            self.keep(|keeper, kept| keeper.settle(kept));
         }
         self.write(|sinks| match flush {
             Some(number) => {
@@ -234,13 +232,13 @@ impl BackEnd {
         let start = self.shared.now();
         let channel = Arc::clone(&self.shared.channel);
         let pressure = &channel.signals.pressure;
-        if let Some(survival) = &mut self.survival {
-            survival.note_pressure(pressure.is_on());
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| pressure.is_on()) {
+            keeper.note_pressure();
         }
         pressure.off();
         let (found, events) = self.inboxes.fill(&channel.queues, is_asked);
         self.in_hand += events as u64;
-        if self.survival.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
+        if self.keeper.is_some() && self.sinks.are_filters_new(&self.shared.filters) {
             // The events so far have other filters.
             self.write(|sinks| sinks.write(false));
         }
@@ -269,29 +267,25 @@ impl BackEnd {
         found
     }
 
-    /// Waits until the records count that were passed on.
-    fn settle(&mut self) {
-        let Self { inboxes, sinks, survival, .. } = self;
-        if let Some(survival) = survival {
-            survival.settle(inboxes, sinks);
-        }
+    /// Calls a function with what keeps the records, if they outlive the process.
+    fn keep<R>(&mut self, f: impl FnOnce(&mut dyn Keeper, &mut Kept<'_>) -> R) -> Option<R> {
+        let Self { shared, inboxes, selection, sinks, keeper, .. } = self;
+        Some(f(&mut **keeper.as_mut()?, &mut Kept { shared, inboxes, selection, sinks }))
     }
 
     /// Has the sinks write by `write`. Then makes the records count that they have written.
     fn write(&mut self, write: impl FnOnce(&mut Sinks)) {
-        let Self { inboxes, selection, sinks, survival, .. } = self;
-        let Some(survival) = survival else { return write(sinks) };
-        survival.prepare(inboxes, selection, sinks);
-        write(sinks);
-        survival.commit(inboxes, sinks);
+        self.keep(|keeper, kept| keeper.prepare(kept));
+        write(&mut self.sinks);
+        self.keep(|keeper, kept| keeper.commit(kept));
     }
 
     /// Passes on the records of a round. If the records must be written before the next one,
     /// returns `true`.
     fn pass_on_some(&mut self, start: UnixTime) -> bool {
-        let Self { shared, inboxes, merge, selection, spans, sinks, survival, in_hand, .. } = self;
+        let Self { shared, inboxes, merge, selection, spans, sinks, keeper, in_hand, .. } = self;
         let counts = &shared.progress.counts;
-        let is_kept = survival.is_some();
+        let is_kept = keeper.is_some();
         counts.in_hand.set(*in_hand);
         merge.records(inboxes.records(), start, |record, time, queue| {
             #[cfg(feature = "tracing")]
@@ -332,9 +326,7 @@ impl BackEnd {
         let from = mem::replace(from, now);
         limits.take_refused(&mut |callsite, count| {
             reported.now();
-            if let Some(survival) = &mut self.survival {
-                survival.refused(count);
-            }
+            self.sinks.reported_drops += count;
             let refused = Dropped::new(count, from, now);
             let report = report::refused(callsite, &refused, now);
             if let Some(record) = Frame::read(&report) {

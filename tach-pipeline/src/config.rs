@@ -129,7 +129,7 @@ keys! {
         };
         redact = |to: Self, keys: Vec<String>| to.redact(keys);
         when_full = |to: Self, Policy(policy)| to.when_full(policy);
-        #[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
+        #[cfg(feature = "survive")]
         survive = |to: Self, Parsed(folder): Parsed<std::path::PathBuf>| to.survive(folder);
     }
     texts filter filter_from_env;

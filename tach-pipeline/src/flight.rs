@@ -1,16 +1,17 @@
 //! The flight recorder keeps the last spans and events, and writes them when something went wrong.
 
 mod error;
-pub(crate) mod files;
+mod files;
 mod format;
 #[cfg(feature = "otlp")]
 mod otlp;
-pub(crate) mod recorder;
+mod recorder;
 mod requests;
-pub(crate) mod ring;
+mod ring;
 mod snapshot;
 mod trace_events;
-pub(crate) mod writing;
+mod words;
+mod writing;
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -60,8 +61,8 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// memory than the recorder may take, some are left out.
 ///
 /// With `Builder::survive`, what the recorder of a killed process had kept is written by the
-/// recorder of the next process, into its [`folder`](Self::folder), without the spans that were open
-/// or in the queues.
+/// recorder of the next process when that is built, into its [`folder`](Self::folder), without the
+/// spans that were open or in the queues.
 ///
 /// A forked process has no recorder: the parent's back end is not there. Build a pipeline after
 /// forking.

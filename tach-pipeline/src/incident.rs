@@ -125,8 +125,8 @@ pub enum Incident<'a> {
         error: &'a io::Error,
     },
     /// A process has ended without an exit, and the flight recorder wrote what that process had
-    /// recorded, from the folder of `Builder::survive`. A thread of its own reports that, so the
-    /// function may take long. No flush waits for it.
+    /// recorded, from the folder of `Builder::survive`. [`Builder::build`](crate::Builder::build)
+    /// reports that.
     #[non_exhaustive]
     RecordingRecovered {
         /// The number of the process.
@@ -134,8 +134,8 @@ pub enum Incident<'a> {
         /// The path of the file.
         path: &'a Path,
     },
-    /// The flight recorder could not write what a process that has ended had recorded, and that is
-    /// lost.
+    /// The flight recorder could not write what a process that has ended had recorded. The next start
+    /// tries again, unless the format panicked.
     #[non_exhaustive]
     RecordingNotRecovered {
         /// The number of the process.
@@ -272,7 +272,7 @@ impl fmt::Display for Incident<'_> {
                 write!(f, "the last spans and events of process {process} are in {path}")
             }
             Self::RecordingNotRecovered { process, error } => {
-                write!(f, "the last spans and events of process {process} are lost: {error}")
+                write!(f, "the last spans and events of process {process} are not written: {error}")
             }
             Self::NeverCloses { span } => {
                 write!(

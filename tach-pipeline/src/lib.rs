@@ -300,8 +300,8 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
-//! - With [`Builder::survive`]: 420 KiB in a file, which also has the queues, and 256 KiB for each
-//!   signal of a collector.
+//! - With [`Builder::survive`]: 420 KiB in a file, which also has the queues, 256 KiB for each signal
+//!   of a collector, and up to 3 MiB for a flight recorder.
 //!   A queue that once grew leaves its room in the file to other threads. What waits for a collector
 //!   takes up to 4 MiB more for each of logs and spans while the collector answers.
 //! - For each open span: 128 bytes, which stay for later spans, 16 more as a layer, and its fields if
@@ -350,8 +350,6 @@ mod report;
 mod shared;
 mod sink;
 mod stats;
-#[cfg(all(feature = "survive", target_os = "linux", target_pointer_width = "64"))]
-mod survive;
 
 use tach_record::{channel, frame, ids, level, queue, sync};
 #[cfg(feature = "tracing")]

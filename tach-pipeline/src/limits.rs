@@ -72,7 +72,7 @@ impl Limits {
             slot.refused.fetch_add(1, Ordering::Relaxed);
             self.are_exceeded.on();
             if let Some(file) = &self.file {
-                file.refused();
+                file.dropped(1);
             }
         }
         is_accepted

@@ -36,7 +36,8 @@ pub struct Channel {
     pub queues: Queues,
     /// What the back end's threads share with the channel.
     pub signals: Arc<Signals>,
-    when_full: WhenFull,
+    /// What a call does whose queue is full.
+    pub when_full: WhenFull,
     /// The process of the back end. A forked child has the queues and no back end.
     pub process: Process,
     /// Whether any sink writes the thread.

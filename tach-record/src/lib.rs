@@ -61,6 +61,7 @@ pub mod counts;
 pub mod frame;
 pub mod host;
 pub mod ids;
+pub mod keep;
 pub mod level;
 pub mod queue;
 pub mod sync;

@@ -1,6 +1,6 @@
 //! What sinks note in a file of what they are about to write.
 
-use crate::log_file::Target;
+use crate::log_file::{LogFile, Target};
 
 /// How many sinks a file has room for. A collector that takes logs, spans and durations is three.
 pub const LANES: usize = 16;
@@ -25,4 +25,15 @@ pub trait Notes: Send + Sync {
     /// Notes that bytes are about to be written to a regular file. Nothing else waits for it if
     /// they are the last.
     fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target);
+}
+
+/// An open sink, for a file that keeps what the sink has not written.
+#[derive(Debug)]
+pub struct OpenSink<'a> {
+    /// The name by which messages call the sink. Two sinks of a pipeline have different names.
+    pub name: String,
+    /// Whether the sink is a collector.
+    pub is_remote: bool,
+    /// The regular file that the sink is, if it is one.
+    pub file: Option<&'a mut LogFile>,
 }

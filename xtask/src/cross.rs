@@ -129,8 +129,14 @@ impl Target {
                 Work::Check(arguments) => {
                     run(core(home, "check", triple, "", Std::With).args(*arguments))?;
                     // Each kind of system has files of its own in these.
-                    let others =
-                        ["tach-files", "tach-pipeline", "tach-record", "tach-sinks", "tach-spans"];
+                    let others = [
+                        "tach-files",
+                        "tach-pipeline",
+                        "tach-record",
+                        "tach-sinks",
+                        "tach-spans",
+                        "tach-survive",
+                    ];
                     let others = others.into_iter().flat_map(|name| ["--package", name]);
                     let check = ["check", "--locked", "--all-features", "--target", triple];
                     run(home.cargo(Compiler::Newest, &check).args(others))?;

@@ -9,13 +9,14 @@ use std::process::Command;
 use crate::run::{SHORT_TESTS, cargo, program, run, target};
 
 /// The packages with `unsafe` code, and those that call the system for them.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "tach-core",
     "tach-files",
     "tach-pipeline",
     "tach-record",
     "tach-sinks",
     "tach-spans",
+    "tach-survive",
     "tach-tracing",
 ];
 

@@ -47,8 +47,6 @@ impl RingFile for TestFile {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    fn refused(&self) {}
-
     fn exits(&self) {}
 }
 

@@ -127,17 +127,17 @@ impl Files {
         self.write_as(snapshot, process::id().into(), number)
     }
 
-    /// Writes the file of a process with a number.
+    /// Writes the file of a process that has ended. Its number is that of this process, since another
+    /// one may have been killed while it wrote the file.
     ///
     /// # Errors
     ///
-    /// See [`write`](Self::write). Also if the file exists.
-    pub(crate) fn write_as(
-        &self,
-        snapshot: &Snapshot,
-        process: u64,
-        number: u64,
-    ) -> io::Result<PathBuf> {
+    /// See [`write`](Self::write).
+    pub(super) fn write_of(&self, snapshot: &Snapshot, of: u64) -> io::Result<PathBuf> {
+        self.write_as(snapshot, of, process::id().into())
+    }
+
+    fn write_as(&self, snapshot: &Snapshot, process: u64, number: u64) -> io::Result<PathBuf> {
         let folder = self.folder()?;
         let name = self.name(snapshot.time(), process, number);
         let mut partial = name.clone();

@@ -3,14 +3,15 @@
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
-use std::panic;
 use std::sync::{Arc, Weak};
+use std::{io, panic};
 
 use tach_core::UnixTime;
 
-use super::files::Cause;
-use super::ring::Ring;
+use super::files::{Cause, Files};
+use super::ring::{Block, Ring};
 use super::snapshot::Snapshot;
+use super::words;
 use super::writing::Begun;
 use super::{Flight, FlightRecorder};
 use crate::incident::{Incident, Reporter};
@@ -18,29 +19,24 @@ use crate::progress::Progress;
 use crate::spans::slow::Slow;
 use crate::spans::span::Span;
 use tach_record::host;
+use tach_record::keep::{Keep, Keeper, Recording};
+
+/// The most memory for what the recorder of another process had kept. The newest fits.
+const MOST_RECORDED: usize = 3 * 1024 * 1024;
 
 pub(crate) struct Recorder {
-    pub(crate) flight: Arc<Flight>,
-    pub(crate) progress: Arc<Progress>,
-    pub(crate) ring: Ring,
+    flight: Arc<Flight>,
+    progress: Arc<Progress>,
+    ring: Ring,
     slow: Slow,
     /// Whether a span was slow in this round.
     was_slow: bool,
-    pub(crate) redacted: Arc<[String]>,
+    redacted: Arc<[String]>,
     /// Upgrades as long as a thread writes a file and reports it.
     writing: Weak<()>,
-    pub(crate) reporter: Reporter,
+    reporter: Reporter,
     /// `None` if the items don't outlive the process.
-    pub(crate) keeps: Option<Box<dyn Keeps>>,
-}
-
-/// Keeps the items of a ring, so that they outlive the process.
-pub(crate) trait Keeps: Send {
-    /// Keeps the event of `bytes` that the ring has got last.
-    fn event(&mut self, bytes: usize, ring: &Ring);
-
-    /// Keeps the span that the ring has got last.
-    fn span(&mut self, ring: &Ring);
+    keep: Option<Box<Keep>>,
 }
 
 impl Recorder {
@@ -60,17 +56,55 @@ impl Recorder {
             redacted: redacted.into(),
             writing: Weak::new(),
             reporter,
-            keeps: None,
+            keep: None,
         }
+    }
+
+    /// Keeps all that comes from now on in the file of a keeper too, and writes what the recorders of
+    /// processes that were killed had kept there.
+    pub(crate) fn keep_in(&mut self, keeper: &mut dyn Keeper) {
+        if let Some(files) = &self.flight.files {
+            keeper.recordings(&mut |recording| self.write_recording(files, recording));
+        }
+        self.keep = Some(keeper.recorder(self.ring.most(), self.ring.max_age));
+    }
+
+    /// Writes a file with what the recorder of another process had kept. Returns `false` if the next
+    /// process is to try again.
+    fn write_recording(&self, files: &Files, recording: &Recording<'_>) -> bool {
+        let (process, mut last) = (recording.process, recording.last);
+        let mut ring = Ring::new(MOST_RECORDED, recording.max_age);
+        (recording.items)(&mut |words, records| {
+            last = last.max(words::add(&mut ring, words, records));
+        });
+        if ring.iter().all(|block| block.items().next().is_none()) {
+            return true;
+        }
+        let snapshot = Snapshot::new(&ring, last, Arc::clone(&self.redacted));
+        drop(ring);
+        // A format that panics would panic at each start.
+        let written = panic::catch_unwind(AssertUnwindSafe(|| files.write_of(&snapshot, process)));
+        let (written, is_done) = match written {
+            Ok(written) => (written, false),
+            Err(_) => (Err(io::Error::other("the format panicked")), true),
+        };
+        let mut reporter = self.reporter.clone();
+        match &written {
+            Ok(path) => reporter.report(&Incident::RecordingRecovered { process, path }),
+            Err(error) => reporter.report(&Incident::RecordingNotRecovered { process, error }),
+        };
+        is_done || written.is_ok()
     }
 
     /// Keeps the record of an event.
     #[inline]
     pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
-        let Self { ring, keeps, .. } = self;
+        let Self { ring, keep, .. } = self;
         if ring.event(record, time) {
-            if let Some(keeps) = keeps {
-                keeps.event(record.len(), ring);
+            if let Some(keep) = keep {
+                // The ring's copy has the Unix time.
+                let bytes = &ring.current.bytes;
+                keep(&[], &bytes[bytes.len() - record.len()..]);
             }
         }
     }
@@ -78,10 +112,11 @@ impl Recorder {
     /// Keeps a span that has ended.
     pub(crate) fn span(&mut self, span: &Span<'_>) {
         if !span.is_unfinished {
-            let Self { ring, keeps, .. } = self;
-            if ring.span(span) {
-                if let Some(keeps) = keeps {
-                    keeps.span(ring);
+            let Self { ring, keep, .. } = self;
+            if let (true, Some(keep)) = (ring.span(span), keep) {
+                let Block { bytes, spans, .. } = &ring.current;
+                if let Some(span) = spans.last().map(|kept| kept.span(bytes, &[])) {
+                    keep(&words::words(&span), span.records);
                 }
             }
             self.was_slow |= self.slow.has(span);
@@ -156,4 +191,78 @@ fn write(
     // span can begin the next file.
     drop(thread);
     drop(begun);
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+    use std::sync::Mutex;
+    use std::{env, fs, process};
+
+    use tach_record::keep::Each;
+
+    use super::*;
+    use crate::flight::FlightFormat;
+    use crate::frame::{MaybeStatic, Scratch, Time, Writer};
+    use crate::level::Level;
+    use crate::stats::Counts;
+
+    /// Writes an item of a dead process by a format. Returns whether that is done, what was reported,
+    /// and how many files there are.
+    fn write(
+        name: &str,
+        format: fn(&mut dyn io::Write) -> io::Result<()>,
+    ) -> (bool, String, usize) {
+        let path = env::temp_dir().join(format!("tach-recorder-{}-{name}", process::id()));
+        let _left_behind = fs::remove_dir_all(&path);
+        let format = FlightFormat {
+            extension: "otlp",
+            write: Arc::new(move |_, to| format(to)),
+            ignored: Vec::new(),
+        };
+        let options = FlightRecorder::new().folder(&path, format);
+        let texts = Arc::<Mutex<String>>::default();
+        let on_incident = {
+            let texts = Arc::clone(&texts);
+            move |incident: &Incident<'_>| texts.lock().unwrap().push_str(&incident.to_string())
+        };
+        let reporter = Reporter::new(Some(Arc::new(on_incident)));
+        let flight = Arc::new(Flight::new(options.files().unwrap()));
+        let files = flight.files.as_ref().unwrap();
+        let progress = Arc::new(Progress::new(Counts::default(), &Arc::default()));
+        let recorder = Recorder::new(&options, Arc::clone(&flight), progress, &[], reporter);
+        let mut scratch = Scratch::new();
+        let time = Time::Unix(UnixTime::from_nanos(1));
+        Writer::begin(&mut scratch, time, Level::INFO, MaybeStatic::Static("app")).end();
+        let items = |each: &mut Each<'_>| each(&[], scratch.written());
+        let (max_age, last) = (Duration::from_secs(1), UnixTime::EPOCH);
+        let recording = Recording { process: 7, max_age, last, items: &items };
+        let is_done = recorder.write_recording(files, &recording);
+        let none = Recording { items: &|_| (), ..recording };
+        assert!(recorder.write_recording(files, &none), "nothing was kept");
+        let count = fs::read_dir(&path).unwrap().count();
+        fs::remove_dir_all(path).unwrap();
+        let texts = texts.lock().unwrap().clone();
+        (is_done, texts, count)
+    }
+
+    #[test]
+    fn what_a_dead_process_had_kept_is_written_once() {
+        let (is_done, reported, files) = write("whole", |to| to.write_all(b"whole"));
+        assert!(is_done && files == 1, "{files} files");
+        assert!(reported.contains("the last spans and events of process 7 are in"), "{reported}");
+    }
+
+    #[test]
+    fn a_full_disk_leaves_it_to_the_next_process() {
+        let (is_done, reported, files) = write("full", |_| Err(io::ErrorKind::StorageFull.into()));
+        assert!(!is_done && files == 0, "{files} files");
+        assert!(reported.contains("of process 7"), "{reported}");
+    }
+
+    #[test]
+    fn a_format_that_panics_is_not_tried_again() {
+        let (is_done, reported, _) = write("panics", |_| panic!("a format"));
+        assert!(is_done && reported.ends_with("the format panicked"), "{reported}");
+    }
 }

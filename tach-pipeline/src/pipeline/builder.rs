@@ -21,12 +21,12 @@ use std::thread;
 
 use log::{Level, LevelFilter};
 use tach_core::Clock;
+use tach_record::keep::Keeper;
 
 use self::span_options::{Files, SpanOptions};
 use self::survival::Added;
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
-use crate::back_end::survival::Survival;
 use crate::channel::Channel;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -190,8 +190,9 @@ impl Builder {
         self.redacted.extend(renamed);
         frame::set_up();
         barrier::set_up();
-        let Added { rings, notes, survival, waits } =
-            self.survival.open(&mut opened, self.when_full, &mut reporter)?;
+        let Added { rings, notes, keeper } = self.survival.open(&mut opened, &reporter)?;
+        // A program that ends soon after each start must come to the records of earlier ones.
+        let waits = keeper.as_ref().is_some_and(|keeper| keeper.is_full());
         let beside = self.spans.recorded(opened.wanted().spans);
         let takers: Vec<_> = opened.levels().chain(beside).collect();
         for doubt in [&levels].into_iter().chain(&kept).chain(&takers).flat_map(Levels::doubts) {
@@ -212,14 +213,14 @@ impl Builder {
             redacted: self.redacted.clone(),
             patience: self.patience(),
             record_bytes: self.record_bytes,
-            survives: survival.is_some(),
+            survives: keeper.is_some(),
             sinks: opened.known(),
             options: Box::new(options),
         });
         let takers = shared.filters.takers();
         let progress = &shared.progress;
         let sinks = Sinks::start(opened, takers, reporter.clone(), progress, notes, shared.now())?;
-        self.start_back_end(&shared, sinks, survival, reporter)?;
+        self.start_back_end(&shared, sinks, keeper, reporter)?;
         // Elsewhere no function is called at the exit.
         #[cfg(unix)]
         pipeline::signal::flush_at_ends(&shared, self.flushes_at_exit, parent)?;
@@ -233,7 +234,6 @@ impl Builder {
         }
         let pipeline = Pipeline::new(shared);
         if waits {
-            // A program that ends soon after each start must come to that.
             let _reported = pipeline.flush(LONGEST_RECOVERY);
         }
         Ok(pipeline)
@@ -291,11 +291,7 @@ impl Builder {
             self.rate_limit.map(|most| Limits::new(most, self.then_each.unwrap_or(0), rings));
         let mut wanted = opened.wanted();
         self.spans.add_to(&mut wanted);
-        let mut channel = Channel::in_file(self.queue_bytes, self.when_full, rings);
-        if cfg!(test) {
-            // A record that a test looks for in the file is there, on a busy machine too.
-            channel.longest_for_a_ring = Duration::from_secs(60);
-        }
+        let channel = Channel::in_file(self.queue_bytes, self.when_full, rings);
         let mut shared =
             Shared::new(filters, limits, wanted, channel, Counts::default(), self.clock.take());
         shared.reporter = reporter;
@@ -314,15 +310,16 @@ impl Builder {
         &mut self,
         shared: &Arc<Shared>,
         sinks: Sinks,
-        survival: Option<Survival>,
+        mut keeper: Option<Box<dyn Keeper>>,
         reporter: Reporter,
     ) -> Result<(), Error> {
         let records = self.before_errors.as_ref().map_or(0, |(_, records)| *records);
         let redacted = mem::take(&mut self.redacted);
         let selection = Selection::new(records, self.is_collapsing, redacted);
-        let spans = self.spans.start(shared, &sinks, selection.redacted(), reporter);
+        let redacted = selection.redacted();
+        let spans = self.spans.start(shared, &sinks, redacted, reporter, &mut keeper);
         let shared = Arc::clone(shared);
-        let back_end = BackEnd::new(shared, selection, spans, sinks, survival, self.interval);
+        let back_end = BackEnd::new(shared, selection, spans, sinks, keeper, self.interval);
         host::spawn("tach-pipeline", || back_end.run()).map_err(Error::thread)?;
         Ok(())
     }

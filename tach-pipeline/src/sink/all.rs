@@ -54,7 +54,7 @@ pub(crate) struct Sinks {
     unreported: Unreported,
     /// How many of these are starts of spans.
     dropped_spans: u64,
-    /// How many records were ever reported as dropped by the queues.
+    /// How many records were ever reported as dropped by the queues, or over the rate limit.
     pub(crate) reported_drops: u64,
 }
 

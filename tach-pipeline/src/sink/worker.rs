@@ -144,32 +144,10 @@ impl Worker {
         }
     }
 
-    /// Waits until there is room, or the sink fails or stalls. Returns `false` if the wait would
-    /// cost records of the queues.
-    pub(super) fn waits_for_room(&mut self) -> bool {
-        let mut progress = self.counts.bytes.get();
-        let mut since = Instant::now();
-        while !(self.stalled_at.is_some()
-            || self.counts.is_failing.get()
-            || self.link.has_room(self.lane, 0))
-        {
-            let now = self.counts.bytes.get();
-            if now != progress {
-                (progress, since) = (now, Instant::now());
-            }
-            let (stall_timeout, look) = self.patience();
-            let left = stall_timeout.saturating_sub(since.elapsed());
-            if stall_timeout.is_zero() {
-                return false;
-            }
-            if left.is_zero() {
-                self.counts.is_stalled.set(true);
-                self.stalls();
-            } else {
-                self.link.wait_for_room(self.lane, left.min(look));
-            }
-        }
-        true
+    /// Returns whether there is room, or the sink fails or stalls.
+    pub(super) fn has_room(&self) -> bool {
+        let is_failing = self.stalled_at.is_some() || self.counts.is_failing.get();
+        is_failing || self.link.has_room(self.lane, 0)
     }
 
     /// Returns the present stall timeout, and when to ask again. An only sink has no such timeout,

@@ -248,7 +248,7 @@ fn limited(scene: &Scene, seed: u64) -> Summary {
     };
     let said = lines.iter().filter(|line| line.contains("records over the rate limit at"));
     let said: u64 = said.filter_map(|line| number("count=", line)).sum();
-    let refused: u64 = lines.iter().filter_map(|line| number(" refused=", line)).sum();
+    let refused: u64 = lines.iter().filter_map(|line| number(" dropped=", line)).sum();
     // One more call may not have returned.
     let (all, returned) = (summary.records + said + refused, scene.returned()[0]);
     assert!(all == returned || all == returned + 1, "seed {seed}: {all} {returned} {lines:?}");

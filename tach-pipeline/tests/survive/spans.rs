@@ -128,10 +128,10 @@ pub(crate) fn recorder_killed(scene: &Scene, seed: u64) -> Summary {
     assert!(status.success(), "{status}");
     let files = fs::read_dir(scene.folder.join("flight")).unwrap().map(|it| it.unwrap().path());
     let files: Vec<_> = files.filter(|it| it.extension().is_some_and(|it| it == "otlp")).collect();
-    let [file] = &files[..] else {
+    // A start that was killed behind its file, and before it had noted that, is followed by another.
+    let Some(file) = files.first() else {
         let logged: u64 = scene.returned().iter().sum();
-        let recorded = counted(scene, " recorded=");
-        assert!(files.is_empty() && logged + recorded == 0, "seed {seed}: {files:?}");
+        assert_eq!(logged, 0, "seed {seed}: no file");
         return scene.check(seed);
     };
     let data = TracesData::decode(&*fs::read(file).unwrap()).unwrap();
@@ -148,7 +148,10 @@ pub(crate) fn recorder_killed(scene: &Scene, seed: u64) -> Summary {
         // Those that had ended and were not taken from the queues are counted in the report.
         let last = own.last().map_or(-1, |(number, _)| *number);
         assert!(last <= i64::try_from(returned).unwrap(), "seed {seed}: {last} of {returned}");
-        assert!(own.iter().all(|(_, events)| *events == 1), "seed {seed}: {own:?}");
+        // The events of the oldest spans are older, and may have made room.
+        let is_cut = own.first().is_some_and(|(number, _)| *number > 0);
+        let mut whole = own.iter().skip_while(|(_, events)| is_cut && *events == 0);
+        assert!(whole.all(|(_, events)| *events == 1), "seed {seed}: {own:?}");
     }
     Summary { spans: spans.len() as u64, ..scene.check(seed) }
 }

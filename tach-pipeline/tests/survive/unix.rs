@@ -111,7 +111,7 @@ pub(crate) fn stalls(scene: &Scene, seed: u64) -> Summary {
             rest.split(' ').next()?.parse::<u64>().ok()
         })
     };
-    let dropped: u64 = said(" sinks_dropped=").chain(said("lets more wait count=")).sum();
+    let dropped: u64 = said(" dropped=").chain(said("lets more wait count=")).sum();
     // A report that was not written either counts as one more.
     let counted = records.len() as u64 + dropped;
     let most = summary.records + 10;
@@ -174,7 +174,8 @@ pub(crate) fn many(scene: &Scene, seed: u64) -> Summary {
     let recovered = lines.iter().filter(|line| line.contains("survives ")).count() as u64;
     let recovered = recovered - written;
     assert_eq!(recovered % 4, 0);
-    let dropped = lines.iter().find(|line| line.contains("records dropped since"));
+    let dropped =
+        lines.iter().find(|line| line.contains("records of processes that ended are lost"));
     let dropped = dropped.and_then(|line| line.split_once(" count="));
     let dropped = dropped.map(|(_, count)| count.split(' ').next().unwrap().parse::<u64>());
     // The ends of spans that were in the queues are lost with the records.

@@ -17,11 +17,8 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
     /// Returns a number for a queue.
     fn new_queue(&self) -> u64;
 
-    /// Counts records that a queue has dropped.
+    /// Counts records that a queue has dropped, or that were over the rate limit.
     fn dropped(&self, count: u64);
-
-    /// Counts a record that was over the rate limit.
-    fn refused(&self);
 
     /// Notes that the process ends by itself, so that nobody looks for what its flight recorder had.
     fn exits(&self);
@@ -75,8 +72,6 @@ pub(crate) mod tests {
             // ORDERING: Relaxed: publishes nothing.
             self.dropped.fetch_add(count, Ordering::Relaxed);
         }
-
-        fn refused(&self) {}
 
         fn exits(&self) {}
     }

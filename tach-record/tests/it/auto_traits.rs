@@ -2,7 +2,7 @@
 
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use tach_record::{buffers, channel, counts, frame, host, ids, level, queue, sync};
+use tach_record::{buffers, channel, counts, frame, host, ids, keep, level, queue, sync};
 use test_support::assert_implements;
 
 assert_implements!(
@@ -11,7 +11,7 @@ assert_implements!(
     frame::Code, frame::numbers::Code, frame::Linked, frame::Lost, frame::MaybeStatic<'_>, frame::Origin,
     frame::Place<'_>, frame::RecordKind, frame::Tag, frame::Time, frame::Start<'_>, frame::Wanted,
     frame::places::StaticPlace, frame::numbers::MaybeStatic<'_>,
-    ids::Around, ids::SpanContext, level::Level, host::process::Process,
+    ids::Around, ids::SpanContext, keep::Waiting, level::Level, host::process::Process,
     queue::QueueId, queue::WhenFull,
 );
 
@@ -21,7 +21,7 @@ assert_implements!(
     frame::Buffer, frame::Head, frame::Reader<'_>, frame::Remains, frame::Scratch,
     frame::ThisThread, frame::What<'_>,
     frame::numbers::Entry<u8>, frame::numbers::Interner<u8>, frame::numbers::Notice,
-    frame::numbers::Numbers<u8>, frame::numbers::Unnumbered,
+    frame::numbers::Numbers<u8>, frame::numbers::Unnumbered, keep::Piece,
     queue::all::Queues, queue::Loss, queue::Queued,
     sync::Changed, sync::Lock<u8>, sync::Mirrored<u8>, sync::Nap, sync::SharedLock<u8>,
     sync::Switch,
@@ -45,3 +45,7 @@ assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + Copy]
     host::signals::Action,
 );
+
+// A recording has a function of the keeper, and `io::Error` may have one of the user's.
+assert_implements!([Unpin] keep::Recording<'_>);
+assert_implements!([Send + Sync + Unpin] keep::Fault<'_>);

@@ -33,7 +33,7 @@ measures! {
 }
 
 /// The crates of which different conditions are counted.
-const CONDITIONAL: [&str; 3] = ["tach-pipeline", "tach-record", "tach-spans"];
+const CONDITIONAL: [&str; 4] = ["tach-pipeline", "tach-record", "tach-spans", "tach-survive"];
 /// The rooms that touch the machine, where conditions belong.
 const MACHINE: [&str; 3] = ["counter", "os", "sync"];
 

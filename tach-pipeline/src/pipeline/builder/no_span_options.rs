@@ -8,6 +8,8 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use tach_record::keep::Keeper;
+
 use crate::back_end::assembly::Spans;
 use crate::error::Error;
 use crate::faults::Faults;
@@ -49,7 +51,14 @@ impl SpanOptions {
 
     pub(super) fn share(&mut self, _: &mut Shared, _: Option<Files>) {}
 
-    pub(super) fn start(&mut self, _: &Arc<Shared>, _: &Sinks, _: &[String], _: Reporter) -> Spans {
+    pub(super) fn start(
+        &mut self,
+        _: &Arc<Shared>,
+        _: &Sinks,
+        _: &[String],
+        _: Reporter,
+        _: &mut Option<Box<dyn Keeper>>,
+    ) -> Spans {
         Spans
     }
 

@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use log::LevelFilter;
+use tach_record::keep::Keeper;
 
 use self::sent::SentOptions;
 use crate::back_end::assembly::Spans;
@@ -111,11 +112,17 @@ impl SpanOptions {
         sinks: &Sinks,
         redacted: &[String],
         reporter: Reporter,
+        keeper: &mut Option<Box<dyn Keeper>>,
     ) -> Spans {
         let flight = self.flight.as_ref().zip(shared.spans.flight.as_ref());
         let recorder = flight.map(|(options, flight)| {
             let progress = Arc::clone(&shared.progress);
-            Recorder::new(options, Arc::clone(flight), progress, redacted, reporter)
+            let flight = Arc::clone(flight);
+            let mut recorder = Recorder::new(options, flight, progress, redacted, reporter);
+            if let Some(keeper) = keeper {
+                recorder.keep_in(&mut **keeper);
+            }
+            recorder
         });
         let (sent, most_events) = self.sent.start(sinks, redacted);
         Spans::new(Arc::clone(shared), recorder, sent, redacted, most_events)

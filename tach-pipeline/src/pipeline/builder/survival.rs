@@ -4,45 +4,45 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::back_end::survival::{Found, Skipped, Survival};
+use tach_record::host::process::Process;
+use tach_record::keep::{self, Keeper, Report};
+use tach_record::queue::file::RingFile;
+use tach_sinks::adapter::{LANES, Notes, OpenSink};
+
+use super::Builder;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::incident::{Incident, Reporter};
-use crate::queue::WhenFull;
-use crate::queue::file::RingFile;
 use crate::sink::all::Opened;
-use crate::sink::all::survival::Receiving;
-use tach_record::host::process::Process;
-use tach_sinks::adapter::Notes;
 
+/// The folder, and a function that keeps the records there.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options(pub(crate) Option<Kept>);
+pub(crate) struct Options(pub(crate) Option<(PathBuf, Open)>);
 
-#[derive(Debug, Clone)]
-pub(crate) struct Kept {
-    pub(crate) folder: PathBuf,
-    pub(crate) open: Open,
-}
+/// Creates a file, and finds those of processes that have ended.
+pub(crate) type Open = fn(&Path, &mut [OpenSink<'_>], Box<Report>) -> io::Result<Parts>;
 
-/// Looks what became of the last writes of processes that have ended, and creates a file.
-pub(crate) type Open = fn(&Path, to: &mut [Receiving<'_>]) -> io::Result<Found>;
+/// The file as the queues and the sinks see it, and what keeps the records there.
+type Parts = (Arc<dyn RingFile>, Arc<dyn Notes>, Box<dyn Keeper>);
 
 /// What the option adds to a pipeline. Nothing, if it is not set.
 #[derive(Default)]
 pub(super) struct Added {
     pub(super) rings: Option<Arc<dyn RingFile>>,
     pub(super) notes: Option<Arc<dyn Notes>>,
-    pub(super) survival: Option<Survival>,
-    /// Whether the program must not log before the records of other processes are passed on.
-    pub(super) waits: bool,
+    pub(super) keeper: Option<Box<dyn Keeper>>,
 }
 
 impl Options {
     /// Adds a fault if the sinks can't work with the option.
     pub(super) fn check(&self, opened: &mut Opened, faults: &mut Faults) {
-        let Some(Kept { folder, .. }) = &self.0 else { return };
+        let Some((folder, _)) = &self.0 else { return };
         let call = || format!("Builder::survive(\"{}\")", folder.display());
-        opened.check_kept(call, faults);
+        faults.unless(
+            opened.receiving().len() <= LANES,
+            call,
+            &format!("it needs {LANES} sinks at most"),
+        );
     }
 
     /// Creates the file, and finds the files of processes that have ended.
@@ -50,35 +50,93 @@ impl Options {
     /// # Errors
     ///
     /// If the folder can't be used.
-    pub(super) fn open(
-        &self,
-        opened: &mut Opened,
-        when_full: WhenFull,
-        reporter: &mut Reporter,
-    ) -> Result<Added, Error> {
-        let Some(Kept { folder, open }) = &self.0 else { return Ok(Added::default()) };
+    pub(super) fn open(&self, opened: &mut Opened, reporter: &Reporter) -> Result<Added, Error> {
+        let Some((folder, open)) = &self.0 else { return Ok(Added::default()) };
+        let (reporter, path) = (reporter.clone(), folder.clone());
+        let report = move |fault: &keep::Fault<'_>| {
+            let (folder, mut reporter) = (&path, reporter.clone());
+            match *fault {
+                keep::Fault::NotKept(error) => {
+                    reporter.report(&Incident::NotKept { folder, error });
+                }
+                keep::Fault::NotRecovered(name, error) => {
+                    reporter.report(&Incident::NotRecovered { file: &folder.join(name), error });
+                }
+            }
+        };
         if !Process::are_all_noticed() {
-            let error = &io::Error::other(
-                "the kernel clears no memory in children, and one made by clone would write the file",
-            );
-            reporter.report(&Incident::NotKept { folder, error });
+            let why = "the kernel clears no memory in children, and one made by clone would write the file";
+            report(&keep::Fault::NotKept(&io::Error::other(why)));
             return Ok(Added::default());
         }
-        let found =
-            open(folder, &mut opened.receiving()).map_err(|error| Error::survive(folder, error))?;
-        let Found { rings, notes, ledger, fault, recovery, skipped, lost, is_full } = found;
-        for Skipped { name, why } in &skipped {
-            reporter.report(&Incident::NotRecovered { file: &folder.join(name), error: why });
-        }
-        if let Some(error) = &fault {
-            reporter.report(&Incident::NotKept { folder, error });
-        }
-        let survival = Survival::new(folder, ledger, recovery, lost, when_full);
-        Ok(Added {
-            rings: Some(rings),
-            notes: Some(notes),
-            survival: Some(survival),
-            waits: is_full,
-        })
+        let kept = open(folder, &mut opened.receiving(), Box::new(report));
+        let (rings, notes, keeper) = kept.map_err(|error| Error::survive(folder, error))?;
+        Ok(Added { rings: Some(rings), notes: Some(notes), keeper: Some(keeper) })
+    }
+}
+
+impl Builder {
+    /// Keeps the queues in a mapped file in `folder`, so that the records in them outlive the
+    /// process.
+    ///
+    /// # Guarantees
+    ///
+    /// A record whose call has returned is in each log after the next start of the program,
+    /// whatever ended the process. The next pipeline with the folder passes it on first, with the
+    /// field `recovered_pid`, behind a record that says what is lost.
+    ///
+    /// What a sink had written may come again, so marked. If the only sink is a regular file, it
+    /// does not, unless the death cut the write or the file was rotated. A collector gets its
+    /// oldest 256 KiB of each signal, behind a record that it may have them already. A [flight
+    /// recorder](Self::flight_recorder) writes the newest 3 MiB of what the one before had kept.
+    /// Spans that were open, or in the queues, are lost.
+    ///
+    /// Exceptions:
+    ///
+    /// - Power loss.
+    /// - Full queues of a sink that fails, 64 MiB, or 1,024 threads: the rest is in memory.
+    /// - More than four files that wait: the oldest are counted.
+    /// - Memory that the program overwrites, children that share memory (`CLONE_VM`), and a file that
+    ///   somebody deletes or cuts: the log goes on, and another file follows, without what the flight
+    ///   recorder had kept before.
+    ///
+    /// # The folder
+    ///
+    /// Its files have values before [redaction](Self::redact), and are their user's alone. A file
+    /// belongs to the program with its name. tmpfs is best: `/run`, with
+    /// `RuntimeDirectoryPreserve=yes` under systemd, or an `emptyDir` with `medium: Memory`.
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Self::build) fails with more than 16 sinks (a collector is one for each signal),
+    /// or if the folder is on NFS, FUSE or 9p, or others have rights to it. Without room,
+    /// the pipeline [reports](Self::on_incident) that, and tries again.
+    ///
+    /// # Platform-specific behavior
+    ///
+    /// With the feature `survive`. It works on Linux with 64 bits, from Linux 4.14 on; elsewhere
+    /// `build` fails. A handler of SIGBUS passes on faults of others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("tach-doc-survive-{}", std::process::id()));
+    /// # let (log, survivors) = (folder.join("app.log"), folder.join("survivors"));
+    /// let guard = Pipeline::builder().sink(Sink::file(&log)).survive(&survivors).build()?;
+    /// log::Log::log(
+    ///     guard.pipeline(),
+    ///     &log::Record::builder().args(format_args!("outlives the process")).build(),
+    /// );
+    /// // From here on, the record is in the log or in the folder, whatever happens.
+    /// # drop(guard);
+    /// # std::fs::remove_dir_all(folder).unwrap();
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[cfg(feature = "survive")]
+    pub fn survive(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.survival = Options(Some((folder.into(), tach_survive::open)));
+        self
     }
 }

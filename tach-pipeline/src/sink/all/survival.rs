@@ -2,58 +2,33 @@
 
 use super::{OpenLane, Opened, Sinks};
 use tach_core::UnixTime;
-use tach_sinks::adapter::{LANES, LogFile};
+use tach_record::keep::Waiting;
+use tach_sinks::adapter::OpenSink;
 
-use crate::faults::Faults;
 use crate::sink::batch::Batch;
 use crate::sink::stream::Stream;
 use crate::sink::worker::Worker;
-use crate::stats::SinkCounts;
-
-/// An open sink that takes over what processes have left: its counts, and the regular file, if it
-/// is one.
-pub(crate) type Receiving<'a> = (&'a SinkCounts, Option<&'a mut LogFile>);
+use crate::stats::{Items, SinkCounts};
 
 impl Opened {
-    /// Adds a fault if the sinks can't write records that outlive the process.
-    pub(crate) fn check_kept(&mut self, call: impl Fn() -> String, faults: &mut Faults) {
-        let receiving = self.receiving();
-        let few = format!("it needs {LANES} sinks at most");
-        faults.unless(receiving.len() <= LANES, &call, &few);
-    }
-
     /// Returns the sinks, in the order of their indexes.
-    pub(crate) fn receiving(&mut self) -> Vec<Receiving<'_>> {
+    pub(crate) fn receiving(&mut self) -> Vec<OpenSink<'_>> {
         let lanes = self.0.iter_mut().flat_map(|sink| &mut sink.lanes);
-        let receiving = lanes.map(|OpenLane { writer, counts, .. }| {
-            (&**counts, writer.file().filter(|file| file.is_regular()))
+        let kept = lanes.map(|OpenLane { writer, counts, .. }| {
+            let SinkCounts { name, items, is_remote, .. } = &**counts;
+            // The address of a collector is the same for all that it takes.
+            let name = match *items {
+                Items::RECORDS => name.clone(),
+                _ => format!("{name} for {}", items.as_str()),
+            };
+            let file = writer.file().filter(|file| file.is_regular());
+            OpenSink { name, is_remote: *is_remote, file }
         });
-        receiving.collect()
-    }
-}
-
-/// Events that not all sinks have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Waiting {
-    /// How many events wait for sinks of this machine, and for collectors.
-    pub(crate) local: u64,
-    pub(crate) remote: u64,
-    /// Whether one of these sinks fails.
-    pub(crate) is_failing: bool,
-}
-
-impl Waiting {
-    pub(crate) fn events(&self) -> u64 {
-        self.local + self.remote
+        kept.collect()
     }
 }
 
 impl Sinks {
-    /// Returns whether the back end itself writes to the only sink.
-    pub(crate) fn are_alone(&self) -> bool {
-        self.threads.is_empty()
-    }
-
     /// Replaces `came` by how many events came for each sink, but for those that were dropped at
     /// once.
     pub(crate) fn taken(&self, came: &mut Vec<u64>) {
@@ -74,11 +49,6 @@ impl Sinks {
             waiting.is_failing |= events > 0 && (sink.is_failing.get() || sink.is_stalled.get());
         }
         waiting
-    }
-
-    /// Returns whether all sinks are collectors.
-    pub(crate) fn are_remote(&self) -> bool {
-        self.progress.counts.sinks().iter().all(|sink| sink.is_remote)
     }
 
     /// Copies the events that wait for the threads of collectors to the file.
@@ -125,10 +95,9 @@ impl Sinks {
         }
     }
 
-    /// Waits until each sink has room for more events, unless it fails or stalls. Returns `false`
-    /// if the wait would cost records of the queues.
-    pub(crate) fn have_room(&mut self) -> bool {
-        let mut streams = self.layouts.iter_mut().flat_map(|layout| &mut layout.streams);
-        streams.all(|stream| stream.workers.iter_mut().all(Worker::waits_for_room))
+    /// Returns whether each sink that neither fails nor stalls has room for more events.
+    pub(crate) fn have_room(&self) -> bool {
+        let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
+        streams.all(|stream| stream.workers.iter().all(Worker::has_room))
     }
 }

@@ -1,0 +1,87 @@
+//! Records that outlive the process, in a mapped file.
+//!
+//! The rings of a pipeline's queues are parts of a [file](store), as are the static texts whose
+//! numbers the records contain, and the lines of the clock that convert their ticks. A store to
+//! mapped memory is in the file at once: the kernel keeps it, however the process ends. A record
+//! stays in its ring until all sinks have written it. Then the back end
+//! [commits](store::Store::commit) the positions behind it.
+//!
+//! The next pipeline with the same folder [finds](dead) the files of processes that have ended, looks
+//! whether the [last write](written) of a process has happened, and [passes on](recovery) the
+//! records that were still in its rings. Each file says how far a later process has come.
+
+mod contents;
+mod current;
+mod dead;
+mod faults;
+mod image;
+mod items;
+mod keeper;
+mod layout;
+mod mapping;
+mod owner;
+mod per_process;
+mod recorder;
+mod recovery;
+mod reports;
+mod set_aside;
+mod store;
+mod texts;
+#[cfg(any(test, feature = "watched"))]
+pub mod watched;
+mod written;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tach_files::PrivateFolder;
+use tach_record::keep::{Fault, Report};
+use tach_record::queue::file::RingFile as _;
+use tach_sinks::adapter::OpenSink;
+
+use self::current::Current;
+use self::dead::MOST_FILES;
+use self::keeper::FileKeeper;
+use crate::Parts;
+
+/// Looks what became of the last writes of processes that have ended, and creates a file. Returns
+/// the file as the queues and the sinks see it, and what keeps the records.
+///
+/// # Errors
+///
+/// If the folder can't be used.
+pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<Report>) -> io::Result<Parts> {
+    let folder = Arc::new(PrivateFolder::make(folder)?);
+    let lock = folder.lock();
+    // Another process has the lock for long, if it was stopped. Its files wait for a later start.
+    let found = lock.as_ref().map(|_| dead::find(&folder, to)).transpose()?;
+    let dead::Found { dead, surplus, mut skipped } = found.unwrap_or_default();
+    let lanes = items::named(to);
+    let current = Arc::new(Current::new(&folder, &lanes));
+    let mut opened = current.open();
+    let lost = surplus.iter().map(|(_, lost)| *lost).fold(0, u64::saturating_add);
+    // The count is in a file before the records are in none.
+    current.dropped(lost);
+    for (dead, lost) in surplus {
+        let why = dead.remove().err().unwrap_or_else(|| {
+            let why =
+                format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
+            io::Error::new(io::ErrorKind::StorageFull, why)
+        });
+        skipped.push(dead.skipped(why));
+    }
+    if opened.is_err() {
+        // There may be room now.
+        opened = current.open();
+    }
+    lock.iter().for_each(tach_files::unlock);
+    for (name, why) in skipped {
+        report(&Fault::NotRecovered(&name, &why));
+    }
+    if let Err(error) = opened {
+        report(&Fault::NotKept(&error));
+    }
+    let keeper = FileKeeper::new(&current, (dead, lanes), lost, report);
+    Ok((Arc::<Current>::clone(&current), current, Box::new(keeper)))
+}

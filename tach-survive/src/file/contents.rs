@@ -1,0 +1,92 @@
+//! What is in the file of a process that has ended: how many records, and what its flight recorder
+//! had kept.
+
+use core::time::Duration;
+
+use tach_core::UnixTime;
+use tach_record::keep::Each;
+
+use super::image::{self, Foreign, Image, Left};
+use super::items::{self, Named};
+use tach_record::frame::{self, RecordKind, Time};
+
+/// More than two conversions of the same ticks differ by.
+const CONVERTED: Duration = Duration::from_micros(2);
+
+/// What a log says about a process before its records.
+pub(super) struct Report {
+    pub(super) process: u64,
+    pub(super) program: String,
+    /// When the process last logged a record that follows.
+    pub(super) last: Option<UnixTime>,
+    /// How many records follow.
+    pub(super) records: u64,
+    /// How many others there are, and what they are.
+    pub(super) others: [(&'static str, u64); 5],
+}
+
+impl Report {
+    /// Returns how many records and events the file has, or knows to be lost.
+    pub(super) fn all(&self) -> u64 {
+        self.others.iter().fold(self.records, |sum, (_, count)| sum.saturating_add(*count))
+    }
+}
+
+/// Counts the records for the report about them. `to` are the pipeline's sinks.
+pub(super) fn report(image: &Image<'_>, mut left: Left, to: &[Named]) -> Report {
+    let (mut records, mut spans_lost, mut cut, mut last) = (0, 0, 0, None);
+    while let Some((time, record, _)) = left.next(image) {
+        match image::foreign(&record, image, None) {
+            Foreign::Event(_) => (records, last) = (records + 1, Some(time)),
+            Foreign::Part(copy) => {
+                spans_lost += u64::from(frame::is_part(&copy, RecordKind::End));
+            }
+            Foreign::Invalid => cut += 1,
+        }
+    }
+    let (mut unwritten, mut dropped) = (0, image.lost());
+    for batch in (0..image.lane_count()).filter_map(|lane| items::batch(image, lane, to)) {
+        let sum = if batch.to.is_some() { &mut unwritten } else { &mut dropped };
+        *sum = sum.saturating_add(batch.ends.len() as u64);
+    }
+    let others = [
+        ("unwritten", unwritten),
+        ("spans_lost", spans_lost),
+        ("cut", cut + left.cut),
+        ("dropped", dropped),
+        // Their records are not there.
+        ("rings_outside", image.outside()),
+    ];
+    Report { process: image.process(), program: image.program().to_owned(), last, records, others }
+}
+
+/// Calls `each` with the words and the records of what a flight recorder had kept, and with the
+/// events that it had not got yet.
+pub(super) fn recorded(image: &Image<'_>, each: &mut Each<'_>) {
+    let mut newest = UnixTime::EPOCH;
+    let _the_rest_is_damaged = image.recorded(|words, records| {
+        let copies = frame::split_all(records).filter_map(|record| {
+            match image::foreign(record, image, None) {
+                Foreign::Event(copy) | Foreign::Part(copy) => Some(copy),
+                Foreign::Invalid => None,
+            }
+        });
+        let copies = copies.collect::<Vec<_>>().concat();
+        if words.is_empty() {
+            newest = newest.max(time(&copies));
+        }
+        each(words, &copies);
+    });
+    // Events up to the newest are among the items, with a time that was converted by another line.
+    let (until, mut left) = (newest.saturating_add(CONVERTED), image.left());
+    while let Some((at, record, ring)) = left.next(image) {
+        let copy = image::foreign(&record, image, Some(ring));
+        if let (Foreign::Event(copy), true) = (copy, at > until) {
+            each(&[], &copy);
+        }
+    }
+}
+
+pub(super) fn time(record: &[u8]) -> UnixTime {
+    frame::time(record).map_or(UnixTime::EPOCH, Time::unix_time)
+}

@@ -1,0 +1,249 @@
+//! The files of processes that have ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use tach_core::UnixTime;
+use tach_files::PrivateFolder;
+use tach_record::keep::{Each, Recording};
+use tach_sinks::adapter::OpenSink;
+
+use super::contents;
+use super::image::{self, Image, Ring, Unreadable};
+use super::layout::{MOST_BYTES, head, ring};
+use super::mapping::Mapping;
+use super::owner::{self, Owned};
+use super::set_aside;
+use super::written;
+use tach_core::adapter::program_name;
+use tach_record::queue::ring::OVERHEAD;
+
+/// How many files of processes that have ended may be in a folder. A program that ends soon after
+/// each start, before it has passed anything on, must not fill the memory.
+pub(super) const MOST_FILES: usize = 4;
+
+/// The file of a process that has ended, which no other process uses.
+pub(super) struct Dead {
+    folder: Arc<PrivateFolder>,
+    name: OsString,
+    memory: Mapping,
+    owned: Owned,
+    started: UnixTime,
+    /// Whether the file stays for what its flight recorder had kept.
+    is_kept: bool,
+}
+
+/// The name of a file that stays as it is, and why.
+pub(super) type Skipped = (OsString, io::Error);
+
+/// What was found in a folder.
+#[derive(Default)]
+pub(super) struct Found {
+    /// In the order in which their pipelines were built.
+    pub(super) dead: Vec<Dead>,
+    /// More files than may be there, and how many records each of them has.
+    pub(super) surplus: Vec<(Dead, u64)>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// Finds the files of this program's processes that have ended, and looks what became of their last
+/// writes. Removes the files that are of no use any more. Gives those that can't be read another
+/// name. Call under the lock of the folder.
+///
+/// # Errors
+///
+/// If the folder can't be read.
+pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::Result<Found> {
+    let mut found = Found::default();
+    for name in folder.names()? {
+        if owner::id_of(&name).is_none() {
+            continue;
+        }
+        match Dead::open(folder, name.clone()) {
+            Ok(Some(dead)) => found.dead.push(dead),
+            // A process uses it, or it is another program's.
+            Ok(None) => {}
+            // A file that was removed meanwhile is of no use to anybody.
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+            Err(why) => {
+                if matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::Unsupported) {
+                    set_aside::set_aside(folder, &name);
+                }
+                found.skipped.push((name, why));
+            }
+        }
+    }
+    found.dead.sort_by_key(|dead| dead.started);
+    let too_many = found.dead.len().saturating_sub(MOST_FILES);
+    for dead in found.dead.drain(..too_many).collect::<Vec<_>>() {
+        let lost = dead.image().map_or(0, |it| contents::report(&it, it.left(), &[]).all());
+        found.surplus.push((dead, lost));
+    }
+    for dead in core::mem::take(&mut found.dead) {
+        match dead.settle(to).and_then(|()| dead.is_of_use()) {
+            Ok(true) => {
+                dead.trim();
+                found.dead.push(dead);
+            }
+            Ok(false) => found.skipped.extend(dead.remove().err().map(|why| dead.skipped(why))),
+            Err(why) => found.skipped.push(dead.skipped(why)),
+        }
+    }
+    Ok(found)
+}
+
+impl Dead {
+    /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a
+    /// file that its process had only just created.
+    fn open(folder: &Arc<PrivateFolder>, name: OsString) -> io::Result<Option<Self>> {
+        let file = folder.open(&name)?;
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        let memory = Mapping::of_dead(&file, length.clamp(1, MOST_BYTES + 1))?;
+        let bytes = if length == 0 { &[] } else { memory.bytes() };
+        let (owner, program) = image::owner(bytes);
+        let is_other = ![program_name(), ""].contains(&program);
+        if is_other || owner.uses(&file) {
+            return Ok(None);
+        }
+        let started = match Image::read(bytes) {
+            Ok(image) if image.lanes().is_some() => image.started(),
+            Ok(_) => return Err(Unreadable::Damaged.into()),
+            Err(Unreadable::Empty) => {
+                folder.remove(&name)?;
+                return Ok(None);
+            }
+            Err(why) => return Err(why.into()),
+        };
+        let folder = Arc::clone(folder);
+        let own = Owned::new(file)?;
+        Ok(Some(Self { folder, name, memory, owned: own, started, is_kept: false }))
+    }
+
+    /// Returns the file's contents. Nothing may be written to the file meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If the file is damaged.
+    pub(super) fn image(&self) -> io::Result<Image<'_>> {
+        Image::read(self.memory.bytes()).map_err(io::Error::from)
+    }
+
+    /// Makes the table count if the write to the only sink has happened, and cuts a half of a line off
+    /// each file.
+    fn settle(&self, to: &mut [OpenSink<'_>]) -> io::Result<()> {
+        let image = self.image()?;
+        let lanes = image.lanes().unwrap_or_default();
+        let writes: Vec<_> = lanes.iter().filter(|it| it.is_file).map(|it| it.write).collect();
+        for write in writes {
+            // Whatever its path was called.
+            for file in to.iter_mut().filter_map(|sink| sink.file.as_deref_mut()) {
+                if written::has_happened(&write, file)? {
+                    self.store(head::CURRENT, write.table.unwrap_or(0))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the file has records or news.
+    fn is_of_use(&self) -> io::Result<bool> {
+        let image = self.image()?;
+        let (taken, left) = (image.taken(), image.left());
+        let mut lanes = (0..image.lane_count()).filter_map(|lane| image.lane(lane));
+        let is_left = left.cut > 0
+            || left.rings.iter().any(|ring| !ring.is_empty())
+            || image.has_recorder()
+            // The batches come before the records.
+            || taken <= image.lane_count() as u64 && lanes.any(|lane| !lane.batch.ends.is_empty())
+            || taken == 0 && image.lost() > 0;
+        Ok(is_left && taken < u64::MAX)
+    }
+
+    /// Gives the blocks of rings without records back.
+    fn trim(&self) {
+        let rings = self.image().map_or_else(|_| Vec::new(), |image| image.left().rings);
+        for ring in rings.iter().filter(|ring| ring.is_empty()) {
+            let _at_the_end = self.note_ring(ring, ring.read, true);
+        }
+    }
+
+    /// Notes how many items before the records were passed on.
+    ///
+    /// # Errors
+    ///
+    /// If that can't be written.
+    pub(super) fn note_taken(&self, taken: u64) -> io::Result<()> {
+        self.store(head::TAKEN, taken)
+    }
+
+    /// Notes how many words of a ring were passed on. Gives its blocks back if those are all.
+    ///
+    /// # Errors
+    ///
+    /// If that can't be written.
+    pub(super) fn note_ring(&self, ring: &Ring, read: u64, is_all: bool) -> io::Result<()> {
+        self.store(ring.place.start + OVERHEAD / 2, read)?;
+        if is_all && !ring.place.is_empty() {
+            self.store(ring::AT + ring.number * ring::BYTES + ring::LENGTH, 0)?;
+            let (start, length) = (ring.place.start as u64, ring.place.len() as u64);
+            // Some file systems can't.
+            let _until_it_is_removed = tach_files::give_back(self.owned.file(), start, length);
+        }
+        Ok(())
+    }
+
+    /// Calls `write` with what the flight recorder had kept, if it is to be written.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read, or written.
+    pub(super) fn recording(
+        &mut self,
+        write: &mut dyn FnMut(&Recording<'_>) -> bool,
+    ) -> io::Result<()> {
+        let image = self.image()?;
+        if image.has_recorder() {
+            let (process, max_age) = (image.process(), image.recorded_age());
+            let (last, items) = (image.last_line(), &|each: &mut Each<'_>| {
+                contents::recorded(&image, each);
+            });
+            self.is_kept = !write(&Recording { process, max_age, last, items });
+            if !self.is_kept {
+                self.store(head::RECORDED_AGE, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&self, at: usize, word: u64) -> io::Result<()> {
+        let stored = self.owned.file().write_all_at(&word.to_ne_bytes(), at as u64);
+        self.memory.stored();
+        stored
+    }
+
+    /// Removes the file, unless the next process is to write what its flight recorder had kept. Call
+    /// after all of it was passed on.
+    ///
+    /// # Errors
+    ///
+    /// If that fails. The file says that nothing is left.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        if self.is_kept {
+            return Ok(());
+        }
+        self.note_taken(u64::MAX)?;
+        let removed = self.folder.remove(&self.name);
+        self.memory.stored();
+        removed
+    }
+
+    /// Says why the file stays.
+    pub(super) fn skipped(&self, why: io::Error) -> Skipped {
+        (self.name.clone(), why)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{env, fs, process};
+
+use tach_record::keep::Piece;
+
+use super::*;
+use crate::file::image::tests::{RECORDS, SPANS, image, message};
+use crate::file::layout::lane;
+use crate::file::recovery::DeadFiles;
+use tach_record::frame::Frame;
+
+/// Files have the same numbers in all tests, and a process uses a number once at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A folder with the files of dead processes, which disappears with the value.
+/// The flag says whether recordings can be written.
+struct Folder(PathBuf, bool, #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+/// What was passed on.
+#[derive(Default)]
+struct Passed {
+    messages: Vec<String>,
+    /// How many spans flight recorders had kept.
+    items: usize,
+}
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("tach-dead-{}-{name}", process::id()));
+        let _left_behind = fs::remove_dir_all(&path);
+        drop(PrivateFolder::make(&path).unwrap());
+        Self(path, true, ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a file whose words are changed.
+    fn add(&self, id: u64, changes: &[(usize, u64)]) -> PathBuf {
+        let mut bytes = image().0.clone();
+        for (at, value) in changes {
+            bytes[*at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let path = self.0.join(owner::name(1, id));
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    }
+
+    fn find(&self) -> Found {
+        find(&Arc::new(PrivateFolder::make(&self.0).unwrap()), &mut []).unwrap()
+    }
+
+    /// Passes everything on, but leaves what comes after `most` items to a later process.
+    fn recover_some(&self, most: usize) -> Passed {
+        let mut recovery = DeadFiles::new(self.find().dead, Vec::new());
+        let mut passed = Passed::default();
+        let skipped = recovery.recordings(&mut |recording| {
+            (recording.items)(&mut |words, records| {
+                passed.items += usize::from(!words.is_empty() && !records.is_empty());
+            });
+            self.1
+        });
+        assert!(skipped.is_empty());
+        let next = |recovery: &mut DeadFiles| {
+            let left = recovery.next(UnixTime::EPOCH);
+            left.unwrap_or_else(|skipped| panic!("{skipped:?}"))
+        };
+        for _ in 0..most {
+            let Some(left) = next(&mut recovery) else { break };
+            if let Piece::Record(record, _) = left {
+                passed.messages.push(Frame::read(&record).unwrap().message.to_owned());
+            }
+            recovery.mark();
+            assert!(recovery.note().is_empty());
+        }
+        recovery.mark();
+        assert!(recovery.note().is_empty());
+        passed
+    }
+
+    fn recover(&self) -> Passed {
+        self.recover_some(usize::MAX)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn expected() -> Vec<String> {
+    (0..RECORDS).map(message).collect()
+}
+
+/// The records that another process has passed on are in a log.
+#[test]
+fn records_that_were_passed_on_are_left_out() {
+    let folder = Folder::new("taken");
+    folder.add(3, &[]);
+    let mut all = Vec::new();
+    // The first item is the report.
+    for most in [1, 8, 70, 70, usize::MAX] {
+        all.extend(folder.recover_some(most).messages);
+    }
+    assert_eq!(all, expected());
+}
+
+/// What a flight recorder had kept is passed on once, or stays until it can be written. It is not
+/// kept of a process that had said that it ends.
+#[test]
+fn the_recording_of_a_process_that_was_killed_is_passed_on() {
+    let mut folder = Folder::new("recordings");
+    for (id, changes, spans) in [
+        (3, &[][..], SPANS),
+        (4, &[(head::TAKEN, 99)], SPANS),
+        (5, &[(head::TAKEN, u64::MAX)], 0),
+        (6, &[(head::RECORDED_AGE, 0)], 0),
+    ] {
+        let path = folder.add(id, changes);
+        for is_written in [false, true] {
+            folder.1 = is_written;
+            assert_eq!(folder.recover().items as u64, spans, "{id}");
+            assert_eq!(path.exists(), spans > 0 && !is_written, "{id}");
+        }
+    }
+}
+
+/// A file that can't be read is said once, and stops no start. The newest few stay.
+#[test]
+fn files_that_can_not_be_read_are_set_aside() {
+    let folder = Folder::new("errors");
+    for id in 1..=8 {
+        let (changes, wanted) = match id % 3 {
+            1 => ([(head::VERSION, 99); 2], "another version of tach-pipeline"),
+            2 => ([(lane::of(1) + lane::BATCH, 98); 2], "damaged"),
+            _ => ([(lane::of(1) + lane::CAPACITY, 99); 2], "damaged"),
+        };
+        let path = folder.add(id, &changes);
+        let skipped = folder.find().skipped;
+        let [(name, why)] = &skipped[..] else { panic!("{id}: {skipped:?}") };
+        assert!(why.to_string().contains(wanted) && path.ends_with(name), "{name:?}: {why}");
+        assert!(folder.find().skipped.is_empty(), "{id} is read again");
+    }
+    let mut names: Vec<_> =
+        fs::read_dir(&folder.0).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    let expected = (5..=8).map(|id| owner::name(1, id).into_string().unwrap() + ".aside");
+    assert!(names.iter().eq(&expected.map(OsString::from).collect::<Vec<_>>()), "{names:?}");
+}
+
+/// The oldest are given up, and their records counted.
+#[test]
+fn few_files_stay_and_the_others_are_counted() {
+    let folder = Folder::new("many");
+    (0..7).for_each(|id| drop(folder.add(id, &[(head::STARTED, 100 - id)])));
+    let found = folder.find();
+    let left: Vec<_> = found.dead.iter().map(|dead| owner::id_of(&dead.name).unwrap()).collect();
+    assert_eq!(left, [3, 2, 1, 0]);
+    // With the two events of a batch.
+    assert_eq!(
+        (found.surplus.iter().map(|(_, lost)| lost).sum::<u64>(), found.surplus.len()),
+        (3 * (RECORDS as u64 + 2), 3)
+    );
+    found.surplus.iter().for_each(|(dead, _)| dead.remove().unwrap());
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
+}
+
+/// Neither a readable one nor one of another version.
+#[test]
+fn the_file_of_another_program_is_left_to_it() {
+    let folder = Folder::new("programs");
+    let name = u64::from_ne_bytes(*b"another ");
+    folder.add(1, &[(head::NAME, name)]);
+    folder.add(2, &[(head::NAME, name), (head::VERSION, 99)]);
+    let found = folder.find();
+    assert!(found.dead.is_empty() && found.skipped.is_empty(), "{:?}", found.skipped);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
+}

@@ -1,0 +1,240 @@
+//! Says when the records count that a pipeline has passed on, and passes on those of processes that
+//! have ended.
+
+use core::mem;
+use core::time::Duration;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use tach_record::keep::{Fault, Keep, Keeper, Piece, Receiver, Recording, Report};
+
+use super::current::Current;
+use super::dead::{Dead, MOST_FILES, Skipped};
+use super::items::Named;
+use super::recorder;
+use super::recovery::DeadFiles;
+use super::reports;
+
+/// How long records stay in the queues for a sink that is slow, if the queues have no room for
+/// others. After that they are in memory alone.
+const LONGEST_HELD: Duration = Duration::from_millis(250);
+/// How long a flush waits until records count, and a recovery for a collector that fails.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// How long a recovery waits for a sink that has no room, for example since the machine is busy. It
+/// goes on without a sink that stalls.
+const LONGEST_STALL: Duration = Duration::from_secs(10);
+/// How often a call that waits looks again.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
+
+/// Records that were passed on, and that not all sinks may have written.
+struct Held {
+    since: Instant,
+    /// Whether the sinks have received the records.
+    came: bool,
+    /// How many lost records the log states with them, less the repeats that it does not state.
+    stated: u64,
+}
+
+pub(super) struct FileKeeper {
+    current: Arc<Current>,
+    dead: DeadFiles,
+    report: Box<Report>,
+    /// Whether the only sink is a regular file, and whether all are collectors.
+    is_alone: bool,
+    are_remote: bool,
+    /// For each ring, how many of its words were passed on.
+    positions: Vec<u64>,
+    held: Option<Held>,
+    /// How many events had come for each sink before the records that are held, and what the sinks
+    /// had [dropped](Receiver::drops) by then.
+    came: Vec<u64>,
+    drops: [u64; 2],
+    /// How many events sinks have lost, or have in memory alone, that the log does not state.
+    sinks_lost: u64,
+    /// Whether the queues had little room since records last counted. A caller that waits for room
+    /// says so once.
+    lacks_room: bool,
+    /// Since when a sink has no room for the records of processes that have ended.
+    full_since: Option<Instant>,
+    /// How many records of processes that have ended are lost: those that the log does not state
+    /// yet, and those that it states.
+    lost: [u64; 2],
+    /// When the file was last looked for, and when one was last created.
+    looked: [Instant; 2],
+}
+
+impl FileKeeper {
+    pub(super) fn new(
+        current: &Arc<Current>,
+        (dead, lanes): (Vec<Dead>, Vec<Named>),
+        lost: u64,
+        report: Box<Report>,
+    ) -> Self {
+        Self {
+            current: Arc::clone(current),
+            is_alone: matches!(&lanes[..], [lane] if lane.is_file),
+            are_remote: lanes.iter().all(|lane| lane.is_remote),
+            dead: DeadFiles::new(dead, lanes),
+            report,
+            positions: Vec::new(),
+            held: None,
+            came: Vec::new(),
+            drops: [0; 2],
+            sinks_lost: 0,
+            lacks_room: false,
+            full_since: None,
+            lost: [lost, 0],
+            looked: [Instant::now(); 2],
+        }
+    }
+
+    fn stay(&self, skipped: Vec<Skipped>) {
+        for (name, why) in skipped {
+            (self.report)(&Fault::NotRecovered(&name, &why));
+        }
+    }
+
+    /// Returns whether a recovery waits for a sink.
+    fn waits_for_room(&mut self, to: &dyn Receiver) -> bool {
+        if to.has_room() {
+            self.full_since = None;
+            return false;
+        }
+        self.full_since.get_or_insert_with(Instant::now).elapsed() < LONGEST_STALL
+    }
+}
+
+impl Keeper for FileKeeper {
+    fn is_full(&self) -> bool {
+        self.dead.waiting.len() >= MOST_FILES
+    }
+
+    fn recordings(&mut self, write: &mut dyn FnMut(&Recording<'_>) -> bool) {
+        let skipped = self.dead.recordings(write);
+        self.stay(skipped);
+    }
+
+    fn recorder(&self, bytes: usize, max_age: Duration) -> Box<Keep> {
+        recorder::keep(&self.current, bytes, max_age)
+    }
+
+    fn recover(&mut self, to: &mut dyn Receiver, may_wait: bool) {
+        let [lost, stated] = mem::take(&mut self.lost);
+        if lost > 0 {
+            to.pass_on(Piece::Report(reports::surplus(lost, to.now())));
+        }
+        self.lost = [0, lost + stated];
+        while !self.dead.are_over() {
+            if self.waits_for_room(to) {
+                if !may_wait {
+                    return;
+                }
+                thread::sleep(BETWEEN_LOOKS);
+                continue;
+            }
+            match self.dead.next(to.now()) {
+                Ok(Some(piece)) => to.pass_on(piece),
+                Ok(None) => return,
+                Err(skipped) => self.stay(vec![skipped]),
+            }
+            if to.is_full() {
+                self.prepare(to);
+                to.write();
+                self.commit(to);
+                if to.is_pressed() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn note_pressure(&mut self) {
+        self.lacks_room = true;
+    }
+
+    fn prepare(&mut self, to: &mut dyn Receiver) {
+        let renewed = self.current.renew(&mut self.looked);
+        if let Err(error) = &renewed {
+            (self.report)(&Fault::NotKept(error));
+        }
+        if renewed.unwrap_or(true) {
+            self.positions.clear();
+            self.held = None;
+        }
+        if self.held.is_some() {
+            return;
+        }
+        let Self { current, dead, positions, is_alone, .. } = self;
+        to.positions(&mut |number, position| {
+            let Ok(at) = usize::try_from(number) else { return };
+            if positions.len() <= at {
+                positions.resize(at + 1, 0);
+            }
+            positions[at] = position;
+        });
+        let stated = to.stated().wrapping_add(self.lost[1]);
+        let lost = self.sinks_lost.wrapping_sub(stated);
+        dead.mark();
+        current.with(|store| {
+            store.line();
+            if *is_alone {
+                store.prepare(positions, lost);
+            }
+        });
+        self.held = Some(Held { since: Instant::now(), came: false, stated });
+    }
+
+    fn commit(&mut self, to: &mut dyn Receiver) {
+        let Some(Held { since, came: have_come, stated }) = &mut self.held else { return };
+        to.gather();
+        if !mem::replace(have_come, true) {
+            to.came(&mut self.came);
+            self.drops = to.drops();
+        }
+        let waiting = to.waiting(&self.came);
+        let events = waiting.local + waiting.remote;
+        let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
+        // A collector that is away would keep the files of all processes that end meanwhile.
+        let keeps_files = waiting.local == 0 && !self.are_remote && !self.dead.are_noted();
+        let gives_up = self.lacks_room || keeps_files && since.elapsed() >= LONGEST_WAIT;
+        if events == 0 || is_late && gives_up {
+            let [unreported, refused] = to.drops();
+            // Those that were refused since are of records that the rings still have.
+            let stay_lost = unreported.saturating_sub(refused - self.drops[1]);
+            self.sinks_lost = unreported.min(stay_lost.max(self.drops[0])) + events;
+            let lost = self.sinks_lost.wrapping_sub(*stated);
+            self.current.with(|store| store.commit(lost));
+            to.free();
+            (self.held, self.lacks_room) = (None, false);
+            let skipped = self.dead.note();
+            self.stay(skipped);
+        }
+    }
+
+    fn settle(&mut self, to: &mut dyn Receiver) {
+        let start = Instant::now();
+        while self.held.as_ref().is_some_and(|held| held.came) {
+            if to.waiting(&self.came).is_failing || start.elapsed() >= LONGEST_WAIT {
+                return;
+            }
+            thread::sleep(BETWEEN_LOOKS);
+            self.commit(to);
+        }
+    }
+
+    fn is_waiting(&self, to: &dyn Receiver) -> bool {
+        match self.held {
+            // What waits for a sink that fails takes longer.
+            Some(_) => !to.waiting(&self.came).is_failing || !self.dead.are_over(),
+            None => !self.dead.are_noted(),
+        }
+    }
+
+    fn end(&mut self, is_written: bool, to: &mut dyn Receiver) {
+        self.commit(to);
+        if is_written {
+            self.current.with(|store| store.remove());
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A file in memory, read and written by whole words and by copies.
+#![expect(unsafe_code, reason = "loads and stores of mapped memory")]
+
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use core::{ptr, slice};
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use super::faults::Guarded;
+use tach_record::queue::ring::{Part, RingMemory};
+
+const WORD: usize = size_of::<u64>();
+
+/// A mapped file, which a forked child shares: [`Process`](tach_record::host::process::Process) is
+/// compared before each store of a call.
+///
+/// The mapping may be longer than the file. The blocks of what is accessed must be reserved: a store
+/// to a page without a block would end the process if the disk is full. Only one thread copies to a
+/// range of bytes, and words that publish the range are stored afterwards.
+pub(super) struct Mapping {
+    /// Before the memory, so that it is dropped before that is unmapped.
+    guarded: Guarded,
+    memory: MmapRaw,
+}
+
+impl Mapping {
+    /// Maps the first `length` bytes for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub(super) fn new(file: &File, length: usize) -> io::Result<Self> {
+        Self::of(MmapOptions::new().len(length).map_raw(file)?)
+    }
+
+    /// Maps a file whose process has ended.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub(super) fn of_dead(file: &File, length: usize) -> io::Result<Self> {
+        Self::of(MmapOptions::new().len(length).map_raw_read_only(file)?)
+    }
+
+    fn of(memory: MmapRaw) -> io::Result<Self> {
+        let guarded = Guarded::new(memory.as_ptr().addr(), memory.len())?;
+        Ok(Self { guarded, memory })
+    }
+
+    /// Returns whether a part of the memory is not the file's any more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.guarded.is_broken()
+    }
+
+    /// Returns the memory of a ring.
+    ///
+    /// # Panics
+    ///
+    /// If it is not in the mapping.
+    pub(super) fn ring(
+        self: &Arc<Self>,
+        at: usize,
+        length: usize,
+        part: Box<dyn Part>,
+    ) -> RingMemory {
+        assert!(at % WORD == 0 && at.checked_add(length).is_some_and(|end| end <= self.len()));
+        // SAFETY: the ring lies within the mapping, as was just checked.
+        let start = unsafe { self.memory.as_mut_ptr().add(at) };
+        let owner = Arc::<Self>::clone(self);
+        // SAFETY: the mapping begins with a page, `at` is a multiple of a word, `owner` keeps the
+        // mapping, and the part is the ring's alone.
+        unsafe { RingMemory::new(start, length, owner, part) }
+    }
+
+    /// Returns the bytes of a file whose process has ended. Nothing may write to it meanwhile.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes are mapped, and live as long as `self`. This process alone uses the
+        // file, and writes it only between two calls.
+        unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.memory.len()) }
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Returns the word at a byte.
+    ///
+    /// # Panics
+    ///
+    /// If the word is not in the mapping.
+    fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at % WORD == 0 && at.checked_add(WORD).is_some_and(|end| end <= self.len()));
+        // SAFETY: the word lies within the mapping, as was just checked.
+        let word = unsafe { self.memory.as_mut_ptr().add(at) };
+        // SAFETY: the mapping begins with a page and `at` is a multiple of a word, so the word is
+        // aligned. It lives as long as `self`. Threads access the words through atomics alone, and
+        // the bytes that are copied are never read as words in this process.
+        unsafe { AtomicU64::from_ptr(word.cast()) }
+    }
+
+    pub(super) fn get(&self, at: usize) -> u64 {
+        // ORDERING: Acquire, with the Release of `publish`: what was stored before is visible.
+        self.word(at).load(Ordering::Acquire)
+    }
+
+    /// Stores a word that another word publishes.
+    pub(super) fn set(&self, at: usize, value: u64) {
+        // ORDERING: Relaxed: `publish` stores the word that makes this one count.
+        self.word(at).store(value, Ordering::Relaxed);
+        self.stored();
+    }
+
+    /// Stores a word after everything that this thread has stored before. A process that reads the
+    /// file after this one was killed sees the earlier stores if it sees this one.
+    pub(super) fn publish(&self, at: usize, value: u64) {
+        // ORDERING: Release, with the Acquire of `get`, and of the process that reads the file.
+        self.word(at).store(value, Ordering::Release);
+        // ORDERING: what follows is not stored before, as a process that is killed would leave it.
+        compiler_fence(Ordering::SeqCst);
+        self.stored();
+    }
+
+    pub(super) fn add(&self, at: usize, more: u64) {
+        // ORDERING: Relaxed: publishes nothing.
+        self.word(at).fetch_add(more, Ordering::Relaxed);
+        self.stored();
+    }
+
+    /// Copies bytes that a later [`publish`](Self::publish) makes count.
+    ///
+    /// # Panics
+    ///
+    /// If they are not in the mapping.
+    pub(super) fn copy(&self, at: usize, bytes: &[u8]) {
+        assert!(at.checked_add(bytes.len()).is_some_and(|end| end <= self.len()));
+        // SAFETY: the range lies within the mapping, as was just checked.
+        let to = unsafe { self.memory.as_mut_ptr().add(at) };
+        // SAFETY: so many bytes are there, no reference to them exists, and the source is not
+        // mapped from this file.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        self.stored();
+    }
+
+    /// Tells a test that the process may die here.
+    #[expect(clippy::unused_self, reason = "the store was to this file")]
+    pub(super) fn stored(&self) {
+        #[cfg(any(test, feature = "watched"))]
+        super::watched::stored();
+    }
+}

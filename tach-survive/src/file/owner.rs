@@ -1,0 +1,147 @@
+//! The process that a file belongs to: the one that writes it, or that passes its records on.
+//!
+//! Where the same process can be looked up, the words in the file decide: a child has its parent's
+//! descriptors, and with them the locks of a parent that has ended. In another container, the lock
+//! decides, since a number means another process there.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::process;
+
+use super::layout::{hash, head};
+use tach_record::host::process::Process;
+
+const FIRST: &str = "tach-";
+const LAST: &str = ".rings";
+
+/// Returns the name of a file.
+pub(super) fn name(process: u32, id: u64) -> OsString {
+    format!("{FIRST}{process}-{id:016x}{LAST}").into()
+}
+
+/// Returns the number of a file with such a name.
+pub(super) fn id_of(name: &OsStr) -> Option<u64> {
+    let (process, id) = name.to_str()?.strip_prefix(FIRST)?.strip_suffix(LAST)?.split_once('-')?;
+    let _process: u32 = process.parse().ok()?;
+    (id.len() == 16).then(|| u64::from_str_radix(id, 16).ok())?
+}
+
+/// A process: its number, its start in ticks, and numbers for the boot and the namespace in which
+/// the first two are unique. Zeros if it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner(pub(super) [u64; head::OWNERS]);
+
+impl Owner {
+    fn this() -> Self {
+        let process = u64::from(process::id());
+        let boot = fs::read("/proc/sys/kernel/random/boot_id").map_or(0, |id| hash(&id));
+        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
+        started(process).map_or(Self([0; 4]), |start| Self([process, start, boot, namespace]))
+    }
+
+    /// Returns whether a living process uses the file, which may be this one.
+    pub(super) fn uses(self, file: &File) -> bool {
+        let ([process, start, here @ ..], Self([_, _, there @ ..])) = (self.0, Self::this());
+        if here == there && process != 0 {
+            return started(process) == Some(start);
+        }
+        !tach_files::try_lock(file)
+    }
+}
+
+/// Returns when a process has started, or `None` if it has ended.
+fn started(process: u64) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before it may contain anything.
+    let (_, rest) = status.rsplit_once(')')?;
+    let words: Vec<_> = rest.split_whitespace().collect();
+    // Other threads may go on when the first one has ended.
+    let has_ended = matches!(*words.first()?, "Z" | "X") && *words.get(17)? == "1";
+    words.get(19)?.parse().ok().filter(|_| !has_ended)
+}
+
+/// A file that this process uses until the value is dropped.
+pub(super) struct Owned {
+    file: File,
+    process: Process,
+}
+
+impl Owned {
+    /// Makes the file this process's. Call under the lock of the folder.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be written.
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        // A child of the one before may have the lock for as long as the child lives.
+        let _is_locked = tach_files::try_lock(&file);
+        let owned = Self { file, process: Process::current() };
+        owned.write(Owner::this())?;
+        Ok(owned)
+    }
+
+    fn write(&self, Owner(words): Owner) -> io::Result<()> {
+        let words = words.map(u64::to_ne_bytes);
+        self.file.write_all_at(words.as_flattened(), head::OWNER as u64)
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for Owned {
+    /// Another pipeline of this process may pass on what is left.
+    fn drop(&mut self) {
+        if self.process.is_current() {
+            let _until_the_process_ends = self.write(Owner([0; 4]));
+            tach_files::unlock(&self.file);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Makes the bytes those of a file that no process uses.
+    pub(crate) fn free(bytes: &mut [u8]) {
+        bytes[head::OWNER..].iter_mut().take(8 * head::OWNERS).for_each(|byte| *byte = 0);
+    }
+
+    #[test]
+    fn a_process_is_another_one_by_its_start_its_boot_and_its_namespace() {
+        let path = std::env::temp_dir().join(format!("tach-owner-{}", process::id()));
+        let (file, other) = (File::create(&path).unwrap(), File::open(&path).unwrap());
+        fs::remove_file(path).unwrap();
+        let this = Owner::this();
+        assert!(this.0.iter().all(|word| *word != 0), "{this:?}");
+        assert!(this.uses(&file));
+        let with = |at: usize| {
+            let mut words = this.0;
+            words[at] += 1;
+            Owner(words)
+        };
+        assert!(!with(1).uses(&file), "another start");
+        for owner in [with(2), with(3), Owner([0; 4])] {
+            assert!(tach_files::try_lock(&other));
+            assert!(owner.uses(&file), "the lock says so");
+            tach_files::unlock(&other);
+            assert!(!owner.uses(&file), "nobody has the lock");
+            tach_files::unlock(&file);
+        }
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let start = started(child.id().into()).unwrap();
+        let owner = Owner([child.id().into(), start, this.0[2], this.0[3]]);
+        assert!(owner.uses(&file));
+        child.kill().unwrap();
+        // It is there until it is waited for.
+        while owner.uses(&file) {}
+        child.wait().unwrap();
+        assert!(!owner.uses(&file));
+    }
+}

@@ -1,0 +1,29 @@
+//! The items of a flight recorder in the file of a living pipeline.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use tach_record::keep::Keep;
+
+use super::current::Current;
+use super::store::Recording;
+
+/// Returns a function that keeps items in the file that there is then. What another file had is not
+/// in the next one.
+pub(super) fn keep(current: &Arc<Current>, bytes: usize, max_age: Duration) -> Box<Keep> {
+    let current = Arc::clone(current);
+    let mut recording: Option<Recording> = None;
+    let mut keep = move |item: Option<(&[u64], &[u8])>| {
+        let store = current.store.load();
+        let Some(store) = &*store else { return };
+        if !recording.as_ref().is_some_and(|recording| recording.is_of(store)) {
+            recording = Some(Recording::new(store, bytes, max_age));
+        }
+        if let (Some(recording), Some((words, records))) = (&mut recording, item) {
+            recording.add(words, records);
+        }
+    };
+    // A process that dies before the first item has a recorder too.
+    keep(None);
+    Box::new(move |words, records| keep(Some((words, records))))
+}

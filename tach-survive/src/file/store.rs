@@ -1,0 +1,190 @@
+//! The file of a living pipeline.
+
+mod commits;
+mod recording;
+mod rings;
+mod statics;
+
+use core::hash::{BuildHasher as _, Hasher as _};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::ffi::OsString;
+use std::hash::RandomState;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+
+use tach_core::{Instant, UnixTime};
+use tach_files::PrivateFolder;
+use tach_log::adapter::beginning;
+
+use self::commits::Commits;
+pub(super) use self::recording::Recording;
+use self::rings::Room;
+use super::items::Named;
+use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, VERSION, hash, head, lane, line};
+use super::mapping::Mapping;
+use super::owner::{self, Owned};
+use tach_core::adapter::program_name;
+use tach_record::sync::Lock;
+
+/// The shortest time between two lines of the clock.
+const BETWEEN_LINES: Duration = Duration::from_millis(50);
+
+/// A mapped file with the rings of a pipeline, and with what a later process needs to pass on the
+/// records in them.
+pub(super) struct Store {
+    memory: Arc<Mapping>,
+    room: Lock<Room>,
+    /// How many bytes of the heap are used.
+    heap: Lock<usize>,
+    commits: Lock<Commits>,
+    /// Whether the file system shows which blocks are reserved.
+    has_blocks: bool,
+    /// Whether another file has taken the place of this one.
+    is_over: AtomicBool,
+    name: OsString,
+    folder: Arc<PrivateFolder>,
+    owned: Owned,
+}
+
+#[cfg(test)]
+impl Store {
+    /// Creates the file of a pipeline with a log and a collector, in a folder of its own, whose
+    /// path is returned too.
+    pub(super) fn of_test(name: &str) -> (Arc<Self>, std::path::PathBuf) {
+        let name = format!("tach-pipeline-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+        let named = ["app.log", "http"].map(|name| {
+            let (name, is_remote) = (name.to_owned(), name == "http");
+            Named { name, is_file: !is_remote, is_remote }
+        });
+        let store = Self::new(&folder, &named).unwrap();
+        assert!(super::texts::register(&store));
+        (store, path)
+    }
+
+    /// Returns the store as the queues see it.
+    pub(super) fn rings(self: &Arc<Self>) -> Arc<dyn tach_record::queue::file::RingFile> {
+        let current = super::current::Current::new(&self.folder, &[]);
+        current.store.store(Some(Arc::clone(self)));
+        Arc::new(current)
+    }
+}
+
+impl Store {
+    /// Creates the file. Call under the lock of the folder.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    pub(super) fn new(folder: &Arc<PrivateFolder>, lanes: &[Named]) -> io::Result<Arc<Self>> {
+        let id = RandomState::new().build_hasher().finish();
+        let name = owner::name(std::process::id(), id);
+        let owned = Owned::new(folder.create(&name)?);
+        let made = owned.and_then(|owned| Self::in_file(folder, name.clone(), owned, lanes));
+        if made.is_err() {
+            let _already_an_error = folder.remove(&name);
+        }
+        made
+    }
+
+    fn in_file(
+        folder: &Arc<PrivateFolder>,
+        name: OsString,
+        owned: Owned,
+        lanes: &[Named],
+    ) -> io::Result<Arc<Self>> {
+        tach_files::reserve(owned.file(), 0, FIXED as u64)?;
+        let memory = Mapping::new(owned.file(), MOST_BYTES)?;
+        let program = program_name();
+        let program = beginning(program, head::MOST_NAME).as_bytes();
+        for (at, value) in [
+            (head::VERSION, VERSION),
+            (head::PROCESS, std::process::id().into()),
+            (head::STARTED, UnixTime::now().as_nanos()),
+            (head::NAME_LENGTH, program.len() as u64),
+            (head::LANES, lanes.len().min(LANES) as u64),
+        ] {
+            memory.set(at, value);
+        }
+        memory.copy(head::NAME, program);
+        for (number, Named { name, is_file, .. }) in lanes.iter().enumerate().take(LANES) {
+            let at = lane::of(number);
+            memory.set(at + lane::IS_FILE, u64::from(*is_file));
+            memory.set(at + lane::HASH, hash(name.as_bytes()));
+        }
+        let store = Arc::new(Self {
+            memory: Arc::new(memory),
+            room: Lock::new(Room::new(FIXED)),
+            heap: Lock::new(0),
+            commits: Lock::default(),
+            has_blocks: 512 * owned.file().metadata()?.blocks() >= FIXED as u64,
+            is_over: AtomicBool::new(false),
+            name,
+            folder: Arc::clone(folder),
+            owned,
+        });
+        store.line();
+        let mut commits = store.commits.lock();
+        for lane in lanes.iter().take(LANES) {
+            commits.add(&store, lane.is_remote)?;
+        }
+        drop(commits);
+        // Before this word is stored, the file is empty for others.
+        store.memory.publish(head::MAGIC, MAGIC);
+        Ok(store)
+    }
+
+    /// Removes the file. Call after everything was written.
+    pub(super) fn remove(&self) {
+        self.memory.publish(head::TAKEN, u64::MAX);
+        let _found_at_the_next_start = self.folder.remove(&self.name);
+    }
+
+    /// Returns whether somebody has deleted or cut the file, or its disk fails.
+    pub(super) fn is_lost(&self) -> bool {
+        // First: the file may grow meanwhile.
+        let length = self.room.lock().end as u64;
+        let Ok(found) = self.owned.file().metadata() else { return false };
+        // A file that was cut may be as long as before by now, but lacks blocks.
+        let has_blocks = !self.has_blocks || 512 * found.blocks() >= length;
+        let is_whole = found.nlink() > 0 && found.len() >= length && has_blocks;
+        !is_whole || self.memory.is_broken()
+    }
+
+    /// Notes that another file takes the place of this one.
+    pub(super) fn is_replaced(&self) {
+        // ORDERING: Relaxed: a ring that is taken meanwhile is not protected.
+        self.is_over.store(true, Ordering::Relaxed);
+        self.remove();
+    }
+
+    /// Stores the present line of the clock, if the last one is old.
+    pub(super) fn line(&self) {
+        let mut commits = self.commits.lock();
+        let now = Instant::now();
+        let is_old = |last: Instant| now.saturating_duration_since(last) >= BETWEEN_LINES;
+        if !commits.last_line.is_none_or(is_old) {
+            return;
+        }
+        let Some(later) = now.checked_add(Duration::from_secs(1)) else { return };
+        commits.last_line = Some(now);
+        let Ok(at) = usize::try_from(commits.lines % line::COUNT as u64) else { return };
+        let at = line::AT + at * line::BYTES;
+        for (word, value) in [
+            now.as_ticks(),
+            now.unix_time().as_nanos(),
+            later.as_ticks(),
+            later.unix_time().as_nanos(),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            self.memory.set(at + 8 * word, value);
+        }
+        commits.lines += 1;
+        self.memory.publish(head::LINES, commits.lines);
+    }
+}

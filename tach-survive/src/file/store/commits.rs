@@ -1,0 +1,164 @@
+//! What the file says beside the rings: the lost records, the batch of each collector, and whether
+//! the last write to the only file counts.
+//!
+//! A record counts as passed on when every sink has written it. Until then it stays in its ring,
+//! whose own count says so. A collector may take long, so the file has one batch of what waits for
+//! it: the oldest events that no request has yet, and then the request.
+
+use std::io;
+
+use tach_core::Instant;
+
+use super::super::layout::{hash, head, lane, table};
+use super::super::mapping::Mapping;
+use super::Store;
+use tach_sinks::adapter::Target;
+
+/// The room for the events of a collector.
+pub(super) const BATCH: usize = 256 * 1024;
+const END: usize = size_of::<u32>();
+
+#[derive(Default)]
+pub(super) struct Commits {
+    /// The batch of each sink, if it is a collector.
+    batches: Vec<Option<Batch>>,
+    /// The number of the table, and whether a write may say that it counts.
+    number: u64,
+    is_prepared: bool,
+    pub(super) last_line: Option<Instant>,
+    pub(super) lines: u64,
+}
+
+/// Events that wait for a collector.
+struct Batch {
+    /// Where the batch is in the file.
+    start: usize,
+    bytes: usize,
+    events: usize,
+    /// How many events came for the sink before these.
+    first: u64,
+    /// Whether the thread has taken the events. Before, the batch has the first of those that wait for
+    /// it.
+    is_sent: bool,
+}
+
+impl Commits {
+    /// Adds a sink.
+    ///
+    /// # Errors
+    ///
+    /// If the file has no room for the batch of a collector.
+    pub(super) fn add(&mut self, store: &Store, is_remote: bool) -> io::Result<()> {
+        let mut batch = None;
+        if is_remote {
+            let start = store.room.lock().reserve(store.owned.file(), BATCH)?;
+            let at = lane::of(self.batches.len());
+            store.memory.set(at + lane::START, start as u64);
+            store.memory.set(at + lane::CAPACITY, BATCH as u64);
+            batch = Some(Batch { start, bytes: 0, events: 0, first: 0, is_sent: false });
+        }
+        self.batches.push(batch);
+        Ok(())
+    }
+
+    fn batch(&mut self, sink: usize) -> Option<&mut Batch> {
+        self.batches.get_mut(sink)?.as_mut()
+    }
+}
+
+impl Batch {
+    /// Adds those of the events that wait for the thread that the batch lacks and has room for.
+    fn add(&mut self, memory: &Mapping, bytes: &[u8], ends: &[usize]) {
+        let (mut length, mut events) = (self.bytes, self.events);
+        for end in ends.iter().skip(events) {
+            if end + END * (events + 1) > BATCH {
+                break;
+            }
+            let short = u32::try_from(*end).unwrap_or(u32::MAX);
+            events += 1;
+            memory.copy(self.start + BATCH - END * events, &short.to_ne_bytes());
+            length = *end;
+        }
+        let new = bytes.get(self.bytes..length).unwrap_or_default();
+        if !new.is_empty() {
+            memory.copy(self.start + self.bytes, new);
+        }
+        (self.bytes, self.events) = (length, events);
+    }
+}
+
+impl Store {
+    /// Writes down what counts if the next write to the only file happens: how many words of each
+    /// ring are passed on then, and how many records are lost.
+    pub(crate) fn prepare(&self, positions: &[u64], lost: u64) {
+        let mut commits = self.commits.lock();
+        commits.number += 1;
+        let to = &self.memory;
+        // Until the table is whole, no write is of its number.
+        to.publish(table::NUMBER, 0);
+        to.set(table::LOST, lost);
+        to.set(table::RINGS, positions.len() as u64);
+        for (at, position) in (table::POSITIONS..).step_by(8).zip(positions) {
+            to.set(at, *position);
+        }
+        to.publish(table::NUMBER, commits.number);
+        commits.is_prepared = true;
+    }
+
+    /// Notes how many events are lost. Call before the words are freed that were passed on.
+    pub(crate) fn commit(&self, lost: u64) {
+        self.commits.lock().is_prepared = false;
+        self.memory.publish(head::SINKS_LOST, lost);
+    }
+}
+
+/// What the sinks note.
+impl Store {
+    pub(crate) fn gathers(&self, sink: usize, bytes: &[u8], ends: &[usize], came: u64) {
+        let mut commits = self.commits.lock();
+        let Some(batch) = commits.batch(sink).filter(|batch| !batch.is_sent) else { return };
+        let before = batch.events;
+        if before < ends.len() {
+            batch.first = came.saturating_sub(ends.len() as u64);
+            batch.add(&self.memory, bytes, ends);
+        }
+        if batch.events > before {
+            let both = lane::batch(batch.bytes, batch.events);
+            self.memory.publish(lane::of(sink) + lane::BATCH, both);
+        }
+    }
+
+    pub(crate) fn has(&self, sink: usize) -> [u64; 2] {
+        let mut commits = self.commits.lock();
+        let batch = commits.batch(sink);
+        batch.map_or([0, 0], |batch| [batch.first, batch.first + batch.events as u64])
+    }
+
+    pub(crate) fn takes(&self, sink: usize) {
+        if let Some(batch) = self.commits.lock().batch(sink) {
+            batch.is_sent |= batch.events > 0;
+        }
+    }
+
+    pub(crate) fn sent(&self, sink: usize) {
+        if let Some(batch) = self.commits.lock().batch(sink).filter(|batch| batch.is_sent) {
+            self.memory.publish(lane::of(sink) + lane::BATCH, 0);
+            (batch.bytes, batch.events, batch.first, batch.is_sent) = (0, 0, 0, false);
+        }
+    }
+
+    pub(crate) fn writes(&self, sink: usize, bytes: &[u8], is_last: bool, to: Target) {
+        let commits = self.commits.lock();
+        let is_whole = is_last && commits.is_prepared;
+        let (number, sum) = if is_whole { (commits.number, hash(bytes)) } else { (0, 0) };
+        let (at, memory) = (lane::of(sink), &self.memory);
+        // Until the note is whole, there is none.
+        memory.publish(at + lane::BYTES, 0);
+        memory.set(at + lane::TABLE, number);
+        memory.set(at + lane::SUM, sum);
+        memory.set(at + lane::DEVICE, to.device);
+        memory.set(at + lane::FILE, to.file);
+        memory.set(at + lane::LENGTH, to.length);
+        memory.publish(at + lane::BYTES, bytes.len() as u64);
+    }
+}

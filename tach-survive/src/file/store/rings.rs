@@ -1,0 +1,140 @@
+//! The memory of rings.
+
+use core::sync::atomic::Ordering;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use tach_log::adapter::beginning;
+
+use super::super::layout::{MOST_BYTES, PAGE, RINGS, head, ring};
+use super::Store;
+use tach_record::queue::ring::{Part, RingMemory};
+
+/// Rings that are longer are for single records.
+const LONG: usize = 32 * 1024;
+
+/// The parts of the file behind its fixed part.
+pub(super) struct Room {
+    /// Where they end. All blocks before are reserved.
+    pub(super) end: usize,
+    /// The number of entries of rings.
+    rings: u32,
+    /// Rings that no queue and no pool has.
+    free: Vec<Free>,
+}
+
+#[derive(Clone, Copy)]
+struct Free {
+    number: u32,
+    start: usize,
+    length: usize,
+}
+
+/// The part of the file that belongs to a ring. Returns it when the ring is dropped.
+struct RingPart {
+    store: Arc<Store>,
+    free: Free,
+}
+
+impl Room {
+    pub(super) const fn new(end: usize) -> Self {
+        Self { end, rings: 0, free: Vec::new() }
+    }
+
+    /// Returns the place of an unused ring of that length, or up to twice as long if the ring is
+    /// for a long record. Such records have any lengths, and each would need a new ring.
+    fn unused(&self, length: usize) -> Option<usize> {
+        let fits =
+            |most: usize| self.free.iter().position(|free| (length..=most).contains(&free.length));
+        fits(length).or_else(|| if length > LONG { fits(2 * length) } else { None })
+    }
+
+    /// Reserves a part of the file, and returns its place.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    pub(super) fn reserve(&mut self, file: &File, length: usize) -> io::Result<usize> {
+        let (start, end) = (self.end, self.end + length);
+        if end > MOST_BYTES {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        tach_files::reserve(file, start as u64, length as u64)?;
+        self.end = end;
+        Ok(start)
+    }
+}
+
+impl Store {
+    /// Returns memory for a ring of at least `length` bytes.
+    pub(crate) fn ring(self: &Arc<Self>, length: usize) -> Option<RingMemory> {
+        let length = length.next_multiple_of(PAGE);
+        let Some(free) = self.take(length) else {
+            self.memory.add(head::OUTSIDE, 1);
+            return None;
+        };
+        let part = RingPart { store: Arc::clone(self), free };
+        Some(self.memory.ring(free.start, free.length, Box::new(part)))
+    }
+
+    /// Returns whether a ring of that length has room, or will never have.
+    pub(crate) fn has_ring(&self, length: usize) -> bool {
+        let room = self.room.lock();
+        let has_entry = usize::try_from(room.rings).is_ok_and(|rings| rings < RINGS);
+        has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
+    }
+
+    /// Adds records that calls have lost.
+    pub(crate) fn add_lost(&self, count: u64) {
+        self.memory.add(head::LOST, count);
+    }
+
+    /// Notes that nobody needs the items of the flight recorder.
+    pub(crate) fn exits(&self) {
+        self.memory.publish(head::RECORDED_AGE, 0);
+    }
+
+    fn take(&self, length: usize) -> Option<Free> {
+        let mut room = self.room.lock();
+        if let Some(at) = room.unused(length) {
+            return Some(room.free.swap_remove(at));
+        }
+        let number = room.rings;
+        if usize::try_from(number).ok()? >= RINGS {
+            return None;
+        }
+        let start = room.reserve(self.owned.file(), length).ok()?;
+        room.rings += 1;
+        let at = ring::AT + usize::try_from(number).ok()? * ring::BYTES;
+        self.memory.set(at + ring::START, start as u64);
+        self.memory.set(at + ring::LENGTH, length as u64);
+        self.memory.publish(head::RINGS, room.rings.into());
+        Some(Free { number, start, length })
+    }
+}
+
+impl Part for RingPart {
+    fn number(&self) -> Option<u32> {
+        // ORDERING: Relaxed: positions are noted by the thread that has stored it.
+        (!self.store.is_over.load(Ordering::Relaxed)).then_some(self.free.number)
+    }
+
+    fn belongs_to(&self, queue: u64, place: u64, (thread, name): (u64, &str)) {
+        let at = ring::AT + usize::try_from(self.free.number).unwrap_or(0) * ring::BYTES;
+        let memory = &self.store.memory;
+        let name = beginning(name, ring::MOST_NAME);
+        memory.set(at + ring::QUEUE, queue);
+        memory.set(at + ring::THREAD, thread);
+        memory.set(at + ring::NAME_LENGTH, name.len() as u64);
+        memory.copy(at + ring::NAME, name.as_bytes());
+        // The next record's count follows, so that a reader sees both.
+        memory.publish(at + ring::PLACE, place);
+    }
+}
+
+impl Drop for RingPart {
+    fn drop(&mut self) {
+        self.store.room.lock().free.push(self.free);
+    }
+}

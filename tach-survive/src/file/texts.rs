@@ -1,0 +1,110 @@
+//! Static texts, places and callsites, which each file of a living pipeline contains before a record
+//! of it names their numbers.
+
+use std::sync::{Arc, Weak};
+use std::thread;
+
+use super::layout::Kind;
+use super::per_process::PerProcess;
+use super::store::Store;
+use tach_record::frame::numbers::{self, Notice, Numbered, Numbers, Unnumbered};
+use tach_record::frame::places::{self, StaticPlace};
+use tach_record::sync::Lock;
+use tach_spans::callsites::{self, Callsite};
+
+/// Those of this process: in a forked child, the stores of the parent have neither room nor
+/// readers.
+static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
+
+/// A value that a file contains.
+pub(super) trait Value: Numbered {
+    /// Writes the value, as [`Store::keep`] does.
+    fn keep(self, store: &Store, number: u32) -> Option<bool>;
+}
+
+impl Value for &'static str {
+    fn keep(self, store: &Store, number: u32) -> Option<bool> {
+        store.keep(Kind::Text, number, &[self], 0)
+    }
+}
+
+impl Value for StaticPlace {
+    fn keep(self, store: &Store, number: u32) -> Option<bool> {
+        store.keep(Kind::Place, number, &[self.file, self.module], self.line)
+    }
+}
+
+impl Value for Callsite {
+    fn keep(self, store: &Store, number: u32) -> Option<bool> {
+        let Self(it) = self;
+        let [file, module] = [it.file(), it.module_path()].map(Option::unwrap_or_default);
+        let texts = [it.target(), it.name(), file, module];
+        store.keep(Kind::Callsite, number, &texts, it.line().unwrap_or(0))
+    }
+}
+
+/// Adds a store, and writes the texts whose numbers threads may know already. Returns `false` if the
+/// store has no room for them. Texts for which an earlier store had no room are not among them:
+/// records contain these texts themselves.
+pub(super) fn register(store: &Arc<Store>) -> bool {
+    callsites::set_up();
+    let (texts, places, callsites) = (numbers::texts(), places::numbers(), callsites::numbers());
+    keep_by(texts);
+    keep_by(places);
+    keep_by(callsites);
+    let all = STORES.get();
+    let mut stores = all.value.lock();
+    stores.retain(|store| store.strong_count() > 0);
+    stores.push(Arc::downgrade(store));
+    // A number that a thread learns from here on is written by that thread, which waits for no
+    // lock. The numbers that threads know already were there before.
+    drop(stores);
+    keep_all(texts, store) & keep_all(places, store) & keep_all(callsites, store)
+}
+
+fn keep_by<T: Value>(numbers: Option<&Numbers<T>>) {
+    if let Some(numbers) = numbers {
+        let _set_by_an_earlier_store = numbers.keep.set(keep);
+        numbers.is_kept.set();
+    }
+}
+
+/// Calls `keep` with each value whose number a thread may know. Returns whether there was room.
+fn keep_all<T: Value>(numbers: Option<&Numbers<T>>, store: &Store) -> bool {
+    known(numbers).fold(true, |has_room, (number, value)| {
+        loop {
+            match value.keep(store, number) {
+                // Another thread writes a text.
+                None => thread::yield_now(),
+                Some(is_kept) => return has_room & is_kept,
+            }
+        }
+    })
+}
+
+/// Returns the values whose numbers a thread may know.
+pub(super) fn known<T: Value>(numbers: Option<&Numbers<T>>) -> impl Iterator<Item = (u32, T)> {
+    let entries = numbers.into_iter().flat_map(|numbers| &numbers.entries);
+    let known = (0..).zip(entries).filter(|(_, entry)| entry.is_known.is_set());
+    known.filter_map(|(number, entry)| Some((number, *entry.value.get()?)))
+}
+
+/// Writes a value to all files, before a record has its number.
+fn keep<T: Value>(number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
+    let stores = STORES.get();
+    // A call waits for no other thread.
+    let Some(stores) = stores.value.try_lock() else { return Err(Unnumbered::Busy) };
+    let mut kept = Ok(());
+    for store in stores.iter().filter_map(Weak::upgrade) {
+        match value.keep(&store, number) {
+            Some(true) => {}
+            Some(false) => kept = Err(Unnumbered::Full),
+            None => return Err(Unnumbered::Busy),
+        }
+    }
+    if kept.is_ok() {
+        // Under the lock: a store that is added next gets the text.
+        is_known.set();
+    }
+    kept
+}

@@ -1,0 +1,153 @@
+//! The file of a sink, after a death within a write to it.
+
+use std::io::ErrorKind::{NotFound, PermissionDenied};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+
+use tach_files::Entry;
+
+use super::image::Write;
+use super::layout::hash;
+use tach_sinks::adapter::LogFile;
+
+/// The longest write that is read again. A longer one comes twice.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// Returns whether a write has happened whole. If the file ends with a half of it, cuts the half of
+/// a line off, unless other processes write the file.
+///
+/// # Errors
+///
+/// If the file can't be read or cut.
+pub(super) fn has_happened(write: &Write, file: &mut LogFile) -> io::Result<bool> {
+    let is_it = file.entry.id() == Some((write.to.device, write.to.file));
+    let Some(place) = file.place.as_ref().filter(|_| is_it && write.bytes > 0) else {
+        return Ok(false);
+    };
+    let (folder, start) = (place.folder()?, write.to.length);
+    let mut read = match folder.open_own(place.name(), &file.entry) {
+        Ok(read) => read,
+        // The process may only append to the file, or it has another name by now. All records would
+        // wait for it, so its last write may come twice instead.
+        Err(why) if matches!(why.kind(), PermissionDenied | NotFound) => return Ok(false),
+        Err(why) => return Err(why),
+    };
+    read.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    read.by_ref().take(write.bytes.min(MOST)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == write.bytes {
+        return Ok(write.table.is_some() && hash(&bytes) == write.sum);
+    }
+    let lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let now = Entry::of(&file.file)?.length();
+    if lines < bytes.len() && now == start + bytes.len() as u64 {
+        cut(file, start + lines as u64)?;
+    }
+    Ok(false)
+}
+
+/// Cuts a file at a length, unless another process writes it.
+///
+/// # Errors
+///
+/// If that fails.
+fn cut(file: &mut LogFile, length: u64) -> io::Result<()> {
+    if tach_files::try_lock(&file.file) {
+        file.file.set_len(length)?;
+        file.length = length;
+    }
+    // The exclusive lock would keep other processes from the file.
+    let _else_next_time = tach_files::try_lock_shared(&file.file);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::{env, fs, process};
+
+    use super::*;
+    use tach_sinks::adapter::{Options, Target};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = env::temp_dir().join(format!("tach-written-{name}-{}", process::id()));
+            let _left_behind = fs::remove_dir_all(&path);
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        fn log(&self) -> PathBuf {
+            self.0.join("app.log")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    const BEFORE: &str = "before\n";
+    const WRITE: &str = "one\ntwo\nthree\n";
+
+    fn write(file: &LogFile) -> Write {
+        let to = Target { length: BEFORE.len() as u64, ..file.known_target() };
+        Write { table: Some(1), sum: hash(WRITE.as_bytes()), bytes: WRITE.len() as u64, to }
+    }
+
+    /// However much of the write was done, whole lines stay, and nothing else.
+    #[test]
+    fn a_write_has_happened_whole_or_a_half_of_a_line_is_cut() {
+        for held in 0..=WRITE.len() {
+            let folder = Folder::new("held");
+            fs::write(folder.log(), [BEFORE, &WRITE[..held]].concat()).unwrap();
+            let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
+            let is_whole = held == WRITE.len();
+            assert_eq!(has_happened(&write(&file), &mut file).unwrap(), is_whole, "{held}");
+            let lines = WRITE[..held].rfind('\n').map_or(0, |last| last + 1);
+            let expected = [BEFORE, &WRITE[..lines]].concat();
+            assert_eq!(fs::read_to_string(folder.log()).unwrap(), expected, "{held}");
+        }
+    }
+
+    /// The lines of other processes, before and behind the write, are never cut.
+    #[test]
+    fn what_others_wrote_is_neither_cut_nor_taken_for_the_write() {
+        let theirs = ["their\n", "theirs are as long\nas ours\n"];
+        for theirs in theirs {
+            let folder = Folder::new("theirs");
+            let text = [BEFORE, theirs].concat();
+            fs::write(folder.log(), &text).unwrap();
+            let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
+            assert!(!has_happened(&write(&file), &mut file).unwrap());
+            assert_eq!(fs::read_to_string(folder.log()).unwrap(), text);
+            let text = [BEFORE, WRITE, theirs].concat();
+            fs::write(folder.log(), &text).unwrap();
+            assert!(has_happened(&write(&file), &mut file).unwrap());
+            assert_eq!(fs::read_to_string(folder.log()).unwrap(), text);
+        }
+        let folder = Folder::new("others");
+        let text = [BEFORE, &WRITE[..6]].concat();
+        fs::write(folder.log(), &text).unwrap();
+        let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
+        let other = LogFile::open(&folder.log(), Options::default()).unwrap();
+        assert!(!has_happened(&write(&file), &mut file).unwrap());
+        assert_eq!(fs::read_to_string(folder.log()).unwrap(), text, "another may write behind it");
+        drop(other);
+    }
+
+    #[test]
+    fn another_file_says_nothing() {
+        let folder = Folder::new("another");
+        fs::write(folder.log(), [BEFORE, WRITE].concat()).unwrap();
+        let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
+        let whole = write(&file);
+        for to in [Target { device: 99, ..whole.to }, Target { file: 99, ..whole.to }] {
+            assert!(!has_happened(&Write { to, ..whole }, &mut file).unwrap());
+        }
+        assert!(!has_happened(&Write { table: None, ..whole }, &mut file).unwrap());
+        assert!(has_happened(&whole, &mut file).unwrap());
+    }
+}

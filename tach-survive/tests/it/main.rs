@@ -1,0 +1,3 @@
+//! What the crate exports, as its user sees it.
+
+mod auto_traits;
