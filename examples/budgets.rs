@@ -21,7 +21,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use reqwest::{Client, Method, Request, Url};
-use tach_tower::{BudgetLayer, BudgetService, RequestBudget, Settings};
+use tach_tower::{BudgetLayer, BudgetService, ClientSide, RequestBudget, Settings};
 use tokio::net::TcpListener;
 use tokio::time;
 use tower::{Layer as _, ServiceExt as _};
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 #[derive(Clone)]
 struct Service {
     next: Option<Url>,
-    client: BudgetService<Client, tach_tower::Client>,
+    client: BudgetService<Client, ClientSide>,
 }
 
 /// Starts a service and returns its address.

@@ -9,7 +9,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 use tach_core::Instant;
-use tach_tower::{BudgetLayer, RequestBudget, Server};
+use tach_tower::{BudgetLayer, RequestBudget, ServerSide};
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
@@ -30,7 +30,7 @@ pub(crate) struct Instance {
     pub(crate) upstream: Option<Upstream>,
 }
 
-pub(crate) fn router(budgets: BudgetLayer<Server>, instance: Instance) -> Router {
+pub(crate) fn router(budgets: BudgetLayer<ServerSide>, instance: Instance) -> Router {
     Router::new()
         .route("/", get(|| async { "tach\n" }))
         .route("/work/{ms}", get(work))

@@ -88,7 +88,7 @@ async fn through_both(address: SocketAddr, road: Road) -> Result<u128, Failure> 
 
 impl Summary {
     pub(crate) fn with_budgets(self, stats: &Stats) -> Self {
-        let (exhausted, unparsable) = (stats.exhausted(), stats.unparsable_headers());
+        let (exhausted, unparsable) = (stats.exhausted, stats.unparsable_headers);
         Self { exhausted, unparsable, ..self }
     }
 

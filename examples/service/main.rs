@@ -29,7 +29,7 @@ use core::net::SocketAddr;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use tach_tower::{BudgetLayer, Settings, Stats};
+use tach_tower::{BudgetLayer, ServerSide, Settings, Stats};
 use test_support::receiver;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -110,7 +110,7 @@ async fn serve(options: &Options) -> Result<Option<demo::Summary>, Failure> {
 /// An instance that serves.
 struct Server {
     address: SocketAddr,
-    stats: Stats,
+    budgets: BudgetLayer<ServerSide>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<io::Result<()>>,
 }
@@ -124,7 +124,7 @@ impl Server {
         log::info!("listening on http://{address}");
 
         let budgets = BudgetLayer::server(Settings::new().cap(app::BUDGET));
-        let stats = budgets.stats();
+        let counted = budgets.clone();
         let upstream = upstream.map(Upstream::new).transpose()?;
         let instance = Instance { port: address.port(), road, upstream };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -133,14 +133,14 @@ impl Server {
                 let _ = stopped.await;
             });
         let serving = tokio::spawn(server.into_future());
-        Ok(Self { address, stats, stop, serving })
+        Ok(Self { address, budgets: counted, stop, serving })
     }
 
     /// Answers every request that has begun.
     async fn stop(self) -> Result<Stats, Failure> {
         let _ = self.stop.send(());
         self.serving.await??;
-        Ok(self.stats)
+        Ok(self.budgets.stats())
     }
 }
 

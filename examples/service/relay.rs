@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use reqwest::{Client, Method, Request, Url};
-use tach_tower::{BudgetLayer, BudgetService, Exhausted, Settings};
+use tach_tower::{BudgetLayer, BudgetService, ClientSide, Exhausted, Settings};
 use tower::{Layer as _, ServiceExt as _};
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
@@ -15,7 +15,7 @@ use crate::telemetry::Road;
 #[derive(Debug, Clone)]
 pub(crate) struct Upstream {
     url: Url,
-    client: BudgetService<Client, tach_tower::Client>,
+    client: BudgetService<Client, ClientSide>,
 }
 
 impl Upstream {

@@ -40,10 +40,9 @@ enum Kind {
         fault: Fault,
         position: usize,
     },
-    // Not `Duration`s, so that an error stays small. 584 years are the most.
+    // Not a `Duration`, so that an error stays small.
     Exhausted {
         total_ns: u64,
-        root_ns: u64,
     },
     ClockRead,
     Configured,
@@ -74,10 +73,8 @@ impl Error {
     }
 
     #[cold]
-    pub(crate) fn exhausted(total: Duration, root: Duration) -> Self {
-        let [total_ns, root_ns] =
-            [total, root].map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-        Self(Kind::Exhausted { total_ns, root_ns })
+    pub(crate) const fn exhausted(total_ns: u64) -> Self {
+        Self(Kind::Exhausted { total_ns })
     }
 
     #[allow(dead_code, reason = "for features with a thread")]
@@ -189,12 +186,9 @@ impl fmt::Display for Error {
             ),
             Kind::Number { given, texts: [before, after] } => write!(f, "{before}{given}{after}"),
             Kind::Parse { fault, position } => fault.fmt_at(*position, f),
-            Kind::Exhausted { total_ns, root_ns } => {
-                let [total, root] = [*total_ns, *root_ns].map(Duration::from_nanos);
-                if total == root || total.is_zero() {
-                    return write!(f, "the time budget of {root:?} is exhausted");
-                }
-                write!(f, "{total:?}, a part of the time budget of {root:?}, are exhausted")
+            Kind::Exhausted { total_ns } => {
+                let total = Duration::from_nanos(*total_ns);
+                write!(f, "the time budget of {total:?} is exhausted")
             }
             Kind::ClockRead => f.write_str(
                 "the clock was read before the configuration was installed; install it at the \
@@ -233,7 +227,7 @@ mod tests {
             (Error::BEFORE_EPOCH, OUT_OF_RANGE, None),
             (Error::AFTER_MAX, OUT_OF_RANGE, None),
             (Error::offset(1440), OUT_OF_RANGE, None),
-            (Error::exhausted(Duration::ZERO, Duration::ZERO), EXHAUSTED, None),
+            (Error::exhausted(0), EXHAUSTED, None),
             (Error::CLOCK_READ, TOO_LATE, None),
             (Error::CONFIGURED, TOO_LATE, None),
             (Error::parse(Fault::NoLeapSecond, 17), NONE, Some(17)),

@@ -5,18 +5,19 @@ use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use tach_core::Budget;
 
-use crate::alarm::BodyAlarm;
+use crate::alarm::Alarm;
 use crate::counts::Outcome;
-use crate::current::{Current, Entered, OuterEnd};
+use crate::current::{Entered, Limits};
 use crate::exhausted::{Exhausted, Spent};
-use crate::grpc;
-use crate::shared::Counted;
+use crate::grpc::{self, Protocol};
+use crate::shared::Shared;
 
 pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
 
@@ -64,35 +65,56 @@ pin_project! {
     /// ```
     #[derive(Debug)]
     pub struct BudgetBody<B> {
+        // `None` after its end, and in an answer to an exhausted request.
         #[pin]
-        content: Content<B>,
-        end: Option<End>,
+        body: Option<B>,
+        rest: Rest,
     }
 }
 
-pin_project! {
-    #[derive(Debug)]
-    #[project = ContentNow]
-    enum Content<B> {
-        Inner {
-            #[pin]
-            body: B,
-        },
-        Own { bytes: Bytes },
-    }
+/// What belongs to a body beside its own bytes. A response grows by these 40 bytes.
+#[derive(Debug)]
+pub(crate) enum Rest {
+    Nothing,
+    End(End),
+    /// The answer to an exhausted request.
+    Own(Box<Bytes>),
 }
 
 /// The end of a body.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) budget: Budget,
-    /// The end of the outer budget, if this one has no earlier end of its own.
-    pub(crate) parent: Option<OuterEnd>,
-    pub(crate) alarm: BodyAlarm,
-    pub(crate) has_begun: bool,
-    pub(crate) is_in_pause: bool,
-    pub(crate) is_grpc: bool,
-    pub(crate) counted: Option<Counted>,
+    pub(crate) alarm: Alarm,
+    pub(crate) shared: Option<Arc<Shared>>,
+    pub(crate) protocol: Protocol,
+    has_begun: bool,
+    is_in_pause: bool,
+    is_cut: bool,
+}
+
+const _: () = assert!(size_of::<Rest>() == 40);
+
+impl End {
+    #[inline]
+    pub(crate) fn new(
+        budget: Budget,
+        alarm: Alarm,
+        shared: Option<Arc<Shared>>,
+        protocol: Protocol,
+    ) -> Self {
+        let (has_begun, is_in_pause, is_cut) = (false, false, false);
+        Self { budget, alarm, shared, protocol, has_begun, is_in_pause, is_cut }
+    }
+}
+
+impl Drop for End {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.counts.add(if self.is_cut { Outcome::EndedBody } else { Outcome::Answered });
+        }
+    }
 }
 
 impl<B> BudgetBody<B> {
@@ -109,36 +131,29 @@ impl<B> BudgetBody<B> {
     /// ```
     #[must_use]
     pub fn new(body: B, budget: Budget) -> Self {
-        let (parent, alarm, counted) = (None, BodyAlarm::new(None), None);
-        let (has_begun, is_in_pause, is_grpc) = (false, false, false);
-        let end = End { budget, parent, alarm, has_begun, is_in_pause, is_grpc, counted };
-        Self::with_end(body, Some(end))
+        let end = End::new(budget, Alarm::default(), None, Protocol::Http);
+        Self::with_rest(body, Rest::End(end))
     }
 
     #[inline]
-    pub(crate) fn with_end(body: B, end: Option<End>) -> Self {
-        Self { content: Content::Inner { body }, end }
+    pub(crate) fn with_rest(body: B, rest: Rest) -> Self {
+        Self { body: Some(body), rest }
     }
 
     pub(crate) fn own(bytes: Bytes) -> Self {
-        Self { content: Content::Own { bytes }, end: None }
+        let rest = if bytes.is_empty() { Rest::Nothing } else { Rest::Own(Box::new(bytes)) };
+        Self { body: None, rest }
     }
 
     /// Returns the inner body; `None` if it has ended, or if there was none.
     pub fn get_ref(&self) -> Option<&B> {
-        match &self.content {
-            Content::Inner { body } => Some(body),
-            Content::Own { .. } => None,
-        }
+        self.body.as_ref()
     }
 
     /// Takes the inner body out, which no budget ends any more; `None` if it has ended, or if there
     /// was none.
     pub fn into_inner(self) -> Option<B> {
-        match self.content {
-            Content::Inner { body } => Some(body),
-            Content::Own { .. } => None,
-        }
+        self.body
     }
 }
 
@@ -164,60 +179,61 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let mut this = self.project();
-        let body = match this.content.as_mut().project() {
-            ContentNow::Inner { body } => body,
-            ContentNow::Own { bytes } if bytes.is_empty() => return Poll::Ready(None),
-            ContentNow::Own { bytes } => {
-                return Poll::Ready(Some(Ok(Frame::data(mem::take(bytes).into()))));
-            }
+        let Some(body) = this.body.as_mut().as_pin_mut() else {
+            return Poll::Ready(match mem::replace(this.rest, Rest::Nothing) {
+                Rest::Own(bytes) => Some(Ok(Frame::data((*bytes).into()))),
+                _ => None,
+            });
         };
-        let Some(end) = this.end else { return body.poll_frame(cx).map_err(Into::into) };
+        let Rest::End(end) = this.rest else { return body.poll_frame(cx).map_err(Into::into) };
         // The budget is checked before each frame but the first, so a body that is always ready
         // ends, too. The first frame is exempt: it is often the whole body, and without it a server
         // would abort the connection.
         let mut is_pause = false;
         if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
             let mut outer = None;
-            let entered = Entered::new(&mut outer, &Current::of(end.budget), Some(cx.waker()));
+            let limits = Limits::of(end.budget);
+            let entered = Entered::new(&mut outer, limits, false, Some(cx.waker()));
             if let Poll::Ready(frame) = body.poll_frame(cx).map_err(Into::into) {
                 end.has_begun = true;
                 end.is_in_pause = false;
                 if frame.as_ref().is_none_or(|frame| frame.as_ref().is_ok_and(Frame::is_trailers)) {
                     // The body is over, so its budget can't end it.
-                    *this.end = None;
+                    *this.rest = Rest::Nothing;
                 }
                 return Poll::Ready(frame);
             }
-            let is_ended_by_outer = entered.is_ended_by(end.parent, &end.budget, cx);
+            let is_ended_by_outer = entered.is_ended_by_outer(&end.budget, cx);
             drop(entered);
             let idle = end.idle();
             if is_ended_by_outer && idle == Duration::MAX {
                 return Poll::Pending;
             }
             let is_new = !mem::replace(&mut end.is_in_pause, true);
-            is_pause = ready!(end.alarm.poll_end(&end.budget, idle, is_new, cx));
+            is_pause = ready!(end.alarm.poll_body(&end.budget, idle, is_new, cx));
             // The outer body ends together with this one, drops it, and counts the end.
             if is_ended_by_outer && !is_pause {
                 return Poll::Pending;
             }
         }
         let last = end.last_frame(is_pause);
-        this.content.set(Content::Own { bytes: Bytes::new() });
-        *this.end = None;
+        this.body.set(None);
+        *this.rest = Rest::Nothing;
         Poll::Ready(Some(last))
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.content {
-            Content::Inner { body } => body.is_end_stream(),
-            Content::Own { bytes } => bytes.is_empty(),
+        match &self.body {
+            Some(body) => body.is_end_stream(),
+            None => !matches!(self.rest, Rest::Own(_)),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Inner { body } => body.size_hint(),
-            Content::Own { bytes } => SizeHint::with_exact(bytes.len() as u64),
+        match (&self.body, &self.rest) {
+            (Some(body), _) => body.size_hint(),
+            (None, Rest::Own(bytes)) => SizeHint::with_exact(bytes.len() as u64),
+            (None, _) => SizeHint::with_exact(0),
         }
     }
 }
@@ -225,19 +241,23 @@ where
 impl End {
     /// Returns the longest pause that the settings allow.
     fn idle(&self) -> Duration {
-        self.counted.as_ref().map_or(Duration::MAX, |counted| counted.shared.settings.idle)
+        match self.shared.as_ref().map_or(u64::MAX, |shared| shared.settings.idle_ns) {
+            u64::MAX => Duration::MAX,
+            idle_ns => Duration::from_nanos(idle_ns),
+        }
     }
 
     /// Counts the body as cut off. Returns its last frame: trailers for gRPC, or else an error.
     fn last_frame<D>(&mut self, is_pause: bool) -> Result<Frame<D>, BoxError> {
+        self.is_cut = true;
         let error = if is_pause {
             Exhausted::pause(self.idle())
         } else {
-            Exhausted::new(&self.budget, self.parent, Spent::Body)
+            Exhausted::new(self.budget.total(), Spent::Body)
         };
-        if let Some(counted) = &mut self.counted {
-            counted.outcome = Outcome::EndedBody;
+        match self.protocol {
+            Protocol::Grpc => Ok(Frame::trailers(grpc::trailers(&error))),
+            _ => Err(error.into()),
         }
-        if self.is_grpc { Ok(Frame::trailers(grpc::trailers(&error))) } else { Err(error.into()) }
     }
 }

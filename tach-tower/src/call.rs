@@ -2,15 +2,13 @@
 
 use core::mem;
 use core::task::{Context, Poll, ready};
-use core::time::Duration;
 use std::sync::Arc;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
 use tower_service::Service;
 
-use crate::current::{Current, Entered};
-use crate::settings::Settings;
+use crate::settings::{Settings, ns};
 use crate::shared::Shared;
 
 /// A service that is always ready, and waits for the inner service within the call. So the wait is
@@ -57,29 +55,22 @@ impl<S> Waits<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Calls the inner service, or begins to wait for it.
+    /// Returns whether the next call may begin at once. Another one must ask again.
     #[inline]
-    pub(crate) fn call<R>(
-        &mut self,
-        request: R,
-        current: &Current,
-        wait: impl FnOnce() -> Wait<R>,
-    ) -> Call<S, R>
+    pub(crate) fn is_ready(&mut self) -> bool {
+        mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready
+    }
+
+    /// Begins to wait for the inner service. The instance that has begun to wait moves into the
+    /// call, and keeps its place in the queue. A clone replaces it.
+    #[cold]
+    pub(crate) fn wait<R>(&mut self, request: R, wait: Wait<R>) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
-        if mem::replace(&mut self.asked, Asked::Nothing) == Asked::Ready {
-            let mut outer = None;
-            let _entered = Entered::new(&mut outer, current, None);
-            return Call::Running { future: self.inner.call(request) };
-        }
-        // The instance that has begun to wait moves into the future, and keeps its place in the
-        // queue. A clone replaces it.
         let next = self.inner.clone();
         let service = mem::replace(&mut self.inner, next);
-        Call::Waiting {
-            waiting: Box::new(Waiting { service, request: Some(request), wait: wait() }),
-        }
+        Call::Waiting { waiting: Box::new(Waiting { service, request: Some(request), wait }) }
     }
 
     /// Releases what the inner service holds for a call that is refused. A clone replaces the
@@ -97,7 +88,7 @@ impl<S> Waits<S> {
 
 /// Writes the time left for the response and its body into a client's request. Returns `false` if
 /// the time would be written as zero.
-pub(crate) type Announce<R> = fn(&Settings, Duration, &mut R, bool) -> bool;
+pub(crate) type Announce<R> = fn(&Settings, u64, &mut R, bool) -> bool;
 
 /// What the sending of a call that waited needs.
 pub(crate) struct Wait<R> {
@@ -140,11 +131,11 @@ impl<S: Service<R>, R> Waiting<S, R> {
         ready!(self.service.poll_ready(cx))?;
         let Wait { shared, whole, is_grpc, announce } = &self.wait;
         // The current budget is that of the head. It may end before `whole`, which has the body.
-        let left = crate::current().unwrap_or(*whole).remaining();
+        let left_ns = ns(crate::current().unwrap_or(*whole).remaining());
         let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
-        let is_sent = !shared.settings.refuses(left)
+        let is_sent = !shared.settings.refuses(left_ns)
             && announce.is_none_or(|write| {
-                write(&shared.settings, whole.remaining(), &mut request, *is_grpc)
+                write(&shared.settings, ns(whole.remaining()), &mut request, *is_grpc)
             });
         Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
     }

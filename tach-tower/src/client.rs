@@ -17,14 +17,14 @@ use crate::side::Side;
 /// # Examples
 ///
 /// ```
-/// use tach_tower::{BudgetLayer, Client, Settings};
+/// use tach_tower::{BudgetLayer, ClientSide, Settings};
 ///
-/// let layer: BudgetLayer<Client> = BudgetLayer::client(Settings::new());
+/// let layer: BudgetLayer<ClientSide> = BudgetLayer::client(Settings::new());
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub enum Client {}
+pub enum ClientSide {}
 
-impl BudgetLayer<Client> {
+impl BudgetLayer<ClientSide> {
     /// Creates a layer around a client of hyper, tonic or reqwest that announces the time left for
     /// a call, and ends the call with it.
     ///
@@ -37,6 +37,10 @@ impl BudgetLayer<Client> {
     /// [`Exhausted`](crate::Exhausted). A gRPC request is answered with the status 4,
     /// `DEADLINE_EXCEEDED`, instead, so that a client of tonic sees that code. The response's body
     /// [ends](crate::BudgetBody) with the budget, too.
+    ///
+    /// A call ends with the request of the handler that makes it, and the request's layer answers. If
+    /// the client's own timer or the peer ends the call within 2 ms of that end, the call waits for the
+    /// layer, at most 5 ms past the end. So a handler that maps errors to 502 does not hide the 504.
     ///
     /// # Retries and hedges
     ///
@@ -76,7 +80,7 @@ impl BudgetLayer<Client> {
     }
 }
 
-impl<E: Into<BoxError>> Side<E> for Client {
+impl<E: Into<BoxError>> Side<E> for ClientSide {
     type Error = BoxError;
 
     const IS_CLIENT: bool = true;

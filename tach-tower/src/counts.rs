@@ -7,7 +7,15 @@ pub(crate) struct Counts {
     /// Indexed by [`Outcome`].
     pub(crate) outcomes: [Counter; 5],
     pub(crate) deadlines: Counter,
+    pub(crate) expired: Counter,
     pub(crate) unparsable_headers: Counter,
+}
+
+impl Counts {
+    #[inline]
+    pub(crate) fn add(&self, outcome: Outcome) {
+        self.outcomes[outcome as usize].add_one();
+    }
 }
 
 /// What became of a request.

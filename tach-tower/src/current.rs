@@ -3,70 +3,112 @@
 use core::cell::Cell;
 use core::pin::Pin;
 use core::ptr;
-use core::task::{Context, Poll, RawWakerVTable, Waker};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use pin_project_lite::pin_project;
-use tach_core::{Budget, Instant};
+use tach_core::Budget;
 
 thread_local! {
     /// Set while a future with a budget is polled.
     static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
-    /// The waker that the end of the current budget wakes. `None` if nothing ends with the budget:
-    /// layers and `enforce` end a future, `scope` does not.
-    static WOKEN: Cell<Option<Woken>> = const { Cell::new(None) };
+}
+
+/// The budget of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Ends with the head of the response.
+    pub(crate) head: Budget,
+    /// The total for the response with its body, from the start of `head`.
+    pub(crate) whole_ns: u64,
+}
+
+impl Limits {
+    pub(crate) fn of(head: Budget) -> Self {
+        Self { head, whole_ns: head.total_ns }
+    }
+
+    /// Returns the budget of the response with its body.
+    #[inline]
+    pub(crate) fn whole(&self) -> Budget {
+        Budget { total_ns: self.whole_ns, ..self.head }
+    }
 }
 
 /// The budget of the code that runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Current {
-    pub(crate) budget: Budget,
-    /// The total for the response with its body. Greater than the budget's if that is the head's.
-    pub(crate) whole: Duration,
+    limits: Limits,
+    /// The waker that the end of the budget wakes. `Woken::NONE` if nothing ends with the budget:
+    /// layers and `enforce` end a future, `scope` does not.
+    ended_by: Woken,
     /// Whether the layer around a client set the budget.
-    pub(crate) is_client: bool,
+    is_client: bool,
 }
+
+/// The identity of a waker: its two addresses.
+///
+/// Only compared with wakers that are polled with. A timer that stores a clone of a waker keeps the
+/// address in use, because every waker shares its data with its clones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Woken {
+    data: usize,
+    vtable: usize,
+}
+
+impl Woken {
+    /// No vtable has the address 0.
+    pub(crate) const NONE: Self = Self { data: 0, vtable: 0 };
+
+    #[inline]
+    pub(crate) fn of(waker: &Waker) -> Self {
+        Self { data: waker.data().addr(), vtable: ptr::from_ref(waker.vtable()).addr() }
+    }
+}
+
+/// Conversions of ticks differ by less, so two ends this close are the same.
+const SAME_END: Duration = Duration::from_micros(100);
 
 impl Current {
-    pub(crate) fn of(budget: Budget) -> Self {
-        Self { budget, whole: budget.total(), is_client: false }
-    }
-}
-
-/// The identity of a waker. Only compared while the waker exists.
-type Woken = (*const (), &'static RawWakerVTable);
-
-/// The end of an outer budget, by which a budget inside it ends.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OuterEnd {
-    start: Instant,
-    pub(crate) total: Duration,
-}
-
-impl OuterEnd {
+    /// Returns whether this outer budget ends the future at the end of its `own` budget or before.
+    ///
+    /// The outer future must be polled by the same task. Otherwise, as in a `block_on` inside a
+    /// handler, it can't be polled when its budget ends.
     #[inline]
-    pub(crate) fn of(outer: &Budget) -> Self {
-        Self { start: outer.start, total: outer.total }
+    fn ends(&self, own: &Budget, cx: &Context<'_>) -> bool {
+        let outer = &self.limits.head;
+        self.ended_by == Woken::of(cx.waker())
+            && if outer.start == own.start {
+                outer.total_ns <= own.total_ns
+            } else {
+                outer.remaining() <= own.remaining().saturating_add(SAME_END)
+            }
     }
+}
+
+/// Returns whether the current budget ends a future that has its `own` one. Call it outside of
+/// [`Entered`].
+pub(crate) fn is_ended_by_current(own: &Budget, cx: &Context<'_>) -> bool {
+    CURRENT.get().is_some_and(|outer| outer.ends(own, cx))
 }
 
 /// Returns the time for the response with its body, from the start of `head`: its total, or what
 /// the layer around it allows if `head` is that layer's limit of the head. A client's call in a
 /// server's handler is work for the head of the server's response, so its body ends with that head.
 #[inline]
-pub(crate) fn whole_of(head: &Budget, is_client: bool) -> Duration {
+pub(crate) fn whole_of(head: &Budget, is_client: bool) -> u64 {
     match CURRENT.get() {
-        Some(current) if current.budget == *head && (current.is_client || !is_client) => {
-            current.whole
+        Some(current) if current.limits.head == *head && (current.is_client || !is_client) => {
+            current.limits.whole_ns
         }
-        _ => head.total(),
+        _ => head.total_ns,
     }
 }
 
 /// Returns the budget of the request that the current task works for.
 ///
 /// A layer of this crate sets it while it polls the service inside, and so do [`enforce`] and
-/// [`scope`]. A spawned task has none: give it one with `scope`.
+/// [`scope`]. A spawned task has none: give it one with `scope`, or with [`within`] if it blocks.
 ///
 /// [`enforce`]: crate::enforce
 ///
@@ -90,7 +132,33 @@ pub(crate) fn whole_of(head: &Budget, is_client: bool) -> Duration {
 #[must_use]
 #[inline]
 pub fn current() -> Option<Budget> {
-    CURRENT.get().map(|current| current.budget)
+    CURRENT.get().map(|current| current.limits.head)
+}
+
+/// Makes `budget` the [`current`] one while `code` runs: for `spawn_blocking`, and for threads.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use tach_tower::{current, within};
+/// use tokio::task::spawn_blocking;
+///
+/// /// Blocks, and takes a number of milliseconds, of which zero would mean for ever.
+/// fn receive() -> Option<u32> {
+///     let budget = current()?;
+///     Some(budget.millis(Duration::from_secs(5))?.get())
+/// }
+///
+/// async fn handler() -> Option<u32> {
+///     let budget = current()?;
+///     spawn_blocking(move || within(budget, receive)).await.ok()?
+/// }
+/// ```
+pub fn within<T>(budget: Budget, code: impl FnOnce() -> T) -> T {
+    let mut outer = None;
+    let _entered = Entered::new(&mut outer, Limits::of(budget), false, None);
+    code()
 }
 
 /// Makes `budget` the [`current`] one of a future: for spawned tasks. It does not end the future;
@@ -110,14 +178,14 @@ pub fn current() -> Option<Budget> {
 /// # }
 /// ```
 pub fn scope<F: Future>(budget: Budget, future: F) -> impl Future<Output = F::Output> {
-    Scope { future, current: Current::of(budget) }
+    Scope { future, budget }
 }
 
 pin_project! {
     struct Scope<F> {
         #[pin]
         future: F,
-        current: Current,
+        budget: Budget,
     }
 }
 
@@ -126,59 +194,37 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let mut outer = None;
-        let _entered = Entered::new(&mut outer, this.current, None);
-        this.future.poll(cx)
+        within(*this.budget, || this.future.poll(cx))
     }
 }
 
-/// The budget that was current before another, and what it wakes.
-pub(crate) type Outer = Option<(Current, Option<Woken>)>;
-
 /// Makes a budget the current one. Its drop restores the outer budget.
-pub(crate) struct Entered<'a>(&'a mut Outer);
+pub(crate) struct Entered<'a>(&'a mut Option<Current>);
 
 impl<'a> Entered<'a> {
     /// `outer` is `None`. It is a place of the caller's, so that no empty budget is moved.
     #[inline]
-    pub(crate) fn new(outer: &'a mut Outer, current: &Current, ended_by: Option<&Waker>) -> Self {
-        let woken = ended_by.map(|waker| (waker.data(), waker.vtable()));
-        if let Some(current) = CURRENT.get() {
-            *outer = Some((current, WOKEN.get()));
-        }
-        CURRENT.set(Some(*current));
-        WOKEN.set(woken);
+    pub(crate) fn new(
+        outer: &'a mut Option<Current>,
+        limits: Limits,
+        is_client: bool,
+        ended_by: Option<&Waker>,
+    ) -> Self {
+        let ended_by = ended_by.map_or(Woken::NONE, Woken::of);
+        CURRENT.with(|current| {
+            if let Some(current) = current.get() {
+                *outer = Some(current);
+            }
+            current.set(Some(Current { limits, ended_by, is_client }));
+        });
         Self(outer)
     }
 
-    /// Returns whether the outer budget ends the future at `end` or before. `end` is by the clock
-    /// of the future's `own` budget.
-    ///
-    /// The outer future must be polled by the same task. Otherwise, as in a `block_on` inside a
-    /// handler, it can't be polled when its budget ends.
+    /// Returns whether the outer budget ends a future that has its `own` one.
     #[inline]
-    pub(crate) fn is_ended_by(
-        &self,
-        end: Option<OuterEnd>,
-        own: &Budget,
-        cx: &Context<'_>,
-    ) -> bool {
-        let (Some(end), Some((Current { budget, .. }, Some(woken)))) = (end, &*self.0) else {
-            return false;
-        };
-        let waker = cx.waker();
-        budget.start == end.start
-            && budget.total() <= end.total
-            && clock_of(budget) == clock_of(own)
-            && woken.0 == waker.data()
-            && ptr::eq(woken.1, waker.vtable())
+    pub(crate) fn is_ended_by_outer(&self, own: &Budget, cx: &Context<'_>) -> bool {
+        self.0.as_ref().is_some_and(|outer| outer.ends(own, cx))
     }
-}
-
-/// Returns the address of a budget's clock; `None` for the system's.
-#[inline]
-fn clock_of(budget: &Budget) -> Option<*const ()> {
-    budget.clock.map(|clock| ptr::from_ref(clock).cast())
 }
 
 impl Drop for Entered<'_> {
@@ -186,10 +232,7 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         match *self.0 {
             None => CURRENT.set(None),
-            Some((current, woken)) => {
-                CURRENT.set(Some(current));
-                WOKEN.set(woken);
-            }
+            outer => CURRENT.set(outer),
         }
     }
 }

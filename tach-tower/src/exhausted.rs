@@ -4,9 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use tach_core::Budget;
-
-use crate::current::OuterEnd;
+use crate::current::current;
 
 /// The error of a call, a body or a future that its budget ended.
 ///
@@ -48,32 +46,34 @@ pub(crate) enum Spent {
 }
 
 impl Exhausted {
-    /// `outer` is the end of the outer budget, if `budget` has no earlier end of its own.
+    /// `part` is the total of the budget that has ended. The current one is then the outer budget.
     #[cold]
-    pub(crate) fn new(budget: &Budget, outer: Option<OuterEnd>, spent: Spent) -> Self {
-        let part = outer.map_or(budget.total(), |outer| outer.total);
-        let whole = if budget.root == Duration::MAX { budget.total } else { budget.root };
-        // A body may last longer than an outer limit of the head.
-        Self { part, total: whole.max(part), spent }
+    pub(crate) fn new(part: Duration, spent: Spent) -> Self {
+        let outer = current().map_or(Duration::ZERO, |outer| outer.total());
+        // A part of a budget without an end counts as a whole.
+        let total = if outer == Duration::MAX { part } else { outer.max(part) };
+        Self { part, total, spent }
     }
 
     pub(crate) fn pause(idle: Duration) -> Self {
         Self { part: idle, total: idle, spent: Spent::Pause }
     }
 
-    /// Returns the whole time of the request that has ended, of which the call may have had a part.
+    /// Returns the time of the budget that has ended, or of the outer one if that is longer: the
+    /// call may have had a part of it.
     ///
     /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tach_tower::{Budget, enforce};
+    /// use tach_tower::{Budget, enforce, scope};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// let request = Budget::new(Duration::from_secs(1));
     /// let part = request.child(Duration::from_millis(5), Duration::ZERO);
-    /// let ended = enforce(part, std::future::pending::<()>()).await.unwrap_err();
+    /// let query = enforce(part, std::future::pending::<()>());
+    /// let ended = scope(request, query).await.unwrap_err();
     /// assert_eq!(ended.total(), Duration::from_secs(1));
     /// assert_eq!(
     ///     ended.to_string(),

@@ -2,33 +2,36 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
+use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 use pin_project_lite::pin_project;
 use tach_core::Budget;
 use tower_service::Service;
 
-use crate::alarm::BodyAlarm;
-use crate::body::{BudgetBody, End};
+use crate::body::{BudgetBody, End, Rest};
 use crate::call::{Call, CallNow};
 use crate::counts::Outcome;
-use crate::current::{Current, Entered};
+use crate::current::{Entered, Limits};
 use crate::exhausted::{Exhausted, Spent};
-use crate::grpc;
+use crate::grpc::Protocol;
 use crate::limited::Limited;
-use crate::limits::Limits;
-use crate::shared::Counted;
+use crate::shared::{Counted, Shared};
 use crate::side::Side;
 
 pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
     ///
     /// If the inner future is ready, returns its response, even if the budget is exhausted, and a
-    /// server's error likewise. A client's error after the end of the budget is replaced by
-    /// [`Exhausted`]: a client that reads the header may end the call by itself. If only the budget
-    /// is exhausted, drops the inner future, and answers for it.
+    /// server's error likewise. A client's error at the end of the budget is replaced by
+    /// [`Exhausted`]: a client that reads the header may end the call by itself. If that is the end
+    /// of the request that the call is made for, too, the future waits up to 5 ms, so that the
+    /// request's layer answers. If only the budget is exhausted, drops the inner future, and answers
+    /// for it.
     ///
     /// # Panics
     ///
@@ -37,13 +40,13 @@ pin_project! {
     /// # Examples
     ///
     /// ```
-    /// use http::{Request, Response};
-    /// use tach_tower::{BudgetService, ResponseFuture, Server};
+    /// use http::{HeaderMap, Request, Response, StatusCode};
+    /// use tach_tower::{BudgetService, ResponseFuture, ServerSide};
     /// use tower::Service;
     ///
-    /// type Future<S> = ResponseFuture<S, Request<String>, Server>;
+    /// type Future<S> = ResponseFuture<S, Request<String>, ServerSide>;
     ///
-    /// fn start<S, B>(service: &mut BudgetService<S, Server>) -> Future<S>
+    /// fn start<S, B>(service: &mut BudgetService<S, ServerSide>) -> Future<S>
     /// where
     ///     S: Service<Request<String>, Response = Response<B>> + Clone,
     /// {
@@ -56,111 +59,114 @@ pin_project! {
         S: Service<R>,
     {
         #[pin]
-        pub(crate) call: Limited<Call<S, R>>,
-        pub(crate) is_grpc: bool,
-        // `None` once the response is ready.
-        pub(crate) counted: Option<Counted>,
-        pub(crate) side: PhantomData<fn(K)>,
+        call: Limited<Call<S, R>>,
+        protocol: Protocol,
+        pub(crate) counted: Counted,
+        side: PhantomData<fn(K)>,
     }
 }
 
-impl<S: Service<R>, R, K> ResponseFuture<S, R, K> {
-    /// Polls the call. Returns `answer` of a response, or `fail` of an error, or of `None` if the
-    /// budget ended first. Both return what this future returns, so that no response is wrapped in
-    /// another enum, which would copy it.
+/// An error of a client this long before its end is the end, and so is the answer of a peer whose
+/// own time is over. They know the end by a header that was rounded down.
+const EARLY: Duration = Duration::from_millis(2);
+
+impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
     #[inline]
-    pub(crate) fn poll_by<T>(
+    pub(crate) fn new(
+        call: Option<Call<S, R>>,
+        limits: Limits,
+        protocol: Protocol,
+        counted: Counted,
+    ) -> Self {
+        Self { call: Limited::new(call, limits), protocol, counted, side: PhantomData }
+    }
+
+    /// Polls the call. Its result is passed on as it is, since a response in another enum would be
+    /// copied. `Pending` if the call is over without an answer, too.
+    #[inline]
+    pub(crate) fn poll_call(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        answer: impl FnOnce(Pin<&mut Self>, S::Response) -> T,
-        fail: impl FnOnce(Pin<&mut Self>, Option<S::Error>) -> T,
-    ) -> Poll<T> {
-        let mut limited = self.as_mut().project().call;
-        let this = limited.as_mut().project();
-        let Some(mut call) = this.future.as_pin_mut() else {
-            return Poll::Ready(fail(self, None));
-        };
+        head: impl FnOnce(&S::Response) -> (StatusCode, &HeaderMap),
+    ) -> Poll<Result<S::Response, S::Error>> {
+        let this = self.as_mut().project().call.project();
+        let Some(mut call) = this.future.as_pin_mut() else { return Poll::Pending };
         let mut outer = None;
-        let entered = Entered::new(&mut outer, &this.limits.current, Some(cx.waker()));
-        let (failed, spent) = loop {
-            let called = match call.as_mut().project() {
-                CallNow::Running { future } => match future.poll(cx) {
-                    Poll::Ready(Ok(response)) => {
-                        drop(entered);
-                        return Poll::Ready(answer(self, response));
-                    }
-                    Poll::Ready(Err(error)) => break (Some(error), Spent::Running),
-                    Poll::Pending => break (None, Spent::Running),
-                },
-                CallNow::Waiting { waiting } => match waiting.poll_start(cx) {
-                    Poll::Ready(Ok(called)) => called,
-                    Poll::Ready(Err(error)) => break (Some(error), Spent::Waiting),
-                    Poll::Pending => break (None, Spent::Waiting),
-                },
-            };
-            // Drops the service that waited. If it was not called, that releases its permit.
-            let Some(future) = called else {
+        let entered = Entered::new(&mut outer, *this.limits, K::IS_CLIENT, Some(cx.waker()));
+        if let CallNow::Waiting { waiting } = call.as_mut().project() {
+            let Some(future) = ready!(waiting.poll_start(cx))? else {
                 drop(entered);
-                limited.end(Spent::Waiting);
-                return Poll::Ready(fail(self, None));
+                self.project().call.end(Spent::Waiting);
+                return Poll::Pending;
             };
             call.set(Call::Running { future });
+        }
+        let polled = match call.project() {
+            CallNow::Running { future } => future.poll(cx),
+            CallNow::Waiting { .. } => Poll::Pending,
         };
-        match failed {
-            Some(_) => drop(entered),
-            None => ready!(limited.poll_end(entered, spent, cx)),
-        }
-        Poll::Ready(fail(self, failed))
-    }
-
-    /// Counts a request that has no response. Returns the inner error, or in `Err` the end of the
-    /// budget.
-    #[cold]
-    pub(crate) fn ended(
-        mut self: Pin<&mut Self>,
-        failed: Option<S::Error>,
-    ) -> Result<K::Error, (Exhausted, Counted)>
-    where
-        K: Side<S::Error>,
-    {
-        if let Some(error) = failed {
-            // A client that reads the header, such as tonic's channel, may end the call at the same
-            // moment as its budget, with an error of its own.
-            if !K::IS_CLIENT || !self.call.limits.current.budget.is_exhausted() {
-                drop(self.counted(Outcome::Answered));
-                return Ok(K::error(error));
+        drop(entered);
+        // A client that reads the header, such as tonic's channel, may end the call at the same
+        // moment as its budget, with an error of its own, and the peer with an answer.
+        if K::IS_CLIENT {
+            let is_ended = match &polled {
+                Poll::Ready(Ok(response)) => self.protocol.is_end(head(response)),
+                Poll::Ready(Err(_)) => true,
+                Poll::Pending => false,
+            };
+            let is_answer = matches!(polled, Poll::Ready(Ok(_)));
+            if is_ended && self.as_mut().project().call.leave(is_answer, EARLY, cx) {
+                return Poll::Pending;
             }
-            self.as_mut().project().call.end(Spent::Running);
         }
+        polled
+    }
+
+    /// Returns `Ready` once the budget of a call that is pending has ended.
+    #[inline]
+    pub(crate) fn poll_end(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let spent = |call: &Call<S, R>| match call {
+            Call::Waiting { .. } => Spent::Waiting,
+            Call::Running { .. } => Spent::Running,
+        };
+        self.project().call.poll_end(spent, cx)
+    }
+
+    /// Counts the error of a call.
+    #[cold]
+    pub(crate) fn failed(self: Pin<&mut Self>, error: S::Error) -> K::Error {
+        self.project().counted.count(Outcome::Answered);
+        K::error(error)
+    }
+
+    /// Counts a request whose budget has ended.
+    #[cold]
+    pub(crate) fn exhausted(self: Pin<&mut Self>) -> (Exhausted, Arc<Shared>) {
         let exhausted = self.call.exhausted();
-        Err((exhausted, self.counted(Outcome::Exhausted)))
-    }
-
-    /// Takes the count of the request out of the future. Sets its outcome, unless it was refused.
-    #[inline]
-    pub(crate) fn counted(self: Pin<&mut Self>, outcome: Outcome) -> Counted {
         let counted = self.project().counted;
-        let mut counted = counted.take().expect("no future is polled after it was ready");
-        if counted.outcome == Outcome::Abandoned {
-            counted.outcome = outcome;
-        }
-        counted
+        let outcome = match counted.outcome {
+            Outcome::Abandoned => Outcome::Exhausted,
+            refused => refused,
+        };
+        (exhausted, counted.count(outcome))
     }
 
-    /// Returns the end of the response's body; `None` if nothing limits it. The request is counted
-    /// when its body is over.
+    /// Counts the response, unless something limits its body: then the request is counted when its
+    /// body is over.
     #[inline]
-    fn end(mut self: Pin<&mut Self>) -> Option<End> {
-        let counted = self.as_mut().counted(Outcome::Answered);
-        let Limits { current: Current { budget: head, whole, .. }, whole_parent, .. } =
-            &self.call.limits;
-        let alarm = &self.call.alarm;
-        let total = counted.shared.settings.of_body(*whole, || alarm.elapsed(head))?;
-        let budget = Budget { total, ..*head };
-        let parent = if total == *whole { *whole_parent } else { None };
-        let alarm = BodyAlarm::new(alarm.end_of(&budget, head));
-        let (is_grpc, counted) = (self.is_grpc, Some(counted));
-        Some(End { budget, parent, alarm, has_begun: false, is_in_pause: false, is_grpc, counted })
+    fn rest(self: Pin<&mut Self>) -> Rest {
+        let this = self.project();
+        let limited = this.call.project();
+        let (head, whole_ns) = (limited.limits.head, limited.limits.whole_ns);
+        let Some(shared) = this.counted.shared.take() else { return Rest::Nothing };
+        let elapsed = || limited.alarm.elapsed(&head);
+        let Some(total_ns) = shared.settings.of_body(whole_ns, elapsed) else {
+            shared.counts.add(Outcome::Answered);
+            return Rest::Nothing;
+        };
+        let mut alarm = mem::take(limited.alarm);
+        alarm.move_end(head.total_ns, total_ns);
+        Rest::End(End::new(Budget { total_ns, ..head }, alarm, Some(shared), *this.protocol))
     }
 }
 
@@ -172,27 +178,30 @@ where
     type Output = Result<Response<BudgetBody<B>>, K::Error>;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = |future: Pin<&mut Self>, response: Response<B>| {
-            let end = future.end();
-            Ok(response.map(|body| BudgetBody::with_end(body, end)))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers())) {
+            Poll::Ready(Ok(response)) => {
+                let rest = self.rest();
+                return Poll::Ready(Ok(response.map(|body| BudgetBody::with_rest(body, rest))));
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(error))),
+            Poll::Pending => ready!(self.as_mut().poll_end(cx)),
+        }
+        let protocol = self.protocol;
+        let (exhausted, shared) = self.exhausted();
+        let answer = if protocol.is_grpc() {
+            Ok(protocol.response(&exhausted))
+        } else {
+            K::ended(exhausted, &shared.settings)
         };
-        self.poll_by(cx, answer, |future, failed| {
-            let is_grpc = future.is_grpc;
-            let answer = match future.ended(failed) {
-                Ok(error) => Err(error),
-                Err((exhausted, _)) if is_grpc => Ok(grpc::response(&exhausted)),
-                Err((exhausted, counted)) => K::ended(exhausted, &counted.shared.settings),
-            };
-            answer.map(|response| response.map(BudgetBody::own))
-        })
+        Poll::Ready(answer.map(|response| response.map(BudgetBody::own)))
     }
 }
 
 impl<S: Service<R>, R, K> fmt::Debug for ResponseFuture<S, R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseFuture")
-            .field("budget", &self.call.limits.current.budget)
+            .field("budget", &self.call.limits.head)
             .finish_non_exhaustive()
     }
 }

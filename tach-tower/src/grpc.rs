@@ -1,33 +1,77 @@
-//! gRPC's answer to a request whose budget is exhausted (`PROTOCOL-HTTP2.md`).
+//! The protocols of gRPC, and their answers to a request whose budget is exhausted
+//! (`PROTOCOL-HTTP2.md`, `PROTOCOL-WEB.md`).
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use crate::exhausted::Exhausted;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DEADLINE_EXCEEDED: HeaderValue = HeaderValue::from_static("4");
-const CONTENT: &[u8] = b"application/grpc";
+const GRPC: &str = "application/grpc";
+const WEB: &str = "application/grpc-web";
+const WEB_TEXT: &str = "application/grpc-web-text";
 
-/// Returns whether the content is gRPC's. gRPC-Web is another protocol, with trailers in the body.
-pub(crate) fn is_content(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|value| is_grpc(value.as_bytes()))
+/// What a request speaks. gRPC-Web is for browsers, over HTTP/1.1 as well. Its trailers are a part of
+/// the body, so a body that is cut ends with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http,
+    Grpc,
+    Web,
+    WebText,
 }
 
-/// Accepts a suffix such as `+proto`, and parameters after a semicolon.
-fn is_grpc(content_type: &[u8]) -> bool {
-    let Some((name, rest)) = content_type.split_at_checked(CONTENT.len()) else { return false };
-    name.eq_ignore_ascii_case(CONTENT) && matches!(rest.first(), None | Some(b'+' | b';'))
-}
+impl Protocol {
+    /// Returns the protocol of a request. gRPC's are all `POST`.
+    #[inline]
+    pub(crate) fn of(method: &Method, headers: &HeaderMap) -> Self {
+        if method == Method::POST {
+            Self::of_content(headers.get(CONTENT_TYPE))
+        } else {
+            Self::Http
+        }
+    }
 
-/// Returns a response without messages.
-pub(crate) fn response(error: &Exhausted) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.headers_mut() = trailers(error);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    response
+    fn of_content(content_type: Option<&HeaderValue>) -> Self {
+        let value = content_type.map_or(&[][..], HeaderValue::as_bytes);
+        // A suffix such as `+proto` may follow, and parameters after a semicolon.
+        let name = value.split(|byte| b"+;".contains(byte)).next().unwrap_or_default();
+        [(GRPC, Self::Grpc), (WEB, Self::Web), (WEB_TEXT, Self::WebText)]
+            .into_iter()
+            .find_map(|(known, it)| name.eq_ignore_ascii_case(known.as_bytes()).then_some(it))
+            .unwrap_or(Self::Http)
+    }
+
+    #[inline]
+    pub(crate) fn is_grpc(self) -> bool {
+        self != Self::Http
+    }
+
+    /// Returns whether a response says that the time of its server is over. tonic's servers say
+    /// `CANCELLED` then.
+    #[inline]
+    pub(crate) fn is_end(self, (status, headers): (StatusCode, &HeaderMap)) -> bool {
+        match self {
+            Self::Http => status == StatusCode::GATEWAY_TIMEOUT,
+            _ => headers.get(STATUS).is_some_and(|code| code == "4" || code == "1"),
+        }
+    }
+
+    /// Returns a response without messages, whose headers are the trailers.
+    pub(crate) fn response(self, error: &Exhausted) -> Response<Bytes> {
+        let content = match self {
+            Self::Http | Self::Grpc => GRPC,
+            Self::Web => WEB,
+            Self::WebText => WEB_TEXT,
+        };
+        let mut response = Response::new(Bytes::new());
+        *response.headers_mut() = trailers(error);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
+        response
+    }
 }
 
 pub(crate) fn trailers(error: &Exhausted) -> HeaderMap {
@@ -49,27 +93,30 @@ mod tests {
     #[test]
     fn grpc_is_told_from_its_relatives() {
         let cases = [
-            ("application/grpc", true),
-            ("application/grpc+proto", true),
-            ("Application/gRPC;charset=x", true),
-            ("application/grpc-web", false),
-            ("application/grpc-web+proto", false),
-            ("application/json", false),
-            ("application/grp", false),
-            ("", false),
+            ("application/grpc", Protocol::Grpc),
+            ("application/grpc+proto", Protocol::Grpc),
+            ("Application/gRPC;charset=x", Protocol::Grpc),
+            ("application/grpc-web", Protocol::Web),
+            ("application/grpc-web+proto", Protocol::Web),
+            ("application/grpc-web-text", Protocol::WebText),
+            ("application/grpc-web-text+proto", Protocol::WebText),
+            ("application/grpc-other", Protocol::Http),
+            ("application/json", Protocol::Http),
+            ("application/grp", Protocol::Http),
+            ("", Protocol::Http),
         ];
         for (value, expected) in cases {
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(value));
-            assert_eq!(is_content(&headers), expected, "{value}");
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]);
+            assert_eq!(Protocol::of(&Method::POST, &headers), expected, "{value}");
+            assert_eq!(Protocol::of(&Method::GET, &headers), Protocol::Http);
         }
-        assert!(!is_content(&HeaderMap::new()));
+        assert_eq!(Protocol::of(&Method::POST, &HeaderMap::new()), Protocol::Http);
     }
 
     #[test]
     fn the_message_is_ascii() {
-        let budget = tach_core::Budget::new(core::time::Duration::from_micros(5));
-        let error = Exhausted::new(&budget, None, crate::exhausted::Spent::Before);
+        let part = core::time::Duration::from_micros(5);
+        let error = Exhausted::new(part, crate::exhausted::Spent::Before);
         let expected = "the time budget of 5us was spent before the call";
         assert_eq!(trailers(&error).get(MESSAGE).unwrap(), expected);
     }

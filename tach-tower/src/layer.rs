@@ -57,11 +57,11 @@ impl<K> BudgetLayer<K> {
     /// use tach_tower::{BudgetLayer, Settings};
     ///
     /// let stats = BudgetLayer::server(Settings::new()).stats();
-    /// println!("{} headers were invalid", stats.unparsable_headers());
+    /// println!("{} headers were invalid", stats.unparsable_headers);
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats(self.shared.clone())
+        self.shared.counts.read()
     }
 }
 

@@ -69,7 +69,7 @@
 //! | a handler of axum | [`RequestBudget`], an extractor (feature `axum`) |
 //! | any code that the handler calls, and its response's body | [`current()`](current()) |
 //! | a spawned task | [`scope`], with the budget of the task that spawns it |
-//! | a handler with a request | `request.extensions().get::<Budget>()`, with [`Settings::extension`] |
+//! | a thread, or `spawn_blocking` | [`within`], with that budget |
 //!
 //! [`enforce`] ends any future with a budget: a query, or a call of a client without a layer.
 //!
@@ -79,21 +79,20 @@
 //! |---|---|---|---|---|
 //! | begins | at the call | when the service is ready | when it is ready | at the call |
 //! | a handler can ask for the time left | yes | no | no | no |
-//! | reads the caller's headers | in six syntaxes, or by a function | no | no | `grpc-timeout` |
+//! | reads the caller's headers | in three syntaxes, or by a function | no | no | `grpc-timeout` |
 //! | announces the time left | yes | no | no | no |
 //! | ends bodies and streams | yes | no | by another layer | no |
 //! | the response | 504 or `DEADLINE_EXCEEDED` | an error | 408 | `CANCELLED` |
 //! | requests | of the crate `http` | any | of `http` | of tonic |
 //!
-//! A layer costs about twice as much as tower's timeout on a request that is ready at once or after
-//! one wait. The longer a request waits, the smaller is the difference.
-//!
 //! # What can go wrong
 //!
-//! - A handler that blocks its thread is not interrupted: the answer comes when it yields.
-//! - A task that a handler spawns has no budget, unless it runs in a [`scope`].
-//! - Headers carry a duration, so the time on the network is not counted. A [`Syntax`] with an
-//!   absolute time counts it, and needs clocks that agree.
+//! - A handler that blocks its thread is not interrupted until it yields.
+//! - A spawned task has no budget, unless it runs in a [`scope`].
+//! - Headers carry a duration, so the time on the network is not counted.
+//! - A server's handler is dropped where it waits, at its budget's end and when its client hangs up.
+//!   A pooled connection then goes back with an open transaction, unless its pool rolls back. Run
+//!   such work in a task of its own, with [`scope`].
 //! - A body that is not polled does not end: see [`BudgetBody`].
 //! - A call whose response outlives the handler's own limit, as a stream that a handler passes on,
 //!   ends with the handler's [`head`](Settings::head), which is the current budget. Call it in a
@@ -101,8 +100,8 @@
 //!
 //! # gRPC
 //!
-//! The layers work with tonic's servers and channels, and need none of its types. tonic's own
-//! server also enforces `grpc-timeout`, and answers `CANCELLED`. Its timer starts after the
+//! The layers work with tonic's servers and channels, and need none of its types; also with gRPC-Web,
+//! inside and outside of tonic-web's layer. tonic's own server also enforces `grpc-timeout`, and answers `CANCELLED`. Its timer starts after the
 //! layer's, so the layer answers first, unless the handler blocks its thread past the budget's end.
 //!
 //! # Clocks
@@ -111,9 +110,9 @@
 //! [`Budget::remaining`] reads tach's clock, because a budget also works without a runtime. If the
 //! two clocks disagree, the call ends when the sleep fires.
 //!
-//! With tokio's paused time, requests, bodies and [`enforce`] end as they do in real time, and no
-//! clock needs to be set. Only [`Budget::remaining`] stands still then. For a test that asks it,
-//! [`Settings::with_clock`] takes a clock that the test moves by hand.
+//! With tokio's paused time, requests, bodies and [`enforce`] end as they do in real time. Only
+//! [`Budget::remaining`] stands still then. For a test that asks it, `ManualClock::during` of
+//! tach-core puts a clock in place that the test moves by hand.
 //!
 //! # Features
 //!
@@ -154,11 +153,11 @@ mod shared;
 mod side;
 mod stats;
 
-pub use tach_core::{Budget, Clock, UnixTime};
+pub use tach_core::Budget;
 
 pub use crate::body::BudgetBody;
-pub use crate::client::Client;
-pub use crate::current::{current, scope};
+pub use crate::client::ClientSide;
+pub use crate::current::{current, scope, within};
 pub use crate::exhausted::Exhausted;
 #[cfg(feature = "axum")]
 pub use crate::extract::RequestBudget;
@@ -166,7 +165,7 @@ pub use crate::future::ResponseFuture;
 pub use crate::header::Syntax;
 pub use crate::layer::BudgetLayer;
 pub use crate::limited::enforce;
-pub use crate::server::Server;
+pub use crate::server::ServerSide;
 pub use crate::service::BudgetService;
 pub use crate::settings::Settings;
 pub use crate::stats::Stats;

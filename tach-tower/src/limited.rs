@@ -2,14 +2,17 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use core::time::Duration;
 
 use pin_project_lite::pin_project;
 use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::{Current, Entered};
+use crate::current::{Entered, Limits, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
-use crate::limits::Limits;
+
+/// How long past its end a future waits for the outer one that ends with it.
+pub(crate) const GRACE: Duration = Duration::from_millis(5);
 
 pin_project! {
     pub(crate) struct Limited<F> {
@@ -17,37 +20,36 @@ pin_project! {
         #[pin]
         pub(crate) future: Option<F>,
         pub(crate) limits: Limits,
+        pub(crate) alarm: Alarm,
         // What the budget was spent on. Set at its end.
         spent: Spent,
-        #[pin]
-        pub(crate) alarm: Alarm,
+        // Whether the outer future answers first, if it ends no later.
+        is_left: bool,
     }
 }
 
 impl<F> Limited<F> {
     #[inline]
     pub(crate) fn new(future: Option<F>, limits: Limits) -> Self {
-        Self { future, limits, spent: Spent::Before, alarm: Alarm::default() }
+        Self { future, limits, alarm: Alarm::default(), spent: Spent::Before, is_left: false }
     }
 
-    /// Returns `Ready` once the budget of the future, which is pending, has ended. The future is
-    /// dropped then.
+    /// Returns `Ready` once the budget of the future, which is pending or was not begun, has ended.
+    /// The future is dropped then. `spent` says what it did.
     #[inline]
     pub(crate) fn poll_end(
         mut self: Pin<&mut Self>,
-        entered: Entered<'_>,
-        spent: Spent,
+        spent: fn(&F) -> Spent,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         let this = self.as_mut().project();
-        let Limits { current, parent, .. } = this.limits;
+        let Some(future) = this.future.as_ref().get_ref() else { return self.poll_left(cx) };
         // The outer layer ends together with this future: it drops the future, and counts the end.
-        let is_ended = entered.is_ended_by(*parent, &current.budget, cx);
-        drop(entered);
-        if is_ended {
+        if this.alarm.is_set_for(cx) || is_ended_by_current(&this.limits.head, cx) {
             return Poll::Pending;
         }
-        ready!(this.alarm.poll_end(&current.budget, cx));
+        ready!(this.alarm.poll_end(&this.limits.head, cx));
+        let spent = spent(future);
         self.end(spent);
         Poll::Ready(())
     }
@@ -61,10 +63,49 @@ impl<F> Limited<F> {
         this.future.set(None);
     }
 
+    /// Ends a call that is over at the end of its budget, or less than `early` before, and returns
+    /// `true`. The outer future then ends as well, if it ends no later, and only it knows what to
+    /// answer: it has [`GRACE`] to do so. An answer stays if there is no outer future.
+    #[cold]
+    pub(crate) fn leave(
+        mut self: Pin<&mut Self>,
+        is_answer: bool,
+        early: Duration,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let this = self.as_mut().project();
+        let left = this.limits.head.remaining();
+        *this.is_left = left < early && is_ended_by_current(&this.limits.head, cx);
+        if *this.is_left {
+            this.alarm.set(left + GRACE);
+        }
+        let is_over = *this.is_left || left < early && !is_answer;
+        if is_over {
+            self.end(Spent::Running);
+        }
+        is_over
+    }
+
+    /// Returns `Ready` if the outer future had the time to answer.
+    #[cold]
+    pub(crate) fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        // Another task may poll the future by now, for which nobody answers.
+        if *this.is_left && is_ended_by_current(&this.limits.head, cx) {
+            ready!(this.alarm.poll(cx));
+            // A thread that was busy finds both ends at once, and the outer future is polled after
+            // this one.
+            *this.is_left = false;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
     /// Returns the error of the budget that has ended.
     #[cold]
     pub(crate) fn exhausted(&self) -> Exhausted {
-        Exhausted::new(&self.limits.current.budget, self.limits.parent, self.spent)
+        Exhausted::new(self.limits.head.total(), self.spent)
     }
 }
 
@@ -107,9 +148,7 @@ pub fn enforce<F: Future>(
     future: F,
 ) -> impl Future<Output = Result<F::Output, Exhausted>> {
     let future = (!budget.is_exhausted()).then_some(future);
-    // The caller asked for this end, so it is not left to an outer budget, even to the same one.
-    let limits = Limits { current: Current::of(budget), parent: None, whole_parent: None };
-    Limited::new(future, limits)
+    Limited::new(future, Limits::of(budget))
 }
 
 impl<F: Future> Future for Limited<F> {
@@ -119,11 +158,15 @@ impl<F: Future> Future for Limited<F> {
         let this = self.as_mut().project();
         if let Some(future) = this.future.as_pin_mut() {
             let mut outer = None;
-            let entered = Entered::new(&mut outer, &this.limits.current, Some(cx.waker()));
+            let entered = Entered::new(&mut outer, *this.limits, false, Some(cx.waker()));
             if let Poll::Ready(output) = future.poll(cx) {
                 return Poll::Ready(Ok(output));
             }
-            ready!(self.as_mut().poll_end(entered, Spent::Running, cx));
+            drop(entered);
+            // The caller asked for this end, so it is not left to an outer budget, even to the same
+            // one.
+            ready!(this.alarm.poll_end(&this.limits.head, cx));
+            self.as_mut().end(Spent::Running);
         }
         Poll::Ready(Err(self.exhausted()))
     }

@@ -13,14 +13,14 @@ use crate::side::Side;
 /// # Examples
 ///
 /// ```
-/// use tach_tower::{BudgetLayer, Server, Settings};
+/// use tach_tower::{BudgetLayer, ServerSide, Settings};
 ///
-/// let layer: BudgetLayer<Server> = BudgetLayer::server(Settings::new());
+/// let layer: BudgetLayer<ServerSide> = BudgetLayer::server(Settings::new());
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub enum Server {}
+pub enum ServerSide {}
 
-impl BudgetLayer<Server> {
+impl BudgetLayer<ServerSide> {
     /// Creates a layer that answers for the service when the budget of a request is exhausted:
     /// with 504 Gateway Timeout, or with the status 4, `DEADLINE_EXCEEDED`, if the request speaks
     /// gRPC. The response's body [ends](crate::BudgetBody) with the budget, too.
@@ -42,7 +42,7 @@ impl BudgetLayer<Server> {
     }
 }
 
-impl<E> Side<E> for Server {
+impl<E> Side<E> for ServerSide {
     type Error = E;
 
     const IS_CLIENT: bool = false;

@@ -1,22 +1,23 @@
 //! The service, around servers and around clients.
 
 use core::marker::PhantomData;
+use core::mem;
 use core::task::{Context, Poll};
-use core::time::Duration;
 use std::sync::Arc;
 
-use http::{Request, Response, Version};
+use http::request::Parts;
+use http::{Request, Response};
 use tach_core::Budget;
 use tower_service::Service;
 
 use crate::body::BudgetBody;
-use crate::call::{Announce, Wait, Waits};
+use crate::call::{Announce, Waits};
 use crate::counts::Outcome;
-use crate::current::{Current, current};
+use crate::current::current;
 use crate::future::ResponseFuture;
-use crate::grpc;
-use crate::limited::Limited;
-use crate::limits::Limits;
+use crate::grpc::Protocol;
+use crate::limits::Started;
+use crate::settings::Settings;
 use crate::shared::{Counted, Shared};
 use crate::side::Side;
 
@@ -26,10 +27,10 @@ use crate::side::Side;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tach_tower::{BudgetLayer, BudgetService, Server, Settings};
+/// use tach_tower::{BudgetLayer, BudgetService, ServerSide, Settings};
 /// use tower::Layer;
 ///
-/// fn limited<S>(inner: S) -> BudgetService<S, Server> {
+/// fn limited<S>(inner: S) -> BudgetService<S, ServerSide> {
 ///     BudgetLayer::server(Settings::new().cap(Duration::from_secs(30))).layer(inner)
 /// }
 ///
@@ -62,41 +63,51 @@ impl<S, K> BudgetService<S, K> {
         self.inner.inner
     }
 
-    /// Calls the inner service. Refuses the request if it has too little time, or if the time can't
-    /// be announced.
+    /// Announces the time of a request. Returns `Refused` if it has too little, or if the time can't
+    /// be announced. The request stays where it is: each move is a copy.
     #[inline]
-    pub(crate) fn send<R>(
-        &mut self,
-        mut request: R,
-        limits: Limits,
-        is_grpc: bool,
+    pub(crate) fn begin<R>(
+        &self,
+        request: &mut R,
+        started: Started,
+        protocol: Protocol,
         announce: Option<Announce<R>>,
-    ) -> ResponseFuture<S, R, K>
-    where
-        S: Service<R> + Clone,
-    {
-        let Current { budget, whole, .. } = limits.current;
-        let mut counted = Counted { shared: self.shared.clone(), outcome: Outcome::Abandoned };
+    ) -> Counted {
         let settings = &self.shared.settings;
-        let is_sent = !settings.refuses(budget.total())
-            && announce.is_none_or(|write| write(settings, whole, &mut request, is_grpc));
-        let call = if is_sent {
-            let wait = || Wait {
-                shared: self.shared.clone(),
-                whole: Budget { total: whole, ..budget },
-                is_grpc,
-                announce,
-            };
-            Some(self.inner.call(request, &limits.current, wait))
-        } else {
-            counted.outcome = Outcome::Refused;
-            self.inner.refuse();
-            None
-        };
-        let (call, counted) = (Limited::new(call, limits), Some(counted));
-        ResponseFuture { call, is_grpc, counted, side: PhantomData }
+        let is_sent = !settings.refuses(started.head_left_ns)
+            && announce.is_none_or(|write| {
+                write(settings, started.whole_left_ns, request, protocol.is_grpc())
+            });
+        let outcome = if is_sent { Outcome::Abandoned } else { Outcome::Refused };
+        Counted { shared: Some(self.shared.clone()), outcome }
     }
 }
+
+/// Calls the inner service, unless the request is refused. A macro, because a request is copied at
+/// each function that it passes through.
+macro_rules! send {
+    ($service:ident, $request:ident, $started:expr, $protocol:expr, $announce:expr) => {{
+        let (limits, is_client) = ($started.limits, $announce.is_some());
+        let counted = $service.begin(&mut $request, $started, $protocol, $announce);
+        let call = if counted.outcome == $crate::counts::Outcome::Refused {
+            $service.inner.refuse();
+            None
+        } else if $service.inner.is_ready() {
+            let mut outer = None;
+            let _entered = $crate::current::Entered::new(&mut outer, limits, is_client, None);
+            Some($crate::call::Call::Running { future: $service.inner.inner.call($request) })
+        } else {
+            let (shared, whole) = ($service.shared.clone(), limits.whole());
+            let (is_grpc, announce) = ($protocol.is_grpc(), $announce);
+            let wait = $crate::call::Wait { shared, whole, is_grpc, announce };
+            Some($service.inner.wait($request, wait))
+        };
+        $crate::future::ResponseFuture::new(call, limits, $protocol, counted)
+    }};
+}
+
+#[cfg(feature = "reqwest")]
+pub(crate) use send;
 
 impl<S, Q, B, K> Service<Request<Q>> for BudgetService<S, K>
 where
@@ -115,22 +126,44 @@ where
     #[inline]
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let settings = &self.shared.settings;
-        // A client chooses the protocol later: the version of its request says nothing.
-        let may_be_grpc = K::IS_CLIENT || request.version() >= Version::HTTP_2;
-        let is_grpc = may_be_grpc && grpc::is_content(request.headers());
+        let protocol = Protocol::of(request.method(), request.headers());
+        let is_grpc = protocol.is_grpc();
         let own = request.extensions().get::<Budget>().copied();
-        let asked = settings.asked(request.headers(), is_grpc, &self.shared.counts);
+        let asked_ns = settings.asked(request.headers(), is_grpc, &self.shared.counts);
         // A header that a client's request has already is for the call alone: nothing is reserved.
-        let is_reserved = !K::IS_CLIENT && asked < Duration::MAX;
-        let asked = if is_reserved { asked.saturating_sub(settings.reserve) } else { asked };
-        let cap = settings.cap_of(request.method(), || request.uri().path(), request.headers());
-        let limits = settings.start(asked, cap, own.or_else(current), K::IS_CLIENT);
+        let is_reserved = !K::IS_CLIENT && asked_ns < u64::MAX;
+        let asked_ns = asked_ns.saturating_sub(if is_reserved { settings.reserve_ns } else { 0 });
+        let cap_ns = match &settings.cap_by {
+            Some(_) => cap_of(settings, &mut request),
+            None => settings.cap_ns,
+        };
+        let started = settings.start(asked_ns, cap_ns, own.or_else(current), K::IS_CLIENT);
         // A client behind a `tower::buffer` runs in another task, which has no current budget.
-        if K::IS_CLIENT || settings.has_extension || own.is_some() {
-            request.extensions_mut().insert(limits.current.budget);
+        if K::IS_CLIENT || own.is_some() {
+            request.extensions_mut().insert(started.limits.head);
         }
-        let announce: Announce<Request<Q>> =
-            |settings, left, request, is_grpc| settings.write(left, request.headers_mut(), is_grpc);
-        self.send(request, limits, is_grpc, K::IS_CLIENT.then_some(announce))
+        let announce: Announce<Request<Q>> = |settings, left_ns, request, is_grpc| {
+            settings.write(left_ns, request.headers_mut(), is_grpc)
+        };
+        let announce = K::IS_CLIENT.then_some(announce);
+        send!(self, request, started, protocol, announce)
     }
+}
+
+/// Returns the cap of a request. Its parts are swapped out and back, because a request that is taken
+/// apart is copied twice.
+#[cold]
+fn cap_of<Q>(settings: &Settings, request: &mut Request<Q>) -> u64 {
+    fn swap<Q>(parts: &mut Parts, request: &mut Request<Q>) {
+        mem::swap(&mut parts.method, request.method_mut());
+        mem::swap(&mut parts.uri, request.uri_mut());
+        mem::swap(&mut parts.version, request.version_mut());
+        mem::swap(&mut parts.headers, request.headers_mut());
+        mem::swap(&mut parts.extensions, request.extensions_mut());
+    }
+    let (mut parts, ()) = Request::new(()).into_parts();
+    swap(&mut parts, request);
+    let cap_ns = settings.cap_of(&parts);
+    swap(&mut parts, request);
+    cap_ns
 }

@@ -5,8 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
-use tach_core::Clock;
+use http::{HeaderName, HeaderValue, Response, request};
 
 use crate::exhausted::Exhausted;
 use crate::header::{Form, GRPC_TIMEOUT, Header, REQUEST_TIMEOUT, Syntax};
@@ -49,22 +48,19 @@ pub struct Settings {
     pub(crate) headers: Vec<Header>,
     /// Whether `headers` are the program's choice.
     has_own_headers: bool,
-    pub(crate) default: Duration,
-    pub(crate) cap: Duration,
+    pub(crate) default_ns: u64,
+    pub(crate) cap_ns: u64,
     pub(crate) cap_by: Option<Hook<CapBy>>,
-    pub(crate) head: Duration,
-    pub(crate) body: Duration,
-    pub(crate) idle: Duration,
-    pub(crate) reserve: Duration,
-    pub(crate) floor: Duration,
-    /// A clock other than the system's.
-    pub(crate) clock: Option<&'static dyn Clock>,
+    pub(crate) head_ns: u64,
+    pub(crate) body_ns: u64,
+    pub(crate) idle_ns: u64,
+    pub(crate) reserve_ns: u64,
+    pub(crate) floor_ns: u64,
     pub(crate) response: Option<Hook<Answer>>,
-    pub(crate) has_extension: bool,
 }
 
 pub(crate) type Answer = dyn Fn(&Exhausted) -> Response<Bytes> + Send + Sync;
-pub(crate) type CapBy = dyn Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync;
+pub(crate) type CapBy = dyn Fn(&request::Parts) -> Option<Duration> + Send + Sync;
 
 impl Settings {
     /// Creates settings without a limit, for the headers that gRPC and this crate use.
@@ -87,17 +83,15 @@ impl Settings {
                 header(REQUEST_TIMEOUT, Syntax::Seconds, false),
             ],
             has_own_headers: false,
-            default: Duration::MAX,
-            cap: Duration::MAX,
+            default_ns: u64::MAX,
+            cap_ns: u64::MAX,
             cap_by: None,
-            head: Duration::MAX,
-            body: Duration::MAX,
-            idle: Duration::MAX,
-            reserve: Duration::ZERO,
-            floor: Duration::ZERO,
-            clock: None,
+            head_ns: u64::MAX,
+            body_ns: u64::MAX,
+            idle_ns: u64::MAX,
+            reserve_ns: 0,
+            floor_ns: 0,
             response: None,
-            has_extension: false,
         }
     }
 
@@ -112,25 +106,33 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn cap(self, time: Duration) -> Self {
-        Self { cap: time, ..self }
+        Self { cap_ns: ns(time), ..self }
     }
 
-    /// Replaces the [cap](Self::cap) by the result of a function of the method, the path and the
-    /// headers. `None` leaves the cap as it is.
+    /// Replaces the [cap](Self::cap) by the result of a function of the request's parts. `None`
+    /// leaves the cap as it is.
     ///
     /// # Examples
     ///
+    /// By the path, or by the route if the layer is one of axum's `Router::layer`, which has matched
+    /// the route by then:
+    ///
     /// ```
     /// use std::time::Duration;
+    /// use axum::extract::MatchedPath;
     ///
-    /// let settings = tach_tower::Settings::new()
-    ///     .cap(Duration::from_secs(5))
-    ///     .cap_by(|_, path, _| path.starts_with("/reports/").then_some(Duration::from_secs(60)));
+    /// const MINUTE: Duration = Duration::from_secs(60);
+    ///
+    /// let settings = tach_tower::Settings::new().cap(Duration::from_secs(5)).cap_by(|parts| {
+    ///     let route = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+    ///     let is_slow = route == Some("/reports/{id}") || parts.uri.path().starts_with("/export/");
+    ///     is_slow.then_some(MINUTE)
+    /// });
     /// ```
     #[must_use]
     pub fn cap_by<F>(self, cap: F) -> Self
     where
-        F: Fn(&Method, &str, &HeaderMap) -> Option<Duration> + Send + Sync + 'static,
+        F: Fn(&request::Parts) -> Option<Duration> + Send + Sync + 'static,
     {
         Self { cap_by: Some(Hook(Arc::new(cap))), ..self }
     }
@@ -149,11 +151,14 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn default_time(self, time: Duration) -> Self {
-        Self { default: time, ..self }
+        Self { default_ns: ns(time), ..self }
     }
 
     /// Limits the time until the head of the response to `time`, and leaves its body alone: for
     /// downloads and for streams of events.
+    ///
+    /// A client's layer does not announce this limit, but only what limits the response with its
+    /// body: to a peer, its header means the whole.
     ///
     /// # Examples
     ///
@@ -164,7 +169,7 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn head(self, time: Duration) -> Self {
-        Self { head: time, ..self }
+        Self { head_ns: ns(time), ..self }
     }
 
     /// Limits the response's body to `time` after its head.
@@ -180,7 +185,7 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn body(self, time: Duration) -> Self {
-        Self { body: time, ..self }
+        Self { body_ns: ns(time), ..self }
     }
 
     /// Ends a response's body that pauses for longer than `time`. A pause is the time in which the
@@ -197,7 +202,7 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn idle(self, time: Duration) -> Self {
-        Self { idle: time, ..self }
+        Self { idle_ns: ns(time), ..self }
     }
 
     /// Subtracts `reserve` from the caller's deadline: for the way of a server's answer, or for the
@@ -213,7 +218,7 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn reserve(self, reserve: Duration) -> Self {
-        Self { reserve, ..self }
+        Self { reserve_ns: ns(reserve), ..self }
     }
 
     /// Refuses a request that has less than `floor` at once, without a call of the inner service.
@@ -227,7 +232,7 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn floor(self, floor: Duration) -> Self {
-        Self { floor, ..self }
+        Self { floor_ns: ns(floor), ..self }
     }
 
     /// Reads or writes the header `name`, for every peer. The first call replaces the headers of
@@ -289,18 +294,6 @@ impl Settings {
         self.with_header(name, Form::Own { read, write })
     }
 
-    /// Neither reads nor writes a header.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = tach_tower::Settings::new().without_headers();
-    /// ```
-    #[must_use]
-    pub fn without_headers(self) -> Self {
-        Self { headers: Vec::new(), has_own_headers: true, ..self }
-    }
-
     /// Answers an exhausted request of a server with this response instead of an empty 504, unless
     /// it speaks gRPC. A client's call fails with the [`Exhausted`] itself.
     ///
@@ -324,50 +317,6 @@ impl Settings {
         Self { response: Some(Hook(Arc::new(response))), ..self }
     }
 
-    /// Adds the budget to the extensions of a server's requests, at the cost of an allocation.
-    /// Handlers find it by [`current`](crate::current()) without. Requests of clients always have
-    /// it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use http::Request;
-    /// use tach_tower::{Budget, Settings};
-    ///
-    /// let settings = Settings::new().extension();
-    ///
-    /// fn left<B>(request: &Request<B>) -> Option<std::time::Duration> {
-    ///     request.extensions().get::<Budget>().map(Budget::remaining)
-    /// }
-    /// ```
-    #[must_use]
-    pub fn extension(self) -> Self {
-        Self { has_extension: true, ..self }
-    }
-
-    /// Uses `clock` instead of the system clock, for budgets that a test moves by hand and for
-    /// headers with a time of day. It is never dropped, because budgets are `Copy` and may outlive
-    /// the layer. A budget that the request has already keeps its own clock.
-    ///
-    /// A budget that `clock` shows to be exhausted ends at the next poll. tokio's timer ends it,
-    /// too, when the time that the request had at its first poll has passed. With tokio's paused
-    /// time, no clock is needed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use tach_core::ManualClock;
-    /// use tach_tower::{Settings, UnixTime};
-    ///
-    /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    /// let settings = Settings::new().with_clock(clock);
-    /// ```
-    #[must_use]
-    pub fn with_clock(self, clock: impl Clock + 'static) -> Self {
-        Self { clock: Some(Box::leak(Box::new(clock))), ..self }
-    }
-
     fn with_header(mut self, name: HeaderName, form: Form) -> Self {
         if !core::mem::replace(&mut self.has_own_headers, true) {
             self.headers.clear();
@@ -378,6 +327,12 @@ impl Settings {
     }
 }
 
+/// Returns nanoseconds. Limits are compared for each request, and one word is compared faster than
+/// the two of a `Duration`.
+pub(crate) fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self::new()
@@ -386,9 +341,9 @@ impl Default for Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { headers, default, cap, .. } = self;
+        let Self { headers, default_ns, cap_ns, .. } = self;
         let mut settings = f.debug_struct("Settings");
-        settings.field("headers", headers).field("default_time", default).field("cap", cap);
+        settings.field("headers", headers).field("default_ns", default_ns).field("cap_ns", cap_ns);
         settings.finish_non_exhaustive()
     }
 }

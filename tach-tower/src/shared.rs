@@ -12,16 +12,31 @@ pub(crate) struct Shared {
     pub(crate) counts: Counts,
 }
 
-/// The count of one request, which is raised when this is dropped.
+pub(crate) const READY: &str = "no future is polled after it was ready";
+
+/// The count of one request without a response, which is raised when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    pub(crate) shared: Arc<Shared>,
+    /// `None` once the response is ready.
+    pub(crate) shared: Option<Arc<Shared>>,
     pub(crate) outcome: Outcome,
+}
+
+impl Counted {
+    /// Counts the request now.
+    #[inline]
+    pub(crate) fn count(&mut self, outcome: Outcome) -> Arc<Shared> {
+        let shared = self.shared.take().expect(READY);
+        shared.counts.add(outcome);
+        shared
+    }
 }
 
 impl Drop for Counted {
     #[inline]
     fn drop(&mut self) {
-        self.shared.counts.outcomes[self.outcome as usize].add_one();
+        if let Some(shared) = &self.shared {
+            shared.counts.add(self.outcome);
+        }
     }
 }

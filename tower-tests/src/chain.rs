@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use tach_tower::{BudgetLayer, BudgetService, Settings, Stats};
+use tach_tower::{BudgetLayer, BudgetService, ClientSide, ServerSide, Settings};
 use tokio::net::TcpListener;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::body::Body;
@@ -38,7 +38,7 @@ type Messages = Pin<Box<dyn Stream<Item = Result<Work, Status>> + Send>>;
 
 /// A client of the chain.
 #[derive(Debug, Clone)]
-pub struct Client(tonic::client::Grpc<BudgetService<Channel, tach_tower::Client>>);
+pub struct Client(tonic::client::Grpc<BudgetService<Channel, ClientSide>>);
 
 impl Client {
     /// # Panics
@@ -46,8 +46,16 @@ impl Client {
     /// If `address` is none of a service.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
+        Self::with_settings(address, Settings::new().reserve(RESERVE))
+    }
+
+    /// # Panics
+    ///
+    /// If `address` is none of a service.
+    #[must_use]
+    pub fn with_settings(address: SocketAddr, settings: Settings) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-        let layer = BudgetLayer::client(Settings::new().reserve(RESERVE));
+        let layer = BudgetLayer::client(settings);
         Self(tonic::client::Grpc::new(layer.layer(endpoint.connect_lazy())))
     }
 
@@ -90,14 +98,14 @@ impl Chain {
     }
 
     /// Serves on loopback, for as long as the runtime lives.
-    pub async fn serve(self) -> (SocketAddr, Stats) {
+    pub async fn serve(self) -> (SocketAddr, BudgetLayer<ServerSide>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let layer = BudgetLayer::server(Settings::new().cap(LIMIT));
-        let stats = layer.stats();
+        let counted = layer.clone();
         let server = Server::builder().layer(layer).add_service(self);
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
-        (address, stats)
+        (address, counted)
     }
 
     async fn unary(self, work: Work) -> Result<Response<Work>, Status> {

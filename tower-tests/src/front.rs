@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
-use tach_tower::{BudgetLayer, BudgetService, RequestBudget, Settings, Stats};
+use tach_tower::{BudgetLayer, BudgetService, ClientSide, RequestBudget, ServerSide, Settings};
 use tokio::net::TcpListener;
 use tokio_stream::StreamExt as _;
 use tower::Layer;
@@ -24,18 +24,18 @@ struct Front {
 }
 
 /// Serves `/unary/{ms}` and `/stream/{ms}` on loopback, by asking the chain at `next`.
-pub async fn serve(next: SocketAddr, journal: &Journal) -> (SocketAddr, Stats) {
+pub async fn serve(next: SocketAddr, journal: &Journal) -> (SocketAddr, BudgetLayer<ServerSide>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let layer = BudgetLayer::server(Settings::new().cap(LIMIT));
-    let stats = layer.stats();
+    let counted = layer.clone();
     let router = Router::new()
         .route("/unary/{millis}", get(unary))
         .route("/stream/{millis}", get(stream))
         .layer(layer)
         .with_state(Front { next: Client::new(next), journal: journal.clone() });
     tokio::spawn(async move { axum::serve(listener, router).await });
-    (address, stats)
+    (address, counted)
 }
 
 async fn unary(
@@ -67,7 +67,7 @@ async fn stream(State(front): State<Front>, Path(millis): Path<u64>) -> Response
 
 /// Returns a client of reqwest that announces budgets.
 #[must_use]
-pub fn client() -> BudgetService<reqwest::Client, tach_tower::Client> {
+pub fn client() -> BudgetService<reqwest::Client, ClientSide> {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     BudgetLayer::client(Settings::new().reserve(RESERVE)).layer(client)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 use reqwest::StatusCode;
 use tach_core::MonotonicInstant;
-use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Stats, scope};
+use tach_tower::{Budget, BudgetLayer, Exhausted, ServerSide, Settings, scope};
 use tokio::time::sleep;
 use tonic::Code;
 use tower::{Layer, ServiceExt as _};
@@ -19,18 +19,18 @@ const SECOND: Duration = Duration::from_secs(1);
 /// The services, from the front to the back, with their counts.
 struct Services {
     addresses: [SocketAddr; 3],
-    stats: [Stats; 3],
+    layers: [BudgetLayer<ServerSide>; 3],
     journal: Journal,
 }
 
 async fn services() -> Services {
     let journal = Journal::default();
-    let (last, last_stats) = Chain::new("last", None, &journal).serve().await;
-    let (middle, middle_stats) = Chain::new("middle", Some(last), &journal).serve().await;
-    let (front, front_stats) = front::serve(middle, &journal).await;
+    let (last, last_layer) = Chain::new("last", None, &journal).serve().await;
+    let (middle, middle_layer) = Chain::new("middle", Some(last), &journal).serve().await;
+    let (front, front_layer) = front::serve(middle, &journal).await;
     Services {
         addresses: [front, middle, last],
-        stats: [front_stats, middle_stats, last_stats],
+        layers: [front_layer, middle_layer, last_layer],
         journal,
     }
 }
@@ -100,8 +100,8 @@ async fn an_exhausted_budget_ends_all_hops() {
     assert_shrinking(&visits, total);
     assert!(took >= visits[2].budget.unwrap().total(), "{took:?}");
     assert!(visits.iter().all(|visit| !visit.is_done));
-    let last = &services.stats[2];
-    assert_eq!(last.exhausted() + last.abandoned(), 1, "the service or its caller was first");
+    let last = services.layers[2].stats();
+    assert_eq!(last.exhausted + last.abandoned, 1, "the service or its caller was first");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,10 +186,10 @@ async fn a_cancellation_is_seen_on_all_hops() {
         let visits = services.settled().await;
         assert!(visits.iter().all(|visit| visit.outlived == Some(Duration::ZERO)), "{visits:?}");
         assert!(visits.iter().all(|visit| !visit.is_done));
-        let exhausted: u64 = services.stats.iter().map(Stats::exhausted).sum();
+        let exhausted: u64 = services.layers.iter().map(|layer| layer.stats().exhausted).sum();
         assert_eq!(exhausted, 0);
         if path.starts_with("/unary") {
-            assert!(services.stats.iter().all(|stats| stats.abandoned() == 1));
+            assert!(services.layers.iter().all(|layer| layer.stats().abandoned == 1));
         }
     }
 }

@@ -135,8 +135,8 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "budgets",
-        workspace: OWN,
-        package: "benches",
+        workspace: "tower-tests/Cargo.toml",
+        package: "tower-tests",
         program: "budgets",
         features: &[],
         arguments: &[],
@@ -144,8 +144,8 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "budget-instructions",
-        workspace: OWN,
-        package: "benches",
+        workspace: "tower-tests/Cargo.toml",
+        package: "tower-tests",
         program: "budgets",
         features: &[],
         arguments: &["--instructions"],

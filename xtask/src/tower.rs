@@ -1,6 +1,8 @@
-//! The tests of budgets with axum, tonic and reqwest.
+//! The tests of budgets with axum, tonic and reqwest, and the price of a budget.
 
-use crate::run::{self, cargo, run};
+#![expect(clippy::print_stdout, reason = "says what was not run")]
+
+use crate::run::{self, cargo, program, run};
 
 /// Lints the tests and runs them.
 pub(crate) fn check() -> Result<(), String> {
@@ -11,5 +13,11 @@ pub(crate) fn check() -> Result<(), String> {
     let mut clippy = cargo(&["clippy", "--locked", "--all-targets"]);
     clippy.args(package).env("CARGO_TARGET_DIR", &target);
     run(clippy.args(["--", "-D", "warnings"]))?;
-    run(cargo(&["test", "--locked"]).args(package).env("CARGO_TARGET_DIR", &target))
+    run(cargo(&["test", "--locked"]).args(package).env("CARGO_TARGET_DIR", &target))?;
+    if !program("valgrind", &["--version"]).output().is_ok_and(|it| it.status.success()) {
+        println!("budgets: NOT RUN: valgrind is not installed");
+        return Ok(());
+    }
+    let mut price = cargo(&["run", "--locked", "--release", "--bin", "budgets"]);
+    run(price.args(package).env("CARGO_TARGET_DIR", &target).args(["--", "--limits"]))
 }

@@ -22,11 +22,13 @@ use crate::unix_time::UnixTime;
 ///
 /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 ///
-/// let budget = Budget::new(Duration::from_secs(30)).with_clock(&CLOCK);
-/// CLOCK.advance(Duration::from_secs(29));
-/// assert_eq!(budget.remaining(), Duration::from_secs(1));
-/// CLOCK.advance(Duration::from_secs(1));
-/// assert!(budget.is_exhausted());
+/// CLOCK.during(|| {
+///     let budget = Budget::new(Duration::from_secs(30));
+///     CLOCK.advance(Duration::from_secs(29));
+///     assert_eq!(budget.remaining(), Duration::from_secs(1));
+///     CLOCK.advance(Duration::from_secs(1));
+///     assert!(budget.is_exhausted());
+/// });
 /// ```
 ///
 /// [`advance`](Self::advance) moves the monotonic time and the Unix time together.

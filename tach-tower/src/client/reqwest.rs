@@ -1,69 +1,91 @@
 //! Calls of reqwest.
 
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
+use http::request;
 use reqwest::{Request, Response};
 use tower_service::Service;
 
-use super::Client;
+use super::ClientSide;
 use crate::body::BoxError;
 use crate::call::Announce;
 use crate::counts::Outcome;
 use crate::current::current;
 use crate::future::ResponseFuture;
-use crate::service::BudgetService;
+use crate::grpc::Protocol;
+use crate::limited::GRACE;
+use crate::service::{BudgetService, send};
+use crate::settings::ns;
 
 /// The request finds its budget by [`current`](crate::current()), since reqwest hides extensions,
 /// and its own timeout is a limit, too. The response's body ends with that timeout, which is set to
-/// the time left, and is not counted.
+/// the time left and 5 ms, and is not counted.
 ///
 /// A `tower::buffer` calls the client in a task of its own, which has no budget: put a second layer
 /// around the buffer.
-impl<S> Service<Request> for BudgetService<S, Client>
+impl<S> Service<Request> for BudgetService<S, ClientSide>
 where
     S: Service<Request, Response = Response> + Clone,
     S::Error: Into<BoxError>,
 {
     type Response = Response;
     type Error = BoxError;
-    type Future = ResponseFuture<S, Request, Client>;
+    type Future = ResponseFuture<S, Request, ClientSide>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let settings = &self.shared.settings;
-        let asked = settings.asked(request.headers(), false, &self.shared.counts);
-        let asked = request.timeout().map_or(asked, |own| asked.min(*own));
-        let cap = settings.cap_of(request.method(), || request.url().path(), request.headers());
-        let limits = settings.start(asked, cap, current(), true);
-        let announce: Announce<Request> = |settings, left, request, _| {
-            if left < Duration::MAX {
-                *request.timeout_mut() = Some(left);
-            }
-            settings.write(left, request.headers_mut(), false)
+        let asked_ns = settings.asked(request.headers(), false, &self.shared.counts);
+        let asked_ns = request.timeout().map_or(asked_ns, |own| asked_ns.min(ns(*own)));
+        let cap_ns = match &settings.cap_by {
+            Some(_) => settings.cap_of(&parts(&request)),
+            None => settings.cap_ns,
         };
-        self.send(request, limits, false, Some(announce))
+        let started = settings.start(asked_ns, cap_ns, current(), true);
+        let announce: Announce<Request> = |settings, left_ns, request, _| {
+            // The timer of reqwest alone ends the body. It must not be the first to end the head.
+            let end = Duration::from_nanos(left_ns).saturating_add(GRACE);
+            let timeout = request.timeout_mut();
+            if left_ns < u64::MAX && timeout.is_none_or(|own| end < own) {
+                *timeout = Some(end);
+            }
+            settings.write(left_ns, request.headers_mut(), false)
+        };
+        let announce = Some(announce);
+        send!(self, request, started, Protocol::Http, announce)
     }
 }
 
-impl<S> Future for ResponseFuture<S, Request, Client>
+/// Returns what the crate `http` has of a request.
+fn parts(request: &Request) -> request::Parts {
+    let (mut parts, ()) = http::Request::new(()).into_parts();
+    parts.method = request.method().clone();
+    parts.uri = request.url().as_str().parse().unwrap_or_default();
+    parts.headers = request.headers().clone();
+    parts
+}
+
+impl<S> Future for ResponseFuture<S, Request, ClientSide>
 where
     S: Service<Request, Response = Response>,
     S::Error: Into<BoxError>,
 {
     type Output = Result<Response, BoxError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let answer = |future: Pin<&mut Self>, response| {
-            drop(future.counted(Outcome::Answered));
-            Ok(response)
-        };
-        self.poll_by(cx, answer, |future, failed| {
-            Err(future.ended(failed).unwrap_or_else(|(exhausted, _)| exhausted.into()))
-        })
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers())) {
+            Poll::Ready(Ok(response)) => {
+                self.project().counted.count(Outcome::Answered);
+                return Poll::Ready(Ok(response));
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(error))),
+            Poll::Pending => ready!(self.as_mut().poll_end(cx)),
+        }
+        Poll::Ready(Err(self.exhausted().0.into()))
     }
 }

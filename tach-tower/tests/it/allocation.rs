@@ -1,12 +1,12 @@
-//! The layer allocates nothing; the request's extensions allocate for the budget in them.
+//! The layer allocates nothing for a request that is ready, and a timer for one that waits.
 
 use core::convert::Infallible;
-use core::future::poll_fn;
+use core::future::{poll_fn, ready};
 use core::pin::pin;
 use core::task::{Context, Poll};
 
 use http::{HeaderValue, Request, Response};
-use tach_tower::{Budget, BudgetLayer, Syntax};
+use tach_tower::{BudgetLayer, Syntax};
 use tower::{Layer, Service, service_fn};
 
 use crate::kit::{GRPC_TIMEOUT, PLENTY, cap};
@@ -45,19 +45,20 @@ where
 }
 
 #[tokio::test]
-async fn only_extensions_allocate() {
+async fn only_a_timer_allocates() {
     let settings = cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc);
     poll_fn(|cx| {
-        let mut with_extension =
-            BudgetLayer::server(settings.clone().extension()).layer(service_fn(answer));
-        let mut without = BudgetLayer::server(settings.clone()).layer(service_fn(answer));
+        let mut limited = BudgetLayer::server(settings.clone()).layer(service_fn(answer));
         let bare = allocations(&mut service_fn(answer), cx);
-        assert_eq!(allocations(&mut without, cx), bare);
-        let (mut request, budget) = (request(), Budget::new(PLENTY));
-        let insertion = allocation_counter::measure(|| {
-            request.extensions_mut().insert(budget);
+        assert_eq!(allocations(&mut limited, cx), bare + 1);
+        let mut at_once = BudgetLayer::server(settings.clone())
+            .layer(service_fn(|_| ready(Ok::<_, Infallible>(Response::new(String::new())))));
+        let request = request();
+        let counted = allocation_counter::measure(|| {
+            assert!(at_once.poll_ready(cx).is_ready());
+            assert!(pin!(at_once.call(request)).poll(cx).is_ready());
         });
-        assert_eq!(allocations(&mut with_extension, cx), bare + insertion.count_total);
+        assert_eq!(counted.count_total, 0);
         Poll::Ready(())
     })
     .await;

@@ -5,8 +5,8 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use http::{Request, Response};
 use tach_tower::{
-    Budget, BudgetBody, BudgetLayer, BudgetService, Client, Exhausted, ResponseFuture, Server,
-    Settings, Stats, Syntax, enforce, scope,
+    Budget, BudgetBody, BudgetLayer, BudgetService, ClientSide, Exhausted, ResponseFuture,
+    ServerSide, Settings, Stats, Syntax, enforce, scope,
 };
 use test_support::assert_implements;
 use tower::util::ServiceFn;
@@ -16,13 +16,13 @@ type Service = ServiceFn<fn(Request<()>) -> Answer>;
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
-    BudgetLayer<Client>,
-    BudgetLayer<Server>,
-    BudgetService<(), Client>,
-    BudgetService<(), Server>,
-    Client,
+    BudgetLayer<ClientSide>,
+    BudgetLayer<ServerSide>,
+    BudgetService<(), ClientSide>,
+    BudgetService<(), ServerSide>,
+    ClientSide,
     Exhausted,
-    Server,
+    ServerSide,
     Settings,
     Stats,
     Syntax,
@@ -30,13 +30,13 @@ assert_implements!(
 assert_implements!([Send + Sync + Unpin] BudgetBody<String>);
 assert_implements!(
     [Send + Sync]
-    ResponseFuture<Service, Request<()>, Client>,
-    ResponseFuture<Service, Request<()>, Server>,
+    ResponseFuture<Service, Request<()>, ClientSide>,
+    ResponseFuture<Service, Request<()>, ServerSide>,
 );
 #[cfg(feature = "axum")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] tach_tower::RequestBudget);
 #[cfg(feature = "reqwest")]
-assert_implements!([Send] ResponseFuture<reqwest::Client, reqwest::Request, Client>);
+assert_implements!([Send] ResponseFuture<reqwest::Client, reqwest::Request, ClientSide>);
 
 #[test]
 fn futures_move_between_threads() {
@@ -49,7 +49,8 @@ fn futures_move_between_threads() {
 
 #[test]
 fn sizes_stay_small() {
-    assert_eq!(size_of::<Stats>(), size_of::<usize>());
-    assert_eq!(size_of::<BudgetLayer<Server>>(), size_of::<usize>());
-    assert!(size_of::<BudgetBody<()>>() <= 176, "{}", size_of::<BudgetBody<()>>());
+    assert_eq!(size_of::<Budget>(), 16);
+    assert_eq!(size_of::<BudgetLayer<ServerSide>>(), size_of::<usize>());
+    assert!(size_of::<BudgetBody<()>>() <= 48, "{}", size_of::<BudgetBody<()>>());
+    assert_eq!(size_of::<BudgetBody<String>>(), size_of::<String>() + 40);
 }

@@ -11,12 +11,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
-use tach_core::{ManualClock, MonotonicInstant};
+use tach_core::MonotonicInstant;
 use tach_tower::{Budget, BudgetBody, BudgetLayer, Exhausted, Settings, current};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::frames::{dot, dots, frames};
-use crate::kit::{PLENTY, SHORT, cap, request, server, text};
+use crate::kit::{PLENTY, SHORT, cap, clock, frozen, request, server, text};
 use crate::silent::Silent;
 
 /// Returns a body without end, with a byte each millisecond, and what is gone as soon as the body
@@ -60,7 +60,7 @@ async fn a_response_s_body_ends_with_the_budget() {
     assert!(start.elapsed() >= 2 * SHORT, "{:?}", start.elapsed());
     assert!(frames >= 1);
     let stats = layer.stats();
-    assert_eq!((stats.answered(), stats.exhausted(), stats.ended_bodies()), (0, 0, 1));
+    assert_eq!((stats.answered, stats.exhausted, stats.ended_bodies), (0, 0, 1));
 }
 
 #[tokio::test]
@@ -78,33 +78,35 @@ async fn a_body_that_nothing_wakes_ends_too_and_is_dropped() {
 }
 
 /// Returns a body that always has a frame, a second apart.
-fn flood(clock: &'static ManualClock) -> impl Body<Data = Bytes, Error = Infallible> {
+fn flood() -> impl Body<Data = Bytes, Error = Infallible> {
     frames(|_| {
-        clock.advance(Duration::from_secs(1));
+        clock().advance(Duration::from_secs(1));
         Poll::Ready(Some(Ok(dot())))
     })
 }
 
 /// No frame is pending, so no timer is asked.
-#[tokio::test]
-async fn a_body_that_is_always_ready_ends_too() {
-    let clock: &ManualClock = Box::leak(Box::default());
-    let budget = Budget::new(Duration::from_secs(10)).with_clock(clock);
-    let (frames, _) = read(BudgetBody::new(flood(clock), budget)).await;
-    assert_eq!(frames, 10);
+#[test]
+fn a_body_that_is_always_ready_ends_too() {
+    frozen(async {
+        let budget = Budget::new(Duration::from_secs(10));
+        let (frames, _) = read(BudgetBody::new(flood(), budget)).await;
+        assert_eq!(frames, 10);
+    });
 }
 
 /// As from a handler that ends with its budget.
-#[tokio::test]
-async fn a_late_body_that_is_ready_is_passed_on_whole() {
-    let clock: &ManualClock = Box::leak(Box::default());
-    let budget = Budget::new(Duration::ZERO).with_clock(clock);
-    let body = BudgetBody::new(http_body_util::Full::new(Bytes::from_static(b"late")), budget);
-    assert_eq!(body.collect().await.unwrap().to_bytes(), "late");
-    let empty = BudgetBody::new(String::new(), budget);
-    assert_eq!(empty.collect().await.unwrap().to_bytes(), "");
-    let (frames, _) = read(BudgetBody::new(flood(clock), budget)).await;
-    assert_eq!(frames, 1, "the first frame alone");
+#[test]
+fn a_late_body_that_is_ready_is_passed_on_whole() {
+    frozen(async {
+        let budget = Budget::new(Duration::ZERO);
+        let body = BudgetBody::new(http_body_util::Full::new(Bytes::from_static(b"late")), budget);
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "late");
+        let empty = BudgetBody::new(String::new(), budget);
+        assert_eq!(empty.collect().await.unwrap().to_bytes(), "");
+        let (frames, _) = read(BudgetBody::new(flood(), budget)).await;
+        assert_eq!(frames, 1, "the first frame alone");
+    });
 }
 
 /// A stream that asks another service for each of its items.
@@ -130,30 +132,31 @@ async fn a_body_has_the_current_budget() {
 }
 
 /// The reader takes the last frame in time, and asks whether it was the last one too late.
-#[tokio::test]
-async fn a_body_that_is_over_does_not_end_again() {
-    let (data, trailers) = (Frame::data(Bytes::from_static(b"x")), HeaderMap::new());
-    for all in [vec![data], vec![Frame::trailers(trailers)], vec![]] {
-        let clock: &ManualClock = Box::leak(Box::default());
-        let layer = BudgetLayer::server(cap(PLENTY).with_clock(clock));
-        let mut each = all.into_iter();
-        let list = frames(move |_| Poll::Ready(each.next().map(Ok::<_, Infallible>)));
-        let list = Arc::new(Mutex::new(Some(list)));
-        let inner = service_fn(move |_: Request<()>| {
-            ready(Ok::<_, Infallible>(Response::new(list.lock().unwrap().take().unwrap())))
-        });
-        let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
-        let is_whole = loop {
-            match body.frame().await {
-                None => break true,
-                Some(Ok(frame)) if frame.is_trailers() => break false,
-                Some(frame) => assert!(frame.is_ok()),
-            }
-        };
-        clock.advance(2 * PLENTY);
-        assert!(body.frame().await.is_none(), "whole: {is_whole}");
-        assert_eq!(layer.stats().ended_bodies(), 0);
-    }
+#[test]
+fn a_body_that_is_over_does_not_end_again() {
+    frozen(async {
+        let (data, trailers) = (Frame::data(Bytes::from_static(b"x")), HeaderMap::new());
+        for all in [vec![data], vec![Frame::trailers(trailers)], vec![]] {
+            let layer = BudgetLayer::server(cap(PLENTY));
+            let mut each = all.into_iter();
+            let list = frames(move |_| Poll::Ready(each.next().map(Ok::<_, Infallible>)));
+            let list = Arc::new(Mutex::new(Some(list)));
+            let inner = service_fn(move |_: Request<()>| {
+                ready(Ok::<_, Infallible>(Response::new(list.lock().unwrap().take().unwrap())))
+            });
+            let mut body = layer.layer(inner).oneshot(request()).await.unwrap().into_body();
+            let is_whole = loop {
+                match body.frame().await {
+                    None => break true,
+                    Some(Ok(frame)) if frame.is_trailers() => break false,
+                    Some(frame) => assert!(frame.is_ok()),
+                }
+            };
+            clock().advance(2 * PLENTY);
+            assert!(body.frame().await.is_none(), "whole: {is_whole}");
+            assert_eq!(layer.stats().ended_bodies, 0);
+        }
+    });
 }
 
 /// Layers of `tower_http` answer with a body of their own.
@@ -179,7 +182,7 @@ async fn endless_bodies_outlive_the_budget() {
     while start.elapsed() < 2 * SHORT {
         body.frame().await.unwrap().unwrap();
     }
-    assert_eq!(layer.stats().ended_bodies(), 0);
+    assert_eq!(layer.stats().ended_bodies, 0);
 }
 
 #[tokio::test]

@@ -13,19 +13,18 @@ use crate::kit::{PLENTY, SECOND, cap, never, request, server, silent};
 
 /// Returns the outcomes: answered, exhausted, refused, abandoned, ended bodies.
 fn outcomes(stats: &Stats) -> [u64; 5] {
-    [stats.answered(), stats.exhausted(), stats.refused(), stats.abandoned(), stats.ended_bodies()]
+    [stats.answered, stats.exhausted, stats.refused, stats.abandoned, stats.ended_bodies]
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_request_has_one_outcome() {
     let layer = server(SECOND);
-    let stats = layer.stats();
     let whole =
         service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new("whole".to_owned()))));
     let response = layer.layer(whole).oneshot(request()).await.unwrap();
-    assert_eq!(outcomes(&stats), [0; 5], "its body is yet to be read");
+    assert_eq!(outcomes(&layer.stats()), [0; 5], "its body is yet to be read");
     response.into_body().collect().await.unwrap();
-    assert_eq!(outcomes(&stats), [1, 0, 0, 0, 0]);
+    assert_eq!(outcomes(&layer.stats()), [1, 0, 0, 0, 0]);
     layer.layer(never()).oneshot(request()).await.unwrap();
     let mut late = request();
     late.extensions_mut().insert(Budget::new(Duration::ZERO));
@@ -33,12 +32,12 @@ async fn each_request_has_one_outcome() {
     drop(tower::Service::call(&mut layer.layer(never()), request()));
     let response = layer.layer(silent()).oneshot(request()).await.unwrap();
     assert!(response.into_body().collect().await.is_err());
-    assert_eq!(outcomes(&stats), [1; 5]);
+    assert_eq!(outcomes(&layer.stats()), [1; 5]);
     // A reader that hangs up, and a handler that fails.
     drop(layer.layer(silent()).oneshot(request()).await.unwrap());
     let failing = service_fn(|_: Request<()>| ready(Err::<Response<String>, _>("reset")));
     layer.layer(failing).oneshot(request()).await.unwrap_err();
-    assert_eq!(outcomes(&stats), [3, 1, 1, 1, 1]);
+    assert_eq!(outcomes(&layer.stats()), [3, 1, 1, 1, 1]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,11 +96,11 @@ async fn a_call_in_another_task_ends_by_itself() {
     server(SECOND).layer(handler).oneshot(request()).await.unwrap();
     let ended = tokio::time::timeout(PLENTY, receiver.await.unwrap()).await;
     assert!(ended.unwrap().unwrap().is_err());
-    assert_eq!(client.stats().exhausted(), 1);
+    assert_eq!(client.stats().exhausted, 1);
     // A budget that `scope` sets ends nothing.
     let call = scope(Budget::new(SECOND), client.layer(never()).oneshot(request()));
     call.await.unwrap_err();
-    assert_eq!(client.stats().exhausted(), 2);
+    assert_eq!(client.stats().exhausted, 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,30 +8,34 @@ use tach_tower::{Budget, BudgetLayer, current, scope};
 use tokio::task::yield_now;
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, cap, request, server, text};
+use crate::kit::{PLENTY, cap, frozen, request, server, text};
 
 async fn seen_after_a_wait() -> Option<Budget> {
     yield_now().await;
     current()
 }
 
-#[tokio::test]
-async fn code_without_a_request_finds_the_budget() {
-    let inner = service_fn(|request: Request<()>| {
-        let at_the_call = current();
-        async move {
-            let own = request.extensions().get::<Budget>().copied();
-            assert!(own.is_some());
-            assert_eq!((at_the_call, seen_after_a_wait().await), (own, own));
-            Ok::<_, Infallible>(Response::new(String::new()))
-        }
+#[test]
+fn code_without_a_request_finds_the_budget() {
+    frozen(async {
+        let inner = service_fn(|request: Request<()>| {
+            let at_the_call = current();
+            async move {
+                let own = request.extensions().get::<Budget>().copied();
+                assert!(own.is_some());
+                assert_eq!((at_the_call, seen_after_a_wait().await), (own, own));
+                Ok::<_, Infallible>(Response::new(String::new()))
+            }
+        });
+        let mut known = request();
+        known.extensions_mut().insert(Budget::new(PLENTY));
+        BudgetLayer::server(cap(PLENTY / 2)).layer(inner).oneshot(known).await.unwrap();
+        assert_eq!(current(), None, "it does not leak");
     });
-    BudgetLayer::server(cap(PLENTY).extension()).layer(inner).oneshot(request()).await.unwrap();
-    assert_eq!(current(), None, "it does not leak");
 }
 
 #[tokio::test]
-async fn without_the_extension_it_is_the_only_place() {
+async fn it_is_the_only_place() {
     let inner = service_fn(|request: Request<()>| async move {
         assert!(request.extensions().is_empty());
         let total = current().unwrap().total();
@@ -43,41 +47,46 @@ async fn without_the_extension_it_is_the_only_place() {
 
 /// A handler and a client must not find the longer budget of an outer layer.
 #[tokio::test]
-async fn without_the_extension_an_outer_budget_is_replaced() {
+async fn an_outer_budget_is_replaced() {
     let inner = service_fn(|request: Request<()>| async move {
         assert_eq!(request.extensions().get::<Budget>().copied(), current());
         Ok::<_, Infallible>(Response::new(format!("{:?}", current().unwrap().total())))
     });
     let layer = server(PLENTY / 60).layer(inner);
-    let layer = BudgetLayer::server(cap(PLENTY).extension()).layer(layer);
-    assert_eq!(text(layer.oneshot(request()).await.unwrap()).await, "60s");
+    let mut known = request();
+    known.extensions_mut().insert(Budget::new(PLENTY));
+    assert_eq!(text(server(PLENTY).layer(layer).oneshot(known).await.unwrap()).await, "60s");
 }
 
 /// Two requests take turns on one thread.
-#[tokio::test]
-async fn each_request_has_its_own() {
-    let inner = service_fn(|_: Request<()>| async {
-        let first = current().unwrap();
-        for _ in 0..10 {
-            assert_eq!(seen_after_a_wait().await, Some(first));
-        }
-        Ok::<_, Infallible>(Response::new(String::new()))
+#[test]
+fn each_request_has_its_own() {
+    frozen(async {
+        let inner = service_fn(|_: Request<()>| async {
+            let first = current().unwrap();
+            for _ in 0..10 {
+                assert_eq!(seen_after_a_wait().await, Some(first));
+            }
+            Ok::<_, Infallible>(Response::new(String::new()))
+        });
+        let [one, other] = [1, 2]
+            .map(|hours| server(hours * Duration::from_secs(3600)).layer(inner).oneshot(request()));
+        let (one, other) = tokio::join!(one, other);
+        one.unwrap();
+        other.unwrap();
     });
-    let [one, other] = [1, 2]
-        .map(|hours| server(hours * Duration::from_secs(3600)).layer(inner).oneshot(request()));
-    let (one, other) = tokio::join!(one, other);
-    one.unwrap();
-    other.unwrap();
 }
 
-#[tokio::test]
-async fn budgets_nest() {
-    let (outer, inner) = (Budget::new(PLENTY), Budget::new(PLENTY / 2));
-    scope(outer, async {
-        assert_eq!(scope(inner, seen_after_a_wait()).await, Some(inner));
-        assert_eq!(current(), Some(outer));
-    })
-    .await;
+#[test]
+fn budgets_nest() {
+    frozen(async {
+        let (outer, inner) = (Budget::new(PLENTY), Budget::new(PLENTY / 2));
+        scope(outer, async {
+            assert_eq!(scope(inner, seen_after_a_wait()).await, Some(inner));
+            assert_eq!(current(), Some(outer));
+        })
+        .await;
+    });
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ async fn a_stream_ends_with_trailers() {
     let collected = response.into_body().collect().await.unwrap();
     assert_eq!(collected.trailers().unwrap()["grpc-status"], "4");
     assert_eq!(collected.to_bytes(), "message");
-    assert_eq!(layer.stats().ended_bodies(), 1);
+    assert_eq!(layer.stats().ended_bodies, 1);
 }
 
 /// As the counters of OpenTelemetry have.

@@ -15,14 +15,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use crate::kit::{PLENTY, cap};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-limit");
-const SYNTAXES: [Syntax; 6] = [
-    Syntax::Grpc,
-    Syntax::Millis,
-    Syntax::Seconds,
-    Syntax::Rfc3339,
-    Syntax::UnixSeconds,
-    Syntax::UnixMillis,
-];
+const SYNTAXES: [Syntax; 3] = [Syntax::Grpc, Syntax::Millis, Syntax::Seconds];
 const RESERVE: Duration = Duration::from_micros(1);
 const CONCURRENT: usize = 256;
 
@@ -107,9 +100,9 @@ fn no_budget_grows_and_no_answer_is_early() {
                 for i in (sender..requests).step_by(CONCURRENT) {
                     // Any order of lengths, the same in each run.
                     let random = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-                    let at = usize::try_from(random % 6).unwrap();
+                    let at = usize::try_from(random % 3).unwrap();
                     let total = Duration::from_nanos(1 + (random * 7_919) % 30_000_000);
-                    let works = if random % 61 == 0 { total } else { Duration::ZERO };
+                    let works = if random % 31 == 0 { total } else { Duration::ZERO };
                     let front = hops[at].clone().unwrap();
                     let is_answered = send(front, SYNTAXES[at], total, works).await;
                     answered += usize::from(is_answered);

@@ -8,10 +8,12 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, Weak};
 
 use http::header::CONTENT_TYPE;
-use http::{HeaderName, Request, Response, StatusCode, Version};
+use http::{HeaderName, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use http_body_util::BodyExt as _;
-use tach_tower::{Budget, BudgetLayer, Server, Settings, current};
+use tach_core::ManualClock;
+use tach_tower::{Budget, BudgetLayer, ServerSide, Settings, current};
+use tokio::runtime::Builder;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::silent::Silent;
@@ -31,8 +33,23 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 /// A short time, for tests in real time.
 pub(crate) const SHORT: Duration = Duration::from_millis(20);
 
+thread_local! {
+    static CLOCK: &'static ManualClock = Box::leak(Box::default());
+}
+
+/// Returns this test's clock, which stands still until it is moved.
+pub(crate) fn clock() -> &'static ManualClock {
+    CLOCK.with(|clock| *clock)
+}
+
+/// Runs a test by [`clock`], and by tokio's paused time.
+pub(crate) fn frozen(test: impl Future<Output = ()>) {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    clock().during(|| runtime.block_on(test));
+}
+
 /// Returns a server's layer that limits every request to `time`.
-pub(crate) fn server(time: Duration) -> BudgetLayer<Server> {
+pub(crate) fn server(time: Duration) -> BudgetLayer<ServerSide> {
     BudgetLayer::server(cap(time))
 }
 
@@ -50,7 +67,7 @@ pub(crate) fn request_with(name: &HeaderName, value: &[u8]) -> Request<()> {
 
 /// Returns a request of gRPC, with the header `grpc-timeout` if there is a value for it.
 pub(crate) fn grpc_request(timeout: Option<&str>) -> Request<()> {
-    let mut request = Request::builder().version(Version::HTTP_2);
+    let mut request = Request::builder().method(Method::POST).version(Version::HTTP_2);
     if let Some(timeout) = timeout {
         request = request.header(GRPC_TIMEOUT, timeout);
     }
@@ -64,7 +81,7 @@ pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 
 /// Returns the budget that a handler behind `layer` finds; `None` if it was not called.
 pub(crate) async fn budget_seen(
-    layer: &BudgetLayer<Server>,
+    layer: &BudgetLayer<ServerSide>,
     request: Request<()>,
 ) -> Option<Budget> {
     let seen = Arc::new(Mutex::new(None));
@@ -125,7 +142,7 @@ pub(crate) fn silent()
 /// Sends `request` to a service behind `layer` that never answers, and asserts that the layer
 /// answers after `at_least`.
 pub(crate) async fn assert_times_out(
-    layer: &BudgetLayer<Server>,
+    layer: &BudgetLayer<ServerSide>,
     request: Request<()>,
     at_least: Duration,
 ) {

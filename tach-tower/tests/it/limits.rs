@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
-use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, Syntax, current, enforce, scope};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::frames::frames;
 use crate::kit::{
-    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SECOND, SHORT, budget_seen, cap, grpc_request,
-    held_until_dropped, never, request, request_with, server, text,
+    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SECOND, SHORT, budget_seen, cap, clock, frozen,
+    grpc_request, held_until_dropped, never, request, request_with, server, text,
 };
 
 const MILLIS: HeaderName = HeaderName::from_static("x-envoy-upstream-rq-timeout-ms");
@@ -29,39 +28,41 @@ async fn sent(settings: Settings, left: Duration, request: Request<()>) -> Optio
         *inside.lock().unwrap() = Some(request.headers().clone());
         ready(Ok::<_, Infallible>(Response::new(String::new())))
     });
-    let clock: &ManualClock = Box::leak(Box::default());
-    let budget = Budget::new(left).with_clock(clock);
+    let budget = Budget::new(left);
     let layer = BudgetLayer::client(settings);
     let _ = scope(budget, layer.layer(inner).oneshot(request)).await;
     let seen = seen.lock().unwrap().take();
-    assert_eq!(layer.stats().refused(), u64::from(seen.is_none()));
+    assert_eq!(layer.stats().refused, u64::from(seen.is_none()));
     seen
 }
 
-#[tokio::test]
-async fn a_caller_may_exceed_the_default_up_to_the_cap() {
-    let layer = BudgetLayer::server(cap(60 * SECOND).default_time(5 * SECOND));
-    let cases = [(None, 5), (Some(&b"1"[..]), 1), (Some(b"30"), 30), (Some(b"90"), 60)];
-    for (asked, expected) in cases {
-        let request = asked.map_or_else(request, |asked| request_with(&REQUEST_TIMEOUT, asked));
-        let budget = budget_seen(&layer, request).await.unwrap();
-        assert_eq!(budget.total(), expected * SECOND, "{asked:?}");
-    }
-    assert_eq!(layer.stats().deadlines(), 3);
-    // An outer budget is a caller's, too.
-    let outer = Budget::new(30 * SECOND).with_clock(Box::leak(Box::<ManualClock>::default()));
-    let budget = scope(outer, budget_seen(&layer, request())).await.unwrap();
-    assert_eq!(budget.total(), 30 * SECOND);
+#[test]
+fn a_caller_may_exceed_the_default_up_to_the_cap() {
+    frozen(async {
+        let layer = BudgetLayer::server(cap(60 * SECOND).default_time(5 * SECOND));
+        let cases = [(None, 5), (Some(&b"1"[..]), 1), (Some(b"30"), 30), (Some(b"90"), 60)];
+        for (asked, expected) in cases {
+            let request = asked.map_or_else(request, |asked| request_with(&REQUEST_TIMEOUT, asked));
+            let budget = budget_seen(&layer, request).await.unwrap();
+            assert_eq!(budget.total(), expected * SECOND, "{asked:?}");
+        }
+        assert_eq!(layer.stats().deadlines, 3);
+        // An outer budget is a caller's, too.
+        let outer = Budget::new(30 * SECOND);
+        let budget = scope(outer, budget_seen(&layer, request())).await.unwrap();
+        assert_eq!(budget.total(), 30 * SECOND);
+    });
 }
 
 #[tokio::test]
 async fn a_function_of_the_request_is_the_cap() {
-    let layer = BudgetLayer::server(cap(SECOND).cap_by(|method, path, headers| {
-        assert!(headers.is_empty());
-        (method == "PUT" && path == "/upload").then_some(60 * SECOND)
+    let layer = BudgetLayer::server(cap(SECOND).cap_by(|parts| {
+        assert!(parts.headers.is_empty() && parts.extensions.get() == Some(&7));
+        (parts.method == "PUT" && parts.uri.path() == "/upload").then_some(60 * SECOND)
     }));
     for (method, expected) in [("PUT", 60), ("GET", 1)] {
-        let request = Request::builder().method(method).uri("http://host/upload?x").body(());
+        let request =
+            Request::builder().method(method).uri("http://host/upload?x").extension(7).body(());
         let budget = budget_seen(&layer, request.unwrap()).await.unwrap();
         assert_eq!(budget.total(), expected * SECOND);
     }
@@ -82,98 +83,96 @@ async fn a_handler_has_the_time_until_the_head() {
 }
 
 /// A peer may take zero for no limit, as Envoy does.
-#[tokio::test]
-async fn what_would_be_written_as_zero_is_refused() {
-    let left = Duration::from_micros(600);
-    for syntax in [Syntax::Millis, Syntax::Seconds] {
-        let settings = || Settings::new().header(MILLIS, syntax);
-        assert_eq!(sent(settings(), left, request()).await, None);
-        assert!(sent(settings(), 2 * left, request()).await.is_some());
-    }
-    assert_eq!(sent(Settings::new(), left, request()).await, None, "by default, too");
-    let headers = sent(Settings::new(), left, grpc_request(None)).await.unwrap();
-    assert_eq!(headers[GRPC_TIMEOUT], "600000n");
-    let zero = Settings::new().header_by(
-        MILLIS,
-        |_| Some(Duration::ZERO),
-        |_| Some(HeaderValue::from_static("none")),
-    );
-    assert_eq!(sent(zero, PLENTY, request()).await, None);
+#[test]
+fn what_would_be_written_as_zero_is_refused() {
+    frozen(async {
+        let left = Duration::from_micros(600);
+        for syntax in [Syntax::Millis, Syntax::Seconds] {
+            let settings = || Settings::new().header(MILLIS, syntax);
+            assert_eq!(sent(settings(), left, request()).await, None);
+            assert!(sent(settings(), 2 * left, request()).await.is_some());
+        }
+        assert_eq!(sent(Settings::new(), left, request()).await, None, "by default, too");
+        let headers = sent(Settings::new(), left, grpc_request(None)).await.unwrap();
+        assert_eq!(headers[GRPC_TIMEOUT], "600000n");
+        let zero = Settings::new().header_by(
+            MILLIS,
+            |_| Some(Duration::ZERO),
+            |_| Some(HeaderValue::from_static("none")),
+        );
+        assert_eq!(sent(zero, PLENTY, request()).await, None);
+    });
 }
 
-#[tokio::test]
-async fn both_layers_understand_each_other_without_settings() {
-    let server = BudgetLayer::server(Settings::new());
-    for (at, mut asks) in [request(), grpc_request(None)].into_iter().enumerate() {
-        let headers = sent(Settings::new(), 30 * SECOND, asks.clone()).await.unwrap();
-        let names = [REQUEST_TIMEOUT, GRPC_TIMEOUT];
-        assert!(headers.contains_key(&names[at]) && !headers.contains_key(&names[1 - at]));
+#[test]
+fn both_layers_understand_each_other_without_settings() {
+    frozen(async {
+        let server = BudgetLayer::server(Settings::new());
+        for (at, mut asks) in [request(), grpc_request(None)].into_iter().enumerate() {
+            let headers = sent(Settings::new(), 30 * SECOND, asks.clone()).await.unwrap();
+            let names = [REQUEST_TIMEOUT, GRPC_TIMEOUT];
+            assert!(headers.contains_key(&names[at]) && !headers.contains_key(&names[1 - at]));
+            *asks.headers_mut() = headers;
+            assert_eq!(budget_seen(&server, asks).await.unwrap().total(), 30 * SECOND);
+        }
+        assert_eq!(server.stats().deadlines, 2);
+        // A header that nobody reads shows in the count.
+        let deaf = BudgetLayer::server(Settings::new().header(MILLIS, Syntax::Millis));
+        let headers = sent(Settings::new(), 30 * SECOND, request()).await.unwrap();
+        let mut asks = request();
         *asks.headers_mut() = headers;
-        assert_eq!(budget_seen(&server, asks).await.unwrap().total(), 30 * SECOND);
-    }
-    assert_eq!(server.stats().deadlines(), 2);
-    // A header that nobody reads shows in the count.
-    let deaf = BudgetLayer::server(Settings::new().header(MILLIS, Syntax::Millis));
-    let headers = sent(Settings::new(), 30 * SECOND, request()).await.unwrap();
-    let mut asks = request();
-    *asks.headers_mut() = headers;
-    budget_seen(&deaf, asks).await.unwrap();
-    assert_eq!(deaf.stats().deadlines(), 0);
-}
-
-#[tokio::test]
-async fn without_headers_none_is_read_or_written() {
-    let headers = sent(Settings::new().without_headers(), PLENTY, request()).await.unwrap();
-    assert!(headers.is_empty());
-    let layer = BudgetLayer::server(cap(PLENTY).without_headers());
-    let budget = budget_seen(&layer, request_with(&REQUEST_TIMEOUT, b"1")).await.unwrap();
-    assert_eq!(budget.total(), PLENTY);
+        budget_seen(&deaf, asks).await.unwrap();
+        assert_eq!(deaf.stats().deadlines, 0);
+    });
 }
 
 /// Linkerd's, with durations of Go.
-#[tokio::test]
-async fn a_header_of_any_syntax() {
-    let name = HeaderName::from_static("l5d-request-timeout");
-    let read = |value: &[u8]| {
-        let text = core::str::from_utf8(value).ok()?;
-        if let Some(ms) = text.strip_suffix("ms") {
-            return ms.parse().ok().map(Duration::from_millis);
+#[test]
+fn a_header_of_any_syntax() {
+    frozen(async {
+        let name = HeaderName::from_static("l5d-request-timeout");
+        let read = |value: &[u8]| {
+            let text = core::str::from_utf8(value).ok()?;
+            if let Some(ms) = text.strip_suffix("ms") {
+                return ms.parse().ok().map(Duration::from_millis);
+            }
+            text.strip_suffix('s')?.parse().ok().map(Duration::from_secs)
+        };
+        let write = |left: Duration| {
+            let text = (left < PLENTY).then(|| format!("{}ms", left.as_millis()))?;
+            HeaderValue::try_from(text).ok()
+        };
+        let settings = || cap(PLENTY).header_by(name.clone(), read, write);
+        let layer = BudgetLayer::server(settings());
+        for (value, expected) in [("10s", 10 * SECOND), ("250ms", SECOND / 4), ("soon", PLENTY)] {
+            let asks = request_with(&name, value.as_bytes());
+            assert_eq!(budget_seen(&layer, asks).await.unwrap().total(), expected);
         }
-        text.strip_suffix('s')?.parse().ok().map(Duration::from_secs)
-    };
-    let write = |left: Duration| {
-        let text = (left < PLENTY).then(|| format!("{}ms", left.as_millis()))?;
-        HeaderValue::try_from(text).ok()
-    };
-    let settings = || cap(PLENTY).header_by(name.clone(), read, write);
-    let layer = BudgetLayer::server(settings());
-    for (value, expected) in [("10s", 10 * SECOND), ("250ms", SECOND / 4), ("soon", PLENTY)] {
-        let asks = request_with(&name, value.as_bytes());
-        assert_eq!(budget_seen(&layer, asks).await.unwrap().total(), expected);
-    }
-    assert_eq!((layer.stats().deadlines(), layer.stats().unparsable_headers()), (2, 1));
-    let headers = sent(settings(), 10 * SECOND, request()).await.unwrap();
-    assert_eq!(headers[&name], "10000ms");
-    assert_eq!(sent(settings(), Duration::from_micros(600), request()).await, None);
-    let headers = sent(settings(), PLENTY, request()).await.unwrap();
-    assert!(headers.is_empty(), "the function left it out");
+        assert_eq!((layer.stats().deadlines, layer.stats().unparsable_headers), (2, 1));
+        let headers = sent(settings(), 10 * SECOND, request()).await.unwrap();
+        assert_eq!(headers[&name], "10000ms");
+        assert_eq!(sent(settings(), Duration::from_micros(600), request()).await, None);
+        let headers = sent(settings(), PLENTY, request()).await.unwrap();
+        assert!(headers.is_empty(), "the function left it out");
+    });
 }
 
-#[tokio::test]
-async fn an_error_names_the_whole_budget_and_where_it_was_spent() {
-    let clock: &ManualClock = Box::leak(Box::default());
-    let budget = Budget::new(SECOND / 4).with_clock(clock);
-    clock.advance(SECOND);
-    let client = BudgetLayer::client(Settings::new()).layer(never());
-    let error = scope(budget, client.oneshot(request())).await.unwrap_err();
-    let error = error.downcast_ref::<Exhausted>().unwrap();
-    assert_eq!(error.to_string(), "the time budget of 250ms was spent before the call");
-    assert_eq!(error.total(), SECOND / 4);
-    let limit = tower::limit::ConcurrencyLimitLayer::new(0).layer(never());
-    let client = BudgetLayer::client(cap(SHORT)).layer(limit);
-    let error = scope(Budget::new(PLENTY), client.oneshot(request())).await.unwrap_err();
-    let expected = "20ms, a part of the time budget of 3600s, were spent while the call waited for the service";
-    assert_eq!(error.to_string(), expected);
+#[test]
+fn an_error_names_the_whole_budget_and_where_it_was_spent() {
+    frozen(async {
+        let budget = Budget::new(SECOND / 4);
+        clock().advance(SECOND);
+        let client = BudgetLayer::client(Settings::new()).layer(never());
+        let error = scope(budget, client.oneshot(request())).await.unwrap_err();
+        let error = error.downcast_ref::<Exhausted>().unwrap();
+        assert_eq!(error.to_string(), "the time budget of 250ms was spent before the call");
+        assert_eq!(error.total(), SECOND / 4);
+        let limit = tower::limit::ConcurrencyLimitLayer::new(0).layer(never());
+        let client = BudgetLayer::client(cap(SHORT)).layer(limit);
+        let error = scope(Budget::new(PLENTY), client.oneshot(request())).await.unwrap_err();
+        let expected = "20ms, a part of the time budget of 3600s, were spent while the call waited for the service";
+        assert_eq!(error.to_string(), expected);
+    });
 }
 
 #[tokio::test]

@@ -7,12 +7,13 @@ use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use tach_core::ManualClock;
 use tach_tower::{Budget, BudgetLayer, Exhausted, Settings, enforce, scope};
 use tokio::time::{Instant, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SECOND, SHORT, assert_took, cap, never, request, server, silent, text};
+use crate::kit::{
+    PLENTY, SECOND, SHORT, assert_took, cap, clock, frozen, never, request, server, silent, text,
+};
 
 /// Returns settings that limit a body, each alone and with a cap.
 fn of_bodies() -> [Settings; 4] {
@@ -29,7 +30,7 @@ async fn an_inner_servers_limit_of_bodies_holds() {
         assert!(response.into_body().collect().await.is_err());
         assert_took(start.elapsed(), SECOND);
         let (outer, inner) = (outer.stats(), inner.stats());
-        assert_eq!((outer.ended_bodies(), inner.ended_bodies()), (0, 1));
+        assert_eq!((outer.ended_bodies, inner.ended_bodies), (0, 1));
     }
 }
 
@@ -57,22 +58,23 @@ async fn a_pause_that_is_longer_than_the_outer_limit_is_the_outers() {
     let (outer, inner) = (server(SECOND), BudgetLayer::server(Settings::new().idle(PLENTY)));
     let response = outer.layer(inner.layer(silent())).oneshot(request()).await.unwrap();
     assert!(response.into_body().collect().await.is_err());
-    assert_eq!((outer.stats().ended_bodies(), inner.stats().ended_bodies()), (1, 0));
+    assert_eq!((outer.stats().ended_bodies, inner.stats().ended_bodies), (1, 0));
 }
 
 /// A call that began in a part of a budget waits in the whole of it.
-#[tokio::test(start_paused = true)]
-async fn a_later_end_of_an_outer_budget_is_not_waited_for() {
-    // The clock stands still, so both begin at once.
-    let clock: &ManualClock = Box::leak(Box::default());
-    let whole = Budget::new(PLENTY).with_clock(clock);
-    let part = whole.child(SECOND, Duration::ZERO);
-    let mut client = BudgetLayer::client(Settings::new()).layer(never());
-    let begin = poll_fn(|_| Poll::Ready(client.call(request())));
-    let call = enforce(part, begin).await.unwrap();
-    let start = Instant::now();
-    enforce(whole, call).await.unwrap().unwrap_err();
-    assert_took(start.elapsed(), SECOND);
+#[test]
+fn a_later_end_of_an_outer_budget_is_not_waited_for() {
+    frozen(async {
+        // The clock stands still, so both begin at once.
+        let whole = Budget::new(PLENTY);
+        let part = whole.child(SECOND, Duration::ZERO);
+        let mut client = BudgetLayer::client(Settings::new()).layer(never());
+        let begin = poll_fn(|_| Poll::Ready(client.call(request())));
+        let call = enforce(part, begin).await.unwrap();
+        let start = Instant::now();
+        enforce(whole, call).await.unwrap().unwrap_err();
+        assert_took(start.elapsed(), SECOND);
+    });
 }
 
 /// The task of the request is blocked, so its layer can't end the call.
@@ -90,24 +92,24 @@ async fn a_call_in_a_blocked_handler_ends_by_itself() {
     let response = server(SHORT).layer(handler);
     let response = tokio::spawn(response.oneshot(request())).await.unwrap().unwrap();
     assert_eq!(response.into_body().into_inner().as_deref(), Some("true"));
-    assert_eq!(client.stats().exhausted(), 1);
+    assert_eq!(client.stats().exhausted, 1);
 }
 
 /// The inner layer limits the pauses of a stream, the outer one its head.
 #[tokio::test(start_paused = true)]
 async fn an_outer_limit_of_the_head_leaves_inner_bodies_alone() {
-    for outer in [Settings::new().head(SECOND), Settings::new().head(SECOND).extension()] {
+    for outer in [Settings::new().head(SECOND)] {
         let inner = BudgetLayer::server(Settings::new().idle(PLENTY));
         let outer = BudgetLayer::server(outer);
         let start = Instant::now();
         let response = outer.layer(inner.layer(silent())).oneshot(request()).await.unwrap();
         assert!(response.into_body().collect().await.is_err());
         assert_took(start.elapsed(), PLENTY);
-        assert_eq!(inner.stats().ended_bodies(), 1);
+        assert_eq!(inner.stats().ended_bodies, 1);
         // The head still ends.
         let response = outer.layer(inner.layer(never())).oneshot(request()).await.unwrap();
         assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
-        assert_eq!((outer.stats().exhausted(), inner.stats().abandoned()), (1, 1));
+        assert_eq!((outer.stats().exhausted, inner.stats().abandoned), (1, 1));
     }
     // The outer limit of the whole request holds for bodies, beside its head's.
     let outer = BudgetLayer::server(cap(2 * SECOND).head(SECOND));
@@ -116,7 +118,7 @@ async fn an_outer_limit_of_the_head_leaves_inner_bodies_alone() {
     let response = outer.layer(inner.layer(silent())).oneshot(request()).await.unwrap();
     assert!(response.into_body().collect().await.is_err());
     assert_took(start.elapsed(), 2 * SECOND);
-    assert_eq!((outer.stats().ended_bodies(), inner.stats().ended_bodies()), (1, 0));
+    assert_eq!((outer.stats().ended_bodies, inner.stats().ended_bodies), (1, 0));
 }
 
 /// Returns the error of a client's call that never ends by itself.
@@ -125,92 +127,73 @@ async fn message_of_a_call(budget: Budget, settings: Settings) -> String {
     scope(budget, client.oneshot(request())).await.unwrap_err().to_string()
 }
 
-#[tokio::test(start_paused = true)]
-async fn errors_name_the_limit_that_ended_the_call() {
-    let (endless, whole) = (Budget::new(Duration::MAX), Budget::new(SECOND));
-    let own = Settings::new();
-    let head = own.clone().head(SECOND);
-    let cases = [
-        (endless, head.clone(), "the time budget of 1s was spent while the call ran"),
-        (
-            Budget::new(PLENTY),
-            head,
-            "1s, a part of the time budget of 3600s, were spent while the call ran",
-        ),
-        (whole, own, "the time budget of 1s was spent while the call ran"),
-    ];
-    for (budget, settings, expected) in cases {
-        assert_eq!(message_of_a_call(budget, settings).await, expected);
-    }
-    // Counted from the start of the request.
-    let clock: &ManualClock = Box::leak(Box::default());
-    let late = service_fn(|request| {
-        clock.advance(SECOND);
-        silent().oneshot(request)
-    });
-    let layer = BudgetLayer::server(Settings::new().body(SECOND).with_clock(clock));
-    let response = layer.layer(late).oneshot(request()).await.unwrap();
-    let error = response.into_body().collect().await.unwrap_err().to_string();
-    assert_eq!(error, "the time budget of 2s was spent while the body was sent");
-}
-
-/// Both budgets start at the same tick and last as long, by clocks that differ.
-#[tokio::test(start_paused = true)]
-async fn an_end_by_another_clock_is_not_left_to_the_outer_layer() {
-    let [one, other]: [&ManualClock; 2] = [(); 2].map(|()| &*Box::leak(Box::default()));
-    let client = BudgetLayer::client(Settings::new());
-    let mut calls = client.layer(never());
-    let mut asks = request();
-    asks.extensions_mut().insert(Budget::new(SECOND).with_clock(other));
-    let handler = service_fn(move |_: Request<()>| {
-        let mut call = Box::pin(calls.call(asks.clone()));
-        async move {
-            let polled = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_pending())).await;
-            assert!(polled, "it waits");
-            other.advance(SECOND);
-            Ok::<_, Infallible>(Response::new(call.await.unwrap_err().to_string()))
+#[test]
+fn errors_name_the_limit_that_ended_the_call() {
+    frozen(async {
+        let (endless, whole) = (Budget::new(Duration::MAX), Budget::new(SECOND));
+        let own = Settings::new();
+        let head = own.clone().head(SECOND);
+        let cases = [
+            (endless, head.clone(), "the time budget of 1s was spent while the call ran"),
+            (
+                Budget::new(PLENTY),
+                head,
+                "1s, a part of the time budget of 3600s, were spent while the call ran",
+            ),
+            (whole, own, "the time budget of 1s was spent while the call ran"),
+        ];
+        for (budget, settings, expected) in cases {
+            assert_eq!(message_of_a_call(budget, settings).await, expected);
         }
+        // Counted from the start of the request.
+        let clock = clock();
+        let late = service_fn(|request| {
+            clock.advance(SECOND);
+            silent().oneshot(request)
+        });
+        let layer = BudgetLayer::server(Settings::new().body(SECOND));
+        let response = layer.layer(late).oneshot(request()).await.unwrap();
+        let error = response.into_body().collect().await.unwrap_err().to_string();
+        assert_eq!(error, "the time budget of 2s was spent while the body was sent");
     });
-    let layer = BudgetLayer::server(cap(SECOND).with_clock(one));
-    let response = layer.layer(handler).oneshot(request()).await.unwrap();
-    assert_eq!(text(response).await, "the time budget of 1s was spent while the call ran");
-    assert_eq!(client.stats().exhausted(), 1);
 }
 
 /// Returns the answer of a server's layer around another one. The inner request arrives when
 /// `waited` has passed, and the inner service never answers.
 async fn message_of_layers(outer: Settings, inner: Settings, waited: Duration) -> String {
-    let clock: &ManualClock = Box::leak(Box::default());
+    let clock = clock();
     let message = |exhausted: &Exhausted| Response::new(exhausted.to_string().into());
     let inner = BudgetLayer::server(inner.response(message)).layer(never());
     let late = service_fn(move |request: Request<()>| {
         clock.advance(waited);
         inner.clone().oneshot(request)
     });
-    let outer = BudgetLayer::server(outer.with_clock(clock).response(message)).layer(late);
+    let outer = BudgetLayer::server(outer.response(message)).layer(late);
     text(outer.oneshot(request()).await.unwrap()).await
 }
 
-#[tokio::test(start_paused = true)]
-async fn errors_name_an_outer_limit_of_the_head() {
-    let (own, head) = (Settings::new(), Settings::new().head(SECOND));
-    let cases = [
-        (own.clone(), SECOND, "the time budget of 1s was spent before the call"),
-        (own.clone().cap(PLENTY), SECOND, "the time budget of 1s was spent before the call"),
-        (
-            own.clone().reserve(SECOND / 4),
-            SECOND,
-            "the time budget of 1s was spent before the call",
-        ),
-        (
-            own.reserve(SECOND / 4),
-            SECOND / 4,
-            "500ms, a part of the time budget of 1s, were spent while the call ran",
-        ),
-    ];
-    for (inner, waited, expected) in cases {
-        assert_eq!(message_of_layers(head.clone(), inner, waited).await, expected);
-    }
+#[test]
+fn errors_name_an_outer_limit_of_the_head() {
+    frozen(async {
+        let (own, head) = (Settings::new(), Settings::new().head(SECOND));
+        let cases = [
+            (own.clone(), SECOND, "the time budget of 1s was spent before the call"),
+            (own.clone().cap(PLENTY), SECOND, "the time budget of 1s was spent before the call"),
+            (
+                own.clone().reserve(SECOND / 4),
+                SECOND,
+                "the time budget of 1s was spent before the call",
+            ),
+            (
+                own.reserve(SECOND / 4),
+                SECOND / 4,
+                "500ms, a part of the time budget of 1s, were spent while the call ran",
+            ),
+        ];
+        for (inner, waited, expected) in cases {
+            assert_eq!(message_of_layers(head.clone(), inner, waited).await, expected);
+        }
+    });
 }
 
 /// A body may last longer than the outer limit of the head.
@@ -234,7 +217,7 @@ async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
         let response = client.oneshot(request()).await.unwrap();
         assert!(response.into_body().collect().await.is_err());
         assert_took(start.elapsed(), 2 * SECOND);
-        assert_eq!(inner.stats().ended_bodies(), 1);
+        assert_eq!(inner.stats().ended_bodies, 1);
     }
     // The handler's own limit of the head is that of its calls and their bodies.
     let calls = BudgetLayer::client(Settings::new());

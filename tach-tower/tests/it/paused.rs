@@ -129,7 +129,7 @@ async fn a_pause_ends_a_body_and_events_do_not() {
     }
     assert_eq!(events, 59);
     assert_took(start.elapsed(), SECOND / 2);
-    assert_eq!(layer.stats().ended_bodies(), 1);
+    assert_eq!(layer.stats().ended_bodies, 1);
 }
 
 /// The timer wakes the task that polled last.

@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use ::tower::{Layer, Service, ServiceExt, service_fn};
 use http::{Request, Response};
-use tach_tower::{BudgetBody, BudgetLayer, Server};
+use tach_tower::{BudgetBody, BudgetLayer, ServerSide};
 use tokio::time::{Instant, sleep};
 
 use crate::kit::never;
@@ -32,7 +32,7 @@ fn after(
 
 /// Sends `request` to a service that never answers. Returns the answer, and how long it took.
 async fn late(
-    layer: &BudgetLayer<Server>,
+    layer: &BudgetLayer<ServerSide>,
     request: Request<()>,
 ) -> (Response<BudgetBody<String>>, Duration) {
     let start = Instant::now();

@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use core::fmt::Debug;
 
 use http::{Request, Response, StatusCode};
-use tach_tower::{BudgetBody, BudgetLayer, BudgetService, Server, Syntax};
+use tach_tower::{BudgetBody, BudgetLayer, BudgetService, ServerSide, Syntax};
 use tokio::time::{sleep, timeout};
 use tower::balance::p2c::Balance;
 use tower::buffer::Buffer;
@@ -22,7 +22,7 @@ async fn answer(_: Request<()>) -> Result<Response<String>, Infallible> {
     Ok(Response::new(String::new()))
 }
 
-fn layer() -> BudgetLayer<Server> {
+fn layer() -> BudgetLayer<ServerSide> {
     BudgetLayer::server(cap(60 * SECOND).header(GRPC_TIMEOUT, Syntax::Grpc))
 }
 
@@ -52,7 +52,7 @@ where
 
 /// Asserts that clones of `service` share the one place that `inner` has, also if a refused request
 /// had taken it, or was in the queue for it, and is not dropped.
-async fn assert_shares<S>(service: BudgetService<S, Server>)
+async fn assert_shares<S>(service: BudgetService<S, ServerSide>)
 where
     S: Service<Request<()>, Response = Response<String>, Error: Debug> + Clone,
 {

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use tach_core::MonotonicInstant;
-use tach_core::UnixTime;
-use tach_tower::{Budget, BudgetLayer, Client, Exhausted, Settings, Syntax, current, scope};
+use tach_tower::{Budget, BudgetLayer, ClientSide, Exhausted, Settings, Syntax, current, scope};
 use tokio::time::sleep;
 use tower::hedge;
 use tower::retry::budget::{Budget as _, TpsBudget};
@@ -56,13 +55,13 @@ impl<B> Policy<Request<()>, Response<B>, BoxError> for Always {
     }
 }
 
-fn client() -> BudgetLayer<Client> {
+fn client() -> BudgetLayer<ClientSide> {
     BudgetLayer::client(Settings::new().header(GRPC_TIMEOUT, Syntax::Grpc))
 }
 
 fn budget_of(request: &Request<()>) -> Duration {
     let value = request.headers()[GRPC_TIMEOUT].as_bytes();
-    Syntax::Grpc.parse(value, UnixTime::EPOCH).unwrap()
+    Syntax::Grpc.parse(value).unwrap()
 }
 
 #[tokio::test]

@@ -25,9 +25,9 @@ fn main() {
 
 async fn run(time: Duration) {
     let journal = Journal::default();
-    let (last, last_stats) = Chain::new("last", None, &journal).serve().await;
-    let (middle, middle_stats) = Chain::new("middle", Some(last), &journal).serve().await;
-    let (address, front_stats) = front::serve(middle, &journal).await;
+    let (last, last_layer) = Chain::new("last", None, &journal).serve().await;
+    let (middle, middle_layer) = Chain::new("middle", Some(last), &journal).serve().await;
+    let (address, front_layer) = front::serve(middle, &journal).await;
     let start = MonotonicInstant::now();
     let mut tasks = JoinSet::new();
     for client in 0..CLIENTS {
@@ -73,14 +73,8 @@ async fn run(time: Duration) {
         of.map(|visit| visit.outlived.expect("the service let go of the request")).collect()
     };
     println!("{} requests, {answered} answered whole", late.len());
-    for (name, stats) in [("front", front_stats), ("middle", middle_stats), ("last", last_stats)] {
-        println!(
-            "{name}: {} answered, {} exhausted, {} abandoned, {} bodies ended",
-            stats.answered(),
-            stats.exhausted(),
-            stats.abandoned(),
-            stats.ended_bodies()
-        );
+    for (name, layer) in [("front", front_layer), ("middle", middle_layer), ("last", last_layer)] {
+        println!("{name}: {:?}", layer.stats());
     }
     let columns = ["p50", "p99", "p99.9", "greatest"].map(|name| column(name, "ms", 1));
     let mut table = Table::new("later than the end of the budget", columns);

@@ -6,17 +6,17 @@ use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
-use tach_core::{ManualClock, UnixTime};
 use tach_tower::{Budget, BudgetLayer, Settings, Syntax, current, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
 use super::late;
 use crate::kit::{
-    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SECOND, budget_seen, grpc_request, request, server,
+    GRPC_TIMEOUT, PLENTY, REQUEST_TIMEOUT, SECOND, budget_seen, clock, frozen, grpc_request,
+    request, server,
 };
 
 fn written(left_ns: u64) -> String {
-    let value = Syntax::Grpc.write(Duration::from_nanos(left_ns), UnixTime::EPOCH);
+    let value = Syntax::Grpc.write(Duration::from_nanos(left_ns));
     value.to_str().unwrap().to_owned()
 }
 
@@ -40,23 +40,24 @@ fn a_value_is_rounded_down() {
     assert_eq!(written(100_000_999), "100000u");
 }
 
-#[tokio::test]
-async fn the_earlier_of_context_and_call_s_option_holds() {
-    let clock: &ManualClock = Box::leak(Box::default());
-    for (context, header, expected) in [(10, "5S", 5), (5, "10S", 5)] {
-        let budget = Budget::new(context * SECOND).with_clock(clock);
-        let mut request = grpc_request(Some(header));
-        request.extensions_mut().insert(budget);
-        let seen = budget_seen(&server(PLENTY), request).await.unwrap();
-        assert_eq!(seen.total(), expected * SECOND);
-    }
+#[test]
+fn the_earlier_of_context_and_call_s_option_holds() {
+    frozen(async {
+        for (context, header, expected) in [(10, "5S", 5), (5, "10S", 5)] {
+            let budget = Budget::new(context * SECOND);
+            let mut request = grpc_request(Some(header));
+            request.extensions_mut().insert(budget);
+            let seen = budget_seen(&server(PLENTY), request).await.unwrap();
+            assert_eq!(seen.total(), expected * SECOND);
+        }
+    });
 }
 
 #[tokio::test]
 async fn a_request_that_comes_too_late_is_not_handled() {
     let layer = server(PLENTY);
     assert_eq!(budget_seen(&layer, grpc_request(Some("0n"))).await, None);
-    assert_eq!(layer.stats().refused(), 1);
+    assert_eq!(layer.stats().refused, 1);
 }
 
 #[tokio::test]
@@ -80,12 +81,13 @@ async fn another_task_has_the_context_if_it_is_wrapped() {
 
 #[test]
 fn an_expired_deadline_stays_expired() {
-    let clock: &ManualClock = Box::leak(Box::default());
-    let budget = Budget::new(SECOND).with_clock(clock);
-    clock.advance(SECOND);
-    assert!(budget.is_exhausted());
-    clock.advance(SECOND);
-    assert_eq!((budget.is_exhausted(), budget.remaining()), (true, Duration::ZERO));
+    clock().during(|| {
+        let budget = Budget::new(SECOND);
+        clock().advance(SECOND);
+        assert!(budget.is_exhausted());
+        clock().advance(SECOND);
+        assert_eq!((budget.is_exhausted(), budget.remaining()), (true, Duration::ZERO));
+    });
 }
 
 #[tokio::test]
@@ -120,13 +122,17 @@ async fn sent(left: Duration, request: Request<()>) -> Vec<String> {
     response.into_body().into_inner().unwrap()
 }
 
-#[tokio::test]
-async fn a_call_without_a_deadline_has_no_header() {
-    let names = sent(Duration::MAX, grpc_request(None)).await;
-    assert!(!names.iter().any(|name| name == GRPC_TIMEOUT.as_str()), "{names:?}");
+#[test]
+fn a_call_without_a_deadline_has_no_header() {
+    frozen(async {
+        let names = sent(Duration::MAX, grpc_request(None)).await;
+        assert!(!names.iter().any(|name| name == GRPC_TIMEOUT.as_str()), "{names:?}");
+    });
 }
 
-#[tokio::test]
-async fn a_call_that_is_not_of_grpc_has_no_header_of_grpc() {
-    assert_eq!(sent(PLENTY, request()).await, [REQUEST_TIMEOUT.as_str()]);
+#[test]
+fn a_call_that_is_not_of_grpc_has_no_header_of_grpc() {
+    frozen(async {
+        assert_eq!(sent(PLENTY, request()).await, [REQUEST_TIMEOUT.as_str()]);
+    });
 }

@@ -6,7 +6,9 @@ use tach_tower::{Budget, BudgetLayer, Settings, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
 use super::late;
-use crate::kit::{GRPC_TIMEOUT, PLENTY, SECOND, assert_took, budget_seen, grpc_request, server};
+use crate::kit::{
+    GRPC_TIMEOUT, PLENTY, SECOND, assert_took, budget_seen, frozen, grpc_request, server,
+};
 
 /// Returns the time that a handler has if its caller sends `value`.
 async fn allowed(value: &str) -> Duration {
@@ -72,17 +74,18 @@ async fn the_shorter_of_header_and_server_s_timeout_holds() {
     }
 }
 
-#[tokio::test]
-async fn a_client_s_timeout_is_sent_as_the_header() {
-    let inner = service_fn(|request: http::Request<()>| async move {
-        let value = request.headers()[GRPC_TIMEOUT].to_str().unwrap().to_owned();
-        Ok::<_, core::convert::Infallible>(http::Response::new(value))
+#[test]
+fn a_client_s_timeout_is_sent_as_the_header() {
+    frozen(async {
+        let inner = service_fn(|request: http::Request<()>| async move {
+            let value = request.headers()[GRPC_TIMEOUT].to_str().unwrap().to_owned();
+            Ok::<_, core::convert::Infallible>(http::Response::new(value))
+        });
+        let budget = Budget::new(5 * SECOND);
+        let call = BudgetLayer::client(Settings::new()).layer(inner).oneshot(grpc_request(None));
+        let response = scope(budget, call).await.unwrap();
+        assert_eq!(response.body().get_ref().unwrap(), "5000000u");
     });
-    let clock: &tach_core::ManualClock = Box::leak(Box::default());
-    let budget = Budget::new(5 * SECOND).with_clock(clock);
-    let call = BudgetLayer::client(Settings::new()).layer(inner).oneshot(grpc_request(None));
-    let response = scope(budget, call).await.unwrap();
-    assert_eq!(response.body().get_ref().unwrap(), "5000000u");
 }
 
 /// tonic's server answers `CANCELLED`, and gRPC's specification asks for `DEADLINE_EXCEEDED`.
