@@ -1,10 +1,10 @@
 //! Answers of a collector: whatever comes, a request ends, and what is kept is short and no secret.
 
+use core::mem;
 use core::time::Duration;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use tach_otlp::{Otlp, Protocol, Rejection, Signal};
@@ -12,33 +12,33 @@ use tach_otlp::{Otlp, Protocol, Rejection, Signal};
 /// The secret of each request, which the inputs contain too.
 const TOKEN: &str = "canary-token";
 
-/// A server that answers each request with the next bytes.
+/// The bytes of the next answer. A client that gives up early leaves them, and the next test
+/// replaces them: in a channel they would be the answer to another request, or fill it for ever.
+type Answer = Arc<Mutex<Vec<u8>>>;
+
+/// A server that answers a request with the next bytes.
 struct Server {
     address: String,
-    answers: SyncSender<Vec<u8>>,
+    answer: Answer,
 }
 
 impl Server {
     fn new(first: &'static [u8], read: fn(&mut TcpStream)) -> Mutex<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let (answers, next) = sync_channel(1);
+        let answer = Answer::default();
+        let next = Arc::clone(&answer);
         thread::spawn(move || serve(&listener, first, read, &next));
-        Mutex::new(Self { address, answers })
+        Mutex::new(Self { address, answer })
     }
 }
 
-fn serve(
-    listener: &TcpListener,
-    first: &[u8],
-    read: fn(&mut TcpStream),
-    answers: &Receiver<Vec<u8>>,
-) {
+fn serve(listener: &TcpListener, first: &[u8], read: fn(&mut TcpStream), answer: &Answer) {
     for mut stream in listener.incoming().map_while(Result::ok) {
         let _the_client_has_gone = stream.write_all(first);
         read(&mut stream);
         // A second try of the same request has the answer "nothing".
-        let answer = answers.try_recv().unwrap_or_default();
+        let answer = mem::take(&mut *answer.lock().unwrap_or_else(PoisonError::into_inner));
         let _the_client_has_gone = stream.write_all(&answer);
         let _the_client_has_gone = stream.shutdown(Shutdown::Write);
         while stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {}
@@ -64,7 +64,7 @@ fn read_grpc(stream: &mut TcpStream) {
 
 fn send(server: &Mutex<Server>, protocol: Protocol, answer: Vec<u8>) {
     let server = server.lock().unwrap_or_else(PoisonError::into_inner);
-    server.answers.send(answer).unwrap();
+    *server.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
     let otlp = Otlp::new()
         .endpoint(&format!("http://{}", server.address))
         .protocol(protocol)
