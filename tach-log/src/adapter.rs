@@ -6,8 +6,8 @@ use log::Level;
 
 pub use crate::bounds::{Budget, DEPTH, FIELDS, KEY_BYTES, beginning, pass_lost};
 use crate::event::Event;
-pub use crate::event::{EachField, EachSpan, Fields, Parts, Site};
-pub use crate::format::keys::{AnyKey, Names, TRUNCATED};
+pub use crate::event::{EachField, EachSpan, Fields, Parts, Site, event};
+pub use crate::format::{AnyKey, Names, TRUNCATED};
 pub use crate::format::{Style, json_value, nested, quoted};
 #[cfg(feature = "serde")]
 pub use crate::nested::{Nested, is_nested};
@@ -15,13 +15,6 @@ pub use crate::record::{Printed, VisitFields, outcome, visit_each, visit_pair};
 use crate::value::Chain;
 pub use crate::value::{Messages, write_plain};
 pub use crate::write::thread_id;
-
-/// Creates an event.
-#[must_use]
-#[inline]
-pub const fn event(parts: Parts<'_>) -> Event<'_> {
-    Event::new(parts)
-}
 
 /// Returns the chain of an error that [`Messages`] printed.
 #[must_use]

@@ -5,8 +5,8 @@ use core::cell::Cell;
 use std::io;
 
 use crate::event::{EachField, Fields};
-use crate::format::keys::{Names, TRUNCATED};
 use crate::format::nested;
+use crate::format::{Names, TRUNCATED};
 use crate::value::{Chain, Value};
 
 /// The most fields of a record.

@@ -170,11 +170,14 @@ pub struct Event<'a> {
     parts: Parts<'a>,
 }
 
-impl<'a> Event<'a> {
-    pub(crate) const fn new(parts: Parts<'a>) -> Self {
-        Self { parts }
-    }
+/// Creates an event.
+#[must_use]
+#[inline]
+pub const fn event(parts: Parts<'_>) -> Event<'_> {
+    Event { parts }
+}
 
+impl<'a> Event<'a> {
     pub(crate) const fn is_line(&self) -> bool {
         self.parts.is_line
     }

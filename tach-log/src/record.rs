@@ -17,7 +17,7 @@ use tach_core::UnixTime;
 pub use self::careful::visit_each;
 use self::keys::Keys;
 use crate::bounds::{self, Budget};
-use crate::event::{EachField, Event, Fields, Parts, Site};
+use crate::event::{EachField, Event, Fields, Parts, Site, event};
 #[cfg(feature = "serde")]
 use crate::nested;
 use crate::value::{Chain, Messages, Value};
@@ -39,7 +39,7 @@ pub(crate) fn with_event<R>(
         let _noted = print(&mut scratch.message, *record.args());
         &scratch.message
     };
-    f(&Event::new(Parts {
+    f(&event(Parts {
         time,
         level: record.level(),
         level_name: name(record.level()),

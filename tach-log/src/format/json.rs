@@ -4,11 +4,11 @@ mod presets;
 
 use std::io;
 
-use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
+use super::Names;
 use super::json_value::{write_error, write_value};
 use super::keyed::Keyed;
-use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, JsonSyntax, What, is_default_key};
+use super::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::{quoted, span_names, time};
 use crate::escape;
 use crate::event::Event;

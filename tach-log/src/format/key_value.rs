@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::keys::Names;
+use super::Names;
 use super::{quoted, span_names};
 use crate::event::Event;
 use crate::value::{Value, write_plain};

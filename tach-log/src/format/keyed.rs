@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use tach_core::Offset;
 
-use super::ids::Id;
+use super::Id;
 use super::layout::{DEFAULT, Layout, Style, What};
 use crate::value::Value;
 

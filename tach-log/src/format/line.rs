@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use std::io::{self, Write as _};
 use std::process;
 
-use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
-use super::keys::Names;
+use super::Names;
 use super::time::Time;
 use super::{Format, host_name, key_value, made_line, span_names};
+use super::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use crate::escape;
 use crate::event::Event;
 use crate::value::{Value, write_plain};

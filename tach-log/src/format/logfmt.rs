@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::ids::{Ids, SPAN_ID, TRACE_ID, is_id_key};
+use super::Names;
 use super::keyed::Keyed;
-use super::keys::Names;
 use super::layout::{DEFAULT_KEYS, LogfmtSyntax, is_default_key};
+use super::{Ids, SPAN_ID, TRACE_ID, is_id_key};
 use super::{key_value, quoted, time};
 use crate::event::Event;
 

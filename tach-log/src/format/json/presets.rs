@@ -1,8 +1,8 @@
 //! Layouts that log services define.
 use super::Json;
 use crate::format::Part;
-use crate::format::ids::{Id, SPAN_ID, TRACE_ID};
 use crate::format::layout::{Kind, Layout, Own, Syntax, What};
+use crate::format::{Id, SPAN_ID, TRACE_ID};
 
 impl Json {
     /// Creates the layout of the [Elastic Common Schema][ecs], version 8.11, as the [libraries for

@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use super::{Line, PLAIN, Style, below, color, faint, write_ids, write_site};
 use crate::escape;
 use crate::event::{Event, Span};
-use crate::format::ids::{SPAN_ID, TRACE_ID, is_id_key};
+use crate::format::Names;
 use crate::format::key_value;
-use crate::format::keys::Names;
+use crate::format::{SPAN_ID, TRACE_ID, is_id_key};
 use crate::value::{Value, write_plain};
 
 const BOLD: &[u8] = b"\x1b[1m";
