@@ -31,7 +31,6 @@
 //! only if the load lies within the store, so records are written and [queued](crate::queue) by
 //! words (printed values excepted).
 
-mod kind;
 mod linked;
 pub mod numbers;
 pub mod places;
@@ -44,16 +43,16 @@ use std::sync::OnceLock;
 
 use tach_core::{Instant, UnixTime};
 
-pub use self::kind::{RECORD_SHIFT, RecordKind};
 pub use self::linked::{Linked, Origin};
 pub use self::numbers::{AT_BOUNDARY, Code, MaybeStatic};
+pub(crate) use self::read::event_level;
 pub use self::read::remains::{LOST_BYTES, Lost, Remains, add_lost, remains};
 pub use self::read::span::{
-    SpanPart, Start, What, is_error, is_of_span, is_part, may_set_status, replace, set_time,
+    SpanPart, Start, What, is_error, is_part, may_set_status, replace, set_time,
 };
 pub use self::read::{
-    Fields, Frame, Head, Reader, event_level, events, is_redacted, is_reference, length,
-    references, split, split_all, time,
+    Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, is_of_span, is_redacted,
+    is_reference, length, references, split, split_all, time,
 };
 pub use self::shortened::shortened;
 pub use self::this_thread::ThisThread;

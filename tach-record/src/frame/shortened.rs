@@ -2,9 +2,8 @@
 
 use tach_log::adapter::{Budget, KEY_BYTES, TRUNCATED, beginning};
 
-use super::kind::RecordKind;
 use super::read::{Fields, Head, Reader};
-use super::{CALLSITE, SPANS, Scratch, WORD, Writer};
+use super::{CALLSITE, RecordKind, SPANS, Scratch, WORD, Writer};
 
 /// Returns a record whose texts are cut, so that they and the keys take `most` bytes at most, and
 /// the number of bytes that were cut off. The message of an event gets half of the bytes, and each

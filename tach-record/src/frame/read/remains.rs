@@ -1,8 +1,8 @@
 //! What remains of a record of a span that a full queue drops.
 
 use super::{Fields, Frame, Head, Reader};
-use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::{HEAD, UNIX, WORD};
+use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::ids::SpanContext;
 
 /// The bytes of a record that counts what a span lacks: a head, ids and [`Lost`].

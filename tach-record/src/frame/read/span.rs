@@ -4,8 +4,7 @@ use tach_core::UnixTime;
 use tach_log::adapter::Site;
 
 use super::fields::Fields;
-use super::{Head, Reader};
-use crate::frame::kind::RecordKind;
+use super::{Head, Reader, RecordKind};
 use crate::frame::linked::{Linked, Origin};
 use crate::frame::{
     AGAIN, CALLSITE, HEAD, KIND_AT, Lost, NUMBER, Time, UNIX, UNSAMPLED, WORD, numbers,
@@ -58,12 +57,6 @@ pub struct Start<'a> {
     pub parent: u64,
     /// Whether this start follows another start of the same span.
     pub is_again: bool,
-}
-
-/// Returns whether the record that begins with `bytes` is a part of a span, not an event.
-#[inline]
-pub fn is_of_span(bytes: &[u8]) -> bool {
-    Head::read(&mut Reader(bytes)).is_some_and(|head| head.record() != Some(RecordKind::Event))
 }
 
 /// Returns whether the record that begins with `bytes` is of this kind.

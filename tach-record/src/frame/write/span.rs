@@ -4,11 +4,11 @@ use tach_log::Value;
 
 use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
-use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::linked::Linked;
 use crate::frame::numbers::Code;
 use crate::frame::write::{Writer, head, length};
 use crate::frame::{AGAIN, CALLSITE, KIND_AT, TAG_BITS, TRACE_STATE, Tag, Time, UNSAMPLED, WORD};
+use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::ids::SpanContext;
 use crate::level::Level;
 

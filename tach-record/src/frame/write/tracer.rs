@@ -2,9 +2,9 @@
 
 use crate::frame::MaybeStatic;
 use crate::frame::Scratch;
-use crate::frame::kind::{RECORD_SHIFT, RecordKind};
 use crate::frame::write::Writer;
 use crate::frame::{KIND_AT, SITE, Time};
+use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::ids::SpanContext;
 use crate::level::Level;
 
