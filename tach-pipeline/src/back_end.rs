@@ -9,7 +9,6 @@ mod backtrace;
 mod cause;
 mod inbox;
 mod inboxes;
-mod order;
 mod repeats;
 pub(crate) mod selection;
 mod survival;
@@ -25,14 +24,11 @@ use std::sync::Arc;
 use tach_core::UnixTime;
 use tach_record::keep::Keeper;
 
-use self::assembly::Spans;
+use self::assembly::{Spans, Whole};
 use self::cause::Cause;
 use self::inboxes::Inboxes;
-use self::order::Merge;
 use self::selection::{Selected, Selection};
 use self::survival::Kept;
-#[cfg(feature = "tracing")]
-use crate::callsites::Whole;
 use crate::channel::bell::is_end_between;
 use crate::channel::wake::Sleep;
 use crate::frame::Frame;
@@ -61,8 +57,6 @@ const PANICKED: &str = "can't write: the pipeline's thread panicked, as a clock 
 pub(crate) struct BackEnd {
     shared: Arc<Shared>,
     inboxes: Inboxes,
-    merge: Merge,
-    #[cfg(feature = "tracing")]
     whole: Whole,
     selection: Selection,
     spans: Spans,
@@ -90,8 +84,6 @@ impl BackEnd {
         let refusals = (shared.now(), Reported::default());
         Self {
             inboxes: Inboxes::new(Some(shared.channel.common())),
-            merge: Merge::default(),
-            #[cfg(feature = "tracing")]
             whole: Whole::new(shared.wanted),
             spans,
             selection,
@@ -244,7 +236,7 @@ impl BackEnd {
         }
         self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
-        self.merge.begin(self.inboxes.records(), start);
+        self.inboxes.begin_records(start);
         while self.pass_on_some(start) {
             self.write(|sinks| sinks.write(false));
         }
@@ -260,7 +252,6 @@ impl BackEnd {
         }
         spans.end_round(sinks);
         if inboxes.settle(&shared.channel.queues) {
-            #[cfg(feature = "tracing")]
             self.whole.trim();
             spans.trim();
         }
@@ -283,12 +274,11 @@ impl BackEnd {
     /// Passes on the records of a round. If the records must be written before the next one,
     /// returns `true`.
     fn pass_on_some(&mut self, start: UnixTime) -> bool {
-        let Self { shared, inboxes, merge, selection, spans, sinks, keeper, in_hand, .. } = self;
+        let Self { shared, inboxes, selection, spans, sinks, keeper, in_hand, .. } = self;
         let counts = &shared.progress.counts;
         let is_kept = keeper.is_some();
         counts.in_hand.set(*in_hand);
-        merge.records(inboxes.records(), start, |record, time, queue| {
-            #[cfg(feature = "tracing")]
+        inboxes.records(start, |record, time, queue| {
             let record = self.whole.of(record, queue.thread());
             if spans.part(record, time, queue.id()) {
                 return false;

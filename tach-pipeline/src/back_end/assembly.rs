@@ -10,6 +10,7 @@ use tach_core::UnixTime;
 
 pub(crate) use self::sent::Sent;
 use super::cause::Cause;
+pub(super) use crate::callsites::Whole;
 use crate::flight::Recorder;
 use crate::frame::{self, Frame};
 use crate::incident::Incident;
@@ -70,7 +71,9 @@ impl Spans {
 
     /// Adds an event to its span, if the event happened in a span.
     pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.traces.event(record, time);
+        if let Some(context) = record.context() {
+            self.traces.event(context.span, record.bytes, time);
+        }
     }
 
     /// Adds an event that was kept for a backtrace to its span. If the span was passed on

@@ -94,7 +94,7 @@ impl Inbox {
 
     /// Ends the round that began at `start`. Returns whether to read the queue in the next round.
     pub(crate) fn stays(&mut self, bytes: &[u8], start: Instant) -> bool {
-        if self.next_time(bytes).is_some() {
+        if self.next(bytes).is_some() {
             self.quiet = 0;
             return true;
         }
@@ -158,13 +158,14 @@ impl Inbox {
         self.is_over
     }
 
-    /// Returns the time of the next record in the round's bytes, or `None` if no whole record is
-    /// left.
+    /// Returns the length and the time of the next record in the round's bytes, or `None` if no whole
+    /// record is left.
     #[inline]
-    pub(crate) fn next_time(&self, bytes: &[u8]) -> Option<UnixTime> {
+    pub(crate) fn next(&self, bytes: &[u8]) -> Option<(usize, UnixTime)> {
         let (record, _) = frame::split(&bytes[self.done..self.end])?;
         // A record without a readable time comes first, so that it holds up no other.
-        Some(frame::time(record).map_or(UnixTime::EPOCH, frame::Time::unix_time))
+        let time = frame::time(record).map_or(UnixTime::EPOCH, frame::Time::unix_time);
+        Some((record.len(), time))
     }
 
     /// Returns whether the next record was already here when the round began.
@@ -173,12 +174,17 @@ impl Inbox {
         self.done < self.waited
     }
 
-    /// Returns the next record in the round's bytes with its queue, and counts it as passed on.
+    /// Returns the next record in the round's bytes, which has that length, with its queue, and counts
+    /// it as passed on.
     #[inline]
-    pub(crate) fn take_next<'a>(&'a mut self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a Queue)> {
+    pub(crate) fn take<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        length: usize,
+    ) -> Option<(&'a [u8], &'a Queue)> {
         let start = self.done;
-        let (mut record, _) = frame::split(&bytes[start..self.end])?;
-        self.done += record.len();
+        let mut record = bytes.get(start..start + length)?;
+        self.done += length;
         if frame::is_reference(record) {
             self.take_long(start);
             record = self.passed_on.as_ref()?.written();

@@ -1,10 +1,20 @@
-//! The queues that the back end reads in each round. These are the queues that contained records a
-//! short while ago.
+//! The queues that the back end reads in each round, and their records in the order of time. These
+//! are the queues that contained records a short while ago.
+//!
+//! A round first reads the clock, and then takes the records out of the queues. It passes on the
+//! records that happened before the clock was read. If such a record was caused by another record,
+//! of any thread, then its cause was in a queue before the clock was read, and is taken in the same
+//! round at the latest. So no effect is written before its cause. Records that happened after the
+//! clock was read wait for the next round.
 
+use core::cmp::Reverse;
 use core::mem;
 use core::time::Duration;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Instant;
+
+use tach_core::UnixTime;
 
 use super::inbox::Inbox;
 use crate::channel::wake::WakeUp;
@@ -31,6 +41,8 @@ pub(crate) struct Inboxes {
     /// would keep the memory of many blocks for later.
     bytes: Vec<u8>,
     before: Vec<u8>,
+    /// The next record of each inbox that contains records to pass on in this round.
+    next: BinaryHeap<Reverse<Next>>,
     /// When the round began.
     start: Instant,
     trimmed_at: Instant,
@@ -49,6 +61,7 @@ impl Inboxes {
             changes: Changes::default(),
             bytes: Vec::new(),
             before: Vec::new(),
+            next: BinaryHeap::new(),
             start,
             trimmed_at: start,
             trims: 0,
@@ -95,9 +108,48 @@ impl Inboxes {
         &mut self.awake
     }
 
-    /// Returns the inboxes with the records of the round.
-    pub(crate) fn records(&mut self) -> (&mut [Inbox], &[u8]) {
-        (&mut self.awake, &self.bytes)
+    /// Begins to pass on the records of the round, which began at `start`. Call
+    /// [`records`](Self::records) next.
+    pub(crate) fn begin_records(&mut self, start: UnixTime) {
+        let Self { awake, bytes, next, .. } = self;
+        next.clear();
+        let all = (0..awake.len()).filter_map(|at| Next::of(awake, bytes, at, start));
+        next.extend(all.map(Reverse));
+    }
+
+    /// Calls `write` for the records that may be written in the round that began at `start`, in the
+    /// order of their times, each with its time and its queue. If `write` returns `true`, returns
+    /// `true` too, and a later call continues with the next record.
+    pub(crate) fn records(
+        &mut self,
+        start: UnixTime,
+        mut write: impl FnMut(&[u8], UnixTime, &Queue) -> bool,
+    ) -> bool {
+        let Self { awake, bytes, next: heap, .. } = self;
+        while let Some(Reverse(mut next)) = heap.pop() {
+            let at = next.inbox;
+            // Often many records of one thread follow each other. This loop takes them without the
+            // heap.
+            loop {
+                // `take` counts the record as passed on. So if `write` panics, the record is not
+                // passed on a second time.
+                let mut is_over = false;
+                if let Some((record, queue)) = awake[at].take(bytes, next.length) {
+                    is_over = write(record, next.time, queue);
+                }
+                if is_over {
+                    heap.extend(Next::of(awake, bytes, at, start).map(Reverse));
+                    return true;
+                }
+                let Some(following) = Next::of(awake, bytes, at, start) else { break };
+                if heap.peek().is_some_and(|Reverse(other)| *other < following) {
+                    heap.push(Reverse(following));
+                    break;
+                }
+                next = following;
+            }
+        }
+        false
     }
 
     /// Calls `each` with the position of each ring in a file up to which records were passed on.
@@ -169,6 +221,29 @@ fn wake(awake: &mut Vec<Inbox>, queue: &Arc<Queue>) {
     }
 }
 
+/// The next record of an inbox. The order of the fields is the order of comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    place: UnixTime,
+    /// If two records have equal times, the inbox with the lower index is first.
+    inbox: usize,
+    time: UnixTime,
+    length: usize,
+}
+
+impl Next {
+    /// Returns the next record that may be written in the round that began at `start`.
+    #[inline]
+    fn of(inboxes: &[Inbox], bytes: &[u8], at: usize, start: UnixTime) -> Option<Self> {
+        let inbox = &inboxes[at];
+        let (length, time) = inbox.next(bytes)?;
+        // A record may have a time in the future, from another clock or set by the caller. Such a
+        // record waits for one round only.
+        let is_due = time < start || inbox.has_waited();
+        is_due.then_some(Self { place: time.min(start), inbox: at, time, length })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,10 +268,9 @@ mod tests {
     fn round(queues: &Queues, inboxes: &mut Inboxes) -> usize {
         let (found, events) = inboxes.fill(queues, false);
         assert_eq!(found, events * RECORD.len());
-        let (awake, bytes) = inboxes.records();
-        for inbox in awake {
-            while inbox.take_next(bytes).is_some() {}
-        }
+        let start = UnixTime::now();
+        inboxes.begin_records(start);
+        assert!(!inboxes.records(start, |_, _, _| false));
         inboxes.settle(queues);
         found / RECORD.len()
     }

@@ -91,12 +91,10 @@ impl Spans {
         }
     }
 
-    /// Adds an event to its span, if the event happened in a span. If the span is not known, the
-    /// next round tries again.
-    pub(crate) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
-        let Some(context) = record.context() else { return };
-        if !self.take_event(context.span, record.bytes, time) {
-            self.early.push((record.bytes.to_owned(), time, None));
+    /// Adds the record of an event to its span. If the span is not known, the next round tries again.
+    pub(crate) fn event(&mut self, span: u64, record: &[u8], time: UnixTime) {
+        if !self.take_event(span, record, time) {
+            self.early.push((record.to_owned(), time, None));
         }
     }
 

@@ -137,7 +137,7 @@ impl<'a> Span<'a> {
     }
 
     /// Returns the [items](Self::items) from that one on.
-    pub fn items_from(&self, at: usize) -> impl Iterator<Item = Item<'a>> + use<'a> {
+    pub(crate) fn items_from(&self, at: usize) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let redacted = self.redacted;
         self.records().skip(at).filter_map(move |record| {
             if is_own_part(record) {

@@ -45,7 +45,7 @@ impl Status {
 
     /// If a field of an event is an error that the span's function returned, takes the error as the
     /// status and returns `true`.
-    pub fn event_field(&mut self, event: &Frame<'_>, key: &str, value: Value<'_>) -> bool {
+    pub(crate) fn event_field(&mut self, event: &Frame<'_>, key: &str, value: Value<'_>) -> bool {
         match (key, value) {
             (ERROR, Value::Str(text)) if event.message.is_empty() => self.set(Code::Error, text),
             _ => return false,

@@ -42,9 +42,9 @@ impl Traces {
         self.spans.part(record, time, queue);
     }
 
-    /// Adds an event to its span, if the event happened in a span.
-    pub fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.spans.event(record, time);
+    /// Adds the record of an event to its span.
+    pub fn event(&mut self, span: u64, record: &[u8], time: UnixTime) {
+        self.spans.event(span, record, time);
     }
 
     /// Adds an event that was kept for a backtrace to its span. If the span was passed on

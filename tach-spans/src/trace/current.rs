@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use core::mem::{self, ManuallyDrop};
 
 use super::Contexts;
-use super::otel::active::Active;
+use super::otel::active::{self, Active};
 use super::slots::Open;
 use super::w3c::TraceContext;
 use tach_record::ids::SpanContext;
@@ -106,11 +106,12 @@ pub fn exit_last(span: Open) -> bool {
     left.is_ok_and(|active| active.is_some())
 }
 
-/// Returns whether the thread is in no span. A list that is being changed has one.
+/// Returns whether the thread is in no span, also none of `opentelemetry`. A list that is being
+/// changed has one.
 #[inline]
 pub fn is_outside() -> bool {
     let is_empty = ENTERED.try_with(|it| it.try_borrow().is_ok_and(|entered| entered.is_empty()));
-    is_empty.unwrap_or(true)
+    is_empty.unwrap_or(true) && !active::is_any()
 }
 
 /// Returns the innermost span that the thread is in and that has ids of the pipeline, and the ids. A

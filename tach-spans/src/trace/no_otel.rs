@@ -28,7 +28,7 @@ impl Values {
 
 pub mod active {
     #[inline]
-    pub const fn is_any() -> bool {
+    pub(crate) const fn is_any() -> bool {
         false
     }
 

@@ -54,7 +54,7 @@ impl Machine {
         let mut to = Writer::begin(&mut scratch, Time::Unix(time), Level::INFO, target);
         Self::site(&mut to, span);
         to.end();
-        self.spans.event(&Frame::read(scratch.written()).unwrap(), time);
+        self.spans.event(span, scratch.written(), time);
     }
 
     /// Writes the span of an event.
@@ -267,8 +267,7 @@ fn an_error_without_room_sets_the_status() {
         machine.part(RecordKind::Values, 1, |to| {
             to.field(MaybeStatic::Static("fills"), Value::Str(&fills));
         });
-        let event = Frame::read(scratch.written()).unwrap();
-        machine.spans.event(&event, UnixTime::from_nanos(11));
+        machine.spans.event(1, scratch.written(), UnixTime::from_nanos(11));
         assert_eq!(machine.spans.open[&1].dropped.parts.events, 1);
         machine.end(1, unix(20), 20);
         (0..2).for_each(|_| machine.spans.begin_round());

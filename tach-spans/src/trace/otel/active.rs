@@ -69,7 +69,7 @@ pub fn span(remote: bool) -> Option<SpanContext> {
 /// Returns whether there is a current span, of this process or another one.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone would be called")]
 #[inline]
-pub fn is_any() -> bool {
+pub(crate) fn is_any() -> bool {
     with_current(|context| context.has_active_span()).unwrap_or(false)
 }
 
