@@ -1,14 +1,11 @@
 //! What a sink takes: events, spans, or the durations of spans.
 
 #[cfg(feature = "tracing")]
-mod signals;
+pub(super) mod signals;
 
 use core::any::Any;
-use std::sync::Arc;
 
-#[cfg(feature = "tracing")]
-pub(super) use self::signals::{WriteDurations, WriteSpans};
-use super::any_format::{self, AnyFormat};
+use super::any_format::AnyFormat;
 use crate::frame::Wanted;
 use crate::stats::Items;
 
@@ -26,13 +23,13 @@ pub(super) trait Content: Send {
 
     /// Returns what writes spans that have ended, or `None` if the sink takes no spans.
     #[cfg(feature = "tracing")]
-    fn spans(&self) -> Option<&dyn WriteSpans> {
+    fn spans(&self) -> Option<&dyn signals::WriteSpans> {
         None
     }
 
     /// Returns what writes the durations of all spans, or `None` if the sink takes no durations.
     #[cfg(feature = "tracing")]
-    fn durations(&self) -> Option<&dyn WriteDurations> {
+    fn durations(&self) -> Option<&dyn signals::WriteDurations> {
         None
     }
 
@@ -41,28 +38,4 @@ pub(super) trait Content: Send {
     /// Returns whether both contents are known to be written alike. If they are and the method
     /// returns `false`, each item is written twice.
     fn is_same(&self, other: &dyn Content) -> bool;
-}
-
-impl Content for Arc<dyn AnyFormat> {
-    fn items(&self) -> Items {
-        Items::RECORDS
-    }
-
-    fn add_to(&self, wanted: &mut Wanted) {
-        wanted.add(&**self);
-    }
-
-    #[inline]
-    fn format(&self) -> Option<&dyn AnyFormat> {
-        Some(&**self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn is_same(&self, other: &dyn Content) -> bool {
-        let other: Option<&Self> = other.as_any().downcast_ref();
-        other.is_some_and(|other| any_format::is_same(&**self, &**other))
-    }
 }

@@ -1,18 +1,21 @@
 //! Writes records and other content in a sink's format.
 
+use core::any::Any;
 use std::io;
+use std::sync::Arc;
 
 use tach_core::UnixTime;
 use tach_log::adapter::{self, Parts, Site};
 
+use super::any_format::{self, AnyFormat};
 use super::batch::Batch;
 use super::content::Content;
 use super::cut::Cut;
 use crate::filter::Levels;
-use crate::frame::Frame;
+use crate::frame::{Frame, Wanted};
 use crate::level::Level;
 use crate::report;
-use crate::stats::{Dropped, SINK_FAILED};
+use crate::stats::{Dropped, Items, SINK_FAILED};
 
 pub(super) struct Formatter {
     pub(super) content: Box<dyn Content>,
@@ -155,15 +158,36 @@ impl Formatter {
     }
 }
 
+impl Content for Arc<dyn AnyFormat> {
+    fn items(&self) -> Items {
+        Items::RECORDS
+    }
+
+    fn add_to(&self, wanted: &mut Wanted) {
+        wanted.add(&**self);
+    }
+
+    #[inline]
+    fn format(&self) -> Option<&dyn AnyFormat> {
+        Some(&**self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_same(&self, other: &dyn Content) -> bool {
+        let other: Option<&Self> = other.as_any().downcast_ref();
+        other.is_some_and(|other| any_format::is_same(&**self, &**other))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tach_log::{Event, Format, Json, Line, Logfmt};
 
     use super::*;
     use crate::sink::JournalExport;
-    use crate::sink::any_format::AnyFormat;
 
     #[derive(Clone)]
     struct Own(u8);

@@ -14,7 +14,6 @@ use crate::ids::Around;
 use crate::shared::Shared;
 use crate::sync::Switch;
 use crate::trace::current;
-use crate::trace::otel::active;
 use crate::trace::slots::Open;
 
 /// The most spans around an event in its record. A guard that is held over an `await` nests spans
@@ -212,8 +211,8 @@ pub(in crate::front) fn write_current_spans<const ALL: bool>(
     shared: &Shared,
     to: &mut Writer<'_>,
 ) -> Option<Around> {
-    // Most records are outside of all spans. They pay for two looks at the thread.
-    if current::is_outside() && !active::is_any() {
+    // Most records are outside of all spans.
+    if current::is_outside() {
         return None;
     }
     if ALL || NAMELESS.is_on() {

@@ -6,12 +6,12 @@ use std::io;
 use tach_core::UnixTime;
 
 use super::Sinks;
-use super::layout::{Layout, write};
+use super::{Layout, write};
 use crate::durations::Collected;
 use crate::filter::OWN_TARGET;
 use crate::level::Level;
 use crate::sink::batch::Batch;
-use crate::sink::content::{WriteDurations, WriteSpans};
+use crate::sink::content::signals::{WriteDurations, WriteSpans};
 use crate::sink::stream::Stream;
 use crate::spans::span::Span;
 use crate::stats::Happened;

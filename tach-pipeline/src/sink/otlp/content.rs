@@ -13,7 +13,8 @@ use crate::durations::Collected;
 use crate::filter::{Levels, OWN_TARGET};
 use crate::frame::Wanted;
 use crate::sink::any_format::AnyFormat;
-use crate::sink::content::{Content, WriteDurations, WriteSpans};
+use crate::sink::content::Content;
+use crate::sink::content::signals::{WriteDurations, WriteSpans};
 use crate::spans::span::{First, Span};
 use crate::stats::Items;
 
