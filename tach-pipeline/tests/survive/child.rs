@@ -52,13 +52,10 @@ pub(crate) fn run(role: &str) {
             let failed = std::process::Command::new("/bin/true").exec();
             panic!("{failed}");
         }),
-        "out of memory" => flood(&scene, seed, || {
-            let mut taken = Vec::new();
-            loop {
-                // The pages are written, so that they are there.
-                taken.push(vec![1_u8; 1024 * 1024]);
-            }
-        }),
+        "out of memory" => flood(&scene, seed, take_memory),
+        "out of memory with long queues" => {
+            flood_in(&scene, seed, builder(&scene, seed).queue_bytes(4 << 20), take_memory);
+        }
         "drop newest" | "drop oldest" => {
             let policy =
                 if role == "drop oldest" { WhenFull::DropOldest } else { WhenFull::DropNewest };
@@ -115,6 +112,14 @@ pub(crate) fn run(role: &str) {
             });
         }
         other => panic!("no such role: {other}"),
+    }
+}
+
+fn take_memory() {
+    let mut taken = Vec::new();
+    loop {
+        // The pages are written, so that they are there.
+        taken.push(vec![1_u8; 1024 * 1024]);
     }
 }
 

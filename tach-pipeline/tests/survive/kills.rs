@@ -41,6 +41,7 @@ const TESTS: &[Test] = &[
     (EXIT, 20, Sinks::Files, exits),
     ("exec", 5, Sinks::One, |scene, seed| ends(scene, seed, "exec")),
     ("the_oom_killer", 5, Sinks::One, unix::out_of_memory),
+    ("a_memory_limit", 5, Sinks::One, unix::memory_limited),
     ("a_process_that_clones", 10, Sinks::One, unix::clones),
     ("two_programs_with_one_folder_and_one_log", 10, Sinks::One, two),
     ("a_policy_that_drops", 5, Sinks::One, drops),

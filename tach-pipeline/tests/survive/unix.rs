@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::{env, fs, thread};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -15,9 +15,40 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::kills::{kill_after, kill_flood, killed, recovered, started};
 use crate::scene::{Random, Scene, Summary};
 
+/// A service with little memory, whose folder is on tmpfs, is killed for it. What it left stays in the
+/// memory of its control group, and the next start has no more.
+pub(crate) fn memory_limited(scene: &Scene, seed: u64) -> Summary {
+    fs::create_dir_all(scene.files()).unwrap();
+    let Some(group) = Group::new(&scene.folder, 48).filter(|_| mount(scene, "size=64m")) else {
+        eprintln!("NOT RUN: a_memory_limit needs the rights to make a control group and a tmpfs");
+        return killed(scene, seed);
+    };
+    let mut child = started(group.start(scene.command("out of memory with long queues", seed, 0)));
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(9), "{status}");
+    let left: u64 = scene.left().iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    let status = group.start(scene.command("recover", 0, 0)).wait().unwrap();
+    assert!(status.success(), "seed {seed}: {status} with {left} bytes");
+    unmount(scene);
+    drop(group);
+    scene.check(seed)
+}
+
+fn mount(scene: &Scene, options: &str) -> bool {
+    let options = format!("{options},mode=0700");
+    let mut mount = Command::new("mount");
+    let mount = mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(scene.files()).status();
+    mount.is_ok_and(|status| status.success())
+}
+
+fn unmount(scene: &Scene) {
+    assert!(Command::new("umount").arg(scene.files()).status().unwrap().success());
+}
+
 /// The kernel ends a process whose control group has no memory left.
 pub(crate) fn out_of_memory(scene: &Scene, seed: u64) -> Summary {
-    let Some(group) = Group::new(&scene.folder) else {
+    let Some(group) = Group::new(&scene.folder, 64) else {
         return killed(scene, seed);
     };
     let mut child = started(scene.child("out of memory", seed));
@@ -33,10 +64,9 @@ pub(crate) fn out_of_memory(scene: &Scene, seed: u64) -> Summary {
 struct Group(PathBuf);
 
 impl Group {
-    const MEMORY: &str = "67108864";
-
-    /// Returns `None` if this process may not create one.
-    fn new(scene: &Path) -> Option<Self> {
+    /// Creates one with so many MiB. Returns `None` if this process may not.
+    fn new(scene: &Path, mebibytes: u64) -> Option<Self> {
+        let memory = (mebibytes << 20).to_string();
         let name = scene.file_name().unwrap();
         // The folder and the file's name in the first and in the second version of groups.
         let made = [("memory", "memory.limit_in_bytes"), ("", "memory.max")].iter().find_map(
@@ -45,7 +75,7 @@ impl Group {
                 fs::create_dir(&group.0).ok()?;
                 // Does not create the file, which the kernel has made.
                 let file = fs::File::options().write(true).open(group.0.join(limit));
-                file.ok()?.write_all(Self::MEMORY.as_bytes()).ok()?;
+                file.ok()?.write_all(memory.as_bytes()).ok()?;
                 Some(group)
             },
         );
@@ -54,6 +84,15 @@ impl Group {
             eprintln!("NOT RUN: the_oom_killer needs the right to make a control group");
         }
         made
+    }
+
+    /// Starts a program in the group.
+    fn start(&self, program: Command) -> Child {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo $$ > \"$0\"; exec \"$@\""]).arg(self.0.join("cgroup.procs"));
+        shell.arg(program.get_program()).args(program.get_args());
+        let variables = program.get_envs().filter_map(|(key, value)| Some((key, value?)));
+        shell.envs(variables).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
     }
 
     fn add(&self, child: &Child) {
@@ -130,12 +169,7 @@ pub(crate) fn whole(line: &str) -> Option<(&str, &str)> {
 /// The folder is a tmpfs of 1 MiB. The child must end by the kill, and not by SIGBUS.
 pub(crate) fn full(scene: &Scene, seed: u64) -> Summary {
     fs::create_dir_all(scene.files()).unwrap();
-    let mount = |args: &[&str]| {
-        let status = Command::new(args[0]).args(&args[1..]).arg(scene.files()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    let options = "size=1m,mode=0700";
-    if !mount(&["mount", "-t", "tmpfs", "-o", options, "tmpfs"]) {
+    if !mount(scene, "size=1m") {
         assert!(env::var("TACH_TESTS").as_deref() != Ok("all"), "a tmpfs can't be mounted");
         eprintln!("skipped: a tmpfs can't be mounted");
         return killed(scene, seed);
@@ -145,7 +179,7 @@ pub(crate) fn full(scene: &Scene, seed: u64) -> Summary {
     child.kill().unwrap();
     let status = child.wait().unwrap();
     scene.recover();
-    assert!(mount(&["umount"]));
+    unmount(scene);
     assert_eq!(status.signal(), Some(9), "{status}");
     scene.check_some(seed)
 }
