@@ -20,6 +20,7 @@ use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::panic;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tach_core::UnixTime;
 use tach_record::keep::Keeper;
@@ -64,6 +65,8 @@ pub(crate) struct BackEnd {
     /// `None` if the records don't outlive the process.
     keeper: Option<Box<dyn Keeper>>,
     interval: Duration,
+    /// When records may last have been read from a file that somebody has cut.
+    cut: Option<Instant>,
     /// How many events were taken out of the queues and not passed to the sinks yet.
     in_hand: u64,
     /// When records over the rate limit were last looked for, and when they were last reported.
@@ -90,6 +93,7 @@ impl BackEnd {
             sinks,
             keeper,
             interval,
+            cut: None,
             in_hand: 0,
             refusals,
             flushed: 0,
@@ -236,8 +240,16 @@ impl BackEnd {
         }
         self.sinks.begin_round(&self.shared.filters);
         self.spans.begin_round();
+        if self.keeper.as_mut().is_some_and(|keeper| !keeper.is_whole()) {
+            self.drop_all(start);
+            // What came until the file was cut may be torn too.
+            self.inboxes.fill(&channel.queues, true);
+            self.drop_all(start);
+        }
+        // A call that was writing then may have a half of its record in the file before.
+        let is_doubtful = self.cut.is_some_and(|cut| cut.elapsed() < BETWEEN_LOOKS);
         self.inboxes.begin_records(start);
-        while self.pass_on_some(start) {
+        while self.pass_on_some(start, is_doubtful) {
             self.write(|sinks| sinks.write(false));
         }
         let Self { shared, inboxes, spans, sinks, .. } = self;
@@ -258,6 +270,35 @@ impl BackEnd {
         found
     }
 
+    /// Drops all records that were read, since they may be torn.
+    #[cold]
+    fn drop_all(&mut self, now: UnixTime) {
+        let mut count = 0;
+        self.inboxes.begin_records(UnixTime::MAX);
+        self.inboxes.records(UnixTime::MAX, |_, _, _| {
+            count += 1;
+            false
+        });
+        (self.cut, self.in_hand) = (Some(Instant::now()), 0);
+        self.report_torn(count, now);
+    }
+
+    /// Says how many records were dropped that may be torn.
+    fn report_torn(&mut self, count: u64, now: UnixTime) {
+        if count == 0 {
+            return;
+        }
+        let Self { shared, spans, sinks, .. } = self;
+        spans.suspect_loss();
+        let dropped = Dropped::new(count, now, now);
+        shared.progress.signals.dropped.add(&dropped);
+        let what = "records lost, since somebody cut the file of Builder::survive";
+        let report = report::dropped(&dropped, now, what);
+        if let Some(record) = Frame::read(&report) {
+            sinks.record(&record, now);
+        }
+    }
+
     /// Calls a function with what keeps the records, if they outlive the process.
     fn keep<R>(&mut self, f: impl FnOnce(&mut dyn Keeper, &mut Kept<'_>) -> R) -> Option<R> {
         let Self { shared, inboxes, selection, sinks, keeper, .. } = self;
@@ -273,12 +314,17 @@ impl BackEnd {
 
     /// Passes on the records of a round. If the records must be written before the next one,
     /// returns `true`.
-    fn pass_on_some(&mut self, start: UnixTime) -> bool {
+    fn pass_on_some(&mut self, start: UnixTime, is_doubtful: bool) -> bool {
         let Self { shared, inboxes, selection, spans, sinks, keeper, in_hand, .. } = self;
         let counts = &shared.progress.counts;
-        let is_kept = keeper.is_some();
+        let (is_kept, mut torn) = (keeper.is_some(), 0);
         counts.in_hand.set(*in_hand);
-        inboxes.records(start, |record, time, queue| {
+        let are_more = inboxes.records(start, |record, time, queue| {
+            // What is cut off a file reads as zeros.
+            if is_doubtful && record.chunks_exact(8).any(|word| word == [0; 8]) {
+                torn += 1;
+                return false;
+            }
             let record = self.whole.of(record, queue.thread());
             if spans.part(record, time, queue.id()) {
                 return false;
@@ -301,7 +347,9 @@ impl BackEnd {
                 }
             });
             is_kept && sinks.is_full()
-        })
+        });
+        self.report_torn(torn, start);
+        are_more
     }
 
     /// Reports the records over the rate limit, once a second at most or at the end.

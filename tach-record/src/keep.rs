@@ -27,6 +27,10 @@ pub trait Keeper: Send {
     /// call continues.
     fn recover(&mut self, to: &mut dyn Receiver, may_wait: bool);
 
+    /// Returns whether what was read from the rings before the call is whole. Otherwise somebody has
+    /// cut the file, and records may be torn.
+    fn is_whole(&mut self) -> bool;
+
     /// Notes that the queues have little room.
     fn note_pressure(&mut self);
 

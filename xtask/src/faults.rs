@@ -35,8 +35,10 @@ use crate::files;
 use crate::run::target;
 
 /// The package, and its two tests.
-const PROGRAMS: [(&str, &str, &str); 1] =
-    [("tach-pipeline", "fault_loop::program", "fault_loop::check")];
+const PROGRAMS: [(&str, &str, &str); 2] = [
+    ("tach-pipeline", "fault_loop::program", "fault_loop::check"),
+    ("tach-pipeline", "fault_loop::program_that_survives", "fault_loop::check"),
+];
 
 /// The calls, and their errors. Calls for memory are left out, since the allocator ends the process
 /// then, and `futex`, whose wake-ups never fail.

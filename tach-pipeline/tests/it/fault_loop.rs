@@ -4,11 +4,11 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs, io, process};
 
-use tach_pipeline::{Pipeline, Rotation, Sink, SyncPolicy};
+use tach_pipeline::{Builder, Pipeline, Rotation, Sink, SyncPolicy};
 
 use crate::support::{LONG, info};
 
@@ -26,6 +26,18 @@ fn folder() -> Option<PathBuf> {
 #[test]
 #[ignore = "the program of the fault loop"]
 fn program() {
+    run(|builder, _| builder);
+}
+
+/// Not a test: the program with a file of its queues.
+#[test]
+#[cfg(feature = "survive")]
+#[ignore = "the program of the fault loop"]
+fn program_that_survives() {
+    run(|builder, folder| builder.survive(folder.join("survivors")));
+}
+
+fn run(option: impl FnOnce(Builder, &Path) -> Builder) {
     let Some(folder) = folder() else { return };
     // strace comes meanwhile.
     let _may_fail = io::stdin().read(&mut [0]);
@@ -36,7 +48,7 @@ fn program() {
     let builder = Pipeline::builder().sink(file).flush_timeout(LONG).on_incident(move |_| {
         count.fetch_add(1, Ordering::SeqCst);
     });
-    let report = match builder.build() {
+    let report = match option(builder, &folder).build() {
         Err(error) => format!("not built: {error}"),
         Ok(guard) => {
             let pipeline = guard.pipeline().clone();
@@ -65,7 +77,8 @@ fn check() {
     let report = fs::read_to_string(folder.join("report")).unwrap();
     let mut found = BTreeMap::<u64, u32>::new();
     for file in fs::read_dir(folder).unwrap() {
-        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        let path = file.unwrap().path();
+        let text = if path.is_file() { fs::read_to_string(path).unwrap() } else { continue };
         for line in text.lines().filter(|line| line.contains("app: x")) {
             let number = line.rsplit_once(' ').unwrap().1.parse().unwrap();
             *found.entry(number).or_default() += 1;

@@ -59,8 +59,8 @@ pub(crate) fn deleted(scene: &Scene, seed: u64) -> Summary {
     recovered(scene, seed)
 }
 
-/// No log call ends the process by SIGBUS. What was in the file is lost with it, or torn. What comes
-/// after it is there.
+/// No log call ends the process by SIGBUS. What was in the file is lost with it. What comes after it is
+/// there, and no record is torn.
 pub(crate) fn cut(scene: &Scene, seed: u64) -> Summary {
     let mut child = started(scene.child("flood", 4 * seed));
     thread::sleep(Duration::from_micros(Random(seed).below(60_000)));
@@ -82,7 +82,11 @@ pub(crate) fn cut(scene: &Scene, seed: u64) -> Summary {
     for line in scene.lines() {
         summary.reports += u64::from(line.contains("ended before it had written"));
         summary.recovered += u64::from(line.contains("recovered_pid"));
-        there.extend(whole(&line).map(|(thread, number)| (thread.to_owned(), number.to_owned())));
+        let record = whole(&line).map(|(thread, number)| (thread.to_owned(), number.to_owned()));
+        let is_own = line.contains("tach_pipeline") || line.contains("alive");
+        assert!(record.is_some() || is_own, "seed {seed}: torn {line:?}");
+        assert!(!line.contains('\0'), "seed {seed}: torn {line:?}");
+        there.extend(record);
     }
     summary.records = there.len() as u64;
     // Threads may end faster than the log is written, and need more rings than a file has.

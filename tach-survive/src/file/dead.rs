@@ -16,6 +16,7 @@ use super::layout::{MOST_BYTES, head, ring};
 use super::mapping::Mapping;
 use super::owner::{self, Owned};
 use super::set_aside;
+use super::store;
 use super::written;
 use tach_core::adapter::program_name;
 use tach_record::queue::ring::OVERHEAD;
@@ -108,6 +109,10 @@ impl Dead {
             return Ok(None);
         }
         let started = match Image::read(bytes) {
+            // Records in a file that somebody has cut may be torn.
+            Ok(image) if store::is_cut(&file.metadata()?, image.reserved(), true) => {
+                return Err(Unreadable::Damaged.into());
+            }
             Ok(image) if image.lanes().is_some() => image.started(),
             Ok(_) => return Err(Unreadable::Damaged.into()),
             Err(Unreadable::Empty) => {
@@ -187,6 +192,7 @@ impl Dead {
         self.store(ring.place.start + OVERHEAD / 2, read)?;
         if is_all && !ring.place.is_empty() {
             self.store(ring::AT + ring.number * ring::BYTES + ring::LENGTH, 0)?;
+            self.store(head::RESERVED, 0)?;
             let (start, length) = (ring.place.start as u64, ring.place.len() as u64);
             // Some file systems can't.
             let _until_it_is_removed = tach_files::give_back(self.owned.file(), start, length);

@@ -115,6 +115,11 @@ impl<'a> Image<'a> {
         self.word(head::TAKEN)
     }
 
+    /// Returns how many bytes of the file have blocks, if that is known.
+    pub(super) fn reserved(&self) -> u64 {
+        self.word(head::RESERVED)
+    }
+
     /// Returns whether the table counts.
     fn counts_table(&self) -> bool {
         let number = self.word(table::NUMBER);

@@ -149,6 +149,15 @@ impl Keeper for FileKeeper {
         }
     }
 
+    fn is_whole(&mut self) -> bool {
+        let is_whole = !self.current.with(|store| store.is_cut());
+        if !is_whole {
+            // Another file is due at once.
+            self.looked[0] = self.looked[0].checked_sub(LONGEST_WAIT).unwrap_or(self.looked[0]);
+        }
+        is_whole
+    }
+
     fn note_pressure(&mut self) {
         self.lacks_room = true;
     }

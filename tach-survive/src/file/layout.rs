@@ -71,6 +71,9 @@ pub(super) mod head {
     /// the last one.
     pub(crate) const RECORDED_FIRST: usize = 320;
     pub(crate) const RECORDED_END: usize = 328;
+    /// How many bytes of the file have blocks. Zero if the file system does not show that, or if a later
+    /// process has given some back.
+    pub(crate) const RESERVED: usize = 104;
     /// The length of the program's name, and the name.
     pub(crate) const NAME_LENGTH: usize = 120;
     pub(crate) const NAME: usize = 128;

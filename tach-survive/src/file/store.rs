@@ -9,6 +9,7 @@ use core::hash::{BuildHasher as _, Hasher as _};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::hash::RandomState;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -98,6 +99,7 @@ impl Store {
     ) -> io::Result<Arc<Self>> {
         tach_files::reserve(owned.file(), 0, FIXED as u64)?;
         let memory = Mapping::new(owned.file(), MOST_BYTES)?;
+        let has_blocks = 512 * owned.file().metadata()?.blocks() >= FIXED as u64;
         let program = program_name();
         let program = beginning(program, head::MOST_NAME).as_bytes();
         for (at, value) in [
@@ -106,6 +108,7 @@ impl Store {
             (head::STARTED, UnixTime::now().as_nanos()),
             (head::NAME_LENGTH, program.len() as u64),
             (head::LANES, lanes.len().min(LANES) as u64),
+            (head::RESERVED, if has_blocks { FIXED as u64 } else { 0 }),
         ] {
             memory.set(at, value);
         }
@@ -120,7 +123,7 @@ impl Store {
             room: Lock::new(Room::new(FIXED)),
             heap: Lock::new(0),
             commits: Lock::default(),
-            has_blocks: 512 * owned.file().metadata()?.blocks() >= FIXED as u64,
+            has_blocks,
             is_over: AtomicBool::new(false),
             name,
             folder: Arc::clone(folder),
@@ -145,13 +148,28 @@ impl Store {
 
     /// Returns whether somebody has deleted or cut the file, or its disk fails.
     pub(super) fn is_lost(&self) -> bool {
+        self.is_cut() || self.owned.file().metadata().is_ok_and(|found| found.nlink() == 0)
+    }
+
+    /// Returns whether somebody has cut the file, or its disk fails.
+    pub(super) fn is_cut(&self) -> bool {
         // First: the file may grow meanwhile.
         let length = self.room.lock().end as u64;
-        let Ok(found) = self.owned.file().metadata() else { return false };
-        // A file that was cut may be as long as before by now, but lacks blocks.
-        let has_blocks = !self.has_blocks || 512 * found.blocks() >= length;
-        let is_whole = found.nlink() > 0 && found.len() >= length && has_blocks;
-        !is_whole || self.memory.is_broken()
+        let found = self.owned.file().metadata();
+        self.memory.is_broken() || found.is_ok_and(|found| is_cut(&found, length, self.has_blocks))
+    }
+
+    /// Reserves a part of the file, and returns its place.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room.
+    fn reserve(&self, room: &mut Room, length: usize) -> io::Result<usize> {
+        let start = room.reserve(self.owned.file(), length)?;
+        if self.has_blocks {
+            self.memory.set(head::RESERVED, room.end as u64);
+        }
+        Ok(start)
     }
 
     /// Notes that another file takes the place of this one.
@@ -187,4 +205,10 @@ impl Store {
         commits.lines += 1;
         self.memory.publish(head::LINES, commits.lines);
     }
+}
+
+/// Returns whether a file has less than it should. One that was cut may be as long as before by now,
+/// but lacks blocks, if the file system shows them.
+pub(super) fn is_cut(found: &Metadata, length: u64, has_blocks: bool) -> bool {
+    found.len() < length || has_blocks && 512 * found.blocks() < length
 }

@@ -150,6 +150,24 @@ fn files_that_can_not_be_read_are_set_aside() {
     assert!(names.iter().eq(&expected.map(OsString::from).collect::<Vec<_>>()), "{names:?}");
 }
 
+/// Records in it may be torn, wherever it was cut and whatever its length is by now.
+#[test]
+fn a_file_that_was_cut_is_set_aside() {
+    let folder = Folder::new("cut");
+    for (id, is_long, cut) in [(1, true, 4_096), (2, false, 4_096), (3, true, 0)] {
+        let path = folder.add(id, &[]);
+        let file = fs::File::options().write(true).open(path).unwrap();
+        let length = file.metadata().unwrap().len();
+        file.set_len(length - cut).unwrap();
+        if is_long {
+            file.set_len(length).unwrap();
+        }
+        let found = folder.find();
+        assert_eq!(found.skipped.len(), usize::from(cut > 0), "{id}: {:?}", found.skipped);
+        assert_eq!(found.dead.len(), usize::from(cut == 0), "{id}");
+    }
+}
+
 /// The oldest are given up, and their records counted.
 #[test]
 fn few_files_stay_and_the_others_are_counted() {

@@ -51,7 +51,7 @@ impl Commits {
     pub(super) fn add(&mut self, store: &Store, is_remote: bool) -> io::Result<()> {
         let mut batch = None;
         if is_remote {
-            let start = store.room.lock().reserve(store.owned.file(), BATCH)?;
+            let start = store.reserve(&mut store.room.lock(), BATCH)?;
             let at = lane::of(self.batches.len());
             store.memory.set(at + lane::START, start as u64);
             store.memory.set(at + lane::CAPACITY, BATCH as u64);

@@ -26,7 +26,7 @@ impl Recording {
     /// Creates the state for a recorder of `bytes` and an age. Without room, nothing is kept.
     pub(crate) fn new(store: &Arc<Store>, bytes: usize, age: Duration) -> Self {
         let capacity = bytes.min(MOST).next_multiple_of(PAGE);
-        let start = store.room.lock().reserve(store.owned.file(), capacity);
+        let start = store.reserve(&mut store.room.lock(), capacity);
         let (start, capacity) = start.map_or((0, 0), |start| (start, capacity));
         let age = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
         store.memory.set(head::RECORDED_START, start as u64);

@@ -104,7 +104,7 @@ impl Store {
         if usize::try_from(number).ok()? >= RINGS {
             return None;
         }
-        let start = room.reserve(self.owned.file(), length).ok()?;
+        let start = self.reserve(&mut room, length).ok()?;
         room.rings += 1;
         let at = ring::AT + usize::try_from(number).ok()? * ring::BYTES;
         self.memory.set(at + ring::START, start as u64);
