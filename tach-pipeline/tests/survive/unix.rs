@@ -23,12 +23,12 @@ pub(crate) fn memory_limited(scene: &Scene, seed: u64) -> Summary {
         eprintln!("NOT RUN: a_memory_limit needs the rights to make a control group and a tmpfs");
         return killed(scene, seed);
     };
-    let mut child = started(group.start(scene.command("out of memory with long queues", seed, 0)));
+    let mut child = started(group.start(&scene.command("out of memory with long queues", seed, 0)));
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     let status = child.wait().unwrap();
     assert_eq!(status.signal(), Some(9), "{status}");
     let left: u64 = scene.left().iter().map(|file| fs::metadata(file).unwrap().len()).sum();
-    let status = group.start(scene.command("recover", 0, 0)).wait().unwrap();
+    let status = group.start(&scene.command("recover", 0, 0)).wait().unwrap();
     assert!(status.success(), "seed {seed}: {status} with {left} bytes");
     unmount(scene);
     drop(group);
@@ -87,7 +87,7 @@ impl Group {
     }
 
     /// Starts a program in the group.
-    fn start(&self, program: Command) -> Child {
+    fn start(&self, program: &Command) -> Child {
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo $$ > \"$0\"; exec \"$@\""]).arg(self.0.join("cgroup.procs"));
         shell.arg(program.get_program()).args(program.get_args());

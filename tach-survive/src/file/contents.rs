@@ -7,7 +7,6 @@ use tach_core::UnixTime;
 use tach_record::keep::Each;
 
 use super::image::{self, Foreign, Image, Left};
-use super::items::{self, Named};
 use tach_record::frame::{self, RecordKind, Time};
 
 /// More than two conversions of the same ticks differ by.
@@ -32,8 +31,8 @@ impl Report {
     }
 }
 
-/// Counts the records for the report about them. `to` are the pipeline's sinks.
-pub(super) fn report(image: &Image<'_>, mut left: Left, to: &[Named]) -> Report {
+/// Counts the records for the report about them.
+pub(super) fn report(image: &Image<'_>, mut left: Left) -> Report {
     let (mut records, mut spans_lost, mut cut, mut last) = (0, 0, 0, None);
     while let Some((time, record, _)) = left.next(image) {
         match image::foreign(&record, image, None) {
@@ -44,16 +43,12 @@ pub(super) fn report(image: &Image<'_>, mut left: Left, to: &[Named]) -> Report 
             Foreign::Invalid => cut += 1,
         }
     }
-    let (mut unwritten, mut dropped) = (0, image.lost());
-    for batch in (0..image.lane_count()).filter_map(|lane| items::batch(image, lane, to)) {
-        let sum = if batch.to.is_some() { &mut unwritten } else { &mut dropped };
-        *sum = sum.saturating_add(batch.ends.len() as u64);
-    }
+    let batches = (0..image.lane_count()).filter_map(|sink| image.lane(sink));
     let others = [
-        ("unwritten", unwritten),
+        ("unwritten", batches.map(|lane| lane.batch.ends.len() as u64).sum()),
         ("spans_lost", spans_lost),
         ("cut", cut + left.cut),
-        ("dropped", dropped),
+        ("dropped", image.lost()),
         // Their records are not there.
         ("rings_outside", image.outside()),
     ];

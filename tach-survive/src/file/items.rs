@@ -1,9 +1,12 @@
 //! The sinks of a pipeline, and what of their events precedes the records of a process.
 
+use tach_core::UnixTime;
+use tach_record::keep::Piece;
 use tach_sinks::adapter::OpenSink;
 
-use super::image::{Image, Lane};
+use super::image::{Batch, Image};
 use super::layout::hash;
+use super::reports;
 
 /// A sink of the pipeline.
 #[derive(Debug, Clone)]
@@ -16,16 +19,6 @@ pub(super) struct Named {
     pub(super) is_remote: bool,
 }
 
-/// What waited for a collector, which may have it already.
-pub(super) struct LeftBatch {
-    /// The number and the name of the collector. `None` if the pipeline lacks it: the report counts
-    /// the events as dropped.
-    pub(super) to: Option<(usize, String)>,
-    pub(super) bytes: Vec<u8>,
-    /// Where each event ends.
-    pub(super) ends: Vec<usize>,
-}
-
 /// Returns the sinks as a file has them.
 pub(super) fn named(to: &[OpenSink<'_>]) -> Vec<Named> {
     let named = |OpenSink { name, is_remote, file }: &OpenSink<'_>| Named {
@@ -36,15 +29,12 @@ pub(super) fn named(to: &[OpenSink<'_>]) -> Vec<Named> {
     to.iter().map(named).collect()
 }
 
-/// Returns the sink with the name of a sink of a process.
-fn counterpart(lane: &Lane<'_>, to: &[Named]) -> Option<usize> {
-    let is_it = |it: &Named| it.is_file == lane.is_file && hash(it.name.as_bytes()) == lane.hash;
-    to.iter().position(is_it)
-}
-
-/// Returns the batch of a sink.
-pub(super) fn batch(image: &Image<'_>, lane: usize, to: &[Named]) -> Option<LeftBatch> {
+/// Returns what waited for a collector of a process, for the collector with its name. The report
+/// counts the events, also if there is none.
+pub(super) fn batch(image: &Image<'_>, lane: usize, to: &[Named], now: UnixTime) -> Option<Piece> {
     let lane = image.lane(lane).filter(|lane| !lane.batch.ends.is_empty())?;
-    let to = counterpart(&lane, to).map(|at| (at, to[at].name.clone()));
-    Some(LeftBatch { to, bytes: lane.batch.bytes.to_vec(), ends: lane.batch.ends })
+    let sink = to.iter().position(|it| hash(it.name.as_bytes()) == lane.hash)?;
+    let Batch { bytes, ends } = lane.batch;
+    let report = reports::doubtful(image.process(), ends.len() as u64, &to[sink].name, now);
+    Some(Piece::Batch { report, sink, bytes: bytes.to_vec(), ends })
 }

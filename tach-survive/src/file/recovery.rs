@@ -10,7 +10,7 @@ use tach_record::keep::{Piece, Recording};
 use super::contents::{self, Report};
 use super::dead::{Dead, Skipped};
 use super::image::{self, Foreign, Left};
-use super::items::{self, LeftBatch, Named};
+use super::items::{self, Named};
 use super::reports;
 
 /// The files whose records are to be passed on, the oldest first.
@@ -77,7 +77,7 @@ impl DeadFiles {
                 current
             } else {
                 let Some(dead) = self.waiting.pop_front() else { return Ok(None) };
-                Reading::new(dead, &self.lanes)?
+                Reading::new(dead)?
             };
             match reading.next(now, &self.lanes).map_err(|why| reading.dead.skipped(why))? {
                 None => self.over.push(reading.dead),
@@ -109,10 +109,10 @@ impl DeadFiles {
 }
 
 impl Reading {
-    fn new(dead: Dead, to: &[Named]) -> Result<Self, Skipped> {
+    fn new(dead: Dead) -> Result<Self, Skipped> {
         let found = dead.image().map(|image| {
             let left = image.left();
-            (contents::report(&image, left.clone(), to), left, image.taken())
+            (contents::report(&image, left.clone()), left, image.taken())
         });
         let (report, left, taken) = found.map_err(|why| dead.skipped(why))?;
         let events = report.records;
@@ -152,11 +152,8 @@ impl Reading {
         }
         while *taken <= image.lane_count() {
             *taken += 1;
-            if let Some(LeftBatch { to: Some((sink, name)), bytes, ends }) =
-                items::batch(&image, *taken - 2, to)
-            {
-                let report = reports::doubtful(image.process(), ends.len() as u64, &name, now);
-                return Ok(Some(Piece::Batch { report, sink, bytes, ends }));
+            if let Some(batch) = items::batch(&image, *taken - 2, to, now) {
+                return Ok(Some(batch));
             }
         }
         while *events > 0 {

@@ -4,7 +4,6 @@ use tach_core::UnixTime;
 use tach_log::Value;
 
 use super::contents::Report;
-use super::dead::MOST_FILES;
 use tach_record::frame::{MaybeStatic, Scratch, Time, Writer};
 use tach_record::level::Level;
 
@@ -42,8 +41,7 @@ pub(super) fn doubtful(process: u64, count: u64, sink: &str, now: UnixTime) -> V
 pub(super) fn surplus(count: u64, now: UnixTime) -> Vec<u8> {
     own(now, |record| {
         record.message(format_args!(
-            "records of processes that ended are lost, since the files of {MOST_FILES} later \
-             processes wait"
+            "records of processes that ended are lost, since files of later processes wait"
         ));
         record.field(MaybeStatic::Static("count"), Value::U64(count));
     })
