@@ -5,14 +5,14 @@ use core::future::ready;
 use core::task::Poll;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt as _;
 use tach_tower::BudgetLayer;
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::frames::frames;
-use crate::kit::{SHORT, cap, grpc_request, never, request, server};
+use crate::kit::{GRPC_TIMEOUT, PLENTY, SHORT, cap, grpc_request, never, request, server};
 
 #[tokio::test]
 async fn an_exhausted_request_gets_the_status_4() {
@@ -29,6 +29,20 @@ async fn an_exhausted_request_gets_the_status_4() {
         let message = format!("the time budget of {total:?} was spent {spent}");
         assert_eq!(response.headers()["grpc-message"], message);
         assert!(response.body().is_end_stream(), "trailers only");
+    }
+}
+
+#[tokio::test]
+async fn grpc_web_is_grpc() {
+    for content in ["application/grpc-web", "application/grpc-web-text"] {
+        let mut asks = Request::builder().method(Method::POST).body(()).unwrap();
+        asks.headers_mut().insert("content-type", HeaderValue::from_static(content));
+        asks.headers_mut().insert(GRPC_TIMEOUT, HeaderValue::from_static("20m"));
+        let layer = server(PLENTY);
+        let response = layer.layer(never()).oneshot(asks).await.unwrap();
+        assert_eq!((response.status(), layer.stats().deadlines), (StatusCode::OK, 1));
+        assert_eq!(response.headers()["grpc-status"], "4");
+        assert_eq!(response.headers()["content-type"], content);
     }
 }
 

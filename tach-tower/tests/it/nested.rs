@@ -229,3 +229,56 @@ async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
     assert!(read.expect("it ends").is_err());
     assert_took(start.elapsed(), SECOND);
 }
+
+/// Returns the status of a server whose handler answers 502 if its call fails. The client fails by
+/// itself at the end, or answers that its peer's time is over.
+async fn status_of_a_handler(client: Settings, fails: bool) -> StatusCode {
+    let inner = service_fn(move |_: Request<()>| {
+        clock().advance(SECOND);
+        let late = Response::builder().status(StatusCode::GATEWAY_TIMEOUT).body(String::new());
+        ready(if fails { Err("timed out") } else { Ok(late.unwrap()) })
+    });
+    let calls = BudgetLayer::client(client).layer(inner);
+    let handler = service_fn(move |_: Request<()>| {
+        let call = calls.clone().oneshot(request());
+        async move {
+            let answered = call.await.is_ok_and(|response| response.status().is_success());
+            let status = if answered { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
+            Ok::<_, Infallible>(Response::builder().status(status).body(String::new()).unwrap())
+        }
+    });
+    server(SECOND).layer(handler).oneshot(request()).await.unwrap().status()
+}
+
+#[test]
+fn the_request_s_layer_answers_for_its_calls() {
+    frozen(async {
+        for fails in [true, false] {
+            let status = status_of_a_handler(Settings::new(), fails).await;
+            assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+            let status = status_of_a_handler(cap(PLENTY), fails).await;
+            assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+            // The handler has half a second left to answer.
+            let reserve = Settings::new().reserve(SECOND / 2);
+            clock().advance(SECOND);
+            let status = status_of_a_handler(reserve, fails).await;
+            assert_eq!(status, StatusCode::BAD_GATEWAY);
+        }
+    });
+}
+
+/// A future that polls the call with a waker of its own, and may not pass on what the layer ends.
+#[test]
+fn a_call_that_nobody_else_ends_waits_no_longer() {
+    frozen(async {
+        let inner = service_fn(|_: Request<()>| {
+            clock().advance(SECOND);
+            ready(Err::<Response<String>, _>("timed out"))
+        });
+        let calls = BudgetLayer::client(Settings::new()).layer(inner);
+        let start = Instant::now();
+        let call = scope(Budget::new(SECOND), calls.oneshot(request()));
+        assert!(call.await.unwrap_err().is::<Exhausted>());
+        assert_eq!(Instant::now(), start);
+    });
+}
