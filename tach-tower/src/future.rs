@@ -22,6 +22,7 @@ use crate::grpc::Protocol;
 use crate::limited::Limited;
 use crate::shared::{Counted, Shared};
 use crate::side::Side;
+use crate::times::Moment;
 
 pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
@@ -132,23 +133,22 @@ impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
         self.project().call.poll_end(spent, cx)
     }
 
-    /// Counts the error of a call.
-    #[cold]
-    pub(crate) fn failed(self: Pin<&mut Self>, error: S::Error) -> K::Error {
-        self.project().counted.count(Outcome::Answered);
-        K::error(error)
+    /// Counts a response, or an error, of the inner service.
+    pub(crate) fn answered(self: Pin<&mut Self>) {
+        let this = self.project();
+        this.counted.count(Outcome::Answered, &this.call.limits.head);
     }
 
     /// Counts a request whose budget has ended.
     #[cold]
     pub(crate) fn exhausted(self: Pin<&mut Self>) -> (Exhausted, Arc<Shared>) {
-        let exhausted = self.call.exhausted();
+        let (exhausted, head) = (self.call.exhausted(), self.call.limits.head);
         let counted = self.project().counted;
         let outcome = match counted.outcome {
             Outcome::Abandoned => Outcome::Exhausted,
             refused => refused,
         };
-        (exhausted, counted.count(outcome))
+        (exhausted, counted.count(outcome, &head))
     }
 
     /// Counts the response, unless something limits its body: then the request is counted when its
@@ -158,6 +158,7 @@ impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
         let this = self.project();
         let limited = this.call.project();
         let (head, whole_ns) = (limited.limits.head, limited.limits.whole_ns);
+        this.counted.observe(Moment::Answer, &head);
         let Some(shared) = this.counted.shared.take() else { return Rest::Nothing };
         let elapsed = || limited.alarm.elapsed(&head);
         let Some(total_ns) = shared.settings.of_body(whole_ns, elapsed) else {
@@ -184,7 +185,10 @@ where
                 let rest = self.rest();
                 return Poll::Ready(Ok(response.map(|body| BudgetBody::with_rest(body, rest))));
             }
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(error))),
+            Poll::Ready(Err(error)) => {
+                self.answered();
+                return Poll::Ready(Err(K::error(error)));
+            }
             Poll::Pending => ready!(self.as_mut().poll_end(cx)),
         }
         let protocol = self.protocol;

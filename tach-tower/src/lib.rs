@@ -152,6 +152,7 @@ mod settings;
 mod shared;
 mod side;
 mod stats;
+mod times;
 
 pub use tach_core::Budget;
 
@@ -169,6 +170,7 @@ pub use crate::server::ServerSide;
 pub use crate::service::BudgetService;
 pub use crate::settings::Settings;
 pub use crate::stats::Stats;
+pub use crate::times::{Histogram, Moment, Times};
 
 /// The example in the README.
 #[cfg(all(doctest, feature = "axum", feature = "reqwest"))]

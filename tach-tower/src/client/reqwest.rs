@@ -11,7 +11,6 @@ use tower_service::Service;
 use super::ClientSide;
 use crate::body::BoxError;
 use crate::call::Announce;
-use crate::counts::Outcome;
 use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc::Protocol;
@@ -42,9 +41,10 @@ where
         let settings = &self.shared.settings;
         let asked_ns = settings.asked(request.headers(), false, &self.shared.counts);
         let asked_ns = request.timeout().map_or(asked_ns, |own| asked_ns.min(ns(*own)));
-        let cap_ns = match &settings.cap_by {
-            Some(_) => settings.cap_of(&parts(&request)),
-            None => settings.cap_ns,
+        let (cap_ns, route) = if settings.reads_parts() {
+            settings.of_parts(&parts(&request))
+        } else {
+            (settings.cap_ns, None)
         };
         let started = settings.start(asked_ns, cap_ns, current(), true);
         let announce: Announce<Request> = |settings, left_ns, request, _| {
@@ -57,7 +57,7 @@ where
             settings.write(left_ns, request.headers_mut(), false)
         };
         let announce = Some(announce);
-        send!(self, request, started, Protocol::Http, announce)
+        send!(self, request, started, Protocol::Http, announce, route)
     }
 }
 
@@ -80,10 +80,13 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.as_mut().poll_call(cx, |response| (response.status(), response.headers())) {
             Poll::Ready(Ok(response)) => {
-                self.project().counted.count(Outcome::Answered);
+                self.answered();
                 return Poll::Ready(Ok(response));
             }
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(error))),
+            Poll::Ready(Err(error)) => {
+                self.answered();
+                return Poll::Ready(Err(error.into()));
+            }
             Poll::Pending => ready!(self.as_mut().poll_end(cx)),
         }
         Poll::Ready(Err(self.exhausted().0.into()))

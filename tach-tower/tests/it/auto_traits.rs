@@ -5,8 +5,8 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use http::{Request, Response};
 use tach_tower::{
-    Budget, BudgetBody, BudgetLayer, BudgetService, ClientSide, Exhausted, ResponseFuture,
-    ServerSide, Settings, Stats, Syntax, enforce, scope,
+    Budget, BudgetBody, BudgetLayer, BudgetService, ClientSide, Exhausted, Histogram, Moment,
+    ResponseFuture, ServerSide, Settings, Stats, Syntax, Times, enforce, scope,
 };
 use test_support::assert_implements;
 use tower::util::ServiceFn;
@@ -22,10 +22,13 @@ assert_implements!(
     BudgetService<(), ServerSide>,
     ClientSide,
     Exhausted,
+    Histogram,
+    Moment,
     ServerSide,
     Settings,
     Stats,
     Syntax,
+    Times,
 );
 assert_implements!([Send + Sync + Unpin] BudgetBody<String>);
 assert_implements!(

@@ -6,10 +6,10 @@ use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
-use tach_tower::{Budget, BudgetLayer, Settings, Stats, scope};
+use tach_tower::{Budget, BudgetLayer, Histogram, Moment, Settings, Stats, Times, scope};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::kit::{PLENTY, SECOND, cap, never, request, server, silent};
+use crate::kit::{PLENTY, SECOND, cap, clock, frozen, never, request, server, silent};
 
 /// Returns the outcomes: answered, exhausted, refused, abandoned, ended bodies.
 fn outcomes(stats: &Stats) -> [u64; 5] {
@@ -110,4 +110,64 @@ async fn a_nested_body_is_cut_by_the_one_whose_limit_it_was() {
     assert!(response.into_body().collect().await.is_err());
     let counts = [outcomes(&outer.stats()), outcomes(&inner.stats())];
     assert_eq!(counts, [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]);
+}
+
+/// On arrival and at the answer, by the route that the program names.
+#[test]
+fn the_time_left_is_in_histograms() {
+    frozen(async {
+        let times = Times::default();
+        let recorded = times.clone();
+        let settings = cap(10 * SECOND).observe(
+            |parts| parts.uri.path().to_owned(),
+            move |route, moment, left| recorded.record(route, moment, left),
+        );
+        let inner = service_fn(|request: Request<()>| {
+            clock().advance(9 * SECOND);
+            let is_slow = request.uri().path() == "/slow";
+            async move {
+                if is_slow {
+                    pending::<()>().await;
+                }
+                Ok::<_, Infallible>(Response::new(String::new()))
+            }
+        });
+        let layers = [
+            BudgetLayer::server(settings.clone()).layer(inner).boxed_clone(),
+            BudgetLayer::client(settings).layer(inner).map_err(|_| unreachable!()).boxed_clone(),
+        ];
+        for layer in layers.clone() {
+            layer.oneshot(Request::get("/").body(()).unwrap()).await.unwrap();
+        }
+        let [slow, _] = layers;
+        slow.oneshot(Request::get("/slow").body(()).unwrap()).await.unwrap();
+        let read = times.read();
+        let at = |route: &str, moment| {
+            let histogram = read[&(route.to_owned(), moment)];
+            let at = histogram.counts.iter().position(|&count| count > 0).unwrap();
+            (Histogram::BOUNDS_MS.get(at).copied(), histogram.counts[at], histogram.sum)
+        };
+        assert_eq!(at("/", Moment::Arrival), (Some(10_000), 2, 20 * SECOND));
+        assert_eq!(at("/", Moment::Answer), (Some(1_000), 2, 2 * SECOND));
+        assert_eq!(at("/slow", Moment::Arrival), (Some(10_000), 1, 10 * SECOND));
+        // tokio's timer ended it: tach's clock stands still.
+        assert_eq!(at("/slow", Moment::Answer), (Some(1_000), 1, SECOND));
+        assert_eq!(read.len(), 4);
+    });
+}
+
+/// The time that is never over is no time left.
+#[tokio::test]
+async fn requests_without_a_limit_are_in_no_histogram() {
+    let recorded = Times::default();
+    let times = recorded.clone();
+    let settings = Settings::new().observe(
+        |_| String::new(),
+        move |route, moment, left| recorded.record(route, moment, left),
+    );
+    let layer = BudgetLayer::server(settings);
+    let inner =
+        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
+    layer.layer(inner).oneshot(request()).await.unwrap();
+    assert!(times.read().is_empty());
 }
