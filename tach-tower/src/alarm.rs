@@ -7,10 +7,12 @@ use core::time::Duration;
 use pin_project_lite::pin_project;
 use tach_core::Budget;
 use tokio::runtime::Handle;
+use tokio::sync::futures::OwnedNotified;
 use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::current::Woken;
+use crate::drain::Drain;
 
 /// tokio shortens a sleep that the range of its clock can't hold to 30 years. A budget of more than
 /// ten years, in ns, has no alarm.
@@ -26,6 +28,8 @@ pin_project! {
         // with a pause.
         end: Option<Instant>,
         waker: Woken,
+        // Wakes the task when the layer is drained. `None` before a body waits.
+        drained: Option<Pin<Box<OwnedNotified>>>,
     }
 }
 
@@ -78,7 +82,7 @@ impl Alarm {
     fn ring_at(&mut self, next: Instant, end: Option<Instant>) {
         let Some(timer) = &mut self.0 else {
             let sleep = sleep_until(next);
-            self.0 = Some(Box::pin(Timer { sleep, end, waker: Woken::NONE }));
+            self.0 = Some(Box::pin(Timer { sleep, end, waker: Woken::NONE, drained: None }));
             return;
         };
         let timer = timer.as_mut().project();
@@ -130,13 +134,14 @@ impl Alarm {
         by_tokio.max(budget.elapsed())
     }
 
-    /// Returns `Ready(false)` at the end of a body's budget, `Ready(true)` after a pause of `idle`,
-    /// which begins now if `is_new`.
+    /// Returns `Ready(false)` at the end of a body's budget or of `drain`, `Ready(true)` after a pause
+    /// of `idle`, which begins now if `is_new`.
     pub(crate) fn poll_body(
         &mut self,
         budget: &Budget,
         idle: Duration,
         is_new: bool,
+        drain: Option<&Drain>,
         cx: &mut Context<'_>,
     ) -> Poll<bool> {
         if self.0.is_none() && budget.is_exhausted() {
@@ -156,6 +161,14 @@ impl Alarm {
                 return Poll::Pending;
             }
             self.ring_at(next, end);
+        }
+        if let (Some(timer), Some(drain)) = (&mut self.0, drain) {
+            let (end, drained) = (timer.end, drain.poll_end(timer.as_mut().project().drained, cx));
+            if let Some(drained) = drained.filter(|drained| end.is_none_or(|end| *drained < end)) {
+                *timer.as_mut().project().end = Some(drained);
+                let next = drained.min(timer.sleep.deadline());
+                self.ring_at(next, Some(drained));
+            }
         }
         ready!(self.poll(cx));
         let Some(timer) = &self.0 else { return Poll::Pending };

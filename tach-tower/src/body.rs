@@ -190,7 +190,7 @@ where
         // ends, too. The first frame is exempt: it is often the whole body, and without it a server
         // would abort the connection.
         let mut is_pause = false;
-        if !end.has_begun || !end.budget.is_exhausted() || body.is_end_stream() {
+        if !end.has_begun || !end.is_over() || body.is_end_stream() {
             let mut outer = None;
             let limits = Limits::of(end.budget);
             let entered = Entered::new(&mut outer, limits, false, Some(cx.waker()));
@@ -210,7 +210,8 @@ where
                 return Poll::Pending;
             }
             let is_new = !mem::replace(&mut end.is_in_pause, true);
-            is_pause = ready!(end.alarm.poll_body(&end.budget, idle, is_new, cx));
+            let drain = end.shared.as_ref().map(|shared| &shared.drain);
+            is_pause = ready!(end.alarm.poll_body(&end.budget, idle, is_new, drain, cx));
             // The outer body ends together with this one, drops it, and counts the end.
             if is_ended_by_outer && !is_pause {
                 return Poll::Pending;
@@ -239,6 +240,14 @@ where
 }
 
 impl End {
+    fn is_over(&self) -> bool {
+        self.budget.is_exhausted() || self.is_drained()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.drain.is_over())
+    }
+
     /// Returns the longest pause that the settings allow.
     fn idle(&self) -> Duration {
         match self.shared.as_ref().map_or(u64::MAX, |shared| shared.settings.idle_ns) {
@@ -252,6 +261,8 @@ impl End {
         self.is_cut = true;
         let error = if is_pause {
             Exhausted::pause(self.idle())
+        } else if self.is_drained() {
+            Exhausted::new(self.budget.total(), Spent::Drain)
         } else {
             Exhausted::new(self.budget.total(), Spent::Body)
         };

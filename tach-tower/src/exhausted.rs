@@ -43,6 +43,8 @@ pub(crate) enum Spent {
     Body,
     /// No budget has ended: the body paused for too long.
     Pause,
+    /// No budget has ended: the service stops.
+    Drain,
 }
 
 impl Exhausted {
@@ -94,6 +96,7 @@ impl fmt::Display for Exhausted {
             Spent::Before => {
                 return write!(f, "the time budget of {total:?} was spent before the call");
             }
+            Spent::Drain => return f.write_str("the body was cut, because the service stops"),
             Spent::Pause => return write!(f, "the body paused for {total:?}"),
             Spent::Waiting => "while the call waited for the service",
             Spent::Running => "while the call ran",

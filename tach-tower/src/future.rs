@@ -22,7 +22,6 @@ use crate::grpc::Protocol;
 use crate::limited::Limited;
 use crate::shared::{Counted, Shared};
 use crate::side::Side;
-use crate::times::Moment;
 
 pin_project! {
     /// The response future of a [`BudgetService`](crate::BudgetService).
@@ -135,20 +134,19 @@ impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
 
     /// Counts a response, or an error, of the inner service.
     pub(crate) fn answered(self: Pin<&mut Self>) {
-        let this = self.project();
-        this.counted.count(Outcome::Answered, &this.call.limits.head);
+        self.project().counted.count(Outcome::Answered);
     }
 
     /// Counts a request whose budget has ended.
     #[cold]
     pub(crate) fn exhausted(self: Pin<&mut Self>) -> (Exhausted, Arc<Shared>) {
-        let (exhausted, head) = (self.call.exhausted(), self.call.limits.head);
+        let exhausted = self.call.exhausted();
         let counted = self.project().counted;
         let outcome = match counted.outcome {
             Outcome::Abandoned => Outcome::Exhausted,
             refused => refused,
         };
-        (exhausted, counted.count(outcome, &head))
+        (exhausted, counted.count(outcome))
     }
 
     /// Counts the response, unless something limits its body: then the request is counted when its
@@ -158,7 +156,6 @@ impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
         let this = self.project();
         let limited = this.call.project();
         let (head, whole_ns) = (limited.limits.head, limited.limits.whole_ns);
-        this.counted.observe(Moment::Answer, &head);
         let Some(shared) = this.counted.shared.take() else { return Rest::Nothing };
         let elapsed = || limited.alarm.elapsed(&head);
         let Some(total_ns) = shared.settings.of_body(whole_ns, elapsed) else {

@@ -1,11 +1,13 @@
 //! The layer, around servers and around clients.
 
 use core::marker::PhantomData;
+use core::time::Duration;
 use std::sync::Arc;
 
 use tower_layer::Layer;
 
 use crate::counts::Counts;
+use crate::drain::Drain;
 use crate::service::BudgetService;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -45,8 +47,28 @@ pub struct BudgetLayer<K> {
 
 impl<K> BudgetLayer<K> {
     pub(crate) fn new(settings: Settings) -> Self {
-        let counts = Counts::default();
-        Self { shared: Arc::new(Shared { settings, counts }), side: PhantomData }
+        let (counts, drain) = (Counts::default(), Drain::default());
+        Self { shared: Arc::new(Shared { settings, counts, drain }), side: PhantomData }
+    }
+
+    /// Ends the responses' bodies that something limits, at the latest after `grace`: for a service
+    /// that stops. A stream of events with keep-alive messages would hold its connection open, and a
+    /// graceful shutdown waits for connections. The first call counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_tower::{BudgetLayer, ServerSide};
+    ///
+    /// /// For `axum::serve(..).with_graceful_shutdown(..)`.
+    /// async fn stop(signal: impl Future<Output = ()>, layer: BudgetLayer<ServerSide>) {
+    ///     signal.await;
+    ///     layer.drain(Duration::from_secs(5));
+    /// }
+    /// ```
+    pub fn drain(&self, grace: Duration) {
+        self.shared.drain.begin(grace);
     }
 
     /// Returns the counts of all services of this layer and its clones.

@@ -91,8 +91,8 @@
 //! - A spawned task has no budget, unless it runs in a [`scope`].
 //! - Headers carry a duration, so the time on the network is not counted.
 //! - A server's handler is dropped where it waits, at its budget's end and when its client hangs up.
-//!   A pooled connection then goes back with an open transaction, unless its pool rolls back. Run
-//!   such work in a task of its own, with [`scope`].
+//!   A pooled connection then goes back with an open transaction, unless its pool rolls back.
+//!   [`DetachLayer`] lets handlers finish.
 //! - A body that is not polled does not end: see [`BudgetBody`].
 //! - A call whose response outlives the handler's own limit, as a stream that a handler passes on,
 //!   ends with the handler's [`head`](Settings::head), which is the current budget. Call it in a
@@ -136,6 +136,8 @@ mod call;
 mod client;
 mod counts;
 mod current;
+mod detach;
+mod drain;
 mod exhausted;
 #[cfg(feature = "axum")]
 mod extract;
@@ -146,6 +148,7 @@ mod hook;
 mod layer;
 mod limited;
 mod limits;
+mod observe;
 mod server;
 mod service;
 mod settings;
@@ -159,6 +162,7 @@ pub use tach_core::Budget;
 pub use crate::body::BudgetBody;
 pub use crate::client::ClientSide;
 pub use crate::current::{current, scope, within};
+pub use crate::detach::{Detach, DetachLayer, Detached};
 pub use crate::exhausted::Exhausted;
 #[cfg(feature = "axum")]
 pub use crate::extract::RequestBudget;
@@ -166,6 +170,7 @@ pub use crate::future::ResponseFuture;
 pub use crate::header::Syntax;
 pub use crate::layer::BudgetLayer;
 pub use crate::limited::enforce;
+pub use crate::observe::{Observe, ObserveLayer, Observed};
 pub use crate::server::ServerSide;
 pub use crate::service::BudgetService;
 pub use crate::settings::Settings;

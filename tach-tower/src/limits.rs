@@ -8,7 +8,6 @@ use tach_core::Budget;
 use crate::counts::Counts;
 use crate::current::{Limits, whole_of};
 use crate::settings::{Settings, ns};
-use crate::times::{Moment, Route};
 
 /// The budget of a request, and what is left of it on arrival.
 #[derive(Debug, Clone, Copy)]
@@ -93,24 +92,9 @@ impl Settings {
         least_ns
     }
 
-    /// Returns whether the parts of a request are needed. Few layers do.
-    #[inline]
-    pub(crate) fn reads_parts(&self) -> bool {
-        self.cap_by.is_some() || self.observe.is_some()
-    }
-
-    /// Returns the cap of a request, and its route.
-    pub(crate) fn of_parts(&self, parts: &request::Parts) -> (u64, Option<Box<Route>>) {
-        let cap = self.cap_by.as_ref().and_then(|cap| (cap.0)(parts));
-        let route = self.observe.as_ref().map(|(route, _)| Box::new(Route((route.0)(parts))));
-        (cap.map_or(self.cap_ns, ns), route)
-    }
-
-    #[cold]
-    pub(crate) fn record(&self, route: &str, moment: Moment, budget: &Budget) {
-        if let Some((_, record)) = self.observe.as_ref().filter(|_| budget.total_ns < u64::MAX) {
-            (record.0)(route, moment, budget.remaining());
-        }
+    /// Returns the cap of a request.
+    pub(crate) fn cap_of(&self, parts: &request::Parts) -> u64 {
+        self.cap_by.as_ref().and_then(|cap| (cap.0)(parts)).map_or(self.cap_ns, ns)
     }
 
     #[inline]

@@ -17,9 +17,9 @@ use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc::Protocol;
 use crate::limits::Started;
+use crate::settings::Settings;
 use crate::shared::{Counted, Shared};
 use crate::side::Side;
-use crate::times::{Moment, Route};
 
 /// A service whose requests have budgets. A [`BudgetLayer`](crate::BudgetLayer) creates it.
 ///
@@ -72,7 +72,6 @@ impl<S, K> BudgetService<S, K> {
         started: Started,
         protocol: Protocol,
         announce: Option<Announce<R>>,
-        route: Option<Box<Route>>,
     ) -> Counted {
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(started.head_left_ns)
@@ -80,18 +79,16 @@ impl<S, K> BudgetService<S, K> {
                 write(settings, started.whole_left_ns, request, protocol.is_grpc())
             });
         let outcome = if is_sent { Outcome::Abandoned } else { Outcome::Refused };
-        let mut counted = Counted { shared: Some(self.shared.clone()), outcome, route };
-        counted.observe(Moment::Arrival, &started.limits.head);
-        counted
+        Counted { shared: Some(self.shared.clone()), outcome }
     }
 }
 
 /// Calls the inner service, unless the request is refused. A macro, because a request is copied at
 /// each function that it passes through.
 macro_rules! send {
-    ($service:ident, $request:ident, $started:expr, $protocol:expr, $announce:expr, $route:expr) => {{
+    ($service:ident, $request:ident, $started:expr, $protocol:expr, $announce:expr) => {{
         let (limits, is_client) = ($started.limits, $announce.is_some());
-        let counted = $service.begin(&mut $request, $started, $protocol, $announce, $route);
+        let counted = $service.begin(&mut $request, $started, $protocol, $announce);
         let call = if counted.outcome == $crate::counts::Outcome::Refused {
             $service.inner.refuse();
             None
@@ -136,10 +133,9 @@ where
         // A header that a client's request has already is for the call alone: nothing is reserved.
         let is_reserved = !K::IS_CLIENT && asked_ns < u64::MAX;
         let asked_ns = asked_ns.saturating_sub(if is_reserved { settings.reserve_ns } else { 0 });
-        let (cap_ns, route) = if settings.reads_parts() {
-            with_parts(&mut request, |parts| settings.of_parts(parts))
-        } else {
-            (settings.cap_ns, None)
+        let cap_ns = match &settings.cap_by {
+            Some(_) => cap_of(settings, &mut request),
+            None => settings.cap_ns,
         };
         let started = settings.start(asked_ns, cap_ns, own.or_else(current), K::IS_CLIENT);
         // A client behind a `tower::buffer` runs in another task, which has no current budget.
@@ -150,14 +146,14 @@ where
             settings.write(left_ns, request.headers_mut(), is_grpc)
         };
         let announce = K::IS_CLIENT.then_some(announce);
-        send!(self, request, started, protocol, announce, route)
+        send!(self, request, started, protocol, announce)
     }
 }
 
-/// Returns a result of a request's parts. They are swapped out and back, because a request that is
-/// taken apart is copied twice.
+/// Returns the cap of a request. Its parts are swapped out and back, because a request that is taken
+/// apart is copied twice.
 #[cold]
-fn with_parts<Q, T>(request: &mut Request<Q>, read: impl FnOnce(&Parts) -> T) -> T {
+fn cap_of<Q>(settings: &Settings, request: &mut Request<Q>) -> u64 {
     fn swap<Q>(parts: &mut Parts, request: &mut Request<Q>) {
         mem::swap(&mut parts.method, request.method_mut());
         mem::swap(&mut parts.uri, request.uri_mut());
@@ -167,7 +163,7 @@ fn with_parts<Q, T>(request: &mut Request<Q>, read: impl FnOnce(&Parts) -> T) ->
     }
     let (mut parts, ()) = Request::new(()).into_parts();
     swap(&mut parts, request);
-    let result = read(&parts);
+    let cap_ns = settings.cap_of(&parts);
     swap(&mut parts, request);
-    result
+    cap_ns
 }

@@ -10,7 +10,6 @@ use http::{HeaderName, HeaderValue, Response, request};
 use crate::exhausted::Exhausted;
 use crate::header::{Form, GRPC_TIMEOUT, Header, REQUEST_TIMEOUT, Syntax};
 use crate::hook::Hook;
-use crate::times::Moment;
 
 /// The settings of a [`BudgetLayer`](crate::BudgetLayer).
 ///
@@ -58,12 +57,9 @@ pub struct Settings {
     pub(crate) reserve_ns: u64,
     pub(crate) floor_ns: u64,
     pub(crate) response: Option<Hook<Answer>>,
-    pub(crate) observe: Option<(Hook<Route>, Hook<Record>)>,
 }
 
 pub(crate) type Answer = dyn Fn(&Exhausted) -> Response<Bytes> + Send + Sync;
-pub(crate) type Route = dyn Fn(&request::Parts) -> String + Send + Sync;
-pub(crate) type Record = dyn Fn(&str, Moment, Duration) + Send + Sync;
 pub(crate) type CapBy = dyn Fn(&request::Parts) -> Option<Duration> + Send + Sync;
 
 impl Settings {
@@ -96,7 +92,6 @@ impl Settings {
             reserve_ns: 0,
             floor_ns: 0,
             response: None,
-            observe: None,
         }
     }
 
@@ -320,39 +315,6 @@ impl Settings {
         F: Fn(&Exhausted) -> Response<Bytes> + Send + Sync + 'static,
     {
         Self { response: Some(Hook(Arc::new(response))), ..self }
-    }
-
-    /// Records how much time a request has left: when it arrives, and when the head of its response is
-    /// ready or its budget has ended. `route` names the request, in few different words. A request
-    /// without a limit has no time left to record.
-    ///
-    /// [`Times`](crate::Times) are histograms that the program reads. See there for axum's routes.
-    ///
-    /// # Examples
-    ///
-    /// A histogram of OpenTelemetry, for a collector:
-    ///
-    /// ```
-    /// use opentelemetry::{KeyValue, global};
-    /// use tach_tower::Settings;
-    ///
-    /// let left = global::meter("service").f64_histogram("budget.left").with_unit("s").build();
-    /// let settings = Settings::new().observe(
-    ///     |parts| parts.method.to_string(),
-    ///     move |route, moment, time| {
-    ///         let moment = KeyValue::new("moment", format!("{moment:?}"));
-    ///         left.record(time.as_secs_f64(), &[KeyValue::new("route", route.to_owned()), moment]);
-    ///     },
-    /// );
-    /// ```
-    #[must_use]
-    pub fn observe<R, F>(self, route: R, record: F) -> Self
-    where
-        R: Fn(&request::Parts) -> String + Send + Sync + 'static,
-        F: Fn(&str, Moment, Duration) + Send + Sync + 'static,
-    {
-        let (route, record) = (Hook(Arc::new(route) as _), Hook(Arc::new(record) as _));
-        Self { observe: Some((route, record)), ..self }
     }
 
     fn with_header(mut self, name: HeaderName, form: Form) -> Self {

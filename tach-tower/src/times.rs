@@ -13,25 +13,21 @@ pub enum Moment {
     Answer,
 }
 
-/// The name of a request's route.
-#[derive(Debug)]
-pub(crate) struct Route(pub(crate) String);
-
 /// Histograms of the time left, by route and moment. Clones share them.
 ///
 /// # Examples
 ///
 /// ```
 /// use axum::extract::MatchedPath;
-/// use tach_tower::{BudgetLayer, Moment, Settings, Times};
+/// use tach_tower::{ObserveLayer, Times};
 ///
 /// let times = Times::default();
 /// let recorded = times.clone();
-/// let settings = Settings::new().observe(
+/// // Inside of the budget's layer.
+/// let layer = ObserveLayer::new(
 ///     |parts| parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned(),
 ///     move |route, moment, left| recorded.record(route, moment, left),
 /// );
-/// let layer = BudgetLayer::server(settings);
 /// for ((route, moment), histogram) in times.read() {
 ///     println!("{route} {moment:?}: {:?}", histogram.counts);
 /// }

@@ -76,9 +76,10 @@ where
     }
 }
 
-fn answer<T, E>(result: Result<T, E>) -> Result<Response<String>, Infallible> {
-    let status = if result.is_ok() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
-    Ok(Response::builder().status(status).body(String::new()).unwrap())
+/// The handler's answer, by whether its call was answered.
+fn answer(is_answered: bool) -> Response<String> {
+    let status = if is_answered { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
+    Response::builder().status(status).body(String::new()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +89,7 @@ async fn a_client_of_reqwest_leaves_the_end_to_the_request() {
         .layer(reqwest::Client::builder().no_proxy().build().unwrap());
     assert_exhausted(service_fn(move |_: Request<()>| {
         let call = client.clone().oneshot(front::request(address, "/"));
-        async { answer(call.await) }
+        async { Ok(answer(call.await.is_ok())) }
     }))
     .await;
 }
@@ -101,7 +102,7 @@ async fn a_client_of_hyper_leaves_the_end_to_the_request() {
     assert_exhausted(service_fn(move |_: Request<()>| {
         let request = Request::get(format!("http://{address}/")).body(Empty::new()).unwrap();
         let call = client.clone().oneshot(request);
-        async { answer(call.await) }
+        async { Ok(answer(call.await.is_ok())) }
     }))
     .await;
 }
@@ -112,7 +113,7 @@ async fn a_client_of_tonic_leaves_the_end_to_the_request() {
     let client = Client::with_settings(address, Settings::new());
     assert_exhausted(service_fn(move |_: Request<()>| {
         let call = client.clone().unary(WORK);
-        async { answer(call.await) }
+        async { Ok(answer(call.await.is_ok())) }
     }))
     .await;
 }

@@ -41,10 +41,9 @@ where
         let settings = &self.shared.settings;
         let asked_ns = settings.asked(request.headers(), false, &self.shared.counts);
         let asked_ns = request.timeout().map_or(asked_ns, |own| asked_ns.min(ns(*own)));
-        let (cap_ns, route) = if settings.reads_parts() {
-            settings.of_parts(&parts(&request))
-        } else {
-            (settings.cap_ns, None)
+        let cap_ns = match &settings.cap_by {
+            Some(_) => settings.cap_of(&parts(&request)),
+            None => settings.cap_ns,
         };
         let started = settings.start(asked_ns, cap_ns, current(), true);
         let announce: Announce<Request> = |settings, left_ns, request, _| {
@@ -57,7 +56,7 @@ where
             settings.write(left_ns, request.headers_mut(), false)
         };
         let announce = Some(announce);
-        send!(self, request, started, Protocol::Http, announce, route)
+        send!(self, request, started, Protocol::Http, announce)
     }
 }
 

@@ -5,8 +5,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use http::{Request, Response};
 use tach_tower::{
-    Budget, BudgetBody, BudgetLayer, BudgetService, ClientSide, Exhausted, Histogram, Moment,
-    ResponseFuture, ServerSide, Settings, Stats, Syntax, Times, enforce, scope,
+    Budget, BudgetBody, BudgetLayer, BudgetService, ClientSide, Detach, DetachLayer, Detached,
+    Exhausted, Histogram, Moment, Observe, ObserveLayer, Observed, ResponseFuture, ServerSide,
+    Settings, Stats, Syntax, Times, enforce, scope,
 };
 use test_support::assert_implements;
 use tower::util::ServiceFn;
@@ -21,16 +22,20 @@ assert_implements!(
     BudgetService<(), ClientSide>,
     BudgetService<(), ServerSide>,
     ClientSide,
+    Detach<()>,
+    DetachLayer,
     Exhausted,
     Histogram,
     Moment,
+    Observe<()>,
+    ObserveLayer,
     ServerSide,
     Settings,
     Stats,
     Syntax,
     Times,
 );
-assert_implements!([Send + Sync + Unpin] BudgetBody<String>);
+assert_implements!([Send + Sync + Unpin] BudgetBody<String>, Detached<()>, Observed<()>);
 assert_implements!(
     [Send + Sync]
     ResponseFuture<Service, Request<()>, ClientSide>,

@@ -7,6 +7,8 @@ mod client;
 mod corpus;
 mod counts;
 mod current;
+mod detach;
+mod drain;
 mod exhausted;
 #[cfg(feature = "axum")]
 mod extract;
