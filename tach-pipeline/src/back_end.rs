@@ -145,12 +145,12 @@ impl BackEnd {
                 0
             });
             if found < BUSY {
-                let longest = self.longest_park();
-                let is_kept = self.keep(|keeper, kept| keeper.is_waiting(kept)) == Some(true);
+                let due = self.keep(|keeper, kept| keeper.due(kept)).flatten();
+                let longest = self.longest_park().min(due.unwrap_or(FOREVER));
                 let Self { shared, inboxes, selection, spans, flushed, .. } = &mut self;
                 let may_report = selection.is_waiting()
                     || spans.are_waiting()
-                    || is_kept
+                    || due.is_some()
                     || shared.limits.as_ref().is_some_and(Limits::are_exceeded);
                 sleep.sleep(waker, found > 0 || may_report, longest, || {
                     let wake_up = inboxes.fall_asleep(&channel.queues)?;

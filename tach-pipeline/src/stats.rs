@@ -13,7 +13,7 @@ use log::Level;
 use tach_record::channel::Signals;
 pub(crate) use tach_record::counts::{ByLevel, Count, Dropped, Happened, Losses};
 
-pub(crate) use self::items::{Items, LATE, QUEUE_FULL, SINK_FAILED, Were};
+pub(crate) use self::items::{Items, KEPT, LATE, QUEUE_FULL, SINK_FAILED, Were};
 
 /// The counts of a pipeline at a moment, from [`Pipeline::stats`](crate::Pipeline::stats).
 ///

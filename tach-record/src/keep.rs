@@ -45,8 +45,8 @@ pub trait Keeper: Send {
     /// before a flush is done: the process may end then.
     fn settle(&mut self, to: &mut dyn Receiver);
 
-    /// Returns whether records wait that a later call passes on or makes count, soon.
-    fn is_waiting(&self, to: &dyn Receiver) -> bool;
+    /// Returns how soon a later call passes records on, or makes some count, if any wait for that.
+    fn due(&self, to: &dyn Receiver) -> Option<Duration>;
 
     /// Ends the work. If everything `is_written`, nothing is left for the next process.
     fn end(&mut self, is_written: bool, to: &mut dyn Receiver);

@@ -29,6 +29,10 @@ pub(crate) const SINK_FAILED: &str = "while the sink failed or did not keep up; 
 /// The end waits no longer.
 pub(crate) const LATE: &str = "not written in time, which Builder::flush_timeout sets";
 
+/// Like [`LATE`], if the records outlive the process.
+pub(crate) const KEPT: &str = "not written in time; the next start writes what the folder of \
+    Builder::survive has of them";
+
 /// A number of items with its verb, as in "1 record was" and "3 records were". With a sink's name
 /// between them, as in "3 spans for otlp were".
 pub(crate) struct Were<'a> {

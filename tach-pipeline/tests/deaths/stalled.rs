@@ -8,7 +8,7 @@ use std::{fs, thread};
 use log::{Level, Log as _, Record};
 
 use super::{Counts, Scene, Snapshot};
-use tach_pipeline::{Builder, Pipeline, Sink, WhenFull};
+use tach_pipeline::{Builder, Pipeline, Sink, SinkStats, WhenFull};
 
 const LONG: Duration = Duration::from_secs(60);
 const RECOVERED: usize = 2_000;
@@ -99,6 +99,51 @@ fn errors_that_a_full_queue_kept_outlive_the_process() {
                 .any(|line| line.contains("ERROR") && line.contains(&format!("number {number} ")))
         });
         assert_eq!(found.count(), 100, "{policy:?}");
+    }
+}
+
+/// On a busy machine the thread of a sink may get no processor for seconds. That costs no record of a
+/// process that has died, and what waits at an exit stays for the next start.
+#[test]
+fn a_recovery_waits_for_a_sink_that_has_no_room() {
+    let scene = Scene::after(&death());
+    let written = thread::scope(|scope| {
+        let process = scope.spawn(|| {
+            let (write, written) = mpsc::channel();
+            let (go_on, answer) = mpsc::channel();
+            let slow = Sink::writer("slow", Slow { write, answer }).buffer_bytes(64 * 1024);
+            let builder = Pipeline::builder().sink(slow).sink(Sink::file(scene.log()));
+            // With this policy, a sink stalls after a second.
+            let builder = builder.when_full(WhenFull::DropNewest);
+            let guard = builder.survive(scene.files()).build().unwrap();
+            // Longer than a sink may stall.
+            thread::sleep(Duration::from_millis(2_500));
+            let last = format!("recovered {} ", RECOVERED - 1);
+            let mut all = String::new();
+            loop {
+                let part = String::from_utf8(written.recv_timeout(LONG).unwrap()).unwrap();
+                go_on.send(()).unwrap();
+                all += &part;
+                if part.contains(&last) {
+                    break;
+                }
+            }
+            drop((written, go_on));
+            guard.pipeline().flush(LONG).unwrap();
+            let stats = guard.pipeline().stats();
+            let dropped: Vec<_> = stats.sinks().iter().map(SinkStats::dropped).collect();
+            assert_eq!(dropped, [0, 0]);
+            all
+        });
+        process.join().unwrap()
+    });
+    scene.wait();
+    let log = fs::read_to_string(scene.log()).unwrap();
+    for text in [written, log] {
+        let records = text.lines().filter_map(|line| line.split_once("recovered "));
+        let numbers =
+            records.map(|(_, rest)| rest.split(' ').next().unwrap().parse::<usize>().unwrap());
+        assert!(numbers.eq(0..RECOVERED), "each is there once, in its order");
     }
 }
 

@@ -55,6 +55,11 @@ impl Queues {
         }
     }
 
+    /// Returns whether records outlive the process.
+    pub fn are_kept(&self) -> bool {
+        self.pool.file().is_some()
+    }
+
     /// Notes in the file that the process ends by itself.
     pub(crate) fn exits(&self) {
         if let Some(file) = self.pool.file() {

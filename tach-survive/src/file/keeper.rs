@@ -24,6 +24,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// How long a recovery waits for a sink that has no room, for example since the machine is busy. It
 /// goes on without a sink that stalls.
 const LONGEST_STALL: Duration = Duration::from_secs(10);
+/// How long the back end sleeps during a recovery, whose sinks have no room for more.
+const BETWEEN_TURNS: Duration = Duration::from_millis(5);
 /// How often a call that waits looks again.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
@@ -232,12 +234,16 @@ impl Keeper for FileKeeper {
         }
     }
 
-    fn is_waiting(&self, to: &dyn Receiver) -> bool {
-        match self.held {
-            // What waits for a sink that fails takes longer.
-            Some(_) => !to.waiting(&self.came).is_failing || !self.dead.are_over(),
-            None => !self.dead.are_noted(),
+    fn due(&self, to: &dyn Receiver) -> Option<Duration> {
+        if !self.dead.are_over() {
+            return Some(BETWEEN_TURNS);
         }
+        let waits = match self.held {
+            // What waits for a sink that fails takes longer.
+            Some(_) => !to.waiting(&self.came).is_failing,
+            None => !self.dead.are_noted(),
+        };
+        waits.then_some(LONGEST_WAIT)
     }
 
     fn end(&mut self, is_written: bool, to: &mut dyn Receiver) {
