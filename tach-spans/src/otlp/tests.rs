@@ -2,7 +2,7 @@ use std::io;
 
 use opentelemetry_proto::tonic::trace::v1::{self as proto, ResourceSpans};
 use prost::Message as _;
-use tach_core::UnixTime;
+use tach_core::{Instant, UnixTime};
 use tach_otlp::adapter::AttributeLimits;
 
 use super::*;
@@ -60,6 +60,43 @@ fn a_span_has_each_of_many_keys_once() {
     let written = written(&span(&records, true), SpanLimits::default());
     let text = String::from_utf8_lossy(&written);
     assert_eq!(text.matches("key-").count(), VALUES / 2, "each key once");
+}
+
+/// Four times as many values take about four times as long. If the values after each one were
+/// searched for its key, as in the control, they would take sixteen times as long.
+#[test]
+fn many_values_are_read_a_few_times() {
+    let mut scratch = Scratch::new();
+    let mut spans = [100, 400].map(|values: u64| {
+        let mut records = start(&mut scratch);
+        for value in 0..values {
+            let mut to = Writer::begin_part(&mut scratch, AT, RecordKind::Values, CONTEXT);
+            to.field(MaybeStatic::Borrowed(&format!("key-{}", value % 50)), Value::U64(value));
+            to.end();
+            records.extend_from_slice(scratch.written());
+        }
+        records
+    });
+    // The shortest of many times: other programs run too.
+    let mut times = |read: &dyn Fn(&Span<'_>)| {
+        let [few, many] = spans.each_mut().map(|records| {
+            let span = span(records, true);
+            let took = |()| {
+                let begin = Instant::now();
+                read(&span);
+                begin.elapsed()
+            };
+            [(); 30].map(took).into_iter().min().unwrap()
+        });
+        many.as_secs_f64() / few.as_secs_f64()
+    };
+    let ratio = times(&|span| drop(written(span, SpanLimits::default())));
+    let control = times(&|span| {
+        let count = span.items().count();
+        let later = (0..count).map(|at| span.items_from(at).count());
+        assert!(later.sum::<usize>() > count);
+    });
+    assert!(ratio < 8.0 && control > 10.0, "{ratio} {control}");
 }
 
 /// An event that a full span has no room for may have the first error.
