@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     /// Reports what the handles' callers ask for and hardly get.
     pub(crate) reporter: Reporter,
     /// `None` for the system's clock, whose ticks the back end converts.
-    clock: Option<Arc<dyn Clock>>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
     /// The process that has the back end.
     pub(crate) process: Process,
     /// In a forked child, the pipeline to which handles of this pipeline log.

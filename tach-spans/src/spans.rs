@@ -3,7 +3,7 @@
 
 pub mod kept;
 mod lost_ends;
-pub(crate) mod open;
+pub mod open;
 pub mod slow;
 pub mod span;
 pub mod status;

@@ -12,17 +12,23 @@ pub mod otel;
 #[cfg(not(feature = "opentelemetry"))]
 #[path = "trace/no_otel.rs"]
 pub mod otel;
-mod random;
 pub mod sampling;
 mod slot;
 pub mod slots;
+#[cfg(test)]
+mod tests;
 pub mod w3c;
 
+use core::cell::RefCell;
+use core::hash::BuildHasher as _;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
+use std::hash::RandomState;
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
 
 use self::layers::Layers;
-use self::random::Ids;
 pub use self::slot::Slot;
 use self::slot::{
     ABANDONED, ACTIVE, ANY_LEFT, FOLLOWS, Flags, LOST, MOVING, PASSES_ON, PIPELINE, TAKES,
@@ -67,7 +73,7 @@ impl Contexts {
     /// ids.
     pub fn new(pipeline: u64, gives_ids: bool) -> Self {
         Self {
-            secret: random::with(of_pipeline(pipeline), Ids::span),
+            secret: with_random(of_pipeline(pipeline), Random::span),
             pipeline: of_pipeline(pipeline),
             gives_ids,
             passes_on: Switch::new(),
@@ -99,7 +105,7 @@ impl Contexts {
         is_sampled: impl FnOnce(u128) -> bool,
     ) -> SpanContext {
         let trace = self.trace(parent);
-        let span = random::id(self.secret, span.number().id().get());
+        let span = id_of(self.secret, span.number().id().get());
         SpanContext { trace, span, is_sampled: is_sampled(trace) }
     }
 
@@ -110,18 +116,18 @@ impl Contexts {
         is_sampled: impl FnOnce(u128) -> bool,
     ) -> SpanContext {
         let trace = self.trace(parent);
-        let span = random::with(self.pipeline, Ids::span);
+        let span = with_random(self.pipeline, Random::span);
         SpanContext { trace, span, is_sampled: is_sampled(trace) }
     }
 
     /// Returns the ids of the [span](Self::ids_without_slot) after it got a slot.
     pub fn with_slot(&self, ids: SpanContext, span: Open) -> SpanContext {
-        SpanContext { span: random::id(self.secret, span.number().id().get()), ..ids }
+        SpanContext { span: id_of(self.secret, span.number().id().get()), ..ids }
     }
 
     #[inline]
     fn trace(&self, parent: Option<&SpanContext>) -> u128 {
-        parent.map_or_else(|| random::with(self.pipeline, Ids::trace), |parent| parent.trace)
+        parent.map_or_else(|| with_random(self.pipeline, Random::trace), |parent| parent.trace)
     }
 
     /// Gives an open span its ids. Call before other threads know the span.
@@ -158,7 +164,7 @@ impl Contexts {
     #[inline(always)]
     pub fn insert_unsampled(&self, span: Open, trace: u128) {
         let number = span.number().id().get();
-        let ids = (trace, random::id(self.secret, number), false);
+        let ids = (trace, id_of(self.secret, number), false);
         span.ids().take_own(number, ids, self.pipeline | FOLLOWS);
     }
 
@@ -211,7 +217,7 @@ impl Contexts {
 
     /// Returns the open span with that id, and its ids, if the pipeline records it.
     pub fn find(&self, id: u64) -> Option<(Open, SpanContext)> {
-        let number = slots::Number::new(random::number(self.secret, id))?;
+        let number = slots::Number::new(number_of(self.secret, id))?;
         let span = number.may_be_open_in_any()?;
         self.get_unheld(span).filter(|context| context.span == id).map(|context| (span, context))
     }
@@ -314,150 +320,80 @@ const fn for_slot(context: &SpanContext) -> slot::Ids {
     (context.trace, context.span, context.is_sampled)
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-    use std::thread;
+thread_local! {
+    static IDS: RefCell<Option<Random>> = const { RefCell::new(None) };
+}
 
-    use proptest::prelude::*;
+/// A thread's generator of ids.
+struct Random {
+    /// The pipeline that it was seeded for. A forked process has a copy of the generator: its spans
+    /// are those of another pipeline, or are not sent and have no header.
+    pipeline: u64,
+    generator: SmallRng,
+}
 
-    use super::w3c::TraceContext;
-    use super::*;
+/// Calls `f` with the thread's generator, or with a new one while the thread ends.
+#[inline]
+fn with_random<R>(pipeline: u64, f: impl Fn(&mut Random) -> R) -> R {
+    let known = IDS.try_with(|ids| {
+        let mut ids = ids.try_borrow_mut().ok()?;
+        Some(f(ids.as_mut().filter(|ids| ids.pipeline == pipeline)?))
+    });
+    known.ok().flatten().unwrap_or_else(|| seeded(pipeline, f))
+}
 
-    /// An open span: its ids, whether it was moved, and when it was left.
-    type Known = (Open, SpanContext, bool, Option<u64>);
+/// Like [`with_random`], with a generator that is seeded first.
+#[cold]
+fn seeded<R>(pipeline: u64, f: impl Fn(&mut Random) -> R) -> R {
+    let known = IDS.try_with(|ids| {
+        let mut ids = ids.try_borrow_mut().ok()?;
+        Some(f(ids.insert(Random::new(pipeline))))
+    });
+    known.ok().flatten().unwrap_or_else(|| f(&mut Random::new(pipeline)))
+}
 
-    /// The subscriber of the spans.
-    const OWNER: u32 = 1;
+impl Random {
+    #[cold]
+    fn new(pipeline: u64) -> Self {
+        let random = SmallRng::try_from_os_rng();
+        // Without the OS's random bytes the keys of hash maps are random still.
+        let seed = || SmallRng::seed_from_u64(RandomState::new().hash_one(pipeline));
+        Self { pipeline, generator: random.unwrap_or_else(|_| seed()) }
+    }
 
-    fn numbered(number: u64) -> SpanContext {
-        SpanContext {
-            trace: u128::from(number) << 64 | 7,
-            span: number,
-            is_sampled: number % 2 == 0,
+    #[inline]
+    fn trace(&mut self) -> u128 {
+        u128::from(self.generator.random::<u64>()) << u64::BITS | u128::from(self.span())
+    }
+
+    #[inline]
+    fn span(&mut self) -> u64 {
+        match self.generator.random() {
+            0 => 1,
+            span => span,
         }
     }
+}
 
-    fn origin() -> TraceContext {
-        let header = "00-0000000000000000000000000000000a-000000000000000b-01";
-        TraceContext::from_headers(header, "a=1").unwrap()
-    }
+/// 2^64 by the golden ratio, and the number by which a product with it is undone.
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+const UNDO: u64 = 0xF1DE_83E1_9937_733D;
+const _: () = assert!(FACTOR.wrapping_mul(UNDO) == 1, "each undoes the other");
 
-    /// Opens a span with ids by its number.
-    fn open(contexts: &Contexts, started: Started) -> (Open, SpanContext) {
-        let span = slots::open(OWNER, None, None, None).unwrap();
-        let context = contexts.new_ids(span, None, |trace| trace % 2 == 0);
-        contexts.insert(span, &context, started);
-        (span, context)
+/// Returns the id of a span with that number. `secret` is random, so the id is too. Spans with
+/// different numbers have different ids, except for one pair of the 2^64 numbers: zero is no id, so
+/// the number that leads to it shares the id 1 with another number.
+#[inline]
+const fn id_of(secret: u64, number: u64) -> u64 {
+    let id = (secret ^ number).wrapping_mul(FACTOR);
+    match id ^ id >> u32::BITS {
+        0 => 1,
+        id => id,
     }
+}
 
-    fn close(span: Open) {
-        let closing = span.number().remove_reference(OWNER).unwrap();
-        let (ids, _) = closing.ids(span.number()).unwrap();
-        ids.remove();
-        closing.free();
-    }
-
-    proptest! {
-        /// Spans come and go, and take each other's slots. Each is known by its id too.
-        #[test]
-        fn a_span_has_what_was_set_until_it_closes(
-            steps in prop::collection::vec((0..4_usize, 0..5), 0..200),
-        ) {
-            let contexts = Contexts::new(301, true);
-            let mut known: [Option<Known>; 4] = [None; 4];
-            let mut closed = Vec::new();
-            for (number, (place, step)) in (1..).zip(steps) {
-                match (&mut known[place], step) {
-                    (empty @ None, 0) => {
-                        let started = Started { is_active: number % 3 == 0, follows: false };
-                        let (span, context) = open(&contexts, started);
-                        *empty = Some((span, context, false, None));
-                    }
-                    (Some((span, context, is_moved, _)), 1) => {
-                        let to = SpanContext { span: context.span, ..numbered(number) };
-                        prop_assert_eq!(span.ids().move_to(to.trace, to.is_sampled), !*is_moved);
-                        if !*is_moved {
-                            (*context, *is_moved) = (to, true);
-                        }
-                    }
-                    (Some((span, .., left)), 2) => {
-                        // Threads leave the span in any order.
-                        let time = number ^ 8;
-                        span.ids().leave_at(time);
-                        *left = Some(left.map_or(time, |left| left.max(time)));
-                    }
-                    (Some((span, ..)), 3) => span.set_origin((number % 2 == 0).then(origin)),
-                    (some, 4) => {
-                        if let Some((span, context, ..)) = some.take() {
-                            close(span);
-                            closed.push((span, context));
-                        }
-                    }
-                    _ => {}
-                }
-                for (span, context, _, left) in known.iter().flatten() {
-                    prop_assert_eq!(contexts.get(*span), Some(*context));
-                    prop_assert_eq!(contexts.get_unheld(*span), Some(*context));
-                    let found = contexts.find(context.span);
-                    prop_assert!(found.is_some_and(|found| found == (*span, *context)));
-                    prop_assert_eq!(span.ids().left(), *left);
-                }
-                for (span, context) in &closed {
-                    prop_assert!(contexts.get(*span).is_none() && span.origin().is_none());
-                    prop_assert!(contexts.find(context.span).is_none());
-                }
-            }
-            let ids: HashSet<u64> = known.iter().flatten().map(|(_, it, ..)| it.span).collect();
-            prop_assert_eq!(contexts.spans(), ids);
-            known.into_iter().flatten().for_each(|(span, ..)| close(span));
-            prop_assert!(contexts.spans().is_empty());
-        }
-    }
-
-    #[test]
-    fn a_pipeline_knows_no_span_of_another_one() {
-        let [own, other] = [302, 303].map(|number| Contexts::new(number, true));
-        let (span, context) = open(&own, Started::default());
-        assert!(own.record(span) && !other.record(span));
-        assert_eq!((own.get(span), other.get(span)), (Some(context), None));
-        assert!(other.find(context.span).is_none());
-        close(span);
-    }
-
-    #[test]
-    fn a_lent_span_shows_what_another_one_passes_on() {
-        let contexts = Contexts::new(304, true);
-        let (lender, context) = open(&contexts, Started::default());
-        lender.set_origin(Some(origin()));
-        let span = slots::open(OWNER, None, None, None).unwrap();
-        contexts.lend(span, lender, &context);
-        assert_eq!((contexts.get(span), contexts.record(span)), (Some(context), false));
-        assert_eq!(span.origin(), Some(origin()));
-        assert_eq!(contexts.spans(), [context.span].into());
-        [span, lender].into_iter().for_each(close);
-    }
-
-    /// Many more than a page has slots, on several threads, each with an id of its own.
-    #[test]
-    fn hundreds_of_thousands_of_open_spans_are_known() {
-        const EACH: usize = 100_000;
-        let contexts = Contexts::new(305, true);
-        let spans: HashMap<u64, Open> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..4)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let spans = (0..EACH).map(|_| open(&contexts, Started::default()));
-                        spans.map(|(span, context)| (context.span, span)).collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-        });
-        assert_eq!(spans.len(), 4 * EACH);
-        assert_eq!(contexts.spans(), spans.keys().copied().collect());
-        assert!(spans.iter().all(|(id, span)| contexts.find(*id).is_some_and(|it| it.0 == *span)));
-        spans.into_values().for_each(close);
-        assert!(contexts.spans().is_empty());
-    }
+/// Returns the number of the span with that id. The span need not exist.
+#[inline]
+const fn number_of(secret: u64, id: u64) -> u64 {
+    (id ^ id >> u32::BITS).wrapping_mul(UNDO) ^ secret
 }

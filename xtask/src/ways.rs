@@ -29,11 +29,11 @@ const WAYS: [Way; 2] = [
     // Both until issue 56 cuts the pipeline in crates.
     Way { name: "log", call: Limit { files: 20, aim: 20 }, record: Limit { files: 40, aim: 30 } },
     // A span with an event, for a file and a collector.
-    Way { name: "span", call: Limit { files: 64, aim: 35 }, record: Limit { files: 72, aim: 30 } },
+    Way { name: "span", call: Limit { files: 35, aim: 35 }, record: Limit { files: 65, aim: 30 } },
 ];
 
 /// How many runs there are of each way.
-const RUNS: usize = 5;
+const RUNS: usize = 10;
 /// The function of the program that makes the calls.
 const CALLS: &str = "ways::calls";
 /// The function that passes the records of a round on: from their queues to the sinks' batches.

@@ -46,7 +46,7 @@ impl Spans {
     }
 
     pub(super) fn begin_round(&mut self) {
-        self.traces.begin_round();
+        self.traces.spans.begin_round();
         self.sent.begin_round();
     }
 
@@ -56,7 +56,7 @@ impl Spans {
     pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
         let is_part = frame::is_of_span(record);
         if is_part {
-            self.traces.part(record, time, queue);
+            self.traces.spans.part(record, time, queue);
         }
         is_part
     }
@@ -72,14 +72,14 @@ impl Spans {
     /// Adds an event to its span, if the event happened in a span.
     pub(super) fn event(&mut self, record: &Frame<'_>, time: UnixTime) {
         if let Some(context) = record.context() {
-            self.traces.event(context.span, record.bytes, time);
+            self.traces.spans.event(context.span, record.bytes, time);
         }
     }
 
     /// Adds an event that was kept for a backtrace to its span. If the span was passed on
     /// meanwhile, ignores the event.
     pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.traces.released(record, time);
+        self.traces.spans.released(record, time);
     }
 
     /// Ends a round. Passes on the spans that ended in the round before, except for spans in traces

@@ -7,7 +7,6 @@ mod fields;
 mod install;
 mod layer;
 mod lines;
-mod metadata;
 #[cfg(feature = "opentelemetry")]
 pub(crate) mod otel;
 #[cfg(not(feature = "opentelemetry"))]

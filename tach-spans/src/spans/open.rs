@@ -23,7 +23,7 @@ use tach_record::queue::QueueId;
 const KEPT: usize = 4 * 1024;
 
 /// The spans whose start was taken and that were not passed on yet.
-pub(crate) struct Spans {
+pub struct Spans {
     /// In boxes, since up to half of a map's places are empty.
     pub(crate) open: HashMap<u64, Box<Open>, RandomState>,
     /// Spans that ended in this round. The next round may still take records of these spans from
@@ -77,7 +77,7 @@ impl Spans {
     }
 
     /// Adds a part of a span, which happened at `time` and comes from `queue`.
-    pub(crate) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
+    pub fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
         if !self.take_part(record, time, queue) {
             self.early.push((record.to_owned(), time, Some(queue)));
         }
@@ -85,21 +85,21 @@ impl Spans {
 
     /// Adds an event that was kept for a backtrace to its span. If the span was passed on
     /// meanwhile, ignores the event.
-    pub(super) fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
+    pub fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
         if let Some(context) = record.context() {
             let _is_open = self.take_event(context.span, record.bytes, time);
         }
     }
 
     /// Adds the record of an event to its span. If the span is not known, the next round tries again.
-    pub(crate) fn event(&mut self, span: u64, record: &[u8], time: UnixTime) {
+    pub fn event(&mut self, span: u64, record: &[u8], time: UnixTime) {
         if !self.take_event(span, record, time) {
             self.early.push((record.to_owned(), time, None));
         }
     }
 
     /// Begins a round.
-    pub(super) fn begin_round(&mut self) {
+    pub fn begin_round(&mut self) {
         self.retried.append(&mut self.early);
         self.due.append(&mut self.ending);
     }

@@ -8,11 +8,10 @@ use super::timed::Timed;
 use crate::durations::Collected;
 use crate::trace::Contexts;
 use tach_record::counts::Count;
-use tach_record::frame::{Frame, Time};
-use tach_record::queue::QueueId;
+use tach_record::frame::Time;
 
 pub struct Traces {
-    pub(crate) spans: Spans,
+    pub spans: Spans,
     timed: Timed,
 }
 
@@ -31,26 +30,6 @@ impl Traces {
     pub fn new(redacted: &[String], most_events: u32, takes_unsampled: bool) -> Self {
         let spans = Spans::new(redacted.to_vec(), most_events, takes_unsampled);
         Self { spans, timed: Timed::default() }
-    }
-
-    pub fn begin_round(&mut self) {
-        self.spans.begin_round();
-    }
-
-    /// Adds a part of a span, which happened at `time` and comes from `queue`.
-    pub fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) {
-        self.spans.part(record, time, queue);
-    }
-
-    /// Adds the record of an event to its span.
-    pub fn event(&mut self, span: u64, record: &[u8], time: UnixTime) {
-        self.spans.event(span, record, time);
-    }
-
-    /// Adds an event that was kept for a backtrace to its span. If the span was passed on
-    /// meanwhile, ignores the event.
-    pub fn released(&mut self, record: &Frame<'_>, time: UnixTime) {
-        self.spans.released(record, time);
     }
 
     /// Ends a round. Passes on the sampled spans that ended in the round before.
@@ -112,6 +91,7 @@ mod tests {
     use tach_record::frame::{RecordKind, Scratch, Writer};
     use tach_record::ids::SpanContext;
     use tach_record::level::Level;
+    use tach_record::queue::QueueId;
 
     /// A pipeline that collects durations, whose clock the test sets. Each span is a trace.
     struct Machine {
@@ -169,12 +149,12 @@ mod tests {
                 Writer::begin_part(&mut scratch, at, kind, context).end();
             }
             let time = UnixTime::from_nanos(wall * 1_000_000_000);
-            self.traces.part(scratch.written(), time, QueueId(1));
+            self.traces.spans.part(scratch.written(), time, QueueId(1));
         }
 
         fn round(&mut self) {
             self.with_round(|traces, round, pass_on| {
-                traces.begin_round();
+                traces.spans.begin_round();
                 traces.end_round(round, pass_on);
             });
         }

@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use core::mem::{self, ManuallyDrop};
 
 use super::Contexts;
-use super::otel::active::{self, Active};
+use super::otel::{self, Active};
 use super::slots::Open;
 use super::w3c::TraceContext;
 use tach_record::ids::SpanContext;
@@ -43,11 +43,14 @@ struct Entered {
 }
 
 /// The innermost span that the thread is in.
+#[derive(Clone, Copy)]
 pub enum Innermost {
     /// The thread is in no span.
     None,
     /// The subscriber's span, which the pipeline records.
     Recorded(Open),
+    /// The subscriber's span, which is open, and which the pipeline does not record.
+    Unrecorded(Open),
     /// Another span, so that the list must be searched.
     Other,
 }
@@ -75,24 +78,10 @@ fn reserve(entered: &mut Vec<Entered>) -> bool {
     has_guard
 }
 
-/// Removes the span that the thread leaves, if it is in the list. It need not be the span that was
-/// entered last.
-#[inline(never)]
-pub fn exit(span: Open) {
-    let left = ENTERED.try_with(|entered| {
-        let mut entered = entered.try_borrow_mut().ok()?;
-        let at = entered.iter().rposition(|one| one.span == span)?;
-        Some(entered.remove(at))
-    });
-    // Dropped after the list is released, since a context's destructors may be the user's code.
-    drop(left);
-}
-
-/// Removes the span, if the thread entered it last. Otherwise returns `false`, and [`exit`] removes
-/// it.
+/// Removes the span that the thread leaves, if it is in the list.
 #[expect(clippy::inline_always, reason = "the span would be copied once more")]
 #[inline(always)]
-pub fn exit_last(span: Open) -> bool {
+pub fn exit(span: Open) {
     let left = ENTERED.try_with(|entered| {
         let mut entered = entered.try_borrow_mut().ok()?;
         if entered.last()?.span != span {
@@ -103,7 +92,21 @@ pub fn exit_last(span: Open) -> bool {
     });
     // The context is dropped after the list is released, since its destructors may be the user's
     // code.
-    left.is_ok_and(|active| active.is_some())
+    if !left.is_ok_and(|active| active.is_some()) {
+        exit_any(span);
+    }
+}
+
+/// Removes a span that need not be the one that the thread entered last.
+#[inline(never)]
+fn exit_any(span: Open) {
+    let left = ENTERED.try_with(|entered| {
+        let mut entered = entered.try_borrow_mut().ok()?;
+        let at = entered.iter().rposition(|one| one.span == span)?;
+        Some(entered.remove(at))
+    });
+    // Dropped after the list is released, as in `exit`.
+    drop(left);
 }
 
 /// Returns whether the thread is in no span, also none of `opentelemetry`. A list that is being
@@ -111,7 +114,7 @@ pub fn exit_last(span: Open) -> bool {
 #[inline]
 pub fn is_outside() -> bool {
     let is_empty = ENTERED.try_with(|it| it.try_borrow().is_ok_and(|entered| entered.is_empty()));
-    is_empty.unwrap_or(true) && !active::is_any()
+    is_empty.unwrap_or(true) && !otel::has_current_span()
 }
 
 /// Returns the innermost span that the thread is in and that has ids of the pipeline, and the ids. A
@@ -129,10 +132,16 @@ pub fn innermost(contexts: &Contexts, owner: u32) -> Innermost {
         let Ok(entered) = entered.try_borrow() else { return Innermost::None };
         match entered.last() {
             None => Innermost::None,
-            Some(&Entered { span, .. }) if span.is_of(owner) && contexts.record(span) => {
-                Innermost::Recorded(span)
+            Some(&Entered { span, .. }) if span.is_of(owner) => {
+                if contexts.record(span) {
+                    Innermost::Recorded(span)
+                } else if span.is_open() {
+                    Innermost::Unrecorded(span)
+                } else {
+                    Innermost::Other
+                }
             }
-            _ => Innermost::Other,
+            Some(_) => Innermost::Other,
         }
     });
     innermost.unwrap_or(Innermost::None)
@@ -249,7 +258,8 @@ mod tests {
         exit(b);
         exit(b);
         assert_eq!((id(&one), id(&other)), (None, Some(12)));
-        assert!(!exit_last(a) && exit_last(c));
+        exit(a);
+        exit(c);
         assert_eq!(id(&other), None);
         for span in [a, b, c] {
             span.number().remove_reference(7).unwrap().free();

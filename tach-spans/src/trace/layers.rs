@@ -13,9 +13,9 @@ use tracing_core::{Dispatch, dispatcher};
 use tracing_subscriber::Registry;
 
 use self::entry::Entry;
-use super::random::{self, Ids};
 use super::slot::of_pipeline;
 use super::slots::{Number, Open};
+use super::{Random, with_random};
 
 /// The numbers of entries of the tables, as powers of two. A further table is for spans whose
 /// entries in the tables before are taken by other spans, and is created when the first span needs
@@ -165,7 +165,7 @@ impl Keys {
 
     /// Returns those of a new layer.
     pub fn of_layer(pipeline: u64) -> Self {
-        let mask = random::with(of_pipeline(pipeline), Ids::span);
+        let mask = with_random(of_pipeline(pipeline), Random::span);
         let registry = Some(Arc::default());
         Self { are_numbers: false, mask, registry, ..Self::of_subscriber() }
     }

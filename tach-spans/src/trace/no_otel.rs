@@ -26,24 +26,22 @@ impl Values {
     }
 }
 
-pub mod active {
+#[inline]
+pub(super) const fn has_current_span() -> bool {
+    false
+}
+
+/// How a thread entered a span: nothing else changes then.
+pub struct Active;
+
+impl Active {
     #[inline]
-    pub(crate) const fn is_any() -> bool {
-        false
+    pub const fn unrecorded() -> Self {
+        Self
     }
 
-    /// How a thread entered a span: nothing else changes then.
-    pub struct Active;
-
-    impl Active {
-        #[inline]
-        pub const fn unrecorded() -> Self {
-            Self
-        }
-
-        #[inline]
-        pub fn leave() -> Self {
-            Self
-        }
+    #[inline]
+    pub fn leave() -> Self {
+        Self
     }
 }

@@ -1,7 +1,8 @@
-//! The ids of one open span, which any thread may read without a lock.
+//! The words of a slot, which any thread may read without a lock: the ids of one open span, its
+//! references, and the facts that a thread may read without a reference.
 
-// `cargo xtask loom` compiles this file alone.
-use crate::sync::atomic::{AtomicU64, Ordering, fence};
+// `cargo xtask loom` compiles this file and its models alone.
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// The trace, the span, and whether it is sampled.
 pub(super) type Ids = (u128, u64, bool);
@@ -354,210 +355,131 @@ const fn halves(trace: u128) -> [u64; 2] {
     [trace as u64, (trace >> u64::BITS) as u64]
 }
 
-/// These need all orderings above: `cargo xtask loom` weakens them in turn.
-#[cfg(all(test, loom))]
-mod loom_models {
-    use loom::cell::UnsafeCell;
-    use loom::sync::Arc;
-    use loom::thread;
+/// The number of the slot's turn, and how many references its span has. A slot without a span has
+/// none.
+#[derive(Default)]
+pub(super) struct References {
+    word: AtomicU64,
+    /// The number of the parent, or zero.
+    parent: AtomicU64,
+    /// The code of the callsite, or zero.
+    callsite: AtomicU32,
+}
 
-    use super::*;
+/// What the span of a slot starts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Facts {
+    pub(super) parent: u64,
+    pub(super) callsite: u32,
+}
 
-    /// Both halves have the number of the trace.
-    const fn trace(number: u64) -> u128 {
-        (number as u128) << u64::BITS | number as u128
+/// The bits of a turn, which are above those of the count. Whoever keeps the number of a closed span
+/// while its slot has four billion others would reach one of those. Four billion references fill the
+/// count: their handles alone would take 60 GB.
+pub(super) const TURN: u64 = u64::MAX << u32::BITS;
+const NEXT: u64 = 1 << u32::BITS;
+
+impl References {
+    /// Begins the turn of a span that has one reference. Returns the [bits](TURN) of the turn. The
+    /// caller is the only one that may begin it.
+    #[inline]
+    pub(super) fn begin(&self, facts: Facts) -> u64 {
+        // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
+        let turn = (self.word.load(Ordering::Relaxed) & TURN).wrapping_add(NEXT);
+        // ORDERING: Release, with the Acquire fence of `facts`: whoever reads a fact that is
+        // written below sees afterwards that the span before is closed.
+        fence(Ordering::Release);
+        // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+        self.parent.store(facts.parent, Ordering::Relaxed);
+        self.callsite.store(facts.callsite, Ordering::Relaxed);
+        self.word.store(turn | 1, Ordering::Relaxed);
+        turn
     }
 
-    fn taken(id: u64) -> Arc<Slot> {
-        let slot = Arc::new(Slot::default());
-        assert!(slot.take(id, (trace(1), 10, false), 0));
-        slot
+    /// Adds a reference. Returns `false` if the span of that turn is closed.
+    #[inline]
+    pub(super) fn add(&self, turn: u64) -> bool {
+        // ORDERING: Relaxed: the caller has a reference, or will use nothing of the span.
+        let add = |word| is_open(word, turn).then_some(word + 1);
+        self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
-    #[test]
-    fn a_reader_that_does_not_hold_the_span_mixes_no_two() {
-        loom::model(|| {
-            let slot = taken(7);
-            let reader = Arc::clone(&slot);
-            let reader = thread::spawn(move || {
-                let ids = reader.get_unheld(7);
-                assert!(ids.is_none_or(|ids| ids == (trace(1), 10, false)), "{ids:?}");
-            });
-            slot.remove();
-            assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
-            reader.join().unwrap();
-        });
+    /// Removes a reference. Returns `true` if it was the last one, so that the caller closes the
+    /// span.
+    #[inline]
+    pub(super) fn remove(&self, turn: u64) -> bool {
+        let remove = |word| is_open(word, turn).then(|| word - 1);
+        // ORDERING: Release, with the Acquire of the last one: what other threads did with the span
+        // happened before it closes.
+        let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, remove);
+        before.is_ok_and(|before| before - 1 == turn)
     }
 
-    #[test]
-    fn nor_with_the_trace_that_another_span_is_moved_to() {
-        let mut model = loom::model::Builder::new();
-        // All interleavings of three threads would take minutes.
-        model.preemption_bound = Some(2);
-        model.check(|| {
-            let slot = taken(7);
-            assert!(slot.move_to(trace(2), true));
-            let [reader, mover] = [(); 2].map(|()| Arc::clone(&slot));
-            let reader = thread::spawn(move || {
-                let ids = reader.get_unheld(7);
-                assert!(ids.is_none_or(|ids| ids == (trace(2), 10, true)), "{ids:?}");
-            });
-            slot.remove();
-            assert!(slot.take(8, (trace(3), 11, true), ACTIVE));
-            let mover = thread::spawn(move || assert!(mover.move_to(trace(4), true)));
-            mover.join().unwrap();
-            reader.join().unwrap();
-        });
+    /// Returns whether the span of that turn is open.
+    #[inline]
+    pub(super) fn are_any(&self, turn: u64) -> bool {
+        // ORDERING: Relaxed: the caller has a reference, or learns nothing but the state.
+        is_open(self.word.load(Ordering::Relaxed), turn)
     }
 
-    #[test]
-    fn a_span_that_is_gone_is_not_taken_for_the_next() {
-        loom::model(|| {
-            let slot = taken(7);
-            let is_gone = Arc::new(AtomicU64::new(0));
-            let (table, flag) = (Arc::clone(&slot), Arc::clone(&is_gone));
-            let back_end = thread::spawn(move || {
-                if flag.load(Ordering::Acquire) == 1 {
-                    assert_ne!(table.span(), Some(10));
-                }
-            });
-            slot.remove();
-            is_gone.store(1, Ordering::Release);
-            assert!(slot.take(8, (trace(2), 11, true), ACTIVE));
-            back_end.join().unwrap();
-        });
+    /// Returns the facts of the span of that turn, unless the span is closed.
+    #[inline]
+    pub(super) fn facts(&self, turn: u64) -> Option<Facts> {
+        let facts = self.last_facts();
+        // ORDERING: Acquire, with the Release fence of `begin`.
+        fence(Ordering::Acquire);
+        self.are_any(turn).then_some(facts)
     }
 
-    #[test]
-    fn a_reader_sees_one_trace_or_the_other() {
-        loom::model(|| {
-            let slot = taken(7);
-            let reader = Arc::clone(&slot);
-            let reader = thread::spawn(move || {
-                let (before, after) = ((trace(1), 10, false), (trace(2), 10, true));
-                let [first, then] = [reader.get(), reader.get()];
-                assert!(first == before || first == after && then == after, "{first:?}");
-                assert!(then == before || then == after, "{then:?}");
-            });
-            assert!(slot.move_to(trace(2), true));
-            reader.join().unwrap();
-            assert!(!slot.move_to(trace(3), true));
-        });
-    }
-
-    #[test]
-    fn a_span_is_moved_once() {
-        loom::model(|| {
-            let slot = taken(7);
-            let other = Arc::clone(&slot);
-            let other = thread::spawn(move || other.move_to(trace(3), true));
-            let is_moved = slot.move_to(trace(2), false);
-            assert_ne!(other.join().unwrap(), is_moved);
-            let expected = if is_moved { (trace(2), 10, false) } else { (trace(3), 10, true) };
-            assert_eq!(slot.get(), expected);
-            slot.remove();
-            assert!(slot.take(8, (trace(1), 11, true), ACTIVE));
-            assert_eq!(slot.get(), (trace(1), 11, true), "another span is not moved");
-        });
-    }
-
-    #[test]
-    fn a_span_that_gets_its_ids_late_has_all_of_them() {
-        loom::model(|| {
-            let slot = Arc::new(Slot::default());
-            let reader = Arc::clone(&slot);
-            let reader = thread::spawn(move || {
-                if reader.has(7) {
-                    assert_eq!(reader.get(), (trace(1), 10, true));
-                }
-            });
-            assert!(slot.take(7, (trace(1), 10, true), 0));
-            reader.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn a_decision_is_taken_once() {
-        loom::model(|| {
-            let slot = taken(7);
-            let other = Arc::clone(&slot);
-            let other = thread::spawn(move || other.decide(Flags(0)));
-            let is_moved = slot.move_to(trace(2), true);
-            let was_sampled = other.join().unwrap();
-            assert_eq!(slot.get(), (trace(if is_moved { 2 } else { 1 }), 10, is_moved));
-            assert!(is_moved || !was_sampled);
-            assert!(!slot.waits());
-        });
-    }
-
-    #[test]
-    fn a_flag_is_set_by_one_thread() {
-        loom::model(|| {
-            let slot = taken(7);
-            let other = Arc::clone(&slot);
-            let other = thread::spawn(move || other.set_flag(LOST));
-            assert_ne!(slot.set_flag(LOST), other.join().unwrap());
-        });
-    }
-
-    /// The cell stands for the words of the ids: loom notices an access that is not ordered, and
-    /// no late read of a word.
-    #[test]
-    fn a_slot_is_written_again_after_its_span_has_read_it() {
-        loom::model(|| {
-            let slot = taken(7);
-            let words = Arc::new(UnsafeCell::new(()));
-            let (next, words_of_next) = (Arc::clone(&slot), Arc::clone(&words));
-            let next = thread::spawn(move || {
-                let is_taken = next.take(8, (trace(2), 11, true), ACTIVE);
-                if is_taken {
-                    words_of_next.with_mut(|_| {});
-                }
-                is_taken
-            });
-            words.with(|_| {});
-            assert_eq!(slot.get(), (trace(1), 10, false));
-            slot.remove();
-            if next.join().unwrap() {
-                assert_eq!(slot.get(), (trace(2), 11, true));
-            }
-        });
-    }
-
-    #[test]
-    fn a_span_that_is_gone_has_logged_its_end() {
-        loom::model(|| {
-            let slot = taken(7);
-            let end = Arc::new(AtomicU64::new(0));
-            let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
-            let back_end = thread::spawn(move || match table.span() {
-                Some(span) => assert_eq!(span, 10),
-                None => assert_eq!(log.load(Ordering::Relaxed), 1),
-            });
-            end.store(1, Ordering::Relaxed);
-            slot.remove();
-            back_end.join().unwrap();
-        });
-    }
-
-    /// The next span is one of another pipeline, which the reader does not count.
-    #[test]
-    fn so_has_one_whose_slot_another_pipeline_has_taken() {
-        loom::model(|| {
-            let slot = Arc::new(Slot::default());
-            let (first, next) = (of_pipeline(1), of_pipeline(2));
-            assert!(slot.take_own(7, (trace(1), 10, true), first));
-            let end = Arc::new(AtomicU64::new(0));
-            let (table, log) = (Arc::clone(&slot), Arc::clone(&end));
-            let back_end = thread::spawn(move || {
-                if table.span_of(first) != Some(10) {
-                    assert_eq!(log.load(Ordering::Relaxed), 1);
-                }
-            });
-            end.store(1, Ordering::Relaxed);
-            slot.remove();
-            assert!(slot.take_own(8, (trace(2), 11, true), next));
-            back_end.join().unwrap();
-        });
+    /// Returns the facts of the span whose last reference the caller has removed.
+    #[inline]
+    pub(super) fn last_facts(&self) -> Facts {
+        // ORDERING: Relaxed: the caller has the span's number from the thread that wrote the facts.
+        Facts {
+            parent: self.parent.load(Ordering::Relaxed),
+            callsite: self.callsite.load(Ordering::Relaxed),
+        }
     }
 }
+
+#[inline]
+const fn is_open(word: u64, turn: u64) -> bool {
+    // The turn is the same, and the count is not zero.
+    word.wrapping_sub(turn).wrapping_sub(1) < u32::MAX as u64
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_reference_closes_and_the_next_turn_has_its_own() {
+        let references = References::default();
+        let facts = Facts { parent: 3, callsite: 4 };
+        let turn = references.begin(facts);
+        assert!(references.add(turn) && references.are_any(turn));
+        assert_eq!(references.facts(turn), Some(facts));
+        assert!(!references.remove(turn));
+        assert!(references.remove(turn));
+        assert!(!references.are_any(turn) && !references.add(turn) && !references.remove(turn));
+        assert_eq!((references.facts(turn), references.last_facts()), (None, facts));
+        let next = references.begin(Facts::default());
+        assert_ne!(next, turn);
+        assert!(references.are_any(next));
+        assert!(!references.are_any(turn) && !references.add(turn) && !references.remove(turn));
+    }
+
+    #[test]
+    fn the_number_of_a_turn_wraps() {
+        let references = References { word: AtomicU64::new(TURN), ..References::default() };
+        let turn = references.begin(Facts::default());
+        assert_eq!(turn, 0);
+        assert!(references.are_any(turn) && !references.are_any(TURN) && !references.are_any(NEXT));
+        assert!(references.remove(turn) && !references.are_any(turn));
+        assert_eq!(references.begin(Facts::default()), NEXT);
+    }
+}
+
+/// These need all orderings above: `cargo xtask loom` weakens them in turn.
+#[cfg(all(test, loom))]
+mod loom_models;

@@ -4,7 +4,6 @@
 
 mod free;
 mod memory;
-mod references;
 
 use core::cell::Cell;
 use core::mem;
@@ -15,9 +14,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tracing_core::Metadata;
 
 use self::free::Below;
-use self::references::{Facts, References, TURN};
 use super::otel::Values;
-use super::slot::{self, Flags};
+use super::slot::{self, Facts, Flags, References, TURN};
 use super::w3c::TraceContext;
 use tach_record::frame::Code;
 use tach_record::ids::SpanContext;
@@ -100,7 +98,7 @@ impl Number {
 
     /// Returns `None` for zero, which is no number.
     #[inline]
-    pub const fn new(number: u64) -> Option<Self> {
+    pub(super) const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
             Some(number) => Some(Self(number)),
             None => None,
@@ -138,10 +136,10 @@ impl Number {
         }
     }
 
-    /// Returns the span, unless it is closed or belongs to another subscriber.
+    /// Returns the span of any subscriber, unless it is closed.
     #[inline]
-    pub fn open(self, owner: u32) -> Option<Open> {
-        self.may_be_open(owner).filter(|span| span.is_open())
+    pub fn open(self) -> Option<Open> {
+        self.may_be_open_in_any().filter(|span| span.is_open())
     }
 
     /// Returns the span, which may be closed, unless it belongs to another subscriber.
@@ -306,8 +304,13 @@ impl Open {
     /// Returns the parent, which belongs to the same subscriber, unless the span is closed.
     #[inline]
     pub fn parent(self) -> Option<Self> {
-        let parent = Number::new(self.slot.references.facts(self.turn)?.parent)?;
-        parent.may_be_open_in_any().filter(|parent| parent.is_open())
+        self.parent_number()?.open()
+    }
+
+    /// Returns the number of the [parent](Self::parent), which may be closed.
+    #[inline]
+    pub fn parent_number(self) -> Option<Number> {
+        Number::new(self.slot.references.facts(self.turn)?.parent)
     }
 
     /// Calls `f` with the metadata and the fields, unless the span is closed.

@@ -4,7 +4,7 @@
 use tracing_core::Metadata;
 use tracing_core::span::Attributes;
 
-use super::metadata::is_enabled;
+use super::fields::is_enabled;
 use super::otel::{Found, Surroundings};
 use super::parents::Parents;
 use super::parts::{Target, log_kept};

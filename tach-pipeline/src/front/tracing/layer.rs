@@ -8,10 +8,10 @@ use tracing_core::{Dispatch, Event, LevelFilter, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Filter, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::metadata::{interest, is_enabled, most};
+use super::fields::{interest, is_enabled, most};
 use crate::pipeline::Pipeline;
 use crate::trace::layers::Keys;
-use crate::trace::slots::Open;
+use crate::trace::slots::Number;
 
 /// Logs events with their fields and the spans around them, with the spans' fields. The formats of
 /// `tach-log` write the spans' names from the outermost to the innermost. A `message` that is not
@@ -100,10 +100,10 @@ where
     fn on_close(&self, id: Id, _context: Context<'_, S>) {
         let Some(span) = self.find(&id) else { return };
         self.layers().remove(self.keys.key(id.into_u64()));
-        let parent = span.parent();
+        let parent = span.parent_number();
         self.close_span(span.number());
         // The registry releases the parent through the current subscriber.
-        if parent.is_some() && !self.keys.are_current() {
+        if let Some(parent) = parent.filter(|_| !self.keys.are_current()) {
             self.abandon(parent);
         }
     }
@@ -138,9 +138,9 @@ impl Pipeline {
 
     /// Counts a span and its parents as spans that never close.
     #[cold]
-    fn abandon(&self, span: Option<Open>) {
+    fn abandon(&self, span: Number) {
         let shared = self.shared();
-        let spans = iter::successors(span, |span| span.parent());
+        let spans = iter::successors(span.open(), |span| span.parent());
         for span in spans.filter(|span| self.target(*span).is_some() && span.ids().abandon()) {
             shared.progress.counts.unclosed.add(1);
             shared.spans.never_closes.set(span.metadata().map_or("", Metadata::name));

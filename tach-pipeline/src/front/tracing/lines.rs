@@ -6,7 +6,7 @@ use std::io;
 use tracing_core::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::metadata::level;
+use super::fields::level;
 use crate::channel::current_thread;
 use crate::frame::{MaybeStatic, Writer};
 use crate::level::Level;

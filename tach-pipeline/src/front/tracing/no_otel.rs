@@ -12,7 +12,7 @@ use crate::frame::{Code, Origin};
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
-use crate::trace::otel::active::Active;
+use crate::trace::otel::Active;
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
@@ -88,8 +88,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn renew_context(&self, _: Open, _: SpanContext, _: Option<&()>) {}
 
-    #[inline]
-    pub(super) fn activate(&self, _: Open) -> Active {
+    pub(super) fn attach(&self, _: Open) -> Active {
         Active::leave()
     }
 }

@@ -3,11 +3,11 @@
 
 use std::thread;
 
-use tracing_core::Metadata;
+use tach_core::{Instant, UnixTime};
 use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Metadata};
 
-use super::fields::{MOST, NAMELESS, Visitor, is_chosen, with_fields, write_around};
-use super::metadata::{key, level};
+use super::fields::{MOST, NAMELESS, Visitor, is_chosen, key, level, with_fields, write_around};
 use crate::callsites::{self, Callsite, is_at_boundary, place_of};
 use crate::channel::current_thread;
 use crate::frame::{self, Code, MaybeStatic, Scratch, Time, Writer};
@@ -17,7 +17,7 @@ use crate::shared::Shared;
 use crate::shared::span_state::Spans;
 use crate::trace::current::{self, Innermost};
 use crate::trace::layers::Layers;
-use crate::trace::otel::active::Active;
+use crate::trace::otel::Active;
 use crate::trace::slots::{self, Closing, Number, Open};
 use crate::trace::w3c::TraceContext;
 use crate::trace::{Slot, Started};
@@ -53,11 +53,17 @@ impl Pipeline {
 
     /// Returns the span that a new span or an event is in.
     #[inline]
-    fn around(&self, named: Option<&Id>, is_contextual: bool) -> Option<Open> {
-        match named {
-            None if is_contextual => current::of_owner(self.keys.owner),
-            None => None,
-            Some(id) => self.find(id).filter(|span| span.is_open()),
+    fn around(
+        &self,
+        named: Option<&Id>,
+        is_contextual: bool,
+        innermost: Innermost,
+    ) -> Option<Open> {
+        match (innermost, named) {
+            (Innermost::Recorded(span) | Innermost::Unrecorded(span), _) => Some(span),
+            (Innermost::Other, Some(id)) => self.find(id).filter(|span| span.is_open()),
+            (Innermost::Other, None) if is_contextual => current::of_owner(self.keys.owner),
+            _ => None,
         }
     }
 
@@ -100,13 +106,13 @@ impl Pipeline {
     #[expect(clippy::inline_always, reason = "each road calls it once")]
     #[inline(always)]
     pub(super) fn open_span(&self, attributes: &Attributes<'_>) -> Option<Open> {
-        let (shared, metadata) = (self.shared(), attributes.metadata());
+        let (shared, metadata) = (self.handle.shared(), attributes.metadata());
         if metadata.name().is_empty() {
             return self.open_nameless(attributes);
         }
         let code = callsites::code(Callsite(metadata));
         let innermost = self.innermost(shared, attributes.is_contextual(), attributes.is_root());
-        if let (&Innermost::Recorded(parent), Some(code)) = (&innermost, code) {
+        if let (Innermost::Recorded(parent), Some(code)) = (innermost, code) {
             if !parent.ids().may_be_sampled() {
                 let child = self.open_unsampled(shared, attributes, code, parent);
                 if child.is_some() {
@@ -114,11 +120,7 @@ impl Pipeline {
                 }
             }
         }
-        let parent = match innermost {
-            Innermost::None => None,
-            Innermost::Recorded(span) => Some(span),
-            Innermost::Other => self.around(attributes.parent(), attributes.is_contextual()),
-        };
+        let parent = self.around(attributes.parent(), attributes.is_contextual(), innermost);
         let parent = parent.filter(|parent| parent.add_reference());
         let Some(span) = slots::open(self.keys.owner, Some(metadata), code, parent) else {
             self.lack_slot(parent);
@@ -128,7 +130,7 @@ impl Pipeline {
         if shared.filters.kept.is_none()
             || shared.filters.is_span_recorded(level(metadata), metadata.target())
         {
-            self.start_span(shared, attributes, span, code, &innermost);
+            self.start_span(shared, attributes, span, code, innermost);
         }
         keep_fields(shared, attributes, span);
         Some(span)
@@ -166,10 +168,11 @@ impl Pipeline {
     #[cold]
     fn open_nameless(&self, attributes: &Attributes<'_>) -> Option<Open> {
         NAMELESS.on();
-        let (shared, metadata) = (self.shared(), attributes.metadata());
+        let (shared, metadata) = (self.handle.shared(), attributes.metadata());
         let (named, is_contextual) = (attributes.parent(), attributes.is_contextual());
         let code = callsites::code(Callsite(metadata));
-        let parent = self.around(named, is_contextual).filter(|parent| parent.add_reference());
+        let parent = self.around(named, is_contextual, Innermost::Other);
+        let parent = parent.filter(|parent| parent.add_reference());
         let Some(span) = slots::open(self.keys.owner, Some(metadata), code, parent) else {
             self.lack_slot(parent);
             return None;
@@ -187,7 +190,7 @@ impl Pipeline {
         if let Some(parent) = parent {
             self.close_span(parent.number());
         }
-        self.shared().progress.signals.dropped_spans.add(1);
+        self.handle.shared().progress.signals.dropped_spans.add(1);
     }
 
     /// Starts a span, which has a slot. `code` is the code of the callsite. `innermost` is the
@@ -200,7 +203,7 @@ impl Pipeline {
         attributes: &Attributes<'_>,
         span: Open,
         code: Option<Code>,
-        innermost: &Innermost,
+        innermost: Innermost,
     ) {
         let (contexts, metadata) = (&shared.spans.contexts, attributes.metadata());
         let found = shared.found(attributes, code);
@@ -208,10 +211,10 @@ impl Pipeline {
         if !has_other && contexts.are_unused() {
             return;
         }
-        let within = match *innermost {
+        let within = match innermost {
             Innermost::None => None,
             Innermost::Recorded(parent) => Some((parent, parent.ids().context())),
-            Innermost::Other => {
+            Innermost::Unrecorded(_) | Innermost::Other => {
                 self.within(shared, attributes.parent(), attributes.is_contextual())
             }
         };
@@ -248,7 +251,7 @@ impl Pipeline {
         if let Some(target) = self.target(span) {
             self.record_values(target, values);
         }
-        if self.shared().wanted.events {
+        if self.handle.shared().wanted.events {
             with_fields(
                 |visitor| values.record(visitor),
                 |more| span.change_fields(|kept| frame::replace(kept, more)),
@@ -268,10 +271,10 @@ impl Pipeline {
     #[expect(clippy::inline_always, reason = "each road calls it once")]
     #[inline(always)]
     pub(super) fn enter_span(&self, id: &Id) {
-        let (shared, Some(span)) = (self.shared(), self.find(id)) else { return };
-        // A span that has ids is open.
+        let (shared, Some(span)) = (self.handle.shared(), self.find(id)) else { return };
         let active = if shared.spans.contexts.record(span) {
-            self.activate(span)
+            // A span that has ids is open.
+            if span.ids().is_active() { self.attach(span) } else { Active::leave() }
         } else if span.is_open() {
             Active::unrecorded()
         } else {
@@ -285,10 +288,8 @@ impl Pipeline {
     #[inline(always)]
     pub(super) fn exit_span(&self, id: &Id) {
         let Some(span) = self.find(id) else { return };
-        if !current::exit_last(span) {
-            current::exit(span);
-        }
-        self.leave(self.shared(), span);
+        current::exit(span);
+        self.leave(self.handle.shared(), span);
     }
 
     /// Notes that a thread leaves a span now.
@@ -332,7 +333,9 @@ impl Pipeline {
     #[expect(clippy::inline_always, reason = "a call would save the registers once more")]
     #[inline(always)]
     fn end(&self, span: Number, closing: &Closing) {
-        let (shared, Some((ids, flags))) = (self.shared(), closing.ids(span)) else { return };
+        let (shared, Some((ids, flags))) = (self.handle.shared(), closing.ids(span)) else {
+            return;
+        };
         let contexts = &shared.spans.contexts;
         if contexts.are_unsampled(flags) && !shared.wanted.durations {
             ids.remove();
@@ -361,8 +364,9 @@ impl Pipeline {
     }
 
     /// Writes the names and the fields of the spans that an event is in.
-    pub(super) fn write_spans(&self, named: Option<&Id>, is_contextual: bool, to: &mut Writer<'_>) {
-        if let Some(span) = self.around(named, is_contextual) {
+    #[inline]
+    pub(super) fn write_spans(&self, event: &Event<'_>, innermost: Innermost, to: &mut Writer<'_>) {
+        if let Some(span) = self.around(event.parent(), event.is_contextual(), innermost) {
             write_around::<true>(span, MOST, to);
         }
     }
@@ -380,6 +384,15 @@ fn keep_fields(shared: &Shared, attributes: &Attributes<'_>, span: Open) {
 }
 
 impl Shared {
+    /// Returns the time that [`clock_time`](Self::clock_time) returned, by its number.
+    #[inline]
+    fn time_of(&self, number: u64) -> Time {
+        match &self.clock {
+            None => Time::Ticks(Instant::from_ticks(number)),
+            Some(_) => Time::Unix(UnixTime::from_nanos(number)),
+        }
+    }
+
     /// Returns whether a span that starts is sampled.
     #[inline]
     pub(super) fn is_sampled(

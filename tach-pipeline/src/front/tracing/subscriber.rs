@@ -7,7 +7,7 @@ use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, LevelFilter, Metadata, Subscriber};
 
-use super::metadata::{interest, is_enabled, most};
+use super::fields::{interest, is_enabled, most};
 use crate::pipeline::Pipeline;
 use crate::trace::current;
 use crate::trace::layers::Keys;

@@ -2,7 +2,7 @@
 
 use super::{ENTERED, find};
 use crate::trace::Contexts;
-use crate::trace::otel::active::Active;
+use crate::trace::otel::Active;
 use crate::trace::slots::Open;
 
 /// Returns the id of the span that was current in `opentelemetry` when the thread entered its

@@ -11,23 +11,18 @@ use super::span::Span;
 use crate::ids::SpanContext;
 use crate::pipeline::Pipeline;
 use crate::trace::current::around;
-use crate::trace::otel::active::{self, Active};
+use crate::trace::otel::Active;
 use crate::trace::otel::started::{self, Started};
 use crate::trace::otel::{self, has_baggage};
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
 impl Pipeline {
-    /// Enters a span, which becomes the current one of `opentelemetry` if it is active.
-    #[inline]
-    pub(in crate::front::tracing) fn activate(&self, span: Open) -> Active {
-        if span.ids().is_active() { self.attach(span) } else { Active::leave() }
-    }
-
+    /// Enters an active span, which becomes the current one of `opentelemetry`.
     #[inline(never)]
-    fn attach(&self, span: Open) -> Active {
+    pub(in crate::front::tracing) fn attach(&self, span: Open) -> Active {
         if span.ids().takes_parent()
-            && active::with_current(|it| self.is_around(span, it)) == Some(true)
+            && otel::with_current(|it| self.is_around(span, it)) == Some(true)
         {
             // As a direct call, it would keep the compiler from inlining what each span does when it
             // is entered, whether it is active or not: 40 instructions.
@@ -103,7 +98,7 @@ impl Pipeline {
         span.set_otel(Some(self.with_span(span, context, values)));
         if self.keys.are_of_layer() {
             let parent = parent.map_or(0, |parent| parent.span);
-            let around = active::with_current(otel::current_id).unwrap_or(0);
+            let around = otel::with_current(otel::current_id).unwrap_or(0);
             let started = Started { ids: context, parent, around, metadata };
             started::set(self.shared().spans.id, started);
         }
@@ -120,7 +115,7 @@ impl Pipeline {
         parent: Option<SpanContext>,
     ) {
         let is_contextual = attributes.is_contextual();
-        let values = is_contextual.then(|| active::with_current(Context::clone)).flatten();
+        let values = is_contextual.then(|| otel::with_current(Context::clone)).flatten();
         let values = values.unwrap_or_default();
         self.keep_active(span, attributes.metadata(), context, parent, &values);
     }
@@ -157,7 +152,7 @@ impl Pipeline {
         let active = self.with_span(span, context, values.unwrap_or(&before));
         span.set_otel(Some(active.clone()));
         // If the thread has the old context attached, the new one takes its place.
-        let is_current = active::span(true).is_some_and(|it| it.span == context.span);
+        let is_current = otel::current_span(true).is_some_and(|it| it.span == context.span);
         if is_current && around::is_innermost(span) {
             let _former = around::replace(Active::attach(active));
         }
@@ -216,10 +211,10 @@ mod tests {
                     let expected = expected.map(|it| it.to_owned().into());
                     assert_eq!(tenant(&OpenTelemetrySpanExt::context(&span)), expected);
                     span.in_scope(|| {
-                        assert_eq!(active::span(false), ids);
-                        assert_eq!(active::with_current(tenant), Some(expected));
+                        assert_eq!(otel::current_span(false), ids);
+                        assert_eq!(otel::with_current(tenant), Some(expected));
                     });
-                    assert_eq!(active::span(false), None);
+                    assert_eq!(otel::current_span(false), None);
                 };
                 is_current(Some("acme"));
                 open.change_fields(|_| is_current(None));

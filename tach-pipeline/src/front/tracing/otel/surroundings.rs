@@ -11,7 +11,7 @@ use crate::front::tracing::parents::Parents;
 use crate::ids::SpanContext;
 use crate::shared::Shared;
 use crate::trace::current::{self, around};
-use crate::trace::otel::{self, Foreign, active, has_baggage, ids};
+use crate::trace::otel::{self, Foreign, has_baggage, ids};
 use crate::trace::w3c::TraceContext;
 
 /// What a span that starts takes from the thread's context.
@@ -73,7 +73,7 @@ impl Shared {
         attributes: &Attributes<'_>,
         code: Option<Code>,
     ) -> Found {
-        let has_any = active::with_current(|context| {
+        let has_any = otel::with_current(|context| {
             context.has_active_span() || context.is_telemetry_suppressed() || has_baggage(context)
         });
         let found = match has_any {
@@ -88,7 +88,7 @@ impl Shared {
 
     #[inline(never)]
     fn found_in_context(&self, is_contextual: bool) -> Found {
-        let found = active::with_current(|context| {
+        let found = otel::with_current(|context| {
             if context.is_telemetry_suppressed() {
                 Found::Suppressed
             } else if is_contextual && (has_baggage(context) || self.has_other_span(context)) {
@@ -116,7 +116,7 @@ impl Shared {
                 let is_active = self.activates(attributes.metadata(), code);
                 let taken = attributes
                     .is_contextual()
-                    .then(|| active::with_current(|context| self.taken(context, is_active)))
+                    .then(|| otel::with_current(|context| self.taken(context, is_active)))
                     .flatten();
                 Some(taken.unwrap_or(Surroundings { is_active, ..Surroundings::default() }))
             }
@@ -173,7 +173,7 @@ impl Shared {
     /// id of the nearest span of `tracing` that will contain it, or zero.
     pub(super) fn parents_in(&self, context: &Context) -> (Parents, u64) {
         // A caller that passes the current context has not chosen a parent.
-        let is_current = active::with_current(otel::current_id) == Some(otel::current_id(context));
+        let is_current = otel::with_current(otel::current_id) == Some(otel::current_id(context));
         let mut found = Surroundings::default();
         if !is_current {
             self.attach_any(&mut found, context);
