@@ -39,6 +39,30 @@ use crate::stats::Stats;
 /// let server = BudgetLayer::server(Settings::new().cap(Duration::from_secs(30)));
 /// let client = BudgetLayer::client(Settings::new().reserve(Duration::from_millis(10)));
 /// ```
+///
+/// `Router::layer` of axum takes the layer as it is. Around a whole router, with its fallback, the
+/// response needs axum's body again:
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use axum::Router;
+/// use axum::body::Body;
+/// use tach_tower::{BudgetBody, BudgetLayer, Settings};
+/// use tower::{ServiceBuilder, make::Shared};
+///
+/// # async fn serve(app: Router) -> std::io::Result<()> {
+/// let budgets = BudgetLayer::server(Settings::new().cap(Duration::from_secs(30)));
+/// let app = ServiceBuilder::new()
+///     .map_response(|response: http::Response<BudgetBody<Body>>| response.map(Body::new))
+///     .layer(budgets)
+///     .service(app);
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+/// axum::serve(listener, Shared::new(app)).await
+/// # }
+/// ```
+///
+/// A policy of `tower::retry` inside or outside of a layer is an `impl<B> Policy<_, Response<B>, _>`:
+/// the body of the response has another type outside.
 #[derive(Debug, Clone)]
 pub struct BudgetLayer<K> {
     shared: Arc<Shared>,

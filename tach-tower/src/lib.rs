@@ -92,7 +92,7 @@
 //! - Headers carry a duration, so the time on the network is not counted.
 //! - A server's handler is dropped where it waits, at its budget's end and when its client hangs up.
 //!   A pooled connection then goes back with an open transaction, unless its pool rolls back.
-//!   [`DetachLayer`] lets handlers finish.
+//!   [`DetachLayer`] lets handlers finish; `docs/databases.md` has recipes.
 //! - A body that is not polled does not end: see [`BudgetBody`].
 //! - A call whose response outlives the handler's own limit, as a stream that a handler passes on,
 //!   ends with the handler's [`head`](Settings::head), which is the current budget. Call it in a
