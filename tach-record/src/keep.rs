@@ -138,7 +138,8 @@ pub trait Receiver {
     /// refused.
     fn came(&self, came: &mut Vec<u64>);
 
-    /// Returns how many of the first `came` events of each sink wait.
+    /// Copies the events that wait for the threads of collectors to the file. Returns how many of the
+    /// first `came` events of each sink wait.
     fn waiting(&self, came: &[u64]) -> Waiting;
 
     /// Returns whether each sink that neither fails nor stalls has room for more events.
@@ -155,7 +156,4 @@ pub trait Receiver {
 
     /// Writes what was passed on, or gives it to the threads of the sinks.
     fn write(&mut self);
-
-    /// Copies the events that wait for the threads of collectors to the file.
-    fn gather(&self);
 }

@@ -43,6 +43,7 @@ impl Receiver for Kept<'_> {
     }
 
     fn waiting(&self, came: &[u64]) -> Waiting {
+        self.sinks.gather();
         self.sinks.waiting_of(came)
     }
 
@@ -87,9 +88,5 @@ impl Receiver for Kept<'_> {
 
     fn write(&mut self) {
         self.sinks.write(false);
-    }
-
-    fn gather(&self) {
-        self.sinks.gather();
     }
 }

@@ -3,42 +3,27 @@
 use tach_core::UnixTime;
 
 use super::ring::Ring;
-use crate::frame::{self, Lost, SpanPart, Time, What};
+use crate::frame::{self, SpanPart, Time, What};
 use crate::ids::SpanContext;
 use crate::spans::kept::Kept;
 use crate::spans::span::{Dropped, Span};
 
 /// How many words a span has.
-const WORDS: usize = 9;
+const WORDS: usize = 6;
 
-/// Returns the words of a span that has ended.
+/// Returns the words of a span that has ended. They say whether parts were dropped, and not how many.
 pub(super) fn words(span: &Span<'_>) -> [u64; WORDS] {
-    let Dropped { parts, bytes, is_more } = span.dropped;
     let Span { has_values, has_end, is_on_one_thread, .. } = *span;
-    let flags = [span.context.is_sampled, has_values, has_end, is_on_one_thread, is_more];
+    let is_less = span.dropped != Dropped::default();
+    let flags = [span.context.is_sampled, has_values, has_end, is_on_one_thread, is_less];
     let flags = flags.iter().rev().fold(0, |flags, is_set| flags << 1 | u64::from(*is_set));
     let [low, high] = span.context.trace_halves();
-    let both = |low: u32, high: u32| u64::from(low) | u64::from(high) << u32::BITS;
-    [
-        low,
-        high,
-        span.context.span,
-        span.start.as_nanos(),
-        span.end.as_nanos(),
-        flags,
-        bytes,
-        both(parts.attributes, parts.events),
-        both(parts.links, parts.errors),
-    ]
+    [low, high, span.context.span, span.start.as_nanos(), span.end.as_nanos(), flags]
 }
 
 /// Returns the span with these words and `bytes` of records.
-fn of(words: [u64; WORDS], bytes: usize) -> Kept {
-    let [low, high, span, start, end, flags, cut, first, second] = words;
+fn of([low, high, span, start, end, flags]: [u64; WORDS], bytes: usize) -> Kept {
     let is = |bit: u32| flags >> bit & 1 == 1;
-    let half = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
-    let halves = |word: u64| (half(word), half(word >> u32::BITS));
-    let ((attributes, events), (links, errors)) = (halves(first), halves(second));
     let trace = u128::from(low) | u128::from(high) << u64::BITS;
     Kept {
         context: SpanContext { trace, span, is_sampled: is(0) },
@@ -49,11 +34,7 @@ fn of(words: [u64; WORDS], bytes: usize) -> Kept {
         has_values: is(1),
         has_end: is(2),
         is_on_one_thread: is(3),
-        dropped: Dropped {
-            parts: Lost { attributes, events, links, errors },
-            bytes: cut,
-            is_more: is(4),
-        },
+        dropped: Dropped { is_more: is(4), ..Dropped::default() },
     }
 }
 
@@ -81,10 +62,8 @@ mod tests {
     #[test]
     fn a_span_is_read_as_it_was_written() {
         for flags in 0..32 {
-            let parts = [u64::MAX - 1, 1 | 2 << 32];
-            let words = [1, 2, 3, 4, u64::MAX - 5, flags, 6, parts[0], parts[1]];
-            let kept = of(words, 7);
-            assert_eq!(self::words(&kept.span(&[0; 7], &[])), words);
+            let words = [1, 2, 3, 4, u64::MAX - 5, flags];
+            assert_eq!(self::words(&of(words, 7).span(&[0; 7], &[])), words);
         }
     }
 }

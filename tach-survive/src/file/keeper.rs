@@ -198,7 +198,6 @@ impl Keeper for FileKeeper {
 
     fn commit(&mut self, to: &mut dyn Receiver) {
         let Some(Held { since, came: have_come, stated }) = &mut self.held else { return };
-        to.gather();
         if !mem::replace(have_come, true) {
             to.came(&mut self.came);
             self.drops = to.drops();
