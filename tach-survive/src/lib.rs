@@ -48,3 +48,8 @@ pub fn open(
     let why = "it needs Linux with 64 bits";
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))
 }
+
+/// The example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

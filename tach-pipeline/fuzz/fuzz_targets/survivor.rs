@@ -1,7 +1,6 @@
 //! Damages the file of a real pipeline in any way, and passes on what is left.
 //!
-//! `RUSTC_BOOTSTRAP=1 cargo fuzz run survivor -- -max_total_time=600`, in `tach-pipeline`. Under a
-//! fuzzer the decoder ignores its checksums, which would refuse most inputs.
+//! `RUSTC_BOOTSTRAP=1 cargo fuzz run survivor -- -max_total_time=600`, in `tach-pipeline`.
 
 #![no_main]
 
@@ -88,7 +87,7 @@ impl Real {
     fn pass_on(&self, bytes: &[u8]) -> String {
         let (log, survivors) = (self.folder.join("next.log"), self.folder.join("survivors"));
         for left in fs::read_dir(&survivors).unwrap() {
-            // A thread that writes a recording removes the last pipeline's file when it ends.
+            // The last pipeline may remove its file meanwhile.
             let _may_be_gone = fs::remove_file(left.unwrap().path());
         }
         let _none_yet = fs::remove_file(&log);
@@ -133,7 +132,7 @@ fn log_all(pipeline: &Pipeline, number: usize) {
 }
 
 // Each eight bytes of the input are a change: three bytes say where, one how, and four are a value. A
-// test in `src/survive/image/tests.rs` reads the corpus in the same way.
+// test in `tach-survive/src/file/image/tests.rs` reads the corpus in the same way.
 fuzz_target!(|input: &[u8]| {
     let real = real();
     let (mut bytes, words) = (real.bytes.clone(), &real.words);
