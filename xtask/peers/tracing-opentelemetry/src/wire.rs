@@ -88,7 +88,13 @@ impl Wire {
 
     /// Returns the spans that have ended since the last call.
     pub fn spans(&self) -> Vec<SpanData> {
-        self.built.lock().unwrap().0.pipeline().flush(LONG).expect("the receiver accepts everything");
+        self.built
+            .lock()
+            .unwrap()
+            .0
+            .pipeline()
+            .flush(LONG)
+            .expect("the receiver accepts everything");
         let requests = self.requests.lock().unwrap();
         let requests = requests.try_iter().map(|(_, body)| {
             ExportTraceServiceRequest::decode(&*body).expect("it is a request of OTLP")
