@@ -47,7 +47,7 @@ pub struct Contexts {
     secret: u64,
     /// Whether all spans have ids. Otherwise only spans have ids that pass a caller's context on.
     gives_ids: bool,
-    /// Whether a span got ids although not all spans have any.
+    /// Whether a span ever got ids although not all spans have any.
     passes_on: Switch,
     /// Whether a span was removed whose end was dropped.
     has_lost_end: AtomicBool,
@@ -133,6 +133,9 @@ impl Contexts {
     /// Gives an open span its ids. Call before other threads know the span.
     #[inline]
     pub fn insert(&self, span: Open, context: &SpanContext, started: Started) {
+        if !self.gives_ids {
+            self.passes_on.on();
+        }
         let number = span.number().id().get();
         span.ids().take_own(number, for_slot(context), self.flags(started));
     }
@@ -149,7 +152,7 @@ impl Contexts {
         slot::flags(self.pipeline, started.is_active, started.follows)
     }
 
-    /// Returns the trace and the id of a span that never was sampled, for a child of which nothing
+    /// Returns the trace of a span that never was sampled, for a child of which nothing
     /// is kept but its ids. (Another thread may move the parent to a trace that is sampled, so the
     /// flags are read once.)
     #[expect(clippy::inline_always, reason = "it is called once")]

@@ -110,6 +110,57 @@ fn a_pipeline_of_lines_alone_passes_the_caller_s_context_on() {
     check("lines alone", false);
 }
 
+/// Nothing but that road tells the pipeline that spans have ids.
+#[test]
+fn the_first_caller_may_come_by_any_road() {
+    let caller = parent();
+    log::set_max_level(log::LevelFilter::Trace);
+    for road in 0.. {
+        let (guard, lines) = pipeline("lines alone");
+        let mut is_road = false;
+        run(guard.pipeline(), || {
+            let start = || tracing::info_span!("request", otel.kind = "server");
+            let span = match road {
+                0 => caller.in_scope(start),
+                1 => {
+                    let span = start();
+                    assert!(span.set_remote_parent(&caller));
+                    span
+                }
+                #[cfg(feature = "opentelemetry")]
+                2 => {
+                    use opentelemetry::trace::TraceContextExt as _;
+                    use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId};
+
+                    let (trace, span) = (TraceId::from(caller.trace_id()), caller.span_id());
+                    let (flags, state) = (TraceFlags::SAMPLED, Default::default());
+                    let remote = SpanContext::new(trace, SpanId::from(span), flags, true, state);
+                    let context = opentelemetry::Context::new().with_remote_span_context(remote);
+                    let _attached = context.attach();
+                    start()
+                }
+                _ => return,
+            };
+            is_road = true;
+            span.in_scope(|| {
+                let child = tracing::info_span!("child").entered();
+                let passed_on = child.trace_context().map(|it| (it.trace_id(), it.span_id()));
+                assert_eq!(passed_on, Some((caller.trace_id(), caller.span_id())), "{road}");
+                tracing::info!("within");
+                log::info!(logger: guard.pipeline(), "within");
+            });
+        });
+        if !is_road {
+            break;
+        }
+        let records = lines.unwrap().records();
+        assert_eq!(records.len(), 2);
+        for record in records {
+            assert_eq!(record["span_id"], "b7ad6b7169203331", "{road}: {record}");
+        }
+    }
+}
+
 /// Not a test: the child of the next test.
 #[test]
 #[ignore = "the child of the next test"]
