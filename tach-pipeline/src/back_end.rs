@@ -7,7 +7,6 @@ pub(crate) mod assembly;
 pub(crate) mod assembly;
 mod backtrace;
 mod cause;
-mod inbox;
 mod inboxes;
 mod repeats;
 pub(crate) mod selection;
@@ -32,7 +31,7 @@ use self::selection::{Selected, Selection};
 use self::survival::Kept;
 use crate::channel::bell::is_end_between;
 use crate::channel::wake::Sleep;
-use crate::frame::Frame;
+use crate::frame::{self, Frame};
 use crate::incident::Incident;
 use crate::limits::Limits;
 use crate::report::{self, panic_text};
@@ -325,8 +324,12 @@ impl BackEnd {
                 torn += 1;
                 return false;
             }
-            let record = self.whole.of(record, queue.thread());
-            if spans.part(record, time, queue.id()) {
+            let record = if frame::has_callsite(record) {
+                self.whole.of(record, queue.thread())
+            } else {
+                record
+            };
+            if spans.part(record, time, queue) {
                 return false;
             }
             *in_hand = in_hand.saturating_sub(1);

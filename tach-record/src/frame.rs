@@ -51,8 +51,8 @@ pub use self::read::span::{
     SpanPart, Start, What, is_error, is_part, may_set_status, replace, set_time,
 };
 pub use self::read::{
-    Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, is_of_span, is_redacted,
-    is_reference, length, references, split, split_all, time,
+    Fields, Frame, Head, RECORD_SHIFT, Reader, RecordKind, events, has_callsite, is_of_span,
+    is_redacted, is_reference, length, references, split, split_all, time,
 };
 pub use self::shortened::shortened;
 pub use self::this_thread::ThisThread;

@@ -14,7 +14,7 @@ pub(super) use crate::callsites::Whole;
 use crate::flight::Recorder;
 use crate::frame::{self, Frame};
 use crate::incident::Incident;
-use crate::queue::QueueId;
+use crate::queue::Queue;
 use crate::report;
 use crate::shared::Shared;
 use crate::sink::all::Sinks;
@@ -53,10 +53,10 @@ impl Spans {
     /// If a record is a part of a span, adds the part to the span and returns `true`. Otherwise
     /// returns `false`. The record happened at `time`, and comes from `queue`.
     #[inline]
-    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: QueueId) -> bool {
+    pub(super) fn part(&mut self, record: &[u8], time: UnixTime, queue: &Queue) -> bool {
         let is_part = frame::is_of_span(record);
         if is_part {
-            self.traces.spans.part(record, time, queue);
+            self.traces.spans.part(record, time, queue.id());
         }
         is_part
     }

@@ -10,22 +10,30 @@
 use core::cmp::Reverse;
 use core::mem;
 use core::time::Duration;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 use tach_core::UnixTime;
 
-use super::inbox::Inbox;
 use crate::channel::wake::WakeUp;
+use crate::frame::{self, Buffer};
 use crate::queue::all::{Changes, Queues};
-use crate::queue::{Queue, barrier};
+use crate::queue::{Loss, Queue, Taken, barrier};
 
 /// How often memory that was not needed in the meantime is freed.
 const TRIMMED_EVERY: Duration = Duration::from_secs(1);
 /// After so many times nothing is left to free: the first time finds what was needed before it, and
 /// the second what was not needed since.
 const TRIMS: u32 = 3;
+
+/// After this many rounds without bytes, the queue falls asleep: the next record of its thread
+/// wakes the back end.
+const QUIET: u32 = 16;
+/// How long the back end still reads a queue that fell asleep. A call that missed the flag does
+/// not wake the back end, but its record is found in this time: no processor keeps a record in its
+/// store buffer for so long.
+const SETTLED: Duration = Duration::from_millis(1);
 
 pub(crate) struct Inboxes {
     awake: Vec<Inbox>,
@@ -244,149 +252,207 @@ impl Next {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::back_end::test_file::TestFile;
-    use crate::frame::ThisThread;
-    use crate::queue::Sender;
+/// Holds the bytes that the back end has taken out of a queue and not passed on yet.
+pub(crate) struct Inbox {
+    queue: Arc<Queue>,
+    /// The long records that were not passed on yet.
+    long: VecDeque<Buffer>,
+    /// The last long record that was passed on. The caller may still use its bytes.
+    passed_on: Option<Buffer>,
+    /// Where the inbox's part of the round's bytes begins and ends. It contains whole records, and
+    /// references to long ones.
+    start: usize,
+    end: usize,
+    /// The end of the records that were passed on.
+    done: usize,
+    /// The end of the records that were there when the round began.
+    waited: usize,
+    /// What is still in a file, if the queue's rings are: the bytes that were not passed on, and
+    /// before them those that were passed on and are not free yet.
+    held: VecDeque<Taken>,
+    /// How many bytes were ever passed on before the round, and removed from `held`.
+    removed: (u64, u64),
+    /// How many of the first bytes in `held` are free after the next commit.
+    committing: usize,
+    /// How many rounds have passed since the queue last contained bytes.
+    quiet: u32,
+    /// When the queue last fell asleep.
+    asleep: Option<Instant>,
+    /// Whether the queue's thread has ended and all of its records were taken.
+    is_over: bool,
+}
 
-    const RECORD: [u8; 24] =
-        [24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-
-    /// Pushes a record as a logging call does. Returns whether the call woke the back end.
-    fn push(queues: &Queues, sender: &mut Sender) -> bool {
-        assert!(sender.push(&RECORD));
-        let is_asleep = sender.is_asleep();
-        if is_asleep {
-            queues.wake(sender.queue());
-        }
-        is_asleep
-    }
-
-    /// Runs a round, and returns the number of records that were found.
-    fn round(queues: &Queues, inboxes: &mut Inboxes) -> usize {
-        let (found, events) = inboxes.fill(queues, false);
-        assert_eq!(found, events * RECORD.len());
-        let start = UnixTime::now();
-        inboxes.begin_records(start);
-        assert!(!inboxes.records(start, |_, _, _| false));
-        inboxes.settle(queues);
-        found / RECORD.len()
-    }
-
-    #[test]
-    fn queues_without_records_are_not_looked_at() {
-        let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new(None);
-        let mut senders: Vec<_> =
-            (0..100).map(|_| queues.new_queue(ThisThread::default())).collect();
-        for times in 1..4 {
-            // Each call of a thread that has not logged for a while wakes the back end once.
-            assert!(senders.iter_mut().all(|sender| push(&queues, sender)));
-            assert!(!senders.iter_mut().any(|sender| push(&queues, sender)));
-            assert_eq!(round(&queues, &mut inboxes), 200, "{times}");
-            assert_eq!(inboxes.awake().len(), 100);
-            while !inboxes.awake().is_empty() {
-                assert_eq!(round(&queues, &mut inboxes), 0);
-            }
-        }
-    }
-
-    #[test]
-    fn queues_of_ended_threads_are_forgotten() {
-        let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new(None);
-        let mut kept = queues.new_queue(ThisThread::default());
-        push(&queues, &mut kept);
-        for _ in 0..100 {
-            let mut sender = queues.new_queue(ThisThread::default());
-            push(&queues, &mut sender);
-            queues.end(sender);
-        }
-        assert_eq!(round(&queues, &mut inboxes), 101);
-        assert_eq!((inboxes.awake().len(), inboxes.all.len()), (1, 1));
-    }
-
-    #[test]
-    fn queues_in_a_file_are_forgotten_and_fall_asleep_too() {
-        let queues = Queues::in_file(4096, Some(&TestFile::shared()));
-        let mut inboxes = Inboxes::new(None);
-        let mut round = |expected| {
-            assert_eq!(round(&queues, &mut inboxes), expected);
-            // A commit.
-            inboxes.positions(|_, _| {});
-            inboxes.free();
-            (inboxes.awake().len(), inboxes.all.len())
-        };
-        let mut kept = queues.new_queue(ThisThread::default());
-        for _ in 0..100 {
-            push(&queues, &mut kept);
-            let mut sender = queues.new_queue(ThisThread::default());
-            push(&queues, &mut sender);
-            queues.end(sender);
-            round(2);
-        }
-        assert_eq!(round(0), (1, 1), "the threads that have ended");
-        let falls_asleep = (0..1_000).any(|_| {
-            std::thread::sleep(core::time::Duration::from_millis(1));
-            round(0).0 == 0
-        });
-        assert!(falls_asleep, "a thread that logs no more");
-    }
-
-    /// The back end must not sleep while a queue contains a record.
-    #[test]
-    fn it_falls_asleep_only_if_nothing_is_left() {
-        let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new(None);
-        let mut sender = queues.new_queue(ThisThread::default());
-        assert!(push(&queues, &mut sender));
-        assert_eq!(inboxes.fall_asleep(&queues), None, "a queue was woken");
-        round(&queues, &mut inboxes);
-        assert!(!push(&queues, &mut sender));
-        assert_eq!(inboxes.fall_asleep(&queues), None, "there is a record");
-        round(&queues, &mut inboxes);
-        assert!(inboxes.fall_asleep(&queues).is_some());
-        assert_eq!(inboxes.fall_asleep(&queues), Some(WakeUp::Certain), "all slept before");
-        assert!(push(&queues, &mut sender));
-    }
-
-    /// A thread may be interrupted between reading the flag and waking the back end. Meanwhile the
-    /// back end may already have read the record.
-    #[test]
-    fn a_late_wake_up_hides_no_later_record() {
-        let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new(None);
-        let mut sender = queues.new_queue(ThisThread::default());
-        for rounds in 0..50 {
-            push(&queues, &mut sender);
-            assert_eq!(round(&queues, &mut inboxes), 1, "{rounds}");
-            inboxes.fall_asleep(&queues);
-            queues.wake(sender.queue());
-            for _ in 0..rounds {
-                assert_eq!(round(&queues, &mut inboxes), 0, "{rounds}");
-            }
+impl Inbox {
+    pub(crate) fn new(queue: Arc<Queue>) -> Self {
+        Self {
+            queue,
+            long: VecDeque::new(),
+            passed_on: None,
+            start: 0,
+            end: 0,
+            done: 0,
+            waited: 0,
+            held: VecDeque::new(),
+            removed: (0, 0),
+            committing: 0,
+            quiet: 0,
+            asleep: None,
+            is_over: false,
         }
     }
 
-    /// Pushes without reading the flag, like a call that read the flag too early.
-    #[test]
-    fn a_record_of_which_nobody_knows_is_found() {
-        let queues = Queues::new(4096);
-        let mut inboxes = Inboxes::new(None);
-        let mut sender = queues.new_queue(ThisThread::default());
-        assert!(sender.push(&RECORD));
-        assert_eq!(round(&queues, &mut inboxes), 0);
-        assert_eq!(inboxes.fill(&queues, true), (RECORD.len(), 1));
-        assert!(sender.push(&RECORD));
-        inboxes.fall_asleep(&queues);
-        assert_eq!(round(&queues, &mut inboxes), 1);
-        queues.wake(sender.queue());
-        while !sender.is_asleep() {
-            assert_eq!(round(&queues, &mut inboxes), 0);
+    /// Returns whether the queue is the reserve of another one.
+    pub(crate) fn is_reserve(&self) -> bool {
+        self.queue.is_reserve()
+    }
+
+    /// Begins a round: moves the records that were not passed on from `before`, the bytes of the
+    /// round before, to the end of `bytes`, and then all records of the queue. Returns how many bytes
+    /// were in the queue, including long records, and how many events.
+    pub(crate) fn fill(&mut self, before: &[u8], bytes: &mut Vec<u8>) -> (usize, usize) {
+        self.removed.0 += (self.done - self.start) as u64;
+        let rest = before.get(self.done..self.end).unwrap_or_default();
+        (self.start, self.done) = (bytes.len(), bytes.len());
+        bytes.extend_from_slice(rest);
+        self.waited = bytes.len();
+        let long_before = self.long.len();
+        self.is_over = !self.queue.take(bytes, &mut self.long);
+        self.end = bytes.len();
+        if self.queue.is_in_file() {
+            self.queue.take_held(&mut self.held);
         }
-        assert!(sender.push(&RECORD), "its call saw no flag");
-        assert_eq!(round(&queues, &mut inboxes), 1);
+        let long = self.long.range(long_before..).map(|long| long.written().len());
+        let found = self.end - self.waited + long.sum::<usize>();
+        (found, frame::events(&bytes[self.waited..]))
+    }
+
+    /// Ends the round that began at `start`. Returns whether to read the queue in the next round.
+    pub(crate) fn stays(&mut self, bytes: &[u8], start: Instant) -> bool {
+        if self.next(bytes).is_some() {
+            self.quiet = 0;
+            return true;
+        }
+        // Somebody may have cut the file of which these bytes were a part.
+        self.done = self.end;
+        self.quiet = if self.start == self.end { self.quiet + 1 } else { 0 };
+        self.free_passed_on();
+        if !self.held.is_empty() {
+            return true;
+        }
+        if self.quiet < QUIET || self.is_over {
+            return !self.is_over;
+        }
+        self.fall_asleep();
+        self.asleep.is_some_and(|since| start.saturating_duration_since(since) < SETTLED)
+    }
+
+    /// Calls `each` with the position of each ring in a file up to which records were passed on.
+    /// Call before a commit of these positions.
+    pub(crate) fn positions(&mut self, mut each: impl FnMut(u32, u64)) {
+        if !self.held.is_empty() {
+            let (of_bytes, of_held) = self.removed;
+            let passed_on = of_bytes + (self.done - self.start) as u64;
+            self.committing = usize::try_from(passed_on - of_held).unwrap_or(0);
+            let mut is_lost = false;
+            Taken::positions(&self.held, self.committing, |position| match position {
+                Some((number, position)) => each(number, position),
+                None => is_lost = true,
+            });
+            // The next record of the thread makes it go on in the new file.
+            let _is_new = is_lost && self.fall_asleep();
+        }
+    }
+
+    /// Frees the bytes before the last [positions](Self::positions), which count now.
+    pub(crate) fn free(&mut self) {
+        // What came since then may be all that is held.
+        let bytes = mem::take(&mut self.committing);
+        if !self.held.is_empty() {
+            self.queue.free_held(&mut self.held, bytes);
+            self.removed.1 += bytes as u64;
+        }
+    }
+
+    /// Sets the flag that makes the thread's next record wake the back end. Returns `true` if the
+    /// flag was clear. A concurrent call may have missed it and does not wake the back end then.
+    pub(crate) fn fall_asleep(&mut self) -> bool {
+        let is_new = self.queue.fall_asleep();
+        if is_new {
+            self.asleep = Some(Instant::now());
+            self.queue.free();
+        }
+        self.quiet = self.quiet.max(QUIET);
+        is_new
+    }
+
+    /// Marks the queue as one that rounds no longer read. Returns whether the queue's thread has
+    /// ended and all of its records were taken.
+    pub(crate) fn leave(&self) -> bool {
+        self.queue.set_awake(false);
+        self.is_over
+    }
+
+    /// Returns the length and the time of the next record in the round's bytes, or `None` if no whole
+    /// record is left.
+    #[inline]
+    pub(crate) fn next(&self, bytes: &[u8]) -> Option<(usize, UnixTime)> {
+        let (record, _) = frame::split(&bytes[self.done..self.end])?;
+        // A record without a readable time comes first, so that it holds up no other.
+        let time = frame::time(record).map_or(UnixTime::EPOCH, frame::Time::unix_time);
+        Some((record.len(), time))
+    }
+
+    /// Returns whether the next record was already here when the round began.
+    #[inline]
+    pub(crate) fn has_waited(&self) -> bool {
+        self.done < self.waited
+    }
+
+    /// Returns the next record in the round's bytes, which has that length, with its queue, and counts
+    /// it as passed on.
+    #[inline]
+    pub(crate) fn take<'a>(
+        &'a mut self,
+        bytes: &'a [u8],
+        length: usize,
+    ) -> Option<(&'a [u8], &'a Queue)> {
+        let start = self.done;
+        let mut record = bytes.get(start..start + length)?;
+        self.done += length;
+        if frame::is_reference(record) {
+            self.take_long(start);
+            record = self.passed_on.as_ref()?.written();
+        }
+        Some((record, &self.queue))
+    }
+
+    #[cold]
+    fn take_long(&mut self, start: usize) {
+        self.free_passed_on();
+        self.passed_on = self.long.pop_front();
+        if self.passed_on.is_none() {
+            // Somebody has cut the file of the queue's rings. The next record follows any number of
+            // zeros.
+            self.done = start + frame::WORD;
+        }
+    }
+
+    fn free_passed_on(&mut self) {
+        if let Some(record) = self.passed_on.take() {
+            self.queue.give_back(record);
+        }
+    }
+
+    /// Returns whether neither the inbox nor the queue contains records to pass on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.done == self.end && self.queue.is_empty()
+    }
+
+    /// Takes the numbers of records that the queue dropped since the last call.
+    pub(crate) fn take_dropped(&self) -> Option<Loss> {
+        self.queue.take_dropped()
     }
 }
+
+#[cfg(test)]
+mod tests;

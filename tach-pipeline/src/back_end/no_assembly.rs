@@ -7,7 +7,7 @@ use tach_core::UnixTime;
 
 use super::cause::Cause;
 use crate::frame::{Frame, Wanted};
-use crate::queue::QueueId;
+use crate::queue::Queue;
 use crate::sink::all::Sinks;
 
 /// Makes records whole that have the number of a callsite: none has.
@@ -30,7 +30,7 @@ pub(crate) struct Spans;
 impl Spans {
     pub(super) fn begin_round(&mut self) {}
 
-    pub(super) fn part(&mut self, _: &[u8], _: UnixTime, _: QueueId) -> bool {
+    pub(super) fn part(&mut self, _: &[u8], _: UnixTime, _: &Queue) -> bool {
         false
     }
 

@@ -12,8 +12,8 @@ use tach_log::adapter::{DEPTH, Parts, Site};
 
 pub use self::fields::{Fields, is_redacted};
 use super::{
-    CALLSITE, EVENT_NAME, FOREIGN, HEAD, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time, UNIX,
-    WORD, numbers, places,
+    CALLSITE, EVENT_NAME, FOREIGN, HEAD, KIND_AT, LEVEL_SHIFT, LINE, NUMBER, TAG_BITS, Tag, Time,
+    UNIX, WORD, numbers, places,
 };
 use crate::ids::{SAMPLED, SpanContext};
 use crate::level::Level;
@@ -30,6 +30,13 @@ pub fn length(head: &[u8; HEAD]) -> usize {
 pub fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let head = bytes.first_chunk()?;
     bytes.split_at_checked(length(head).max(head.len()))
+}
+
+/// Returns whether the record that begins with `bytes` has the number of a callsite.
+#[inline]
+pub fn has_callsite(bytes: &[u8]) -> bool {
+    let kind = bytes.get(KIND_AT..).and_then(<[u8]>::first_chunk);
+    kind.is_some_and(|kind| u32::from_le_bytes(*kind) & CALLSITE != 0)
 }
 
 /// Returns whether `bytes` begin with a reference to a record.
