@@ -388,7 +388,7 @@ impl Queue {
 
     /// Returns the part of a record with the queue's thread. Empty for a queue of several threads.
     pub fn thread(&self) -> &[u8] {
-        self.thread.field()
+        &self.thread.field
     }
 
     /// Returns what tells the queue from others.

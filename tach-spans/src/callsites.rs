@@ -420,7 +420,7 @@ pub(crate) mod tests {
                 }
                 to.end();
                 let mut whole = Whole::new(WANTED);
-                let record = whole.of(scratch.written(), thread.field()).to_owned();
+                let record = whole.of(scratch.written(), &thread.field).to_owned();
                 let are_busy = whole.known.iter().flatten().any(|parts| parts.is_busy);
                 (!scratch.was_busy() && !are_busy).then_some(record)
             })
@@ -516,7 +516,7 @@ pub(crate) mod tests {
         to.unsampled();
         to.end();
         let mut whole = Whole::new(WANTED);
-        let made = SpanPart::read(whole.of(scratch.written(), ThisThread::new().field())).unwrap();
+        let made = SpanPart::read(whole.of(scratch.written(), &ThisThread::new().field)).unwrap();
         assert_eq!((made.site().line, made.site().thread_id), (None, None));
         let What::Start(start) = &made.what else { panic!("{made:?}") };
         assert_eq!((start.target, start.name), ("app::db", "query"));

@@ -181,7 +181,7 @@ impl Sinks {
     /// Returns whether dropped events were not reported yet.
     pub(crate) fn are_to_report(&self) -> bool {
         let mut streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        !self.unreported.is_empty() || streams.any(|stream| stream.unreported() > 0)
+        self.unreported.dropped.is_some() || streams.any(|stream| stream.unreported() > 0)
     }
 
     /// Returns whether events that are to outlive the process are enough for a write.
@@ -197,7 +197,7 @@ impl Sinks {
         let Loss { records, spans, .. } = loss;
         self.progress.signals.dropped.add(records);
         self.progress.signals.dropped_spans.add(*spans);
-        records.add_to(self.unreported.dropped());
+        records.add_to(&mut self.unreported.dropped);
         self.dropped_spans += spans;
     }
 

@@ -158,7 +158,7 @@ impl Stream {
 
     fn drop_one(&mut self, happened: Happened) {
         self.counts.iter().for_each(|counts| counts.refuse_one(happened.level));
-        Dropped::add(self.unreported.dropped(), happened);
+        Dropped::add(&mut self.unreported.dropped, happened);
     }
 
     /// Returns how many events were dropped that were not reported, for each sink.
@@ -171,7 +171,7 @@ impl Stream {
     /// Before the end, a second after the last such record.
     #[inline]
     pub(super) fn report_dropped(&mut self, formatter: &Formatter, occasion: Occasion) {
-        if !self.unreported.is_empty() && formatter.takes_events() {
+        if self.unreported.dropped.is_some() && formatter.takes_events() {
             self.report_dropped_if_due(formatter, occasion);
         }
     }

@@ -37,25 +37,16 @@ impl Reported {
 /// Dropped events that were not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct Unreported {
-    dropped: Option<Dropped>,
+    pub(super) dropped: Option<Dropped>,
     /// Whether a flush came since these events were dropped.
     is_asked: bool,
     reported: Reported,
 }
 
 impl Unreported {
-    pub(super) const fn is_empty(&self) -> bool {
-        self.dropped.is_none()
-    }
-
     /// Returns how many events there are.
     pub(super) fn count(&self) -> u64 {
         self.dropped.map_or(0, |dropped| dropped.count)
-    }
-
-    /// Returns the place where dropped events are added.
-    pub(super) fn dropped(&mut self) -> &mut Option<Dropped> {
-        &mut self.dropped
     }
 
     /// Returns the events if they are to be reported now. If the sink does not work, that takes a
@@ -82,7 +73,7 @@ mod tests {
     use crate::stats::Happened;
 
     fn drop_one(unreported: &mut Unreported) {
-        Dropped::add(unreported.dropped(), Happened { time: UnixTime::EPOCH, level: None });
+        Dropped::add(&mut unreported.dropped, Happened { time: UnixTime::EPOCH, level: None });
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl Worker {
     /// report, whose loss would have to be reported, without end.
     fn dropped(&mut self, occasion: Occasion) -> Option<Dropped> {
         if let Some(dropped) = self.link.take_dropped(self.lane) {
-            dropped.add_to(self.unreported.dropped());
+            dropped.add_to(&mut self.unreported.dropped);
             self.written = self.counts.written.get();
         }
         let works = self.counts.written.get() > self.written;
@@ -277,7 +277,7 @@ impl Worker {
         self.own.append(&kept);
         if let Some(dropped) = dropped(&others) {
             self.counts.refuse(&dropped);
-            dropped.add_to(self.unreported.dropped());
+            dropped.add_to(&mut self.unreported.dropped);
             self.written = self.counts.written.get();
         }
         if stalls {

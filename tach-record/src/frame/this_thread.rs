@@ -10,7 +10,10 @@ use crate::host::process::os_thread_id;
 
 /// The part of a record with the number and the name of a thread.
 #[derive(Clone, Default)]
-pub struct ThisThread(Box<[u8]>);
+pub struct ThisThread {
+    /// The bytes of the part. Empty for no thread.
+    pub field: Box<[u8]>,
+}
 
 impl ThisThread {
     /// Returns the number and the name of the calling thread. At its very end they are not known.
@@ -28,12 +31,12 @@ impl ThisThread {
         let mut field = [head, id.unwrap_or(0)].map(u64::to_le_bytes).concat();
         field.extend_from_slice(name.as_bytes());
         field.resize(field.len().next_multiple_of(WORD), 0);
-        Self(field.into())
+        Self { field: field.into() }
     }
 
     /// Returns the number and the name. Both are empty for no thread.
     pub(crate) fn parts(&self) -> (u64, &str) {
-        let Some((words, name)) = self.0.split_first_chunk::<{ 2 * WORD }>() else {
+        let Some((words, name)) = self.field.split_first_chunk::<{ 2 * WORD }>() else {
             return (0, "");
         };
         let [head, id] = [0, WORD]
@@ -41,11 +44,5 @@ impl ThisThread {
         let length = usize::try_from(head >> TEXT_SHIFT).unwrap_or(0);
         let name = name.get(..length).map(core::str::from_utf8);
         (id, name.and_then(Result::ok).unwrap_or_default())
-    }
-
-    /// Returns the bytes of the part. Empty for no thread.
-    #[inline]
-    pub fn field(&self) -> &[u8] {
-        &self.0
     }
 }

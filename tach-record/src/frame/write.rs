@@ -113,7 +113,7 @@ impl Scratch {
         if self.buffer.has(KIND_AT, u64::from(CALLSITE)) {
             let thread = self.thread.get_or_insert_with(ThisThread::new);
             let before = self.buffer.len();
-            self.buffer.push(thread.field());
+            self.buffer.push(&thread.field);
             self.buffer.lengthen(self.buffer.len() - before);
         }
     }

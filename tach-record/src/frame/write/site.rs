@@ -98,7 +98,7 @@ impl Writer<'_> {
         }
         if wanted.thread {
             let thread = self.to.thread.get_or_insert_with(ThisThread::new);
-            self.to.buffer.push(thread.field());
+            self.to.buffer.push(&thread.field);
         }
     }
 
