@@ -130,10 +130,12 @@ fn the_first_caller_may_come_by_any_road() {
                 #[cfg(feature = "opentelemetry")]
                 2 => {
                     use opentelemetry::trace::TraceContextExt as _;
-                    use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId};
+                    use opentelemetry::trace::{
+                        SpanContext, SpanId, TraceFlags, TraceId, TraceState,
+                    };
 
                     let (trace, span) = (TraceId::from(caller.trace_id()), caller.span_id());
-                    let (flags, state) = (TraceFlags::SAMPLED, Default::default());
+                    let (flags, state) = (TraceFlags::SAMPLED, TraceState::default());
                     let remote = SpanContext::new(trace, SpanId::from(span), flags, true, state);
                     let context = opentelemetry::Context::new().with_remote_span_context(remote);
                     let _attached = context.attach();
