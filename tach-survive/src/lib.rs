@@ -27,7 +27,7 @@ use tach_sinks::adapter::Notes;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use crate::file::open;
-#[cfg(feature = "watched")]
+#[cfg(all(feature = "watched", target_os = "linux", target_pointer_width = "64"))]
 #[doc(hidden)]
 pub use crate::file::watched;
 

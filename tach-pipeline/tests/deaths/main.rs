@@ -4,6 +4,8 @@
 //! is killed there. The next process, which begins with the copy, may die after each of its stores
 //! too.
 
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+
 mod stalled;
 mod with_spans;
 
