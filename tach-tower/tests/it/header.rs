@@ -33,7 +33,8 @@ async fn a_header_cannot_lengthen_the_budget() {
 async fn a_header_can_say_that_no_time_is_left() {
     let layer = BudgetLayer::server(cap(PLENTY).header(GRPC_TIMEOUT, Syntax::Grpc));
     assert!(budget_seen(&layer, request_with(&GRPC_TIMEOUT, b"0m")).await.is_none());
-    assert_eq!(layer.stats().refused, 1);
+    let stats = layer.stats();
+    assert_eq!((stats.refused, stats.deadlines, stats.expired), (1, 1, 1));
 }
 
 #[tokio::test]
