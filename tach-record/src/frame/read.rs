@@ -117,7 +117,7 @@ pub enum RecordKind {
     Added,
     /// The end of a span.
     End,
-    /// The [counts](Lost) of what a full queue dropped of the span.
+    /// The [counts](remains::Lost) of what a full queue dropped of the span.
     Lost,
 }
 
