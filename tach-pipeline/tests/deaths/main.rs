@@ -9,7 +9,6 @@
 mod stalled;
 mod with_spans;
 
-use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::ffi::OsString;
@@ -171,13 +170,18 @@ impl Scene {
     }
 
     fn snapshot(&self, counts: &Counts) -> Snapshot {
+        Self::snapshot_of(&self.0, &self.1, counts)
+    }
+
+    fn snapshot_of(folder: &Path, log: &Log, counts: &Counts) -> Snapshot {
+        let (file, log, folder) = (log.clone(), folder.join("app.log"), folder.join("files"));
         // ORDERING: Acquire, with the Release of the call.
         let returned = counts.returned.load(Ordering::Acquire);
-        let log = fs::read(self.log()).unwrap_or_default();
-        let files = fs::read_dir(self.files()).into_iter().flatten();
+        let log = fs::read(log).unwrap_or_default();
+        let files = fs::read_dir(&folder).into_iter().flatten();
         let files = files.map(|file| file.unwrap().file_name()).filter_map(|name| {
             // A file may be removed meanwhile.
-            let bytes = fs::read(self.files().join(&name)).ok()?;
+            let bytes = fs::read(folder.join(&name)).ok()?;
             Some((name, Sparse::new(&bytes)))
         });
         let mut files: Vec<_> = files.collect();
@@ -185,7 +189,6 @@ impl Scene {
         // ORDERING: Acquire, with the Release of the collector. What the files say was sent is
         // counted.
         let received = counts.received.load(Ordering::Acquire);
-        let file = self.1.clone();
         Snapshot { log, file, files, returned, received, is_within_write: false }
     }
 
@@ -217,13 +220,11 @@ impl Scene {
     fn deaths(&self, counts: &Counts, act: impl FnOnce()) -> Vec<Snapshot> {
         let found = Arc::new(Mutex::new(Vec::<Snapshot>::new()));
         let observer = {
-            // The scene outlives the observer.
-            let (scene, found) =
-                (ManuallyDrop::new(Self(self.0.clone(), self.1.clone())), Arc::clone(&found));
+            let (folder, log, found) = (self.0.clone(), self.1.clone(), Arc::clone(&found));
             let counts = counts.clone();
             move || {
                 let mut found = found.lock().unwrap();
-                let snapshot = scene.snapshot(&counts);
+                let snapshot = Self::snapshot_of(&folder, &log, &counts);
                 if let Some(last) = found.last().cloned() {
                     let (from, to) = (last.log.len(), snapshot.log.len());
                     // The log may be shorter: the recovery cuts a part of a line.
