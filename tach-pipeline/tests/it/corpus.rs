@@ -8,6 +8,10 @@ mod config;
 mod context;
 #[path = "../../fuzz/checks/filter.rs"]
 mod filter;
+#[path = "../../fuzz/checks/layout.rs"]
+mod layout;
+#[path = "../../fuzz/checks/redact.rs"]
+mod redact;
 #[path = "../../fuzz/checks/rfc3339.rs"]
 mod rfc3339;
 
@@ -44,4 +48,14 @@ fn no_filter_panics() {
 #[test]
 fn each_time_that_is_read_is_written_as_the_same() {
     check_all("rfc3339", rfc3339::check);
+}
+
+#[test]
+fn each_layout_writes_one_line() {
+    check_all("layout", layout::check);
+}
+
+#[test]
+fn a_pattern_hides_what_its_definition_says() {
+    check_all("redact", redact::check);
 }
