@@ -22,19 +22,10 @@ type Set<O> = fn(&mut O, &str) -> Result<(), &'static str>;
 /// Options of the requests, by the end of their variables' names. `OTEL_EXPORTER_OTLP_HEADERS`
 /// holds for all signals, and `OTEL_EXPORTER_OTLP_LOGS_HEADERS` overrides it for one.
 const OF_REQUESTS: &[(&str, Set<Requests>)] = &[
-    ("COMPRESSION", |requests, name| {
-        requests.compression = compression(name)?;
-        Ok(())
-    }),
-    ("TIMEOUT", timeout),
-    ("PROTOCOL", |requests, name| {
-        requests.protocol = protocol(name)?;
-        Ok(())
-    }),
-    ("INSECURE", |requests, word| {
-        requests.is_insecure = truth(word)?;
-        Ok(())
-    }),
+    ("COMPRESSION", |requests, name| put(&mut requests.compression, compression(name))),
+    ("TIMEOUT", |requests, millis| put(&mut requests.timeout, duration(millis, 1))),
+    ("PROTOCOL", |requests, name| put(&mut requests.protocol, protocol(name))),
+    ("INSECURE", |requests, word| put(&mut requests.is_insecure, truth(word))),
 ];
 
 /// Returns the field for a file.
@@ -70,24 +61,24 @@ const OF_LIMITS: [(&str, Set<Limits>); 10] = [
         Ok(())
     }),
     ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
-        set_limit(&mut limits.spans.attributes.count, number)
+        put(&mut limits.spans.attributes.count, limit(number))
     }),
     ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
-        set_limit(&mut limits.spans.attributes.length, number)
+        put(&mut limits.spans.attributes.length, limit(number))
     }),
-    ("OTEL_SPAN_EVENT_COUNT_LIMIT", |limits, number| set_limit(&mut limits.spans.events, number)),
-    ("OTEL_SPAN_LINK_COUNT_LIMIT", |limits, number| set_limit(&mut limits.spans.links, number)),
+    ("OTEL_SPAN_EVENT_COUNT_LIMIT", |limits, number| put(&mut limits.spans.events, limit(number))),
+    ("OTEL_SPAN_LINK_COUNT_LIMIT", |limits, number| put(&mut limits.spans.links, limit(number))),
     ("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
-        set_limit(&mut limits.spans.event_attributes, number)
+        put(&mut limits.spans.event_attributes, limit(number))
     }),
     ("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
-        set_limit(&mut limits.spans.link_attributes, number)
+        put(&mut limits.spans.link_attributes, limit(number))
     }),
     ("OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", |limits, number| {
-        set_limit(&mut limits.records.count, number)
+        put(&mut limits.records.count, limit(number))
     }),
     ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", |limits, number| {
-        set_limit(&mut limits.records.length, number)
+        put(&mut limits.records.length, limit(number))
     }),
 ];
 
@@ -133,6 +124,7 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
     };
     options.proxies = Proxies::of_variables(&variable);
     let disabled = find("OTEL_SDK_DISABLED");
+    let disable: Set<Otlp> = |options, word| put(&mut options.is_disabled, truth(word));
     let fault = set_to(&mut options, disable, disabled);
     options.ignored.extend(fault);
     for signal in Signal::ALL {
@@ -166,10 +158,7 @@ pub(super) fn apply(mut options: Otlp, variable: impl Fn(&str) -> Option<OsStrin
             requests.ignored.extend(fault);
         }
     }
-    let set: Set<Otlp> = |options, name| {
-        options.temporality = temporality(name)?;
-        Ok(())
-    };
+    let set: Set<Otlp> = |options, name| put(&mut options.temporality, temporality(name));
     let fault = set_to(&mut options, set, find(TEMPORALITY));
     options.requests_mut(Signal::Metrics).ignored.extend(fault);
     for (name, set) in OF_RESOURCE {
@@ -211,11 +200,6 @@ fn headers(requests: &mut Requests, variable: &str, list: &str) {
             }
         }
     }
-}
-
-fn disable(options: &mut Otlp, word: &str) -> Result<(), &'static str> {
-    options.is_disabled = truth(word)?;
-    Ok(())
 }
 
 fn truth(word: &str) -> Result<bool, &'static str> {
@@ -261,22 +245,9 @@ pub fn compression(name: &str) -> Result<Compression, &'static str> {
     }
 }
 
-fn timeout(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
-    let timeout = duration(millis)?;
-    if timeout.is_zero() {
-        return Err("it must be a number of milliseconds, and at least 1");
-    }
-    requests.timeout = timeout;
-    Ok(())
-}
-
 fn delay(requests: &mut Requests, millis: &str) -> Result<(), &'static str> {
-    let delay = duration(millis)?;
-    if requests.signal == Signal::Metrics && delay.is_zero() {
-        return Err("it must be a number of milliseconds, and at least 1");
-    }
-    requests.max_delay = delay;
-    Ok(())
+    let least = u64::from(requests.signal == Signal::Metrics);
+    put(&mut requests.max_delay, duration(millis, least))
 }
 
 /// Returns the temporality with this name.
@@ -292,13 +263,17 @@ pub fn temporality(name: &str) -> Result<Temporality, &'static str> {
     }
 }
 
-fn duration(millis: &str) -> Result<Duration, &'static str> {
-    let millis = millis.parse().map_err(|_| "it must be a number of milliseconds")?;
-    Ok(Duration::from_millis(millis))
+fn duration(millis: &str, least: u64) -> Result<Duration, &'static str> {
+    match millis.parse() {
+        Ok(millis) if millis >= least => Ok(Duration::from_millis(millis)),
+        Ok(_) => Err("it must be a number of milliseconds, and at least 1"),
+        Err(_) => Err("it must be a number of milliseconds"),
+    }
 }
 
-fn set_limit<N: FromStr>(limit_to_set: &mut N, number: &str) -> Result<(), &'static str> {
-    *limit_to_set = limit(number)?;
+/// Sets an option to a value, if there is one.
+fn put<T>(option: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
+    *option = value?;
     Ok(())
 }
 

@@ -8,9 +8,7 @@ mod in_child;
 mod options;
 #[cfg(feature = "tracing")]
 mod span_options;
-#[cfg(not(feature = "tracing"))]
-#[path = "builder/no_span_options.rs"]
-mod span_options;
+mod steps;
 pub(crate) mod survival;
 
 use core::fmt;
@@ -23,7 +21,7 @@ use log::{Level, LevelFilter};
 use tach_core::Clock;
 use tach_record::keep::Keeper;
 
-use self::span_options::{Files, SpanOptions};
+use self::steps::{SpanOptions, Steps};
 use self::survival::Added;
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
@@ -283,7 +281,7 @@ impl Builder {
         &mut self,
         filters: Filters,
         opened: &Opened,
-        files: Option<Files>,
+        files: Option<<SpanOptions as Steps>::Files>,
         rings: Option<&Arc<dyn RingFile>>,
         reporter: Reporter,
     ) -> Shared {
@@ -341,7 +339,7 @@ struct Checked {
     kept: Option<Levels>,
     opened: Opened,
     /// The flight recorder's files.
-    files: Option<Files>,
+    files: Option<<SpanOptions as Steps>::Files>,
     /// The options for a forked child.
     again: Builder,
 }

@@ -4,6 +4,7 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use super::Builder;
+use super::steps::Steps as _;
 use crate::faults::Faults;
 use crate::frame;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::Builder;
+use super::steps::Steps as _;
 use crate::sink::Sink;
 
 impl Builder {

@@ -9,14 +9,14 @@ use log::LevelFilter;
 use tach_record::keep::Keeper;
 
 use self::sent::SentOptions;
+use super::steps::Steps;
 use crate::back_end::assembly::Spans;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
 use crate::error::Error;
 use crate::faults::Faults;
 use crate::filter::Levels;
-pub(super) use crate::flight::Files;
-use crate::flight::{Flight, FlightRecorder, Recorder};
+use crate::flight::{Files, Flight, FlightRecorder, Recorder};
 use crate::frame::Wanted;
 use crate::incident::Reporter;
 use crate::pipeline::builder::Builder;
@@ -35,9 +35,10 @@ pub(super) struct SpanOptions {
     have_sink: bool,
 }
 
-impl SpanOptions {
-    /// Adds a fault for each option that can't work, beside these sinks.
-    pub(super) fn check(&self, sinks: &[Sink], flush_timeout: Duration, faults: &mut Faults) {
+impl Steps for SpanOptions {
+    type Files = Files;
+
+    fn check(&self, sinks: &[Sink], flush_timeout: Duration, faults: &mut Faults) {
         if let Some(durations) = &self.durations {
             faults.add_all(durations.faults());
         }
@@ -47,39 +48,32 @@ impl SpanOptions {
         self.sent.check(sinks, faults);
     }
 
-    /// Takes the options that the environment sets. Returns its fault, if it has one.
-    pub(super) fn read_environment(&mut self, sinks: &[Sink]) -> Option<Error> {
+    fn read_environment(&mut self, sinks: &[Sink]) -> Option<Error> {
         self.sent.read_environment(sinks)
     }
 
-    /// Returns the variables that the flight recorder's format can't use.
-    pub(super) fn ignored_variables(&self) -> impl Iterator<Item = Error> {
-        self.flight.iter().flat_map(FlightRecorder::ignored_variables)
+    fn ignored_variables(&self) -> Vec<Error> {
+        self.flight.iter().flat_map(FlightRecorder::ignored_variables).collect()
     }
 
-    /// Returns the files of the flight recorder, if there may be any.
-    ///
-    /// # Errors
-    ///
-    /// If their folder is not named or can't be used.
-    pub(super) fn files(&self) -> Result<Option<Files>, Error> {
+    fn files(&self) -> Result<Option<Files>, Error> {
         self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
     }
 
-    /// Notes whether a sink of the program's takes spans. Call before the environment removes sinks.
-    pub(super) fn look_at(&mut self, sinks: &[Sink]) {
+    /// Notes whether a sink takes spans.
+    fn look_at(&mut self, sinks: &[Sink]) {
         self.have_sink = sinks.iter().any(|sink| sink.target().takes_spans());
     }
 
-    /// Returns the levels of the flight recorder, which takes records that no sink takes, and of
-    /// spans that are not sent because the environment has switched their sink off.
-    pub(super) fn recorded(&self, are_sent: bool) -> Option<Levels> {
+    /// The flight recorder takes records that no sink takes, and spans that are not sent because
+    /// the environment has switched their sink off.
+    fn recorded(&self, are_sent: bool) -> Option<Levels> {
         let is_any = self.flight.is_some() || self.have_sink && !are_sent;
         is_any.then(|| Levels::all(LevelFilter::Trace))
     }
 
-    /// Adds what the options ask for, and collects the durations that a sink asks for.
-    pub(super) fn add_to(&mut self, wanted: &mut Wanted) {
+    /// Also collects the durations that a sink asks for.
+    fn add_to(&mut self, wanted: &mut Wanted) {
         wanted.ids = self.have_sink && !wanted.spans;
         if wanted.durations {
             self.durations.get_or_insert_with(Durations::new);
@@ -90,8 +84,7 @@ impl SpanOptions {
         }
     }
 
-    /// Moves the options that calls read to the shared state.
-    pub(super) fn share(&mut self, shared: &mut Shared, files: Option<Files>) {
+    fn share(&mut self, shared: &mut Shared, files: Option<Files>) {
         let now = shared.now();
         let spans = &mut shared.spans;
         spans.sampling = match shared.wanted {
@@ -105,8 +98,7 @@ impl SpanOptions {
         spans.flight = self.flight.is_some().then(|| Arc::new(Flight::new(files)));
     }
 
-    /// Returns the back end's part.
-    pub(super) fn start(
+    fn start(
         &mut self,
         shared: &Arc<Shared>,
         sinks: &Sinks,
@@ -128,8 +120,7 @@ impl SpanOptions {
         Spans::new(Arc::clone(shared), recorder, sent, redacted, most_events)
     }
 
-    /// Installs a panic hook that writes a file, if that option is set.
-    pub(super) fn dump_on_panic(&self, shared: &Arc<Shared>) {
+    fn dump_on_panic(&self, shared: &Arc<Shared>) {
         if self.flight.as_ref().is_some_and(|flight| flight.writes_on_panic) {
             dump_on_panic(shared);
         }
