@@ -1,335 +1,83 @@
-//! The flight recorder keeps the last spans and events, and writes them when something went wrong.
-
-mod error;
-mod files;
-mod format;
-#[cfg(feature = "otlp")]
-mod otlp;
-mod recorder;
-mod requests;
-mod ring;
-mod snapshot;
-mod trace_events;
-mod words;
-mod writing;
+//! What became of the flight recorder's files, as incidents and errors.
 
 use core::time::Duration;
-use std::path::PathBuf;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use self::files::{Cause, Files};
-pub use self::format::FlightFormat;
-pub(crate) use self::recorder::Recorder;
-use self::requests::Requests;
-use self::ring::Ring;
-pub(crate) use self::snapshot::Snapshot;
-use self::writing::Writing;
+use tach_flight::options::NoFiles;
+use tach_flight::recorder::Owner;
+use tach_flight::requests::NoAnswer;
+
 use crate::error::{Class, Error};
-use crate::faults::Faults;
-use crate::spans::slow::Slow;
+use crate::incident::{Incident, Reporter};
+use crate::progress::Progress;
 
-const MAX_BYTES: usize = 16 * 1024 * 1024;
-const LEAST_BYTES: usize = 64 * 1024;
-const MAX_AGE: Duration = Duration::from_secs(30);
-const FILES: usize = 10;
-const PAUSE: Duration = Duration::from_secs(60);
+/// The back end's part of the recorder.
+pub(crate) type Recorder = tach_flight::recorder::Recorder<Reports>;
 
-/// Keeps the last spans and events in memory, for [`Builder::flight_recorder`]. They are written on
-/// demand, after a panic, or when a span was slow.
-///
-/// The recorder has all that the [filter](crate::Builder::filter) of the pipeline accepts. Neither
-/// the filters of the sinks nor [`Tail`](crate::Tail) apply to it. Debug records may be kept here
-/// and nowhere else:
-///
-/// ```
-/// use log::LevelFilter;
-/// use tach_pipeline::{FlightRecorder, Pipeline, Sink};
-///
-/// let guard = Pipeline::builder()
-///     .filter("info,app=debug")
-///     .sink(Sink::stderr().filter("info"))
-///     .flight_recorder(FlightRecorder::new())
-///     .build()?;
-/// # Ok::<(), tach_pipeline::Error>(())
-/// ```
-///
-/// A span that [`Sampling`](crate::Sampling) leaves out at its start is not recorded, and so is not
-/// here either, nor are its events if no sink takes events. To send a part of all traces and keep
-/// all spans here, let [`Tail`](crate::Tail) choose them.
-///
-/// A dump also has the spans that are open, with the attribute `tach.unfinished`. If they need more
-/// memory than the recorder may take, some are left out.
-///
-/// With `Builder::survive`, what the recorder of a killed process had kept is written by the
-/// recorder of the next process when that is built, into its [`folder`](Self::folder), without the
-/// spans that were open or in the queues.
-///
-/// A forked process has no recorder: the parent's back end is not there. Build a pipeline after
-/// forking.
-///
-/// # Cost
-///
-/// A call records spans and events as it does for a sink that takes them, and takes no lock. The
-/// back end copies each into the recorder's memory.
-///
-/// A dump takes memory beside [`max_bytes`](Self::max_bytes): up to as much again for the spans and
-/// events that it keeps while the recorder forgets them, up to as much for a copy of the spans that
-/// are open, and up to half as much for their order. The open spans are seldom many, so a dump of a
-/// full recorder of 16 MiB takes 8 MiB more if nothing is recorded meanwhile, and 40 MiB at most.
-///
-/// # Examples
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
-///
-/// let recorder = FlightRecorder::new()
-///     .folder("flight", FlightFormat::trace_events())
-///     .on_panic()
-///     .span_slower_than("request", Duration::from_secs(2));
-/// let builder = Pipeline::builder().flight_recorder(recorder);
-/// ```
-///
-/// [`Builder::flight_recorder`]: crate::Builder::flight_recorder
-#[derive(Debug, Clone)]
-#[must_use]
-pub struct FlightRecorder {
-    max_bytes: usize,
-    max_age: Duration,
-    slow: Slow,
-    pub(crate) writes_on_panic: bool,
-    folder: Option<(PathBuf, FlightFormat)>,
-    files: usize,
-    pause: Duration,
+/// Reports the recorder's files.
+#[derive(Clone)]
+pub(crate) struct Reports {
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) reporter: Reporter,
 }
 
-impl FlightRecorder {
-    /// Creates a recorder of up to 16 MiB and 30 seconds, which writes on demand only.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let recorder = tach_pipeline::FlightRecorder::new();
-    /// ```
-    pub fn new() -> Self {
-        Self {
-            max_bytes: MAX_BYTES,
-            max_age: MAX_AGE,
-            slow: Slow::default(),
-            writes_on_panic: false,
-            folder: None,
-            files: FILES,
-            pause: PAUSE,
-        }
+impl Owner for Reports {
+    fn mark_thread(&self) {
+        self.progress.signals.waker.mark_thread();
     }
 
-    /// Sets how much memory the recorder may take: 64 KiB or more, by default 16 MiB. Beyond, it
-    /// forgets the oldest spans and events. It takes no more than it needs. While a dump is written
-    /// it may take up to 2.5 times as much [in addition](Self#cost).
-    ///
-    /// A span or an event larger than half of that is not kept.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let recorder = tach_pipeline::FlightRecorder::new().max_bytes(64 * 1024 * 1024);
-    /// ```
-    pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
-        self
+    fn calls_program(&self) -> bool {
+        self.reporter.on_incident.is_some()
     }
 
-    /// Sets how long ago an event may have happened, or a span may have ended: by default 30
-    /// seconds, and not zero.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let recorder = tach_pipeline::FlightRecorder::new().max_age(Duration::from_secs(5));
-    /// ```
-    pub fn max_age(mut self, age: Duration) -> Self {
-        self.max_age = age;
-        self
+    fn report(&self, process: Option<u64>, written: Result<&Path, &io::Error>) {
+        self.reporter.clone().report(&match (process, written) {
+            (None, Ok(path)) => Incident::Recorded { path },
+            (None, Err(error)) => Incident::NotRecorded { error },
+            (Some(process), Ok(path)) => Incident::RecordingRecovered { process, path },
+            (Some(process), Err(error)) => Incident::RecordingNotRecovered { process, error },
+        });
     }
+}
 
-    /// Writes a file after a panic in any thread, even if the panic is caught. Installs a panic
-    /// hook that calls the old hook, waits for the back end, at most as long as
-    /// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets, and writes.
-    ///
-    /// A panic on a thread of the pipeline, as in a sink, or in a forked process writes no file.
-    ///
-    /// Stderr names the file.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let recorder = tach_pipeline::FlightRecorder::new().on_panic();
-    /// ```
-    pub fn on_panic(mut self) -> Self {
-        self.writes_on_panic = true;
-        self
-    }
-
-    /// Writes a file when a span has taken this long or longer, except for spans with a limit by
-    /// [name](Self::span_slower_than). A thread that is started for it writes the file, and a
-    /// [flush](crate::Pipeline::flush) waits for it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let recorder = tach_pipeline::FlightRecorder::new().slower_than(Duration::from_secs(10));
-    /// ```
-    pub fn slower_than(mut self, limit: Duration) -> Self {
-        self.slow.others(limit);
-        self
-    }
-
-    /// Writes a file when a span of this name in the program has taken this long or longer.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use tach_pipeline::FlightRecorder;
-    ///
-    /// let recorder = FlightRecorder::new().span_slower_than("request", Duration::from_secs(2));
-    /// ```
-    pub fn span_slower_than(mut self, name: &str, limit: Duration) -> Self {
-        self.slow.named(name, limit);
-        self
-    }
-
-    /// Sets the folder and the format of the files that [`on_panic`](Self::on_panic),
-    /// [`slower_than`](Self::slower_than) and [`span_slower_than`](Self::span_slower_than) write.
-    /// Each of these needs a folder, and a folder needs one of these.
-    /// [`Builder::build`](crate::Builder::build) resolves the links of the path, makes the folder
-    /// if it is missing, and fails if no file can be written there.
-    ///
-    /// The name of a file is `flight-`, the program's name, the time, the number of the process,
-    /// and the number of the file. A process that runs as root, or has privileges that its caller
-    /// lacks, uses no folder that other users may write.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use tach_pipeline::{FlightFormat, FlightRecorder};
-    ///
-    /// let format = FlightFormat::trace_events();
-    /// let recorder = FlightRecorder::new().folder("/var/lib/shop/flight", format);
-    /// ```
-    pub fn folder(mut self, folder: impl Into<PathBuf>, format: FlightFormat) -> Self {
-        self.folder = Some((folder.into(), format));
-        self
-    }
-
-    /// Sets how many files of this program may be in the folder: one or more, by default 10. When
-    /// one more was written, the oldest is deleted, whichever process wrote it. So is a file that a
-    /// process left unfinished, after a minute. Only regular files of the process's user that have
-    /// exactly such a name, and no other one, are counted and deleted.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let recorder = tach_pipeline::FlightRecorder::new().keep(3);
-    /// ```
-    pub fn keep(mut self, files: usize) -> Self {
-        self.files = files;
-        self
-    }
-
-    /// Sets how long after a file no other one is written, by default a minute. After a file that
-    /// could not be written it is at most a second. The pauses after panics and after slow spans do
-    /// not affect each other.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let recorder = tach_pipeline::FlightRecorder::new().pause(Duration::from_secs(600));
-    /// ```
-    pub fn pause(mut self, time: Duration) -> Self {
-        self.pause = time;
-        self
-    }
-
-    /// Returns whether any option makes the recorder write files.
-    fn writes_files(&self) -> bool {
-        self.writes_on_panic || !self.slow.is_empty()
-    }
-
-    /// Adds a fault for each option that can't work.
-    pub(crate) fn check(&self, flush_timeout: Duration, faults: &mut Faults) {
-        let call = || format!("FlightRecorder::max_bytes({})", self.max_bytes);
-        faults.unless(self.max_bytes >= LEAST_BYTES, call, "it takes 65536 bytes (64 KiB) or more");
-        let call = || format!("FlightRecorder::max_age({:?})", self.max_age);
-        faults.unless(!self.max_age.is_zero(), call, "an age is longer than zero");
-        let call = || format!("FlightRecorder::keep({})", self.files);
-        faults.unless(self.files > 0, call, "the file that is written is kept, so it is 1 or more");
-        let call = || "FlightRecorder::on_panic()".to_owned();
-        let has_time = !self.writes_on_panic || !flush_timeout.is_zero();
-        faults.unless(has_time, call, "the back end needs some time, so flush_timeout isn't zero");
-        if let Some((folder, _)) = &self.folder {
-            let call = || format!("FlightRecorder::folder(\"{}\", ..)", folder.display());
-            let wanted = "no file is written there; say when by on_panic, slower_than or \
-                          span_slower_than";
-            faults.unless(self.writes_files(), call, wanted);
-        }
-        faults.add_all(self.slow.faults("FlightRecorder"));
-    }
-
-    pub(crate) fn ring(&self) -> Ring {
-        Ring::new(self.max_bytes, self.max_age)
-    }
-
-    /// Returns what the environment says that the format of the files can't use.
-    pub(crate) fn ignored_variables(&self) -> impl Iterator<Item = Error> {
-        self.folder
-            .iter()
-            .flat_map(|(_, format)| &format.ignored)
-            .map(|message| Error::other(Class::Option, message.clone(), None))
-    }
-
-    /// Returns the writer of files, or `None` if no option makes the recorder write files.
-    ///
-    /// # Errors
-    ///
-    /// If no folder is named, or the folder can't be used.
-    pub(crate) fn files(&self) -> Result<Option<Files>, Error> {
-        let Some((folder, format)) = &self.folder else {
-            return if self.writes_files() { Err(Error::no_folder()) } else { Ok(None) };
+impl Error {
+    /// Returns the error for a recorder that can't write files.
+    pub(crate) fn no_files(why: NoFiles) -> Self {
+        let NoFiles::Folder(path, error) = why else {
+            let message = "the flight recorder writes files after a panic or a slow span, and has no \
+                           folder for them; name one by FlightRecorder::folder";
+            return Self::other(Class::Open, message.to_owned(), None);
         };
-        let cannot = |error| Error::folder(folder, error);
-        let resolved = tach_files::resolve(folder).map_err(cannot)?;
-        let opened = tach_files::Folder::make(&resolved).map_err(cannot)?;
-        let files = Files::new(opened, format.clone(), self.files, self.pause);
-        files.probe().map_err(cannot)?;
-        Ok(Some(files))
+        let path = path.display();
+        let mut message =
+            format!("can't write the flight recorder's files to the folder {path}: {error}");
+        // An error with an inner error already names the remedy. Others need one.
+        if error.get_ref().is_none() {
+            message.push_str(
+                "; it must be a folder where this process can make files, or a new one in such a \
+                 folder",
+            );
+        }
+        Self::other(Class::Open, message, Some(error))
     }
-}
 
-impl Default for FlightRecorder {
-    fn default() -> Self {
-        Self::new()
+    /// Returns the error for a snapshot that the back end did not make within `timeout`.
+    pub(crate) fn no_snapshot(why: NoAnswer, timeout: Duration) -> Self {
+        match why {
+            NoAnswer::Ended => Self::ended(),
+            NoAnswer::TimedOut => Self::timed_out(timeout, &[]),
+        }
     }
-}
 
-/// The part of the recorder that callers use.
-pub(crate) struct Flight {
-    pub(crate) requests: Requests,
-    /// `None` if dumps are written on demand only.
-    pub(crate) files: Option<Files>,
-    pub(crate) writing: Arc<Writing>,
-}
+    pub(crate) fn no_recorder() -> Self {
+        let message = "the pipeline has no flight recorder; add one by Builder::flight_recorder";
+        Self::other(Class::Other, message.to_owned(), None)
+    }
 
-impl Flight {
-    pub(crate) fn new(files: Option<Files>) -> Self {
-        Self { requests: Requests::default(), files, writing: Arc::default() }
+    pub(crate) fn record(error: io::Error) -> Self {
+        let message = format!("can't write the flight recorder's spans and events: {error}");
+        Self::other(Class::Other, message, Some(error))
     }
 }

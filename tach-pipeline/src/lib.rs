@@ -382,12 +382,13 @@ pub use tach_sinks::{Names, Rotation, SyncPolicy, Task};
 mod with_tracing {
     pub use crate::durations::options::Durations;
     pub use crate::durations::snapshot::SpanDurations;
-    pub use crate::flight::{FlightFormat, FlightRecorder};
     #[cfg(feature = "opentelemetry")]
     pub use crate::front::tracing::otel::{OpenTelemetrySpanExt, Tracer, TracerProvider};
     pub use crate::front::tracing::span_ext::SpanExt;
     pub use crate::trace::w3c::TraceContext;
     pub use crate::{spans::tail::Tail, trace::sampling::Sampling};
+    #[doc(inline)]
+    pub use tach_flight::{FlightFormat, FlightRecorder};
 }
 
 // The package `examples` compiles the snippets of these pages. Their own definitions of links lead

@@ -297,10 +297,10 @@ impl Drop for Alive {
 #[cfg(all(test, feature = "tracing"))]
 mod tests {
     use log::LevelFilter;
+    use tach_flight::recorder::Flight;
 
     use super::*;
     use crate::filter::Levels;
-    use crate::flight::Flight;
     use crate::queue::WhenFull;
     use crate::stats::SinkCounts;
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use crate::durations::Collected;
 use crate::durations::snapshot::SpanDurations;
 use crate::error::Error;
-use crate::flight::{Cause, FlightFormat};
 use crate::host::to_stderr;
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
+use tach_flight::FlightFormat;
+use tach_flight::files::Cause;
 
 impl Pipeline {
     /// Returns the number of the pipeline that this handle was built for, also if it logs to

@@ -4,11 +4,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 
+use tach_flight::recorder::Flight;
+use tach_flight::snapshot::Snapshot;
+
 use crate::callsites;
 use crate::channel::Channel;
 use crate::durations::Collected;
 use crate::error::Error;
-use crate::flight::{Flight, Snapshot};
 use crate::frame::Wanted;
 use crate::progress::check_waiter;
 use crate::sync::Switch;
@@ -99,6 +101,7 @@ impl Spans {
     ) -> Result<Arc<Snapshot>, Error> {
         let Some(flight) = &self.flight else { return Err(Error::no_recorder()) };
         check_waiter(channel)?;
-        flight.requests.wait(timeout, || channel.wake())
+        let answer = flight.requests.wait(timeout, || channel.wake());
+        answer.map_err(|why| Error::no_snapshot(why, timeout))
     }
 }

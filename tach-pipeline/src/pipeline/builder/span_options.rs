@@ -6,6 +6,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use log::LevelFilter;
+use tach_flight::FlightRecorder;
+use tach_flight::files::Files;
+use tach_flight::recorder::Flight;
 use tach_record::keep::Keeper;
 
 use self::sent::SentOptions;
@@ -13,10 +16,10 @@ use super::steps::Steps;
 use crate::back_end::assembly::Spans;
 use crate::durations::Collected;
 use crate::durations::options::Durations;
-use crate::error::Error;
+use crate::error::{Class, Error};
 use crate::faults::Faults;
 use crate::filter::Levels;
-use crate::flight::{Files, Flight, FlightRecorder, Recorder};
+use crate::flight::{Recorder, Reports};
 use crate::frame::Wanted;
 use crate::incident::Reporter;
 use crate::pipeline::builder::Builder;
@@ -43,7 +46,7 @@ impl Steps for SpanOptions {
             faults.add_all(durations.faults());
         }
         if let Some(recorder) = &self.flight {
-            recorder.check(flush_timeout, faults);
+            faults.add_all(recorder.faults(flush_timeout));
         }
         self.sent.check(sinks, faults);
     }
@@ -53,11 +56,12 @@ impl Steps for SpanOptions {
     }
 
     fn ignored_variables(&self) -> Vec<Error> {
-        self.flight.iter().flat_map(FlightRecorder::ignored_variables).collect()
+        let ignored = self.flight.iter().flat_map(FlightRecorder::ignored_variables);
+        ignored.map(|text| Error::other(Class::Option, text.clone(), None)).collect()
     }
 
     fn files(&self) -> Result<Option<Files>, Error> {
-        self.flight.as_ref().map_or(Ok(None), FlightRecorder::files)
+        self.flight.as_ref().map_or(Ok(None), FlightRecorder::files).map_err(Error::no_files)
     }
 
     /// Notes whether a sink takes spans.
@@ -108,9 +112,8 @@ impl Steps for SpanOptions {
     ) -> Spans {
         let flight = self.flight.as_ref().zip(shared.spans.flight.as_ref());
         let recorder = flight.map(|(options, flight)| {
-            let progress = Arc::clone(&shared.progress);
-            let flight = Arc::clone(flight);
-            let mut recorder = Recorder::new(options, flight, progress, redacted, reporter);
+            let owner = Reports { progress: Arc::clone(&shared.progress), reporter };
+            let mut recorder = Recorder::new(options, Arc::clone(flight), redacted, owner);
             if let Some(keeper) = keeper {
                 recorder.keep_in(&mut **keeper);
             }
@@ -121,7 +124,7 @@ impl Steps for SpanOptions {
     }
 
     fn dump_on_panic(&self, shared: &Arc<Shared>) {
-        if self.flight.as_ref().is_some_and(|flight| flight.writes_on_panic) {
+        if self.flight.as_ref().is_some_and(FlightRecorder::writes_on_panic) {
             dump_on_panic(shared);
         }
     }

@@ -14,10 +14,10 @@ use tach_core::UnixTime;
 use tach_files::{Access, Entry, Folder};
 use tach_sinks::adapter::FILE_MODE;
 
-use super::FlightFormat;
-use super::snapshot::Snapshot;
-use crate::host::program;
-use crate::sync::Lock;
+use crate::format::FlightFormat;
+use crate::snapshot::Snapshot;
+use tach_core::adapter::program_name;
+use tach_record::sync::Lock;
 
 /// The form of the time in a file's name. A zero stands for any digit.
 const TIME: &str = "0000-00-00T00-00-00.000000Z";
@@ -35,8 +35,10 @@ const ABANDONED: Duration = Duration::from_secs(60);
 
 /// Why a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub enum Cause {
+    /// A thread has panicked.
     Panic,
+    /// A span took long.
     SlowSpan,
 }
 
@@ -49,7 +51,8 @@ impl fmt::Display for Cause {
     }
 }
 
-pub(crate) struct Files {
+/// The folder of dumps.
+pub struct Files {
     folder: Folder,
     format: FlightFormat,
     most: usize,
@@ -60,7 +63,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(folder: Folder, format: FlightFormat, most: usize, pause: Duration) -> Self {
+    pub(crate) fn new(folder: Folder, format: FlightFormat, most: usize, pause: Duration) -> Self {
         let (pauses, next) = (Lock::default(), AtomicU64::new(0));
         Self { folder, format, most, pause, pauses, next }
     }
@@ -82,7 +85,7 @@ impl Files {
     /// # Errors
     ///
     /// If that fails. Then no dump could be written to the folder later.
-    pub(super) fn probe(&self) -> io::Result<()> {
+    pub(crate) fn probe(&self) -> io::Result<()> {
         let folder = self.folder()?;
         let mut name = self.name(UnixTime::now(), process::id().into(), 0);
         name.push(PARTIAL);
@@ -99,7 +102,7 @@ impl Files {
     }
 
     /// Returns whether a file may be written now for a cause. If so, begins the next pause.
-    pub(crate) fn begin(&self, cause: Cause) -> bool {
+    pub fn begin(&self, cause: Cause) -> bool {
         let pause = &mut self.pauses.lock()[cause as usize];
         let is_due = pause.is_none_or(|(since, pause)| since.elapsed() >= pause);
         if is_due {
@@ -110,7 +113,7 @@ impl Files {
 
     /// Shortens the pause that began for a cause. Call if the file for that cause could not be
     /// written.
-    pub(crate) fn failed(&self, cause: Cause) {
+    pub fn failed(&self, cause: Cause) {
         let pause = self.pause.min(PAUSE_AFTER_FAILURE);
         self.pauses.lock()[cause as usize] = Some((Instant::now(), pause));
     }
@@ -121,7 +124,7 @@ impl Files {
     /// # Errors
     ///
     /// If the folder can't be created, or the file can't be written.
-    pub(crate) fn write(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
+    pub fn write(&self, snapshot: &Snapshot) -> io::Result<PathBuf> {
         // ORDERING: Relaxed: each number is returned once, and publishes nothing.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.write_as(snapshot, process::id().into(), number)
@@ -133,7 +136,7 @@ impl Files {
     /// # Errors
     ///
     /// See [`write`](Self::write).
-    pub(super) fn write_of(&self, snapshot: &Snapshot, of: u64) -> io::Result<PathBuf> {
+    pub(crate) fn write_of(&self, snapshot: &Snapshot, of: u64) -> io::Result<PathBuf> {
         self.write_as(snapshot, of, process::id().into())
     }
 
@@ -185,7 +188,7 @@ impl Files {
 
 /// Returns the beginning of the names of this program's dumps.
 fn prefix() -> String {
-    format!("flight-{}-", program::name())
+    format!("flight-{}-", program_name())
 }
 
 /// The state of a dump's file, read from its name.
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_dump_has_exactly_such_a_name() {
-        let program = program::name();
+        let program = program_name();
         let of = |end: &str| Dump::of(format!("flight-{program}-{end}").as_ref());
         let name = "2026-11-23T14-30-00.123456Z-4711-0";
         assert_eq!(of(&format!("{name}.json")), Some(Dump::Finished));

@@ -8,11 +8,11 @@ use tach_otlp::Otlp;
 use tach_otlp::adapter::{self, SpanLimits, of_resource};
 use tach_spans::otlp::write_span;
 
-use super::format::FlightFormat;
-use super::ring::Item;
-use super::snapshot::Snapshot;
-use crate::frame::Frame;
-use crate::spans::span::Span;
+use crate::format::FlightFormat;
+use crate::ring::Item;
+use crate::snapshot::Snapshot;
+use tach_record::frame::Frame;
+use tach_spans::spans::span::Span;
 
 /// After this many bytes of spans, a new `ResourceSpans` begins.
 const WRITTEN: usize = 64 * 1024;
@@ -24,10 +24,8 @@ impl FlightFormat {
     /// It has the spans, with the events within them. Other events are left out.
     ///
     /// The variables that `options` could not use are reported as for a sink, by a pipeline whose
-    /// recorder writes files in this format. [`Pipeline::write_flight`] reports none: see
+    /// recorder writes files in this format. `Pipeline::write_flight` reports none: see
     /// [`Otlp::ignored_variables`].
-    ///
-    /// [`Pipeline::write_flight`]: crate::Pipeline::write_flight
     ///
     /// # Examples
     ///

@@ -3,30 +3,61 @@
 
 use core::mem;
 use core::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::{io, panic};
 
 use tach_core::UnixTime;
 
-use super::files::{Cause, Files};
-use super::ring::{Block, Ring};
-use super::snapshot::Snapshot;
-use super::words;
-use super::writing::Begun;
-use super::{Flight, FlightRecorder};
-use crate::incident::{Incident, Reporter};
-use crate::progress::Progress;
-use crate::spans::slow::Slow;
-use crate::spans::span::Span;
+use crate::files::{Cause, Files};
+use crate::options::FlightRecorder;
+use crate::requests::Requests;
+use crate::ring::{Block, Ring};
+use crate::snapshot::Snapshot;
+use crate::words;
+use crate::writing::{Begun, Writing};
 use tach_record::host;
 use tach_record::keep::{Keep, Keeper, Recording};
+use tach_spans::spans::slow::Slow;
+use tach_spans::spans::span::Span;
 
 /// The most memory for what the recorder of another process had kept. The newest fits.
 const MOST_RECORDED: usize = 3 * 1024 * 1024;
 
-pub(crate) struct Recorder {
+/// The part of the recorder that callers use.
+pub struct Flight {
+    /// Requests for snapshots.
+    pub requests: Requests,
+    /// `None` if dumps are written on demand only.
+    pub files: Option<Files>,
+    /// The files that were begun.
+    pub writing: Arc<Writing>,
+}
+
+impl Flight {
+    /// Creates the part for these files.
+    pub fn new(files: Option<Files>) -> Self {
+        Self { requests: Requests::default(), files, writing: Arc::default() }
+    }
+}
+
+/// Receives what became of the recorder's files.
+pub trait Owner: Clone + Send + 'static {
+    /// Marks the calling thread as one of the pipeline's, whose flushes would wait for itself.
+    fn mark_thread(&self);
+
+    /// Returns whether [`report`](Self::report) calls a function of the program. A flush waits for
+    /// no such function.
+    fn calls_program(&self) -> bool;
+
+    /// Reports a file that was written, or why it can't be. `process` is that of another process,
+    /// which has ended, or `None` after a slow span.
+    fn report(&self, process: Option<u64>, written: Result<&Path, &io::Error>);
+}
+
+/// The back end's part of the recorder.
+pub struct Recorder<O> {
     flight: Arc<Flight>,
-    progress: Arc<Progress>,
     ring: Ring,
     slow: Slow,
     /// Whether a span was slow in this round.
@@ -34,35 +65,34 @@ pub(crate) struct Recorder {
     redacted: Arc<[String]>,
     /// Upgrades as long as a thread writes a file and reports it.
     writing: Weak<()>,
-    reporter: Reporter,
+    owner: O,
     /// `None` if the items don't outlive the process.
     keep: Option<Box<Keep>>,
 }
 
-impl Recorder {
-    pub(crate) fn new(
+impl<O: Owner> Recorder<O> {
+    /// Creates the recorder of these options.
+    pub fn new(
         options: &FlightRecorder,
         flight: Arc<Flight>,
-        progress: Arc<Progress>,
         redacted: &[String],
-        reporter: Reporter,
+        owner: O,
     ) -> Self {
         Self {
             flight,
-            progress,
             ring: options.ring(),
             slow: options.slow.clone(),
             was_slow: false,
             redacted: redacted.into(),
             writing: Weak::new(),
-            reporter,
+            owner,
             keep: None,
         }
     }
 
     /// Keeps all that comes from now on in the file of a keeper too, and writes what the recorders of
     /// processes that were killed had kept there.
-    pub(crate) fn keep_in(&mut self, keeper: &mut dyn Keeper) {
+    pub fn keep_in(&mut self, keeper: &mut dyn Keeper) {
         if let Some(files) = &self.flight.files {
             keeper.recordings(&mut |recording| self.write_recording(files, recording));
         }
@@ -88,17 +118,13 @@ impl Recorder {
             Ok(written) => (written, false),
             Err(_) => (Err(io::Error::other("the format panicked")), true),
         };
-        let mut reporter = self.reporter.clone();
-        match &written {
-            Ok(path) => reporter.report(&Incident::RecordingRecovered { process, path }),
-            Err(error) => reporter.report(&Incident::RecordingNotRecovered { process, error }),
-        };
+        self.owner.report(Some(process), written.as_deref());
         is_done || written.is_ok()
     }
 
     /// Keeps the record of an event.
     #[inline]
-    pub(crate) fn event(&mut self, record: &[u8], time: UnixTime) {
+    pub fn event(&mut self, record: &[u8], time: UnixTime) {
         let Self { ring, keep, .. } = self;
         if ring.event(record, time) {
             if let Some(keep) = keep {
@@ -110,7 +136,7 @@ impl Recorder {
     }
 
     /// Keeps a span that has ended.
-    pub(crate) fn span(&mut self, span: &Span<'_>) {
+    pub fn span(&mut self, span: &Span<'_>) {
         if !span.is_unfinished {
             let Self { ring, keep, .. } = self;
             if let (true, Some(keep)) = (ring.span(span), keep) {
@@ -125,7 +151,7 @@ impl Recorder {
 
     /// Answers the threads that wait for a snapshot. If a span was slow, begins to write a file.
     /// `waiting` calls its argument with each span that was not passed on yet.
-    pub(crate) fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
+    pub fn end_round(&mut self, now: UnixTime, waiting: impl Fn(&mut dyn FnMut(&Span<'_>))) {
         self.ring.forget(now);
         self.flight.requests.answer(|| self.snapshot(now, &waiting));
         let was_slow = mem::take(&mut self.was_slow) && !self.is_writing();
@@ -147,46 +173,35 @@ impl Recorder {
 
     /// Writes a file on a new thread, since the back end must read the queues meanwhile.
     fn write(&mut self, snapshot: Snapshot) {
-        let (flight, reporter) = (Arc::clone(&self.flight), self.reporter.clone());
-        let (progress, thread) = (Arc::clone(&self.progress), Arc::new(()));
+        let (flight, owner) = (Arc::clone(&self.flight), self.owner.clone());
+        let thread = Arc::new(());
         let Some(files) = &self.flight.files else { return };
         let begun = flight.writing.begin();
         self.writing = Arc::downgrade(&thread);
         let started = host::spawn("tach-flight", move || {
-            progress.signals.waker.mark_thread();
+            owner.mark_thread();
             // A panic of the user's function must not end the process.
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| {
-                write(&flight, snapshot, begun, thread, reporter);
+                write(&flight, snapshot, begun, thread, &owner);
             }));
         });
         if let Err(error) = started {
             files.failed(Cause::SlowSpan);
-            self.reporter.clone().report(&Incident::NotRecorded { error: &error });
+            self.owner.report(None, Err(&error));
         }
     }
 }
 
-fn write(
-    flight: &Flight,
-    snapshot: Snapshot,
-    begun: Begun,
-    thread: Arc<()>,
-    mut reporter: Reporter,
-) {
+fn write(flight: &Flight, snapshot: Snapshot, begun: Begun, thread: Arc<()>, owner: &impl Owner) {
     let Some(files) = &flight.files else { return };
     let written = files.write(&snapshot);
     drop(snapshot);
     // A flush waits for the message on stderr, but not for the user's function.
-    let begun = Some(begun).filter(|_| reporter.on_incident.is_none());
-    match written {
-        Ok(path) => {
-            reporter.report(&Incident::Recorded { path: &path });
-        }
-        Err(error) => {
-            files.failed(Cause::SlowSpan);
-            reporter.report(&Incident::NotRecorded { error: &error });
-        }
+    let begun = Some(begun).filter(|_| !owner.calls_program());
+    if written.is_err() {
+        files.failed(Cause::SlowSpan);
     }
+    owner.report(None, written.as_deref());
     // Drop `thread` before `begun`. So when a flush that has waited for `begun` returns, a slow
     // span can begin the next file.
     drop(thread);
@@ -202,10 +217,25 @@ mod tests {
     use tach_record::keep::Each;
 
     use super::*;
-    use crate::flight::FlightFormat;
-    use crate::frame::{MaybeStatic, Scratch, Time, Writer};
-    use crate::level::Level;
-    use crate::stats::Counts;
+    use crate::format::FlightFormat;
+    use tach_record::frame::{MaybeStatic, Scratch, Time, Writer};
+    use tach_record::level::Level;
+
+    /// An owner who keeps all reports.
+    #[derive(Clone, Default)]
+    struct Texts(Arc<Mutex<String>>);
+
+    impl Owner for Texts {
+        fn mark_thread(&self) {}
+
+        fn calls_program(&self) -> bool {
+            true
+        }
+
+        fn report(&self, process: Option<u64>, written: Result<&Path, &io::Error>) {
+            self.0.lock().unwrap().push_str(&format!("{process:?} {written:?}"));
+        }
+    }
 
     /// Writes an item of a dead process by a format. Returns whether that is done, what was reported,
     /// and how many files there are.
@@ -221,16 +251,10 @@ mod tests {
             ignored: Vec::new(),
         };
         let options = FlightRecorder::new().folder(&path, format);
-        let texts = Arc::<Mutex<String>>::default();
-        let on_incident = {
-            let texts = Arc::clone(&texts);
-            move |incident: &Incident<'_>| texts.lock().unwrap().push_str(&incident.to_string())
-        };
-        let reporter = Reporter::new(Some(Arc::new(on_incident)));
+        let texts = Texts::default();
         let flight = Arc::new(Flight::new(options.files().unwrap()));
         let files = flight.files.as_ref().unwrap();
-        let progress = Arc::new(Progress::new(Counts::default(), &Arc::default()));
-        let recorder = Recorder::new(&options, Arc::clone(&flight), progress, &[], reporter);
+        let recorder = Recorder::new(&options, Arc::clone(&flight), &[], texts.clone());
         let mut scratch = Scratch::new();
         let time = Time::Unix(UnixTime::from_nanos(1));
         Writer::begin(&mut scratch, time, Level::INFO, MaybeStatic::Static("app")).end();
@@ -242,7 +266,7 @@ mod tests {
         assert!(recorder.write_recording(files, &none), "nothing was kept");
         let count = fs::read_dir(&path).unwrap().count();
         fs::remove_dir_all(path).unwrap();
-        let texts = texts.lock().unwrap().clone();
+        let texts = texts.0.lock().unwrap().clone();
         (is_done, texts, count)
     }
 
@@ -250,19 +274,19 @@ mod tests {
     fn what_a_dead_process_had_kept_is_written_once() {
         let (is_done, reported, files) = write("whole", |to| to.write_all(b"whole"));
         assert!(is_done && files == 1, "{files} files");
-        assert!(reported.contains("the last spans and events of process 7 are in"), "{reported}");
+        assert!(reported.starts_with("Some(7) Ok("), "{reported}");
     }
 
     #[test]
     fn a_full_disk_leaves_it_to_the_next_process() {
         let (is_done, reported, files) = write("full", |_| Err(io::ErrorKind::StorageFull.into()));
         assert!(!is_done && files == 0, "{files} files");
-        assert!(reported.contains("of process 7"), "{reported}");
+        assert!(reported.starts_with("Some(7) Err("), "{reported}");
     }
 
     #[test]
     fn a_format_that_panics_is_not_tried_again() {
         let (is_done, reported, _) = write("panics", |_| panic!("a format"));
-        assert!(is_done && reported.ends_with("the format panicked"), "{reported}");
+        assert!(is_done && reported.contains("the format panicked"), "{reported}");
     }
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use crate::frame;
-use crate::spans::kept::Kept;
-use crate::spans::span::Span;
+use tach_record::frame;
+use tach_spans::spans::kept::Kept;
+use tach_spans::spans::span::Span;
 
 /// The smallest number of blocks in a full ring. The ring forgets a whole block at a time, so with
 /// few blocks it would forget too much.
@@ -46,7 +46,7 @@ pub(crate) struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     /// Returns the span. Values of the keys `redacted` are hidden.
-    pub(super) fn span(self, redacted: &'a [String]) -> Span<'a> {
+    pub(crate) fn span(self, redacted: &'a [String]) -> Span<'a> {
         self.kept.span(&self.block.bytes, redacted)
     }
 }
@@ -56,21 +56,21 @@ impl Block {
         Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
     }
 
-    pub(super) fn add_event(&mut self, record: &[u8], time: UnixTime) {
+    pub(crate) fn add_event(&mut self, record: &[u8], time: UnixTime) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(record);
         frame::set_time(&mut self.bytes[start..], time);
         self.last = self.last.max(Some(time));
     }
 
-    pub(super) fn add_span(&mut self, span: &Span<'_>) {
+    pub(crate) fn add_span(&mut self, span: &Span<'_>) {
         self.spans.push(Kept::without_events(span, &mut self.bytes));
         // A span may have been left long before it closes.
         self.last = self.last.max(Some(span.end));
     }
 
     /// Returns first all events and then all spans, each in the order in which they were added.
-    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         let records = frame::split_all(&self.bytes);
         let events = records.filter(|record| !frame::is_of_span(record)).filter_map(|record| {
             let time = frame::time(record)?.unix_time();
@@ -144,7 +144,7 @@ impl Ring {
     }
 
     /// Returns the time before which events and spans are too old.
-    pub(super) fn since(&self, now: UnixTime) -> Option<UnixTime> {
+    pub(crate) fn since(&self, now: UnixTime) -> Option<UnixTime> {
         now.checked_sub(self.max_age)
     }
 
@@ -163,7 +163,7 @@ impl Ring {
     }
 
     /// Returns the full blocks, and a copy of the block that is being filled.
-    pub(super) fn blocks(&self) -> (Vec<Arc<Block>>, Block) {
+    pub(crate) fn blocks(&self) -> (Vec<Arc<Block>>, Block) {
         (self.full.iter().cloned().collect(), self.current.clone())
     }
 
@@ -227,12 +227,12 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flight::Snapshot;
-    use crate::frame::MaybeStatic;
-    use crate::frame::{Frame, Scratch, Time, Writer};
-    use crate::ids::SpanContext;
-    use crate::level::Level;
-    use crate::spans::span::Dropped;
+    use crate::Snapshot;
+    use tach_record::frame::MaybeStatic;
+    use tach_record::frame::{Frame, Scratch, Time, Writer};
+    use tach_record::ids::SpanContext;
+    use tach_record::level::Level;
+    use tach_spans::spans::span::Dropped;
 
     const HEAD: usize = 24;
 

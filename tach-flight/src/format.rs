@@ -5,13 +5,13 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::io;
 use std::sync::Arc;
 
-use super::snapshot::Snapshot;
+use crate::snapshot::Snapshot;
 
 /// The format of a dump: trace events, or with the feature `otlp` OTLP.
 ///
 /// # Examples
 ///
-/// See [`Pipeline::write_flight`](crate::Pipeline::write_flight).
+/// See `Pipeline::write_flight` of tach-pipeline.
 #[derive(Clone)]
 pub struct FlightFormat {
     /// The end of the names of files in this format.
@@ -22,7 +22,7 @@ pub struct FlightFormat {
 }
 
 /// A function that writes a dump. It fails if the writer fails.
-pub(super) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
+pub(crate) type Write = dyn Fn(&Snapshot, &mut dyn io::Write) -> io::Result<()>
     + Send
     + Sync
     + UnwindSafe
@@ -34,7 +34,8 @@ impl FlightFormat {
     /// # Errors
     ///
     /// If `to` fails.
-    pub(crate) fn write(&self, snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
+    #[doc(hidden)]
+    pub fn write(&self, snapshot: &Snapshot, to: &mut dyn io::Write) -> io::Result<()> {
         (self.write)(snapshot, to)
     }
 }

@@ -2,17 +2,17 @@
 
 use tach_core::UnixTime;
 
-use super::ring::Ring;
-use crate::frame::{self, SpanPart, Time, What};
-use crate::ids::SpanContext;
-use crate::spans::kept::Kept;
-use crate::spans::span::{Dropped, Span};
+use crate::ring::Ring;
+use tach_record::frame::{self, SpanPart, Time, What};
+use tach_record::ids::SpanContext;
+use tach_spans::spans::kept::Kept;
+use tach_spans::spans::span::{Dropped, Span};
 
 /// How many words a span has.
 const WORDS: usize = 6;
 
 /// Returns the words of a span that has ended. They say whether parts were dropped, and not how many.
-pub(super) fn words(span: &Span<'_>) -> [u64; WORDS] {
+pub(crate) fn words(span: &Span<'_>) -> [u64; WORDS] {
     let Span { has_values, has_end, is_on_one_thread, .. } = *span;
     let is_less = span.dropped != Dropped::default();
     let flags = [span.context.is_sampled, has_values, has_end, is_on_one_thread, is_less];
@@ -39,7 +39,7 @@ fn of([low, high, span, start, end, flags]: [u64; WORDS], bytes: usize) -> Kept 
 }
 
 /// Adds an item to a ring: a span with its words, or an event without any. Returns when it happened.
-pub(super) fn add(ring: &mut Ring, words: &[u64], records: &[u8]) -> UnixTime {
+pub(crate) fn add(ring: &mut Ring, words: &[u64], records: &[u8]) -> UnixTime {
     let Ok(words) = <[u64; WORDS]>::try_from(words) else {
         let time = frame::time(records).map_or(UnixTime::EPOCH, Time::unix_time);
         ring.event(records, time);

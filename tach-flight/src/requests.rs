@@ -5,12 +5,12 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::snapshot::Snapshot;
-use crate::error::Error;
-use crate::sync::{Changed, Lock};
+use crate::snapshot::Snapshot;
+use tach_record::sync::{Changed, Lock};
 
 #[derive(Default)]
-pub(crate) struct Requests {
+/// Requests for snapshots.
+pub struct Requests {
     state: Lock<State>,
 }
 
@@ -37,19 +37,28 @@ enum Answer {
     Ended,
 }
 
+/// Why there is no snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The back end has ended.
+    Ended,
+    /// The back end did not answer in time.
+    TimedOut,
+}
+
 impl Requests {
     /// Requests a snapshot and waits for it. `wake` wakes the back end.
-    pub(crate) fn wait(
-        &self,
-        timeout: Duration,
-        wake: impl FnOnce(),
-    ) -> Result<Arc<Snapshot>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// If the back end does not answer in time, or has ended.
+    pub fn wait(&self, timeout: Duration, wake: impl FnOnce()) -> Result<Arc<Snapshot>, NoAnswer> {
         let start = Instant::now();
         let request = Arc::new(Request::default());
         {
             let mut state = self.state.lock();
             if state.has_ended {
-                return Err(Error::ended());
+                return Err(NoAnswer::Ended);
             }
             state.waiting.push(Arc::clone(&request));
         }
@@ -58,11 +67,11 @@ impl Requests {
         loop {
             match &*answer {
                 Answer::Snapshot(snapshot) => return Ok(Arc::clone(snapshot)),
-                Answer::Ended => return Err(Error::ended()),
+                Answer::Ended => return Err(NoAnswer::Ended),
                 Answer::Pending => {}
             }
             let left = timeout.checked_sub(start.elapsed()).filter(|left| !left.is_zero());
-            let Some(left) = left else { return Err(Error::timed_out(timeout, &[])) };
+            let Some(left) = left else { return Err(NoAnswer::TimedOut) };
             answer = request.changed.wait(answer, left);
         }
     }
@@ -70,7 +79,7 @@ impl Requests {
     /// Begins a round. Returns whether there are requests, which are answered at the end of the
     /// round. Later requests wait for the next round, since only that round surely reads the
     /// records of their callers.
-    pub(crate) fn begin_round(&self) -> bool {
+    pub fn begin_round(&self) -> bool {
         let State { waiting, due, .. } = &mut *self.state.lock();
         due.append(waiting);
         !due.is_empty()
@@ -89,7 +98,7 @@ impl Requests {
     }
 
     /// Refuses all present and future requests, since the back end ends.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         let ended = State { has_ended: true, ..State::default() };
         let State { waiting, due, .. } = mem::replace(&mut *self.state.lock(), ended);
         for request in waiting.into_iter().chain(due) {
@@ -121,7 +130,7 @@ mod tests {
                 for _ in 0..2 {
                     scope.spawn(|| {
                         let ask = || requests.wait(Duration::ZERO, || {}).err().unwrap();
-                        while ask().is_timeout() {}
+                        while ask() == NoAnswer::TimedOut {}
                     });
                 }
                 while requests.state.lock().waiting.len() < 10 {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tach_core::UnixTime;
 
-use super::ring::{Block, Item, Ring};
-use crate::spans::span::Span;
+use crate::ring::{Block, Item, Ring};
+use tach_spans::spans::span::Span;
 
-pub(crate) struct Snapshot {
+/// The content of a dump.
+pub struct Snapshot {
     full: Vec<Arc<Block>>,
     /// The newest spans and events, copied from the block that is being filled.
     last: Block,
@@ -19,7 +20,7 @@ pub(crate) struct Snapshot {
     /// The time before which events and spans are too old.
     since: Option<UnixTime>,
     /// The keys of fields whose values are hidden.
-    pub(super) redacted: Arc<[String]>,
+    pub(crate) redacted: Arc<[String]>,
 }
 
 impl Snapshot {
@@ -38,12 +39,12 @@ impl Snapshot {
     }
 
     /// Returns when the snapshot was made.
-    pub(super) fn time(&self) -> UnixTime {
+    pub(crate) fn time(&self) -> UnixTime {
         self.at
     }
 
     /// Returns the spans and the events.
-    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         let blocks = self.full.iter().map(|block| &**block).chain([&self.last]);
         blocks.chain(self.waiting.iter()).flat_map(Block::items).filter(|item| {
             let end = match item {
@@ -58,10 +59,10 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Scratch, Time, Writer};
-    use crate::ids::SpanContext;
-    use crate::level::Level;
-    use crate::spans::span::Dropped;
+    use tach_record::frame::{Scratch, Time, Writer};
+    use tach_record::ids::SpanContext;
+    use tach_record::level::Level;
+    use tach_spans::spans::span::Dropped;
 
     const MOST: usize = 64 * 1024;
 

@@ -4,10 +4,11 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::sync::{Changed, Lock};
+use tach_record::sync::{Changed, Lock};
 
 #[derive(Default)]
-pub(crate) struct Writing {
+/// The files that were begun.
+pub struct Writing {
     state: Lock<State>,
     changed: Changed,
 }
@@ -20,17 +21,19 @@ struct State {
 }
 
 /// A file that is being written. Dropping the value marks the file as ended.
-pub(crate) struct Begun(Arc<Writing>);
+pub struct Begun(Arc<Writing>);
 
 impl Writing {
-    pub(crate) fn begin(self: &Arc<Self>) -> Begun {
+    /// Begins a file.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>) -> Begun {
         self.state.lock().begun += 1;
         Begun(Arc::clone(self))
     }
 
     /// Waits until all files have ended that were begun before the call. If that takes longer than
     /// `timeout`, returns `false`.
-    pub(crate) fn wait(&self, timeout: Duration) -> bool {
+    pub fn wait(&self, timeout: Duration) -> bool {
         let begun = self.state.lock().begun;
         self.wait_for(begun, timeout)
     }

@@ -11,12 +11,12 @@ use tach_core::UnixTime;
 use tach_log::Value;
 use tach_log::adapter::{Fields as _, Site, json_value, quoted};
 
-use super::format::FlightFormat;
-use super::ring::{Item, Stored};
-use super::snapshot::Snapshot;
-use crate::frame::{Frame, What};
-use crate::host::program;
-use crate::spans::span::{Item as Part, Span};
+use crate::format::FlightFormat;
+use crate::ring::{Item, Stored};
+use crate::snapshot::Snapshot;
+use tach_core::adapter::program_name;
+use tach_record::frame::{Frame, What};
+use tach_spans::spans::span::{Item as Part, Span};
 
 /// How many bytes are gathered for one write.
 const WRITTEN: usize = 64 * 1024;
@@ -146,7 +146,7 @@ impl<'a> Events<'a> {
         let (mut bytes, process) = (Vec::new(), process::id());
         write!(bytes, "{{\"otherData\":{{\"start\":\"{first}\"}},\"traceEvents\":[")?;
         write!(bytes, r#"{{"ph":"M","pid":{process},"name":"process_name","args":{{"name":"#)?;
-        quoted(&mut bytes, program::name());
+        quoted(&mut bytes, program_name());
         bytes.extend_from_slice(b"}}");
         Ok(Self { to, bytes, first, process, named: BTreeSet::new() })
     }
@@ -321,11 +321,11 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::flight::ring::Ring;
-    use crate::frame::{Scratch, Time, Writer};
-    use crate::ids::SpanContext;
-    use crate::level::Level;
-    use crate::spans::span::Dropped;
+    use crate::ring::Ring;
+    use tach_record::frame::{Scratch, Time, Writer};
+    use tach_record::ids::SpanContext;
+    use tach_record::level::Level;
+    use tach_spans::spans::span::Dropped;
 
     #[test]
     fn a_span_that_may_lack_parts_has_a_mark() {

@@ -1,0 +1,18 @@
+//! Properties that the compiler derives, and that a change of a private field could take away.
+
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use tach_flight::{files, options, recorder, requests, snapshot, writing};
+use test_support::assert_implements;
+
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_flight::FlightFormat, tach_flight::FlightRecorder,
+    files::Cause, files::Files, requests::NoAnswer, requests::Requests, recorder::Flight,
+    snapshot::Snapshot, writing::Begun, writing::Writing,
+);
+
+assert_implements!(
+    [Send + Sync + Unpin]
+    options::NoFiles,
+);
