@@ -21,7 +21,7 @@ use log::{Level, LevelFilter};
 use tach_core::Clock;
 use tach_record::keep::Keeper;
 
-use self::steps::{SpanOptions, Steps};
+use self::steps::Steps;
 use self::survival::Added;
 use crate::back_end::BackEnd;
 use crate::back_end::selection::Selection;
@@ -44,6 +44,11 @@ use crate::sink::{Patience, Sink};
 use crate::stats::Counts;
 use crate::sync::Lock;
 use tach_record::host;
+
+#[cfg(feature = "tracing")]
+type SpanOptions = span_options::SpanOptions;
+#[cfg(not(feature = "tracing"))]
+type SpanOptions = steps::NoOptions;
 
 /// How long [`Builder::build`] waits until the records of other processes are passed on, if there
 /// are many.

@@ -15,14 +15,12 @@ use crate::shared::Shared;
 use crate::sink::Sink;
 use crate::sink::all::Sinks;
 
-#[cfg(feature = "tracing")]
-pub(super) use super::span_options::SpanOptions;
 /// Without spans there are no options for them.
 #[cfg(not(feature = "tracing"))]
-pub(super) type SpanOptions = ();
+#[derive(Debug, Clone, Default)]
+pub(super) struct NoOptions {}
 
 /// What options add to the steps of a build, in the order of the steps.
-#[expect(clippy::unnecessary_wraps, reason = "options may fail")]
 pub(super) trait Steps {
     /// The opened files of a feature.
     type Files;
@@ -79,7 +77,7 @@ pub(super) trait Steps {
 }
 
 #[cfg(not(feature = "tracing"))]
-impl Steps for () {
+impl Steps for NoOptions {
     type Files = ();
 
     fn start(
