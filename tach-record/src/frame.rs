@@ -46,7 +46,8 @@ use tach_core::{Instant, UnixTime};
 pub use self::linked::{Linked, Origin};
 pub use self::numbers::{AT_BOUNDARY, Code, MaybeStatic};
 pub(crate) use self::read::event_level;
-pub use self::read::remains::{LOST_BYTES, Lost, Remains, add_lost, remains};
+pub(crate) use self::read::remains::LOST_BYTES;
+pub use self::read::remains::{Lost, Remains, add_lost, remains};
 pub use self::read::span::{
     SpanPart, Start, What, is_error, is_part, may_set_status, replace, set_time,
 };

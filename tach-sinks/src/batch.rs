@@ -156,7 +156,7 @@ impl<L: Copy> Batch<L> {
     /// Like [`next`](Self::next), but ends before the first event, except the next one, at whose
     /// time `ends` is `true`. If `ends` is `false` for the last event that fits, asks no further:
     /// events are in the order of their times, but for those of threads that were late.
-    pub fn next_until(&self, most: usize, ends: impl Fn(UnixTime) -> bool) -> &[u8] {
+    pub(crate) fn next_until(&self, most: usize, ends: impl Fn(UnixTime) -> bool) -> &[u8] {
         let most = self.written.saturating_add(most);
         let fitting = self.ends[self.done..].partition_point(|&end| end <= most);
         let marks = &self.marks[self.done..][..fitting];
@@ -182,7 +182,7 @@ impl<L: Copy> Batch<L> {
     }
 
     /// If an event was written in part, the next write starts again at its first byte.
-    pub fn repeat_part(&mut self) {
+    pub(crate) fn repeat_part(&mut self) {
         self.written -= self.part();
     }
 
@@ -198,7 +198,7 @@ impl<L: Copy> Batch<L> {
     }
 
     /// Returns the marks of the events that were not written whole.
-    pub fn marks_left(&self) -> &[Mark<L>] {
+    pub(crate) fn marks_left(&self) -> &[Mark<L>] {
         &self.marks[self.done..]
     }
 

@@ -14,10 +14,10 @@ pub struct Pauses {
 
 impl Pauses {
     /// The pauses before the next write.
-    pub const OF_WRITES: Self =
+    pub(crate) const OF_WRITES: Self =
         Self { first: Duration::from_millis(10), longest: Duration::from_secs(1) };
     /// The pauses before the next try of a rotation.
-    pub const OF_ROTATIONS: Self =
+    pub(crate) const OF_ROTATIONS: Self =
         Self { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
     /// The pauses before the next try of a flush.
     pub const OF_FLUSHES: Self =
@@ -63,7 +63,7 @@ impl Failure {
     }
 
     /// Returns whether the last try failed.
-    pub fn is_lasting(&self) -> bool {
+    pub(crate) fn is_lasting(&self) -> bool {
         self.lasting.is_some()
     }
 

@@ -16,7 +16,7 @@ impl<L: Copy> Batch<L> {
 
     /// Takes the first half of the unwritten events out of the batch. If fewer than two are left,
     /// returns `None`.
-    pub fn take_half(&mut self) -> Option<Self> {
+    pub(crate) fn take_half(&mut self) -> Option<Self> {
         let half = self.events_left() / 2;
         let last = *self.ends[self.done..].get(half.checked_sub(1)?)?;
         Some(self.take(last - self.written))

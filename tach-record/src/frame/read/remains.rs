@@ -6,7 +6,7 @@ use crate::frame::{RECORD_SHIFT, RecordKind};
 use crate::ids::SpanContext;
 
 /// The bytes of a record that counts what a span lacks: a head, ids and [`Lost`].
-pub const LOST_BYTES: usize = LOST_AT + 2 * WORD;
+pub(crate) const LOST_BYTES: usize = LOST_AT + 2 * WORD;
 const LOST_AT: usize = HEAD + 3 * WORD;
 
 /// What remains of a dropped record.
