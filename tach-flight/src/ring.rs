@@ -227,7 +227,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Snapshot;
+    use crate::snapshot::Snapshot;
     use tach_record::frame::MaybeStatic;
     use tach_record::frame::{Frame, Scratch, Time, Writer};
     use tach_record::ids::SpanContext;
