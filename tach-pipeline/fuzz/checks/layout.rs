@@ -1,7 +1,7 @@
 //! Layouts of tach-log: an event is one line, and one object of JSON, whatever its keys and texts are.
 
 use log::Record;
-use tach_log::{Format, Json, Keyed, Line, Logfmt, Part};
+use tach_log::{Format, Json, Line, Logfmt, Part};
 
 /// The first byte chooses options. The lines after it are keys of the layout, then the target, the
 /// key and the value of a field, and the message.
@@ -23,28 +23,24 @@ pub(crate) fn check(input: &[u8]) {
     };
     let width = usize::from(options >> 3);
     let pairs = [(key, value), (renamed, value)];
-    let mut record = Record::builder();
-    let record = record.target(target).key_values(&pairs).args(format_args!("{message}")).build();
-    let json = written(keyed(json, time, fixed, renamed), &record);
+    let write = |format: &dyn Format| written(format, target, &pairs, message);
+    let json = json.with(time, Part::Time).with(fixed, fixed).rename(renamed, time);
+    let json = write(&json.without(renamed));
     let read: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(read.is_object(), "{json}");
-    written(keyed(Logfmt::new(), time, fixed, renamed), &record);
-    written(Line::new().target_width(width), &record);
-    written(Line::tracing().max_target_width(width), &record);
-}
-
-/// Adds parts, a text and another name of a field to a layout.
-fn keyed<S>(layout: Keyed<S>, time: &str, fixed: &str, renamed: &str) -> Keyed<S>
-where
-    Keyed<S>: Format,
-{
-    layout.with(time, Part::Time).with(fixed, fixed).rename(renamed, time).without(renamed)
+    let logfmt = Logfmt::new().with(time, Part::Time).with(fixed, fixed).rename(renamed, time);
+    write(&logfmt.without(renamed));
+    write(&Line::new().target_width(width));
+    write(&Line::tracing().max_target_width(width));
 }
 
 /// Returns the event as it is written, which must be one line.
-fn written(format: impl Format, record: &Record<'_>) -> String {
+fn written(format: &dyn Format, target: &str, pairs: &[(&str, &str)], message: &str) -> String {
     let mut written = Vec::new();
-    tach_log::write(format)(&mut written, record).unwrap();
+    let mut record = Record::builder();
+    let record = record.target(target).key_values(&pairs);
+    let write = tach_log::write(format);
+    write(&mut written, &record.args(format_args!("{message}")).build()).unwrap();
     let written = String::from_utf8(written).unwrap();
     let line = written.strip_suffix('\n').unwrap();
     assert!(!line.contains(char::is_control), "{line:?}");
