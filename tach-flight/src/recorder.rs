@@ -210,16 +210,17 @@ fn write(flight: &Flight, snapshot: Snapshot, begun: Begun, thread: Arc<()>, own
 
 #[cfg(test)]
 mod tests {
+    use core::fmt::Write as _;
     use core::time::Duration;
     use std::sync::Mutex;
     use std::{env, fs, process};
 
+    use tach_record::frame::{MaybeStatic, Scratch, Time, Writer};
     use tach_record::keep::Each;
+    use tach_record::level::Level;
 
     use super::*;
     use crate::format::FlightFormat;
-    use tach_record::frame::{MaybeStatic, Scratch, Time, Writer};
-    use tach_record::level::Level;
 
     /// An owner who keeps all reports.
     #[derive(Clone, Default)]
@@ -233,7 +234,7 @@ mod tests {
         }
 
         fn report(&self, process: Option<u64>, written: Result<&Path, &io::Error>) {
-            self.0.lock().unwrap().push_str(&format!("{process:?} {written:?}"));
+            let _always_written = write!(self.0.lock().unwrap(), "{process:?} {written:?}");
         }
     }
 
