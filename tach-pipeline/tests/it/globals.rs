@@ -2,7 +2,7 @@
 //! test runs a process of its own.
 #![cfg(feature = "tracing")]
 
-use std::{env, fs, process};
+use std::{env, fs, process, thread};
 
 use serde_json::{Value, json};
 use tach_log::Json;
@@ -87,6 +87,16 @@ fn child() {
             // The subscriber is set, and then no second logger.
             subscriber(guard.pipeline()).try_init().unwrap_err();
             log_all();
+        }
+        "filter of another thread's subscriber" => {
+            let guard = builder().build().unwrap();
+            let pipeline = guard.pipeline();
+            tracing::dispatcher::with_default(&subscriber(pipeline), || {
+                let of_no_subscriber = || pipeline.set_filter("debug,quiet=off").unwrap();
+                log_all();
+                thread::scope(|scope| scope.spawn(of_no_subscriber).join().unwrap());
+                log_all();
+            });
         }
         "init by a variable" => {
             let _pipeline = builder().init().unwrap();
@@ -184,6 +194,9 @@ fn init_sets_both_front_ends_and_the_filter_changes_both() {
     ];
     assert_eq!(run("init", ""), [&info[..], &debug[..]].concat());
     assert_eq!(run("init twice", ""), info);
+    // No logger of `log` is installed.
+    let events = [&info[1..], &[by_tracing("INFO", "info", 3), by_tracing("DEBUG", "debug", 4)]];
+    assert_eq!(run("filter of another thread's subscriber", ""), events.concat());
     assert_eq!(run("init after a logger", ""), [Value::Null; 0]);
     assert_eq!(run("init after a subscriber", ""), [Value::Null; 0]);
 }
