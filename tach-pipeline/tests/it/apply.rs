@@ -156,7 +156,7 @@ fn each_record_is_in_the_files_of_its_configuration_and_no_other() {
             assert!(expected.contains(&has), "{thread} {number}: {has:?} in {before} to {after}");
         }
     }
-    assert!((1_000..THREADS * RECORDS * 3 / 4).contains(&at_borders), "{at_borders} prove little");
+    assert!((100..THREADS * RECORDS * 3 / 4).contains(&at_borders), "{at_borders} prove little");
     // A file that opened again continued its counts.
     assert_eq!(pipeline.stats().sinks().len(), 3, "{:?}", pipeline.stats());
     for (name, file) in ["a.log", "b.log"].into_iter().zip(&files) {
