@@ -199,6 +199,8 @@ pub(crate) fn child(way: &str) -> bool {
     let Some(end) = way.strip_prefix(PREFIX) else { return false };
     // Cores of a test are of no use.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+    // Under `nohup` it is ignored, and the pipeline leaves such a signal alone.
+    handle(SIGHUP, libc::SIG_DFL);
     match end {
         "an ignored SIGHUP" => handle(SIGHUP, libc::SIG_IGN),
         "an earlier handler of SIGABRT" => handle(SIGABRT, exits_with_7 as *const () as _),
