@@ -5,8 +5,8 @@
 //! ```
 //!
 //! In a paused runtime, tokio's time stands still while a task has work, and otherwise jumps to the
-//! next timer. The manual clock is in place of the system's, and moves with each sleep. So timestamps
-//! and budgets follow, and a test of a service sees the times of a real run.
+//! next timer. The manual clock is in place of the system's, and moves with each sleep. So
+//! timestamps and budgets follow, and a test of a service sees the times of a real run.
 
 use core::time::Duration;
 use std::io;

@@ -316,8 +316,8 @@ fn a_slow_server_gets_the_same_again() {
     assert!(sink(guard.pipeline()).failures() >= 1);
 }
 
-/// Each flush returns when the server has accepted, whether it was busy, asked for a pause, was slow
-/// or did not listen yet.
+/// Each flush returns when the server has accepted, whether it was busy, asked for a pause, was
+/// slow or did not listen yet.
 #[test]
 fn a_flush_delivers_to_a_server_that_accepts_in_time() {
     let outage = Duration::from_millis(500);

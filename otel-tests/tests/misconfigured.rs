@@ -1,5 +1,5 @@
-//! The common mistakes at a real Collector: each has its sentence, in the incident, in the statistics
-//! and in the error of a flush.
+//! The common mistakes at a real Collector: each has its sentence, in the incident, in the
+//! statistics and in the error of a flush.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;

@@ -333,8 +333,8 @@ fn durations(road: Road, protocol: Protocol, name: &str) {
     }
 }
 
-/// Its span waits for the caller's decision, by the header alone or within another span. Without the
-/// layer of `tracing-opentelemetry`, the library attaches the caller's context around its span.
+/// Its span waits for the caller's decision, by the header alone or within another span. Without
+/// the layer of `tracing-opentelemetry`, the library attaches the caller's context around its span.
 fn callers_of_axum(road: Road, protocol: Protocol, name: &str) {
     let service = Service::start(road, protocol, |builder| builder.sampling(Sampling::ratio(0.0)));
     let ask = |flags: &str| {

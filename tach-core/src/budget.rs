@@ -53,8 +53,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget of `total` that begins now. [`Duration::MAX`] never runs out, and neither does
-    /// a total of 584 years, which nanoseconds can't count.
+    /// Creates a budget of `total` that begins now. [`Duration::MAX`] never runs out, and neither
+    /// does a total of 584 years, which nanoseconds can't count.
     ///
     /// # Examples
     ///

@@ -173,8 +173,8 @@
 //!   timers.
 //! - `prost`: conversions between [`UnixTime`] and `prost_types::Timestamp`. It needs `alloc`.
 //! - `thread-cpu`: [`ThreadCpuInstant`], the CPU time of the current thread.
-//! - `coarse` (implies `std`): [`coarse`](mod@coarse), a clock whose read is one load of the time that
-//!   a thread publishes at an interval.
+//! - `coarse` (implies `std`): [`coarse`](mod@coarse), a clock whose read is one load of the time
+//!   that a thread publishes at an interval.
 
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

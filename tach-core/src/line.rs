@@ -73,8 +73,8 @@ impl Rate {
     /// `None` if neither does, if `ns` is zero, for rates far from a ns, and seldom otherwise.
     ///
     /// Multiplies by the inverse rate, which the CPU divides while it waits for the counter. The
-    /// quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so it is seldom off by one, which
-    /// the remainder shows.
+    /// quotient has fewer than 2^50 ticks and `f64` an error of 2^-53, so it is seldom off by one,
+    /// which the remainder shows.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "an estimate, which the remainder checks")]
     #[expect(clippy::cast_possible_truncation, reason = "less than 2^63")]
@@ -237,8 +237,8 @@ impl Line {
         self.exact_ns_at(tick).0
     }
 
-    /// Returns the time at `tick`: its ns, and the fraction with [`FRACTION_BITS`]. Saturates at both
-    /// ends of `u64`.
+    /// Returns the time at `tick`: its ns, and the fraction with [`FRACTION_BITS`]. Saturates at
+    /// both ends of `u64`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is in the low bits")]
     pub(crate) fn exact_ns_at(&self, tick: u64) -> (u64, u64) {
@@ -257,9 +257,9 @@ impl Line {
         self.tick_near((ns, 0), Direction::After)
     }
 
-    /// Returns the tick to which a sum leads whose time is `ns` and a fraction: the first tick then or
-    /// later, or the last one then or earlier if the sum leads back. If only the other one of the two
-    /// is in the same ns, returns that. `None` outside `u64`.
+    /// Returns the tick to which a sum leads whose time is `ns` and a fraction: the first tick then
+    /// or later, or the last one then or earlier if the sum leads back. If only the other one of
+    /// the two is in the same ns, returns that. `None` outside `u64`.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "a remainder is less than the rate")]
     pub(crate) fn tick_near(

@@ -6,8 +6,8 @@
 //! - `fn monotonic_ns() -> Option<u64>`: the clock behind `std::time::Instant`, in ns; `None` if it
 //!   can't be read.
 //! - `fn realtime_ns() -> Option<u64>`: the time since the Unix epoch in ns; `None` also before it.
-//! - `fn boot_ns() -> Option<u64>`: the time since the machine's start in ns, with the time in which
-//!   it slept.
+//! - `fn boot_ns() -> Option<u64>`: the time since the machine's start in ns, with the time in
+//!   which it slept.
 //! - `fn kernel_view(buffer: &mut [u8; CLOCKSOURCE_BYTES]) -> KernelView<'_>`: the kernel's
 //!   statements on the counter.
 //! - `fn counter_readable() -> bool`: whether this process may read the counter. Called before all
@@ -31,8 +31,8 @@
 //! - `fn has_more_privileges_than_caller() -> bool`: whether the process has privileges that its
 //!   caller lacks.
 //! - `fn machine_name(buffer: &mut [u8; MACHINE_NAME_BYTES])`: writes the machine's name.
-//! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of an
-//!   environment variable, if it may be read.
+//! - `fn with_variable(name: &str, f: &mut dyn FnMut(Option<&str>))`: calls `f` with the value of
+//!   an environment variable, if it may be read.
 //! - `fn trust_environment()`: lets variables be read although the caller has fewer privileges.
 //! - `fn report(message: &str)`: prints a message.
 //! - `fn write_error(code: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result`: writes the text of an

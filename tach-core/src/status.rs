@@ -27,8 +27,8 @@ pub struct Status {
     pub source: Source,
     /// The reason for that source.
     pub reason: Reason,
-    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order. A request to enforce it is
-    /// always granted.
+    /// How [`MonotonicInstant`](crate::MonotonicInstant) keeps its order. A request to enforce it
+    /// is always granted.
     pub order: Order,
     /// `TACH_SOURCE` was set to an unknown value and ignored.
     pub source_request_ignored: bool,

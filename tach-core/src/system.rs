@@ -147,8 +147,8 @@ pub(crate) fn offset_ns() -> i64 {
     i64::from_ne_bytes(offset_ns.to_ne_bytes())
 }
 
-/// Returns the last tick again. If the OS clock is the source and can't be read, ticks stand: nothing
-/// else shows the time.
+/// Returns the last tick again. If the OS clock is the source and can't be read, ticks stand:
+/// nothing else shows the time.
 #[cold]
 #[inline(never)]
 fn standing() -> u64 {

@@ -14,8 +14,8 @@
 //! (`Horizon`). So any change of the OS clock or the counter is found within 100 ms of use.
 //!
 //! Every read compares its tick with the horizon. So a tick beyond the line in use is the result of
-//! a sum. Sums and differences predict such ticks without a look (`Forecast`); `docs/adr/0087` gives
-//! the reasons.
+//! a sum. Sums and differences predict such ticks without a look (`Forecast`); `docs/adr/0087`
+//! gives the reasons.
 
 mod bound;
 mod counts;
@@ -55,9 +55,9 @@ use crate::sync::{AtomicBool, Full, History, Id, Ordering, Reach};
 const SLOTS: usize = 76;
 /// The number of records whose knowledge is in memory: the newest one's, and room for those being
 /// made. If seven threads are stopped between the write of their knowledge and the exchange of the
-/// head, a conversion takes a sample of its own, until one of them goes on. Of threads that run, the
-/// first one moves the head within nanoseconds. A `fork` keeps a slot for good only if another thread
-/// is within such a write, which takes nanoseconds in some 50 ms.
+/// head, a conversion takes a sample of its own, until one of them goes on. Of threads that run,
+/// the first one moves the head within nanoseconds. A `fork` keeps a slot for good only if another
+/// thread is within such a write, which takes nanoseconds in some 50 ms.
 const NEWEST: usize = 8;
 /// A tick that is ahead by less belongs to another core's present, not to the future.
 const NEAR_NS: u64 = 2_000;
@@ -282,8 +282,8 @@ impl Timeline {
 
     /// Returns the line from `start` of a timeline whose OS clock has not been read twice, so that
     /// it shows no rate. If no rate is known from elsewhere and the machine declares none, the
-    /// counter has the fastest of all: whoever waits for a time waits too long, but not forever, and
-    /// no time goes back when the rate is known.
+    /// counter has the fastest of all: whoever waits for a time waits too long, but not forever,
+    /// and no time goes back when the rate is known.
     #[inline(never)]
     fn unread_line(start: Point, round: &Round<'_>) -> Result<Line, Question> {
         const FASTEST_HZ: u64 = 10_000_000_000;

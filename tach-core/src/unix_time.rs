@@ -121,8 +121,8 @@ impl UnixTime {
     ///
     /// If that clock can't be read, the time continues at the rate that it had, and the uncertainty
     /// grows by 1,000 ppm of the time since the clock was last seen, twice as much as NTP slews. (A
-    /// clock that is set meanwhile is found when it can be read again.) If nothing bounds the error,
-    /// as before the clock was ever read, the uncertainty is `u64::MAX` ns.
+    /// clock that is set meanwhile is found when it can be read again.) If nothing bounds the
+    /// error, as before the clock was ever read, the uncertainty is `u64::MAX` ns.
     ///
     /// # Cost
     ///

@@ -481,8 +481,8 @@ impl Folder {
     ///
     /// # Platform-specific behavior
     ///
-    /// On Unix by `flock` on the folder. Elsewhere, and on file systems without such locks, calls do
-    /// not wait for each other.
+    /// On Unix by `flock` on the folder. Elsewhere, and on file systems without such locks, calls
+    /// do not wait for each other.
     ///
     /// # Errors
     ///

@@ -2,8 +2,9 @@
 //!
 //! A back end is one file with these items. Its functions follow no link.
 //!
-//! - `struct Handle`: the system calls behind the methods of [`Folder`](crate::Folder). `Handle::open(path: &Path,
-//!   makes: Option<u32>) -> io::Result<Self>` makes missing folders with the mode `makes`.
+//! - `struct Handle`: the system calls behind the methods of [`Folder`](crate::Folder).
+//!   `Handle::open(path: &Path, makes: Option<u32>) -> io::Result<Self>` makes missing folders with
+//!   the mode `makes`.
 //! - `fn read_link(link: &Path, is_last: bool) -> io::Result<PathBuf>`: the path in a link, if the
 //!   process may follow it. `is_last` if the link is the last part of its path.
 //! - `fn access(file: &File) -> io::Result<Access>`: the rights to a file.

@@ -121,11 +121,11 @@ impl Place {
 
 /// Returns the absolute path without links, up to the first part that is missing.
 ///
-/// A link is followed only if it belongs to root or to the process's user. In the place of a folder,
-/// a process without more rights than others (see [`Folder::refuse_if_shared`]) also follows a link
-/// of its folder's owner, if nobody else may write that folder. On Linux, a descriptor of this
-/// process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or to a file without a
-/// name.
+/// A link is followed only if it belongs to root or to the process's user. In the place of a
+/// folder, a process without more rights than others (see [`Folder::refuse_if_shared`]) also
+/// follows a link of its folder's owner, if nobody else may write that folder. On Linux, a
+/// descriptor of this process such as `/proc/self/fd/1` stays as it is: it may lead to a pipe, or
+/// to a file without a name.
 ///
 /// # Platform-specific behavior
 ///

@@ -41,8 +41,8 @@ const REMOTE: [(u32, &str); 9] = [
     (0x0bd0_0bd0, "Lustre"),
 ];
 
-/// An open folder for files of the process's user alone, which can be mapped into memory. No link in
-/// the folder is followed.
+/// An open folder for files of the process's user alone, which can be mapped into memory. No link
+/// in the folder is followed.
 ///
 /// # Platform-specific behavior
 ///
@@ -123,8 +123,8 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Takes the folder's lock, by which processes agree that use its files. Waits a second at most,
-    /// and returns `None` if another process has the lock for longer.
+    /// Takes the folder's lock, by which processes agree that use its files. Waits a second at
+    /// most, and returns `None` if another process has the lock for longer.
     ///
     /// The lock ends by [`unlock`](crate::unlock), or when the file that is returned is closed in
     /// each process that has it.
@@ -254,8 +254,8 @@ impl PrivateFolder {
 ///
 /// # Platform-specific behavior
 ///
-/// Linux only. A file system that copies or compresses each block when it is written, such as Btrfs,
-/// may run out of room nevertheless.
+/// Linux only. A file system that copies or compresses each block when it is written, such as
+/// Btrfs, may run out of room nevertheless.
 ///
 /// # Errors
 ///

@@ -130,8 +130,8 @@ impl Files {
         self.write_as(snapshot, process::id().into(), number)
     }
 
-    /// Writes the file of a process that has ended. Its number is that of this process, since another
-    /// one may have been killed while it wrote the file.
+    /// Writes the file of a process that has ended. Its number is that of this process, since
+    /// another one may have been killed while it wrote the file.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! The flight recorder of tach-pipeline: the last spans and events in memory, which are written when
-//! something went wrong.
+//! The flight recorder of tach-pipeline: the last spans and events in memory, which are written
+//! when something went wrong.
 //!
-//! Its [options](FlightRecorder) and its [formats](FlightFormat) are here, and tach-pipeline has them
-//! under the same names.
+//! Its [options](FlightRecorder) and its [formats](FlightFormat) are here, and tach-pipeline has
+//! them under the same names.
 //!
 //! ```
 //! use std::time::Duration;

@@ -17,12 +17,12 @@ const MAX_AGE: Duration = Duration::from_secs(30);
 const FILES: usize = 10;
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Keeps the last spans and events in memory, for `Builder::flight_recorder` of tach-pipeline. They are written on
-/// demand, after a panic, or when a span was slow.
+/// Keeps the last spans and events in memory, for `Builder::flight_recorder` of tach-pipeline. They
+/// are written on demand, after a panic, or when a span was slow.
 ///
 /// The recorder has all that the filter of the pipeline accepts. Neither
-/// the filters of the sinks nor [`Tail`](tach_spans::Tail) apply to it. Debug records may be kept here
-/// and nowhere else:
+/// the filters of the sinks nor [`Tail`](tach_spans::Tail) apply to it. Debug records may be kept
+/// here and nowhere else:
 ///
 /// ```
 /// use log::LevelFilter;
@@ -36,9 +36,9 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// # Ok::<(), tach_pipeline::Error>(())
 /// ```
 ///
-/// A span that [`Sampling`](tach_spans::Sampling) leaves out at its start is not recorded, and so is not
-/// here either, nor are its events if no sink takes events. To send a part of all traces and keep
-/// all spans here, let [`Tail`](tach_spans::Tail) choose them.
+/// A span that [`Sampling`](tach_spans::Sampling) leaves out at its start is not recorded, and so
+/// is not here either, nor are its events if no sink takes events. To send a part of all traces and
+/// keep all spans here, let [`Tail`](tach_spans::Tail) choose them.
 ///
 /// A dump also has the spans that are open, with the attribute `tach.unfinished`. If they need more
 /// memory than the recorder may take, some are left out.

@@ -90,8 +90,8 @@ impl<O: Owner> Recorder<O> {
         }
     }
 
-    /// Keeps all that comes from now on in the file of a keeper too, and writes what the recorders of
-    /// processes that were killed had kept there.
+    /// Keeps all that comes from now on in the file of a keeper too, and writes what the recorders
+    /// of processes that were killed had kept there.
     pub fn keep_in(&mut self, keeper: &mut dyn Keeper) {
         if let Some(files) = &self.flight.files {
             keeper.recordings(&mut |recording| self.write_recording(files, recording));
@@ -99,8 +99,8 @@ impl<O: Owner> Recorder<O> {
         self.keep = Some(keeper.recorder(self.ring.most(), self.ring.max_age));
     }
 
-    /// Writes a file with what the recorder of another process had kept. Returns `false` if the next
-    /// process is to try again.
+    /// Writes a file with what the recorder of another process had kept. Returns `false` if the
+    /// next process is to try again.
     fn write_recording(&self, files: &Files, recording: &Recording<'_>) -> bool {
         let (process, mut last) = (recording.process, recording.last);
         let mut ring = Ring::new(MOST_RECORDED, recording.max_age);
@@ -238,8 +238,8 @@ mod tests {
         }
     }
 
-    /// Writes an item of a dead process by a format. Returns whether that is done, what was reported,
-    /// and how many files there are.
+    /// Writes an item of a dead process by a format. Returns whether that is done, what was
+    /// reported, and how many files there are.
     fn write(
         name: &str,
         format: fn(&mut dyn io::Write) -> io::Result<()>,

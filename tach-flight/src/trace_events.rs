@@ -33,8 +33,8 @@ impl FlightFormat {
     /// begin with `tach.` have the level, the place in the source and the ids, by which children on
     /// other tracks are found.
     ///
-    /// Times are in microseconds with three decimals, since the dump's first span or event. The Unix
-    /// time of that is in `otherData`, as `start`.
+    /// Times are in microseconds with three decimals, since the dump's first span or event. The
+    /// Unix time of that is in `otherData`, as `start`.
     ///
     /// # Examples
     ///
@@ -114,8 +114,8 @@ fn spans(snapshot: &Snapshot) -> Vec<Shown<'_>> {
 struct Threads(BTreeMap<u64, Vec<(u64, u64)>>);
 
 impl Threads {
-    /// Returns whether the next span can be drawn on its thread: within its parent, or where no span
-    /// is open. A viewer would draw a task that takes turns with others as their child.
+    /// Returns whether the next span can be drawn on its thread: within its parent, or where no
+    /// span is open. A viewer would draw a task that takes turns with others as their child.
     fn has_room(&mut self, span: &Span<'_>, shown: &Shown<'_>) -> bool {
         let Some(thread) = site(span).thread_id.filter(|_| span.is_on_one_thread) else {
             return false;

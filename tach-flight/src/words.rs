@@ -11,7 +11,8 @@ use tach_spans::spans::span::{Dropped, Span};
 /// How many words a span has.
 const WORDS: usize = 6;
 
-/// Returns the words of a span that has ended. They say whether parts were dropped, and not how many.
+/// Returns the words of a span that has ended. They say whether parts were dropped, and not how
+/// many.
 pub(crate) fn words(span: &Span<'_>) -> [u64; WORDS] {
     let Span { has_values, has_end, is_on_one_thread, .. } = *span;
     let is_less = span.dropped != Dropped::default();
@@ -38,7 +39,8 @@ fn of([low, high, span, start, end, flags]: [u64; WORDS], bytes: usize) -> Kept 
     }
 }
 
-/// Adds an item to a ring: a span with its words, or an event without any. Returns when it happened.
+/// Adds an item to a ring: a span with its words, or an event without any. Returns when it
+/// happened.
 pub(crate) fn add(ring: &mut Ring, words: &[u64], records: &[u8]) -> UnixTime {
     let Ok(words) = <[u64; WORDS]>::try_from(words) else {
         let time = frame::time(records).map_or(UnixTime::EPOCH, Time::unix_time);

@@ -1,8 +1,8 @@
 //! A Unix time that no step of the wall clock bends: the time elapsed, plus a constant.
 
-/// The smallest distance of the wall clock from a line after which another line begins. It is longer
-/// than a thread is usually held up between the reads of two clocks, and shorter than the steps of
-/// clocks that are set.
+/// The smallest distance of the wall clock from a line after which another line begins. It is
+/// longer than a thread is usually held up between the reads of two clocks, and shorter than the
+/// steps of clocks that are set.
 pub(crate) const STEP_NS: u64 = 1_000_000;
 
 /// The greatest error of the two clocks: of the wall clock, which callers read, and tach's, which
@@ -28,7 +28,8 @@ impl Line {
         self.distance_ns(moment) >= STEP_NS
     }
 
-    /// Returns whether the wall clock has left the line, if only by a step for which no line begins.
+    /// Returns whether the wall clock has left the line, if only by a step for which no line
+    /// begins.
     #[inline]
     pub(crate) fn is_off(self, moment: Moment) -> bool {
         self.distance_ns(moment) > ERROR_NS

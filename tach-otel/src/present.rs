@@ -77,7 +77,8 @@ impl Present {
         self.distance_ns() >= STEP_NS
     }
 
-    /// Returns whether the wall clock has left the line, if only by a step for which no line begins.
+    /// Returns whether the wall clock has left the line, if only by a step for which no line
+    /// begins.
     #[inline]
     pub(crate) fn is_off(self) -> bool {
         self.distance_ns() > ERROR_NS

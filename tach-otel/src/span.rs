@@ -34,17 +34,17 @@ pub(crate) use self::start::Start;
 /// ## Steps
 ///
 /// If the wall clock is stepped by a millisecond or more, or slews add up to that apart from the
-/// monotonic clock, roots and children of remote parents use the new time at once. Children of local
-/// parents keep the old one for ten seconds more, so that requests are whole. A span keeps its time
-/// as long as it lasts. If that is no longer the current one when it ends, the attribute
+/// monotonic clock, roots and children of remote parents use the new time at once. Children of
+/// local parents keep the old one for ten seconds more, so that requests are whole. A span keeps
+/// its time as long as it lasts. If that is no longer the current one when it ends, the attribute
 /// `tach.clock.step_ns` says how far later spans are ahead of it.
 ///
 /// ## Given times
 ///
-/// A time that you give is kept to the nanosecond, as in the SDK: an event may lie outside the span.
-/// Only around a step, and within the error of the two clocks, a given time is moved to the span's
-/// line or its start. A child of a span with a given start in the future starts when tach reads its
-/// start.
+/// A time that you give is kept to the nanosecond, as in the SDK: an event may lie outside the
+/// span. Only around a step, and within the error of the two clocks, a given time is moved to the
+/// span's line or its start. A child of a span with a given start in the future starts when tach
+/// reads its start.
 ///
 /// *Not* promised: the treatment of a time that is given more than 10 ms after it was read, if the
 /// wall clock is stepped in between.
@@ -54,10 +54,10 @@ pub(crate) use self::start::Start;
 ///
 /// # Cost
 ///
-/// One read of tach's clock for the start, each event and the end, and for a given time a read of the
-/// wall clock too. A span that does not record ignores events and ends without a read. There is no
-/// lock and no allocation, except in the ten seconds after a step, and while a given start is ahead
-/// of the clock.
+/// One read of tach's clock for the start, each event and the end, and for a given time a read of
+/// the wall clock too. A span that does not record ignores events and ends without a read. There is
+/// no lock and no allocation, except in the ten seconds after a step, and while a given start is
+/// ahead of the clock.
 ///
 /// # Examples
 ///

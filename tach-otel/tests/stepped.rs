@@ -90,9 +90,9 @@ fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here. On a host that
-/// slows its CPUs down, tach would conclude that the kernel has left the counter, and leave it too.
-/// `TACH_SOURCE=os` runs the same tests with the OS clock as the source.
+/// Keeps the counter that the kernel trusts. [`clock_gettime`] is a system call here. On a host
+/// that slows its CPUs down, tach would conclude that the kernel has left the counter, and leave it
+/// too. `TACH_SOURCE=os` runs the same tests with the OS clock as the source.
 fn keep_counter() {
     const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_trusted = fs::read_to_string(CLOCKSOURCE).is_ok_and(|source| source.trim() == "tsc");

@@ -1,4 +1,5 @@
-//! The sentences for the common mistakes: what a collector's failure means, and what would be right.
+//! The sentences for the common mistakes: what a collector's failure means, and what would be
+//! right.
 
 use core::cell::Cell;
 use std::io;

@@ -181,8 +181,8 @@ impl Otlp {
 
     /// Sets the most attributes of a record, a span, an event of a span, and a link: 128 by
     /// default. The collector is told how many were left out: what tach adds before the program's
-    /// own fields, and last the marks of what a span lacks, such as `tach.incomplete`. What is made of
-    /// an error, such as `exception.message`, stands where the error does.
+    /// own fields, and last the marks of what a span lacks, such as `tach.incomplete`. What is made
+    /// of an error, such as `exception.message`, stands where the error does.
     ///
     /// # Examples
     ///

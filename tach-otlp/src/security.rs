@@ -14,8 +14,8 @@ pub(crate) trait Security: Send + Sync {
     /// Adds the certificates and the key to the options of `ureq`.
     fn for_http(&self, options: ConfigBuilder<AgentScope>) -> ConfigBuilder<AgentScope>;
 
-    /// Returns what secures connections of gRPC to `host`, or `None` if `host` is neither a name nor
-    /// an address.
+    /// Returns what secures connections of gRPC to `host`, or `None` if `host` is neither a name
+    /// nor an address.
     #[cfg(feature = "grpc")]
     fn for_grpc(&self, host: &str) -> Option<stream::Secure>;
 

@@ -134,8 +134,8 @@ pub enum Incident<'a> {
         /// The path of the file.
         path: &'a Path,
     },
-    /// The flight recorder could not write what a process that has ended had recorded. The next start
-    /// tries again, unless the format panicked.
+    /// The flight recorder could not write what a process that has ended had recorded. The next
+    /// start tries again, unless the format panicked.
     #[non_exhaustive]
     RecordingNotRecovered {
         /// The number of the process.
@@ -164,9 +164,9 @@ pub enum Incident<'a> {
         error: &'a io::Error,
     },
     /// This process is a child of the one that built the pipeline, and can't log: its records are
-    /// dropped and counted. It was made without the C library's `fork`, for example by `clone`, or the
-    /// pipeline can't be started again, for example since a file can't be opened. Reported once in
-    /// each such child.
+    /// dropped and counted. It was made without the C library's `fork`, for example by `clone`, or
+    /// the pipeline can't be started again, for example since a file can't be opened. Reported once
+    /// in each such child.
     #[non_exhaustive]
     Forked {
         /// The reason.

@@ -157,8 +157,9 @@
 //!
 //! # Configuration files
 //!
-//! With the feature `config`, [`Config`] reads the options of a pipeline and of its sinks from TOML,
-//! JSON, YAML or another format of serde, by the crate that you choose. [`Config::builder`] returns a
+//! With the feature `config`, [`Config`] reads the options of a pipeline and of its sinks from
+//! TOML, JSON, YAML or another format of serde, by the crate that you choose. [`Config::builder`]
+//! returns a
 //! [`Builder`], to which the program adds the rest. The documentation of [`Config`] has all keys.
 //!
 //! # Fewer records, and more
@@ -201,17 +202,17 @@
 //! and encodes it. Records of all front ends within a span have its ids. Keep [`WhenFull::Block`]:
 //! another policy may drop a part of a span. If it drops the start, the span is lost:
 //! [`Stats::dropped_spans`] counts the span, and [`Stats::spanless_records`] its later records.
-//! Sampling leaves traces out: [`Sampling`] decides when the root of a trace starts, [`Tail`] when it
-//! has ended, and both may be set. Spans that are open when the process ends are sent if
+//! Sampling leaves traces out: [`Sampling`] decides when the root of a trace starts, [`Tail`] when
+//! it has ended, and both may be set. Spans that are open when the process ends are sent if
 //! [`Builder::unfinished_spans`] was called.
 //!
 //! It also sends how long spans take, by name, as a metric: all spans are counted, also those that
-//! sampling leaves out. [`Pipeline::durations`] reads the histograms, and [`Builder::durations`] has
-//! options for them. [`Otlp::signals`] chooses among records, spans and durations.
+//! sampling leaves out. [`Pipeline::durations`] reads the histograms, and [`Builder::durations`]
+//! has options for them. [`Otlp::signals`] chooses among records, spans and durations.
 //!
 //! [`TraceContext`] reads and writes the headers of W3C's trace context, without a crate of
-//! OpenTelemetry. By [`SpanExt`] a span takes its parent from a request's headers, gives the headers
-//! for the next service, and gets links, attributes and a status.
+//! OpenTelemetry. By [`SpanExt`] a span takes its parent from a request's headers, gives the
+//! headers for the next service, and gets links, attributes and a status.
 //!
 //! [Which road](_guide#which-road) compares this with tach-otel, for programs that keep
 //! OpenTelemetry's exporters, samplers and processors.
@@ -221,17 +222,18 @@
 //! [`OpenTelemetrySpanExt`] has the methods of the trait in tracing-opentelemetry. While a thread is
 //! in a span that declares the field `otel.kind`, that span is current in `opentelemetry::Context`.
 //! Such a span allocates its context when it starts: once if the span is not sampled, twice
-//! otherwise. Other spans allocate nothing. Records outside the pipeline's spans have the ids of the
-//! current context.
+//! otherwise. Other spans allocate nothing. Records outside the pipeline's spans have the ids of
+//! the current context.
 //!
-//! With [`Pipeline::tracer_provider`], spans that libraries start by `opentelemetry::global::tracer`
-//! are the pipeline's. Libraries that need tracing-opentelemetry's trait get its layer on it. The
-//! feature stands for version 0.33 of `opentelemetry`.
+//! With [`Pipeline::tracer_provider`], spans that libraries start by
+//! `opentelemetry::global::tracer` are the pipeline's. Libraries that need tracing-opentelemetry's
+//! trait get its layer on it. The feature stands for version 0.33 of `opentelemetry`.
 //!
 //! # The flight recorder
 //!
 //! With the feature `tracing`, [`Builder::flight_recorder`] keeps the last seconds of all spans and
-//! events in memory. [`Pipeline::write_flight`] writes them on demand. [`FlightRecorder::on_panic`] and
+//! events in memory. [`Pipeline::write_flight`] writes them on demand. [`FlightRecorder::on_panic`]
+//! and
 //! [`FlightRecorder::slower_than`] write a file when something went wrong, which has also the spans
 //! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
 //! on the tracks of their threads. With the feature `otlp`, the file can be OTLP for a collector.
@@ -250,18 +252,19 @@
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
 //!   [`Sink::keep_open`].
 //! - When the process exits, by a return from `main`, a panic, `std::process::exit` or, on Unix,
-//!   `std::process::abort`, the pipeline is flushed, with a living [`Guard`] or with none. A collector that fails is tried again until
-//!   the timeout. Then stderr has the numbers of records that wait in the queues and for each sink,
-//!   and of those that were dropped. No sink waits for another one that stalls.
-//!   [`Builder::flush_timeout`] sets how long the exit waits, and
+//!   `std::process::abort`, the pipeline is flushed, with a living [`Guard`] or with none. A
+//!   collector that fails is tried again until the timeout. Then stderr has the numbers of records
+//!   that wait in the queues and for each sink, and of those that were dropped. No sink waits for
+//!   another one that stalls. [`Builder::flush_timeout`] sets how long the exit waits, and
 //!   [`Builder::without_flush_at_exit`] names the platforms. Elsewhere the guard flushes at the end
 //!   of `main`; before `std::process::exit` call [`Pipeline::flush`].
 //! - With the feature `survive`, on Linux, [`Builder::survive`] keeps the queues in a
 //!   file. Then the next start writes what a killed process had not written: also after SIGKILL
 //!   and a segmentation fault.
-//! - Otherwise `exec` and a [signal](#signals) that ends the process lose the contents of the queues, and what is gathered for a collector: a second of records and
-//!   spans, and the traces that [`Tail`] holds. Before `exec` call [`Pipeline::flush`].
-//!   [`Builder::flush_on`] makes the calls of a level wait until their records are written.
+//! - Otherwise `exec` and a [signal](#signals) that ends the process lose the contents of the
+//!   queues, and what is gathered for a collector: a second of records and spans, and the traces
+//!   that [`Tail`] holds. Before `exec` call [`Pipeline::flush`]. [`Builder::flush_on`] makes the
+//!   calls of a level wait until their records are written.
 //! - When the last handle of a pipeline is dropped, the pipeline is flushed.
 //! - If [`Pipeline::flush_on_panic`] was called, a flush follows a panic in any thread, also one
 //!   that is caught.
@@ -281,8 +284,8 @@
 //!
 //! # Signals
 //!
-//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM, SIGINT, SIGHUP or SIGQUIT ends the
-//! process. A program that handles one of these itself keeps its handler.
+//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM, SIGINT, SIGHUP or SIGQUIT ends
+//! the process. A program that handles one of these itself keeps its handler.
 //!
 //! SIGABRT has a handler too, unless the exit does not flush. It waits two seconds at most, but
 //! not on the pipeline's own threads. Then the earlier action follows.
@@ -300,20 +303,21 @@
 //!   32 KiB when it was read, to 8 KiB when its thread logs again after a pause, and is returned to
 //!   the system when its thread has ended.
 //! - For the process: 96 KiB of numbers for static texts, and 48 KiB of those for places.
-//! - With [`Builder::survive`]: 420 KiB in a file, which also has the queues, 256 KiB for each signal
-//!   of a collector, and up to 3 MiB for a flight recorder.
-//!   A queue that once grew leaves its room in the file to other threads. What waits for a collector
-//!   takes up to 4 MiB more for each of logs and spans while the collector answers.
-//! - For each open span: 128 bytes, which stay for later spans, 16 more as a layer, and its fields if
-//!   a sink takes events. Four million spans may be open.
+//! - With [`Builder::survive`]: 420 KiB in a file, which also has the queues, 256 KiB for each
+//!   signal of a collector, and up to 3 MiB for a flight recorder. A queue that once grew leaves
+//!   its room in the file to other threads. What waits for a collector takes up to 4 MiB more for
+//!   each of logs and spans while the collector answers.
+//! - For each open span: 128 bytes, which stay for later spans, 16 more as a layer, and its fields
+//!   if a sink takes events. Four million spans may be open.
 //! - For each open span, if a sink or a flight recorder takes spans or durations are collected: a
-//!   buffer for its records, which is 350 bytes for a span with three attributes. A record of 256 KiB is cut, as [`Builder::max_record_bytes`] cuts log
-//!   records: `truncated_bytes` is an attribute of the span or of the event. A span has up to 256
-//!   KiB beside its start, and 256 bytes more for each event that [`Otlp::max_events`] allows beyond
-//!   128, up to 3 MiB. Later events, values and links are dropped and counted; an error among them
-//!   sets the status nevertheless.
-//! - For traces that wait until [`Tail`] decides about them: up to 32 MiB, or its bound. A quarter as
-//!   much beside is for the ids of traces that it kept.
+//!   buffer for its records, which is 350 bytes for a span with three attributes. A record of 256
+//!   KiB is cut, as [`Builder::max_record_bytes`] cuts log records: `truncated_bytes` is an
+//!   attribute of the span or of the event. A span has up to 256 KiB beside its start, and 256
+//!   bytes more for each event that [`Otlp::max_events`] allows beyond 128, up to 3 MiB. Later
+//!   events, values and links are dropped and counted; an error among them sets the status
+//!   nevertheless.
+//! - For traces that wait until [`Tail`] decides about them: up to 32 MiB, or its bound. A quarter
+//!   as much beside is for the ids of traces that it kept.
 //! - For each histogram of durations: up to 2 KiB, or twice that with deltas, and 2,000 of them.
 //! - For the flight recorder: up to 16 MiB, or its bound. While a dump is written, up to as much
 //!   for its spans and events, as much for the open spans, and half as much to sort them.

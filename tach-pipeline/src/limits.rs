@@ -53,8 +53,8 @@ struct Slot {
 }
 
 impl Limits {
-    /// Accepts `most` records of each callsite each second, and one in `each` of those over the limit
-    /// unless `each` is zero. Counts the others in `file` too.
+    /// Accepts `most` records of each callsite each second, and one in `each` of those over the
+    /// limit unless `each` is zero. Counts the others in `file` too.
     pub(crate) fn new(most: u32, each: u32, file: Option<&Arc<dyn RingFile>>) -> Self {
         let slots = (0..CALLSITES).map(|_| Slot::default()).collect();
         let (are_exceeded, next) = (Switch::default(), OnceLock::new());

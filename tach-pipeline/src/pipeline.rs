@@ -107,8 +107,8 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// If that takes longer than `timeout`, if a sink fails, or in a [child](crate::Incident::Forked)
-    /// that can't log. In a sink, returns a timeout at once.
+    /// If that takes longer than `timeout`, if a sink fails, or in a
+    /// [child](crate::Incident::Forked) that can't log. In a sink, returns a timeout at once.
     ///
     /// # Examples
     ///
@@ -149,9 +149,9 @@ impl Pipeline {
 
     /// Opens all files again, after another program has moved them away.
     ///
-    /// The call sets a number and wakes a thread, so a signal handler may make it. A later [`flush`](Self::flush)
-    /// returns after the files were opened. If one can't be opened, stderr reports it, and the old
-    /// file stays.
+    /// The call sets a number and wakes a thread, so a signal handler may make it. A later
+    /// [`flush`](Self::flush) returns after the files were opened. If one can't be opened, stderr
+    /// reports it, and the old file stays.
     ///
     /// # Examples
     ///

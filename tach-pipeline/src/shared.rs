@@ -272,8 +272,8 @@ impl Handle {
         Self { alive: Arc::new(Alive(Arc::clone(&shared))), own: shared }
     }
 
-    /// Returns the state of the pipeline that this handle logs to. In a forked child, the first call
-    /// starts that pipeline.
+    /// Returns the state of the pipeline that this handle logs to. In a forked child, the first
+    /// call starts that pipeline.
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         if self.own.process.is_current() { &self.own } else { self.own.in_child() }

@@ -325,8 +325,8 @@ impl<K> Sink<K> {
     }
 
     /// Sets how many bytes may wait while this sink fails, or does not keep up with others: 64 KiB
-    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped, except for
-    /// warnings and errors: as much again is for them, of which half is for errors alone.
+    /// or more, by default 1 MiB, and 16 MiB for a collector. Records beyond are dropped, except
+    /// for warnings and errors: as much again is for them, of which half is for errors alone.
     ///
     /// # Examples
     ///
@@ -385,9 +385,9 @@ impl<K> Sink<K> {
     }
 
     /// Sets how long a line may be, as this sink's receiver takes it: 512 bytes or more, by default
-    /// as long as it gets, 8,192 for [`syslog`](Sink::syslog), and 48 KiB for a standard stream that
-    /// systemd has connected to its journal. Docker divides lines at 16 KiB. A datagram of UDP has
-    /// up to 65,507 bytes.
+    /// as long as it gets, 8,192 for [`syslog`](Sink::syslog), and 48 KiB for a standard stream
+    /// that systemd has connected to its journal. Docker divides lines at 16 KiB. A datagram of UDP
+    /// has up to 65,507 bytes.
     ///
     /// The texts of a longer line are cut until the line fits, and its field `truncated_bytes`
     /// counts what it lacks. It stays one line, and stays JSON.
@@ -416,8 +416,8 @@ impl<K> Sink<K> {
 
     /// Drops records that the directives exclude, with the syntax of
     /// [`Builder::filter`](crate::Builder::filter), which applies before: `"warn"` is for any
-    /// target. If they can't be parsed, building the pipeline fails. The pipeline's own counts of dropped records have the level
-    /// `Warn`, and pass for any target.
+    /// target. If they can't be parsed, building the pipeline fails. The pipeline's own counts of
+    /// dropped records have the level `Warn`, and pass for any target.
     ///
     /// # Examples
     ///
@@ -470,8 +470,8 @@ impl<K> Sink<K> {
 }
 
 impl Sink {
-    /// Returns the sink again, for a forked child: with the same options and the same name, and with
-    /// nothing of what this process has opened.
+    /// Returns the sink again, for a forked child: with the same options and the same name, and
+    /// with nothing of what this process has opened.
     pub(crate) fn again(&self) -> Self {
         let (target, levels) = (self.to.0.again(), self.filter.as_ref().ok());
         let name = (target.name() != self.to.0.name()).then(|| self.to.0.name());

@@ -94,8 +94,8 @@ impl Stats {
         *self.by_level.of(level)
     }
 
-    /// Returns how many records the queues have dropped because they were full, parts of spans among
-    /// them. No sink has these.
+    /// Returns how many records the queues have dropped because they were full, parts of spans
+    /// among them. No sink has these.
     ///
     /// # Examples
     ///
@@ -219,9 +219,9 @@ impl SinkStats {
         self.dropped
     }
 
-    /// Returns how many records of a level are among [`dropped`](Self::dropped). Those have no level
-    /// that a process before has left, that a collector refuses as some of a request's, or that a
-    /// sink still has when it is [closed](Self::is_closed).
+    /// Returns how many records of a level are among [`dropped`](Self::dropped). Those have no
+    /// level that a process before has left, that a collector refuses as some of a request's, or
+    /// that a sink still has when it is [closed](Self::is_closed).
     ///
     /// # Examples
     ///
@@ -294,8 +294,8 @@ impl SinkStats {
         self.last_error.as_ref().map(|error| error.as_str())
     }
 
-    /// Returns whether the sink was closed by [`Pipeline::apply`](crate::Pipeline#method.apply). Its
-    /// counts stay. A sink of the same name that is opened later continues them, unless it is
+    /// Returns whether the sink was closed by [`Pipeline::apply`](crate::Pipeline#method.apply).
+    /// Its counts stay. A sink of the same name that is opened later continues them, unless it is
     /// opened as the other one closes. So a metric adds the counts of a name.
     ///
     /// # Examples

@@ -105,8 +105,8 @@ fn memory() {
     threads_that_have_ended_leave_nothing_in_a_file();
 }
 
-/// glibc keeps free memory among blocks that are in use. So it also counts what was freed and did not
-/// return to the system: the buffers of a burst.
+/// glibc keeps free memory among blocks that are in use. So it also counts what was freed and did
+/// not return to the system: the buffers of a burst.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn threads_that_log_no_more_keep_little() {
     const THREADS: usize = 200;

@@ -45,7 +45,8 @@ pub struct Channel {
     /// The queue for calls of threads that are ending, whose thread-local memory is gone, and of
     /// signal handlers that interrupt a call. The back end reads it in each round.
     common: Lock<Sender>,
-    /// How long a new thread waits for a ring in a file. After that its records are in memory alone.
+    /// How long a new thread waits for a ring in a file. After that its records are in memory
+    /// alone.
     pub longest_for_a_ring: Duration,
     is_ending: AtomicBool,
 }
@@ -74,9 +75,9 @@ impl Channel {
     }
 
     /// Creates the thread's queue. If its ring is to be in a file, other threads hold all of the
-    /// file's rings, and calls wait for room, waits for [a time](Self::longest_for_a_ring): the back end
-    /// may be about to read the last records of a thread that has ended. A thread that lives keeps
-    /// its ring.
+    /// file's rings, and calls wait for room, waits for [a time](Self::longest_for_a_ring): the
+    /// back end may be about to read the last records of a thread that has ended. A thread that
+    /// lives keeps its ring.
     #[cold]
     pub fn new_queue(&self) -> Sender {
         if self.when_full == WhenFull::Block && !self.queues.has_ring() {
@@ -135,8 +136,8 @@ impl Channel {
         }
     }
 
-    /// Ends the queue of a thread that ends. In a forked process leaves the queue as it is: it is the
-    /// parent's, and so may be the file that has its rings.
+    /// Ends the queue of a thread that ends. In a forked process leaves the queue as it is: it is
+    /// the parent's, and so may be the file that has its rings.
     fn end_queue(&self, sender: Sender) {
         if self.is_forked() {
             mem::forget(sender);

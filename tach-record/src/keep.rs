@@ -27,8 +27,8 @@ pub trait Keeper: Send {
     /// call continues.
     fn recover(&mut self, to: &mut dyn Receiver, may_wait: bool);
 
-    /// Returns whether what was read from the rings before the call is whole. Otherwise somebody has
-    /// cut the file, and records may be torn.
+    /// Returns whether what was read from the rings before the call is whole. Otherwise somebody
+    /// has cut the file, and records may be torn.
     fn is_whole(&mut self) -> bool;
 
     /// Notes that the queues have little room.
@@ -119,8 +119,8 @@ pub trait Receiver {
     /// Returns the time.
     fn now(&self) -> UnixTime;
 
-    /// Calls `each` with the number of each ring in the file, and how many of all words ever written
-    /// to the ring were passed on.
+    /// Calls `each` with the number of each ring in the file, and how many of all words ever
+    /// written to the ring were passed on.
     fn positions(&mut self, each: &mut dyn FnMut(u32, u64));
 
     /// Frees the words before the last [positions](Self::positions).
@@ -130,16 +130,16 @@ pub trait Receiver {
     /// The number may wrap around.
     fn stated(&self) -> u64;
 
-    /// Returns how many events sinks have dropped that the log does not state, and how many were ever
-    /// refused by a sink before they waited.
+    /// Returns how many events sinks have dropped that the log does not state, and how many were
+    /// ever refused by a sink before they waited.
     fn drops(&self) -> [u64; 2];
 
     /// Replaces `came` by the number of events that came for each sink, except for those that were
     /// refused.
     fn came(&self, came: &mut Vec<u64>);
 
-    /// Copies the events that wait for the threads of collectors to the file. Returns how many of the
-    /// first `came` events of each sink wait.
+    /// Copies the events that wait for the threads of collectors to the file. Returns how many of
+    /// the first `came` events of each sink wait.
     fn waiting(&self, came: &[u64]) -> Waiting;
 
     /// Returns whether each sink that neither fails nor stalls has room for more events.

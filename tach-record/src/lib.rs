@@ -39,8 +39,8 @@
 //!
 //! # Guarantees
 //!
-//! - The back end reads a record that [`push`](channel::current_thread::push) has added once, in the
-//!   order of its thread's records, also after the thread has ended.
+//! - The back end reads a record that [`push`](channel::current_thread::push) has added once, in
+//!   the order of its thread's records, also after the thread has ended.
 //! - A full queue drops only what its [policy](queue::WhenFull) says, and counts it.
 //! - Reading never panics, whatever the bytes are.
 //!

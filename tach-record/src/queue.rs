@@ -194,8 +194,8 @@ impl Sender {
         })
     }
 
-    /// Continues in a small ring, or in one of the file if the last one is in none. Call if the thread
-    /// has logged nothing for a while.
+    /// Continues in a small ring, or in one of the file if the last one is in none. Call if the
+    /// thread has logged nothing for a while.
     pub(crate) fn shrink(&mut self) {
         let Self { producer, next_ring, queue, .. } = self;
         let small = &queue.pool.small;

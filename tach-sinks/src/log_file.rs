@@ -110,8 +110,8 @@ pub struct LogFile {
     pub length: u64,
     /// When the first and the last record in the file happened, kept up to date only if the file is
     /// rotated. Of records of earlier processes, the time of the last write is known. `begun` is
-    /// always after that of the file before: the clock may be set back, or recovered records be older
-    /// than the last write, and cleaning deletes the first names first.
+    /// always after that of the file before: the clock may be set back, or recovered records be
+    /// older than the last write, and cleaning deletes the first names first.
     begun: UnixTime,
     written: UnixTime,
     /// When the next record happened, or else the present time. The pipeline's clock may be any, so

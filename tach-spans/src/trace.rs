@@ -63,8 +63,8 @@ pub struct Contexts {
 pub struct Started {
     /// Whether the span becomes the current one of `opentelemetry` when it is entered.
     pub is_active: bool,
-    /// Whether the span follows the decision of its parent. Otherwise the span [waits](Slot::waits) if
-    /// it is not sampled.
+    /// Whether the span follows the decision of its parent. Otherwise the span [waits](Slot::waits)
+    /// if it is not sampled.
     pub follows: bool,
 }
 
@@ -276,8 +276,9 @@ impl Slot {
         self.has_flag(ACTIVE)
     }
 
-    /// If `may_take` is set, a parent in another process is taken from the context in which the active
-    /// span is entered. The parent was not named, and no such parent was there when the span started.
+    /// If `may_take` is set, a parent in another process is taken from the context in which the
+    /// active span is entered. The parent was not named, and no such parent was there when the span
+    /// started.
     #[inline]
     pub fn take_parents(&self, may_take: bool) {
         if may_take {
@@ -285,7 +286,8 @@ impl Slot {
         }
     }
 
-    /// Returns whether the span [takes](Self::take_parents) a parent now: it was neither moved nor left.
+    /// Returns whether the span [takes](Self::take_parents) a parent now: it was neither moved nor
+    /// left.
     #[inline]
     pub fn takes_parent(&self) -> bool {
         self.has_flag(TAKES) && !self.has_flag(MOVING | ANY_LEFT) && self.left().is_none()

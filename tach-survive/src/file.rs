@@ -6,8 +6,8 @@
 //! stays in its ring until all sinks have written it. Then the back end
 //! [commits](store::Store::commit) the positions behind it.
 //!
-//! The next pipeline with the same folder [finds](dead) the files of processes that have ended, looks
-//! whether the [last write](written) of a process has happened, and [passes on](recovery) the
+//! The next pipeline with the same folder [finds](dead) the files of processes that have ended,
+//! looks whether the [last write](written) of a process has happened, and [passes on](recovery) the
 //! records that were still in its rings. Each file says how far a later process has come.
 
 mod contents;

@@ -24,8 +24,8 @@ pin_project! {
     struct Timer {
         #[pin]
         sleep: Sleep,
-        // The end of the budget by tokio's clock, if it has one. The sleep of a body may end before,
-        // with a pause.
+        // The end of the budget by tokio's clock, if it has one. The sleep of a body may end
+        // before, with a pause.
         end: Option<Instant>,
         waker: Woken,
         // Wakes the task when the layer is drained. `None` before a body waits.
@@ -125,8 +125,8 @@ impl Alarm {
         }
     }
 
-    /// Returns the time since the start of `budget`, by the clock that is ahead: tokio's, if there is
-    /// a timer, since a test may have paused that, or tach's.
+    /// Returns the time since the start of `budget`, by the clock that is ahead: tokio's, if there
+    /// is a timer, since a test may have paused that, or tach's.
     pub(crate) fn elapsed(&self, budget: &Budget) -> Duration {
         let end = self.0.as_ref().and_then(|timer| timer.end);
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -134,8 +134,8 @@ impl Alarm {
         by_tokio.max(budget.elapsed())
     }
 
-    /// Returns `Ready(false)` at the end of a body's budget or of `drain`, `Ready(true)` after a pause
-    /// of `idle`, which begins now if `is_new`.
+    /// Returns `Ready(false)` at the end of a body's budget or of `drain`, `Ready(true)` after a
+    /// pause of `idle`, which begins now if `is_new`.
     pub(crate) fn poll_body(
         &mut self,
         budget: &Budget,

@@ -38,18 +38,19 @@ impl BudgetLayer<ClientSide> {
     /// `DEADLINE_EXCEEDED`, instead, so that a client of tonic sees that code. The response's body
     /// [ends](crate::BudgetBody) with the budget, too.
     ///
-    /// A call ends with the request of the handler that makes it, and the request's layer answers. If
-    /// the client's own timer or the peer ends the call within 2 ms of that end, the call waits for the
-    /// layer, at most 5 ms past the end. So a handler that maps errors to 502 does not hide the 504.
+    /// A call ends with the request of the handler that makes it, and the request's layer answers.
+    /// If the client's own timer or the peer ends the call within 2 ms of that end, the call waits
+    /// for the layer, at most 5 ms past the end. So a handler that maps errors to 502 does not hide
+    /// the 504.
     ///
     /// # Retries and hedges
     ///
     /// Inside `tower::retry` or `tower::hedge`, each attempt gets and announces the time that its
     /// budget has left then, and fails at once if none is. A default, a cap and the request's own
     /// header count for each attempt. Around them the layer ends the whole call, also between two
-    /// attempts, but each attempt announces the time of the first. Use it twice for both, and give the
-    /// reserve to the outer one only. A policy asks [`current`](crate::current()) whether its pause
-    /// and a retry fit into the budget.
+    /// attempts, but each attempt announces the time of the first. Use it twice for both, and give
+    /// the reserve to the outer one only. A policy asks [`current`](crate::current()) whether its
+    /// pause and a retry fit into the budget.
     ///
     /// # Examples
     ///

@@ -14,8 +14,8 @@ use tower_service::Service;
 use crate::counts::Counter;
 use crate::current::{current, scope};
 
-/// A layer inside of a [`BudgetLayer`](crate::BudgetLayer): the handler runs in a task of its own, and
-/// finishes there after its request was answered with 504, or its client has hung up.
+/// A layer inside of a [`BudgetLayer`](crate::BudgetLayer): the handler runs in a task of its own,
+/// and finishes there after its request was answered with 504, or its client has hung up.
 ///
 /// Without it a server's handler is dropped where it waits. What it had begun stays as it is: a
 /// pooled connection goes back with an open transaction, and a second step of two is missing. The

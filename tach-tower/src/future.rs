@@ -30,8 +30,8 @@ pin_project! {
     /// server's error likewise. A client's error at the end of the budget is replaced by
     /// [`Exhausted`]: a client that reads the header may end the call by itself. If that is the end
     /// of the request that the call is made for, too, the future waits up to 5 ms, so that the
-    /// request's layer answers. If only the budget is exhausted, drops the inner future, and answers
-    /// for it.
+    /// request's layer answers. If only the budget is exhausted, drops the inner future, and
+    /// answers for it.
     ///
     /// # Panics
     ///

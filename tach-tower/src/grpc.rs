@@ -14,8 +14,8 @@ const GRPC: &str = "application/grpc";
 const WEB: &str = "application/grpc-web";
 const WEB_TEXT: &str = "application/grpc-web-text";
 
-/// What a request speaks. gRPC-Web is for browsers, over HTTP/1.1 as well. Its trailers are a part of
-/// the body, so a body that is cut ends with an error.
+/// What a request speaks. gRPC-Web is for browsers, over HTTP/1.1 as well. Its trailers are a part
+/// of the body, so a body that is cut ends with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http,

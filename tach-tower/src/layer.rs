@@ -61,8 +61,8 @@ use crate::stats::Stats;
 /// # }
 /// ```
 ///
-/// A policy of `tower::retry` inside or outside of a layer is an `impl<B> Policy<_, Response<B>, _>`:
-/// the body of the response has another type outside.
+/// A policy of `tower::retry` inside or outside of a layer is an `impl<B> Policy<_, Response<B>,
+/// _>`: the body of the response has another type outside.
 #[derive(Debug, Clone)]
 pub struct BudgetLayer<K> {
     shared: Arc<Shared>,
@@ -76,8 +76,8 @@ impl<K> BudgetLayer<K> {
     }
 
     /// Ends the responses' bodies that something limits, at the latest after `grace`: for a service
-    /// that stops. A stream of events with keep-alive messages would hold its connection open, and a
-    /// graceful shutdown waits for connections. The first call counts.
+    /// that stops. A stream of events with keep-alive messages would hold its connection open, and
+    /// a graceful shutdown waits for connections. The first call counts.
     ///
     /// # Examples
     ///

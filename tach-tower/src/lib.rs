@@ -90,8 +90,8 @@
 //! - A handler that blocks its thread is not interrupted until it yields.
 //! - A spawned task has no budget, unless it runs in a [`scope`].
 //! - Headers carry a duration, so the time on the network is not counted.
-//! - A server's handler is dropped where it waits, at its budget's end and when its client hangs up.
-//!   A pooled connection then goes back with an open transaction, unless its pool rolls back.
+//! - A server's handler is dropped where it waits, at its budget's end and when its client hangs
+//!   up. A pooled connection then goes back with an open transaction, unless its pool rolls back.
 //!   [`DetachLayer`] lets handlers finish; `docs/databases.md` has recipes.
 //! - A body that is not polled does not end: see [`BudgetBody`].
 //! - A call whose response outlives the handler's own limit, as a stream that a handler passes on,
@@ -100,9 +100,10 @@
 //!
 //! # gRPC
 //!
-//! The layers work with tonic's servers and channels, and need none of its types; also with gRPC-Web,
-//! inside and outside of tonic-web's layer. tonic's own server also enforces `grpc-timeout`, and answers `CANCELLED`. Its timer starts after the
-//! layer's, so the layer answers first, unless the handler blocks its thread past the budget's end.
+//! The layers work with tonic's servers and channels, and need none of its types; also with
+//! gRPC-Web, inside and outside of tonic-web's layer. tonic's own server also enforces
+//! `grpc-timeout`, and answers `CANCELLED`. Its timer starts after the layer's, so the layer
+//! answers first, unless the handler blocks its thread past the budget's end.
 //!
 //! # Clocks
 //!

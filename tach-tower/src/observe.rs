@@ -23,7 +23,8 @@ type Record = dyn Fn(&str, Moment, Duration) + Send + Sync;
 /// A layer inside of a [`BudgetLayer`](crate::BudgetLayer) that records how much time a request has
 /// left: when it arrives, and when the head of its response is ready or its budget has ended.
 ///
-/// A request without a limit has no time left to record, and one whose caller hangs up has no answer.
+/// A request without a limit has no time left to record, and one whose caller hangs up has no
+/// answer.
 /// [`Times`](crate::Times) are histograms that the program reads.
 ///
 /// # Examples
@@ -53,8 +54,8 @@ pub struct ObserveLayer {
 }
 
 impl ObserveLayer {
-    /// Creates a layer. `route` names a request, in few different words, and `record` takes the time
-    /// that is left.
+    /// Creates a layer. `route` names a request, in few different words, and `record` takes the
+    /// time that is left.
     #[must_use]
     pub fn new<R, F>(route: R, record: F) -> Self
     where

@@ -63,8 +63,8 @@ impl<S, K> BudgetService<S, K> {
         self.inner.inner
     }
 
-    /// Announces the time of a request. Returns `Refused` if it has too little, or if the time can't
-    /// be announced. The request stays where it is: each move is a copy.
+    /// Announces the time of a request. Returns `Refused` if it has too little, or if the time
+    /// can't be announced. The request stays where it is: each move is a copy.
     #[inline]
     pub(crate) fn begin<R>(
         &self,
@@ -150,8 +150,8 @@ where
     }
 }
 
-/// Returns the cap of a request. Its parts are swapped out and back, because a request that is taken
-/// apart is copied twice.
+/// Returns the cap of a request. Its parts are swapped out and back, because a request that is
+/// taken apart is copied twice.
 #[cold]
 fn cap_of<Q>(settings: &Settings, request: &mut Request<Q>) -> u64 {
     fn swap<Q>(parts: &mut Parts, request: &mut Request<Q>) {

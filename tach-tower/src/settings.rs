@@ -114,8 +114,8 @@ impl Settings {
     ///
     /// # Examples
     ///
-    /// By the path, or by the route if the layer is one of axum's `Router::layer`, which has matched
-    /// the route by then:
+    /// By the path, or by the route if the layer is one of axum's `Router::layer`, which has
+    /// matched the route by then:
     ///
     /// ```
     /// use std::time::Duration;

@@ -65,8 +65,9 @@
 //!
 //! # What can go wrong
 //!
-//! - If the wall clock is set back, later lines have earlier times. With an [`IncreasingClock`](tach_core::IncreasingClock) each timestamp is later than all
-//!   that were read before it.
+//! - If the wall clock is set back, later lines have earlier times. With an
+//!   [`IncreasingClock`](tach_core::IncreasingClock) each timestamp is later than all that were
+//!   read before it.
 //! - Events of two threads may be written in another order than their times: a timer reads the
 //!   clock before the writer's lock is taken. `tach-pipeline` writes in the order of the times.
 //! - Without an [`EventTimeLayer`] around two layers, an event has two times.
@@ -84,7 +85,8 @@
 //!
 //! # Features
 //!
-//! - `jiff`: [`Local`](const@Local) and [`Strftime`], with time zones from [jiff](https://docs.rs/jiff).
+//! - `jiff`: [`Local`](const@Local) and [`Strftime`], with time zones from
+//!   [jiff](https://docs.rs/jiff).
 //! - `tree`: [`Tree`], which makes any timer one of
 //!   [tracing-tree](https://docs.rs/tracing-tree)'s, whose trait is its own.
 

@@ -1,5 +1,5 @@
-//! Reads the spans of OTLP's requests in protobuf, by the numbers of `trace.proto`'s fields: neither
-//! by tach's code nor by code that is generated from a schema.
+//! Reads the spans of OTLP's requests in protobuf, by the numbers of `trace.proto`'s fields:
+//! neither by tach's code nor by code that is generated from a schema.
 
 use std::collections::BTreeMap;
 

@@ -37,8 +37,8 @@ impl Drop for Served {
     }
 }
 
-/// Asserts that all queries ended soon after their requests. How slow the watchers' own rounds were is
-/// the machine's share.
+/// Asserts that all queries ended soon after their requests. How slow the watchers' own rounds were
+/// is the machine's share.
 fn assert_soon(what: &str, ends: &[(Duration, Duration)]) {
     let latest = ends.iter().map(|end| end.0).max().unwrap();
     let slowest = ends.iter().map(|end| end.1).max().unwrap();

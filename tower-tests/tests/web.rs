@@ -1,5 +1,5 @@
-//! The deadlines of gRPC and of gRPC-Web, over HTTP/1.1 and HTTP/2, inside and outside of tonic-web's
-//! layer.
+//! The deadlines of gRPC and of gRPC-Web, over HTTP/1.1 and HTTP/2, inside and outside of
+//! tonic-web's layer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +20,8 @@ use tower_tests::journal::Journal;
 
 const WORK: Work = Work { millis: 60_000 };
 
-/// Serves a service that works for a minute, with the budget's layer outside of tonic-web's or inside.
+/// Serves a service that works for a minute, with the budget's layer outside of tonic-web's or
+/// inside.
 async fn serve(is_outside: bool) -> (SocketAddr, BudgetLayer<ServerSide>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -269,8 +269,8 @@ fn measure(benchmark: &Benchmark, arguments: &[String]) -> Result<(), String> {
     record.write()
 }
 
-/// Returns the help of a benchmark whose program is a command for users, if it is asked for. The other
-/// programs print their own (`bench_tables::Arguments`).
+/// Returns the help of a benchmark whose program is a command for users, if it is asked for. The
+/// other programs print their own (`bench_tables::Arguments`).
 fn help(benchmark: &Benchmark, arguments: &[String]) -> Option<String> {
     let is_asked = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
     let Tables::Printed { quick, .. } = &benchmark.tables else { return None };

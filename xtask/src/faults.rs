@@ -5,17 +5,17 @@
 //! `TACH_FAULTS_FOLDER`:
 //!
 //! - The first one reads from its standard input, does its work in the folder, notes there what it
-//!   knows to be lost, and ends by `std::process::exit(0)`, so that the test's own output can't fail.
-//!   The calls before the read never fail. A fault may be an error of `build`, but no panic, no
-//!   signal and no hang.
+//!   knows to be lost, and ends by `std::process::exit(0)`, so that the test's own output can't
+//!   fail. The calls before the read never fail. A fault may be an error of `build`, but no panic,
+//!   no signal and no hang.
 //! - The second one checks the folder: it panics if something is lost that was not counted.
 //!   `TACH_FAULTS_CALL` has the name of the call that failed.
 //!
 //! To add a program, add its line to [`PROGRAMS`]. `cargo xtask faults PROGRAM RUN CHECK` lets one
 //! that is built already go through all its faults.
 //!
-//! strace counts the calls of each thread, so the occurrence with a number fails in each thread that
-//! comes so far.
+//! strace counts the calls of each thread, so the occurrence with a number fails in each thread
+//! that comes so far.
 #![expect(clippy::print_stdout, reason = "the counts are the task's output")]
 
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -45,7 +45,8 @@ fn addresses(host: &str) -> Result<(), String> {
 }
 
 /// Runs the unit tests of shared memory. The standard library must be built with the sanitizer too:
-/// otherwise its locks and threads look like races. Prints that no nightly toolchain has its source.
+/// otherwise its locks and threads look like races. Prints that no nightly toolchain has its
+/// source.
 fn threads(host: &str) -> Result<(), String> {
     let nightly = Command::new("rustc").args(["+nightly", "--print", "sysroot"]).output();
     let sysroot = nightly.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned());

@@ -1,9 +1,10 @@
 //! How many files and functions a call passes, and the back end's work of a record: what a reader
 //! goes through who follows it.
 //!
-//! Callgrind counts 20 calls of a program without optimization, in which nothing is inlined. Counted
-//! are the functions of the workspace, and the files in which they stand. A run may fall on a look
-//! at the OS clock, or on a wake-up of the back end, so the run with the fewest files counts.
+//! Callgrind counts 20 calls of a program without optimization, in which nothing is inlined.
+//! Counted are the functions of the workspace, and the files in which they stand. A run may fall on
+//! a look at the OS clock, or on a wake-up of the back end, so the run with the fewest files
+//! counts.
 #![expect(clippy::print_stdout, reason = "the counts are the task's output")]
 
 use std::collections::BTreeSet;

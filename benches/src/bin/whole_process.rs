@@ -1,9 +1,9 @@
 //! The cost of a logger for the whole process: CPU time at a given rate, memory by thread, and how
 //! long a line takes to the file.
 //!
-//! Each measurement is a process of its own. As many loggers as the machine can carry are measured at
-//! the same time, so that they meet the same moods of the host. The table shows the medians of all
-//! rounds. All threads count towards the CPU time, also the one that logs.
+//! Each measurement is a process of its own. As many loggers as the machine can carry are measured
+//! at the same time, so that they meet the same moods of the host. The table shows the medians of
+//! all rounds. All threads count towards the CPU time, also the one that logs.
 //!
 //! ```sh
 //! cargo xtask bench whole-process [--quick] [PART...]

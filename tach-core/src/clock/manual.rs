@@ -61,8 +61,8 @@ use crate::unix_time::UnixTime;
 /// # Cost
 ///
 /// Reading and moving the clock take a lock. Moving it takes the same time however many steps came
-/// before, and an older instant's Unix time is found by binary search. The steps at one instant take
-/// 16 bytes together, for as long as the clock exists.
+/// before, and an older instant's Unix time is found by binary search. The steps at one instant
+/// take 16 bytes together, for as long as the clock exists.
 ///
 /// # Examples
 ///
@@ -180,17 +180,17 @@ impl ManualClock {
         self.step(|time| time.saturating_sub(duration));
     }
 
-    /// Calls `f` with this clock in place of the system's, on this thread: `Instant::now`, `elapsed`,
-    /// `UnixTime::now`, `uptime` and [`SystemClock`](crate::SystemClock) read this clock, and so do
-    /// the other instants and anchors. For code that takes no clock.
+    /// Calls `f` with this clock in place of the system's, on this thread: `Instant::now`,
+    /// `elapsed`, `UnixTime::now`, `uptime` and [`SystemClock`](crate::SystemClock) read this
+    /// clock, and so do the other instants and anchors. For code that takes no clock.
     ///
     /// Calls nest: when `f` returns or panics, the clock before is in place again. Other threads,
     /// and tasks that `f` spawns, read the system's clock. So do `coarse`, `BootInstant` and
     /// `ThreadCpuInstant`.
     ///
-    /// An instant that was read in `f` stays an instant of this clock after `f` has returned, and the
-    /// system's clock can't convert it: see [the guarantees](Self#guarantees). A thread that converts
-    /// such instants, for example a logger's, must read this clock too.
+    /// An instant that was read in `f` stays an instant of this clock after `f` has returned, and
+    /// the system's clock can't convert it: see [the guarantees](Self#guarantees). A thread that
+    /// converts such instants, for example a logger's, must read this clock too.
     ///
     /// # Cost
     ///

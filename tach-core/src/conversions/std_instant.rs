@@ -90,8 +90,8 @@ fn nanos(duration: Duration) -> u64 {
 ///
 /// # Panics
 ///
-/// If the first conversion in a process can't read the OS's clock: then the standard library's `now`
-/// panics as well.
+/// If the first conversion in a process can't read the OS's clock: then the standard library's
+/// `now` panics as well.
 ///
 /// # Examples
 ///

@@ -8,8 +8,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// An [`Instant`] that threads read and write concurrently.
 ///
-/// It has the size and the alignment of an [`AtomicU64`], whose operations of the same names have the
-/// same orderings. `compare_exchange` in a loop makes any other. Instants are compared by their
+/// It has the size and the alignment of an [`AtomicU64`], whose operations of the same names have
+/// the same orderings. `compare_exchange` in a loop makes any other. Instants are compared by their
 /// ticks.
 ///
 /// # Guarantees

@@ -6,9 +6,10 @@ use crate::system::boot;
 
 /// A point in time by a clock that also runs while the machine is suspended.
 ///
-/// It has the API of [`std::time::Instant`], but no Unix time. The value is in nanoseconds since the
-/// machine's start, so that arithmetic converts nothing. Use it for leases, session timeouts and
-/// other times that a laptop's sleep must not extend. For the time that a machine was awake, use
+/// It has the API of [`std::time::Instant`], but no Unix time. The value is in nanoseconds since
+/// the machine's start, so that arithmetic converts nothing. Use it for leases, session timeouts
+/// and other times that a laptop's sleep must not extend. For the time that a machine was awake,
+/// use
 /// [`Instant`](crate::Instant).
 ///
 /// # Guarantees

@@ -24,8 +24,8 @@ use crate::system;
 ///
 /// [`Status::order`](crate::Status::order) reports which of the two applies:
 ///
-/// - If the kernel trusts the counter on all CPUs, a read waits for earlier loads, and threads share
-///   no write.
+/// - If the kernel trusts the counter on all CPUs, a read waits for earlier loads, and threads
+///   share no write.
 /// - Otherwise every read raises a maximum that all threads share. If one thread reads the time,
 ///   this is the cheaper of the two. If threads on several CPUs do nothing but read the time, they
 ///   wait for each other's write, and a read costs more with each of them.

@@ -1,7 +1,8 @@
 //! The API that the instants share: everything but the read.
 
 /// Implements the sums and differences of [`std::time::Instant`] for a type with one field
-/// `$value`, by the functions of the room `$scale`. `$begin` reads an instant `a`, for the examples.
+/// `$value`, by the functions of the room `$scale`. `$begin` reads an instant `a`, for the
+/// examples.
 macro_rules! impl_sums {
     ($Instant:ident { $value:ident }, $($scale:ident)::+, $begin:expr) => {
         impl $Instant {
@@ -80,7 +81,8 @@ macro_rules! impl_sums {
             /// Returns this instant minus `duration`; `None` if the type can't represent it.
             ///
             /// The instant may be before the machine's start, as on Linux with std's. Instants are
-            /// signed numbers: ticks of 3 GHz reach 97 years in each direction, a `BootInstant` 292.
+            /// signed numbers: ticks of 3 GHz reach 97 years in each direction, a `BootInstant`
+            /// 292.
             ///
             /// # Examples
             ///

@@ -2,8 +2,8 @@
 //! 32-bit times.
 //!
 //! The vDSO, the kernel's code in the process, reads the counter too. If such a read raises SIGSEGV
-//! (prctl(2)), only the system call returns the time. From 2038-01-19 on, the call with 64-bit times
-//! returns what does not fit in the C library's.
+//! (prctl(2)), only the system call returns the time. From 2038-01-19 on, the call with 64-bit
+//! times returns what does not fit in the C library's.
 #![expect(unsafe_code, reason = "calls prctl, and clock_gettime by its number")]
 
 use core::ffi::{c_int, c_ulong};

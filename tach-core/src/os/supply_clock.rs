@@ -3,9 +3,9 @@
 /// Supplies the clocks of a program that runs without an OS. Use it once in the program.
 ///
 /// The first function returns the nanoseconds of a clock that never goes back. The second returns
-/// the nanoseconds since 1970-01-01 00:00:00 UTC, or 0 while they are unknown: then Unix time is near
-/// 1970, with the largest uncertainty. Both are `fn() -> u64`, may be called on any core and in
-/// interrupt handlers, and must not read tach's clock.
+/// the nanoseconds since 1970-01-01 00:00:00 UTC, or 0 while they are unknown: then Unix time is
+/// near 1970, with the largest uncertainty. Both are `fn() -> u64`, may be called on any core and
+/// in interrupt handlers, and must not read tach's clock.
 ///
 /// With the feature `std` this macro does nothing. Without it, it does nothing on Unix, Windows,
 /// preview 1 of WASI and JavaScript hosts, whose clocks tach reads itself, except under Miri.

@@ -21,8 +21,8 @@ pub(super) fn read(clock: clockid_t) -> Option<u64> {
     if answer == 0 { ns(time.tv_sec, time.tv_nsec) } else { None }
 }
 
-/// Converts a time, whose fields differ between targets, to ns. Returns `None` if it is negative, or
-/// past 2554.
+/// Converts a time, whose fields differ between targets, to ns. Returns `None` if it is negative,
+/// or past 2554.
 pub(super) fn ns(seconds: impl TryInto<u64>, ns: impl TryInto<u64>) -> Option<u64> {
     let seconds: u64 = seconds.try_into().ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(ns.try_into().ok()?)

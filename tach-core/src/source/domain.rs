@@ -11,8 +11,9 @@ use crate::timeline::{Expected, MAX_SKEW_NS};
 
 /// The number of lines in memory: the newest one, the next one, and six for writers that are
 /// stopped in the middle. If seven are stopped, a failure of the counter is not mended until one of
-/// them goes on: each look tries again. A `fork` keeps an entry for good only if a counter fails and
-/// another thread is within the four stores of a write. Seven such forks do not follow each other.
+/// them goes on: each look tries again. A `fork` keeps an entry for good only if a counter fails
+/// and another thread is within the four stores of a write. Seven such forks do not follow each
+/// other.
 pub(super) const DOMAINS: usize = 8;
 
 /// A counter that has gone back more often is not read any more.

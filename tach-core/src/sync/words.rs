@@ -168,7 +168,8 @@ fn try_write(
 ///
 /// Only the word's own entry must last. The others are free for the next replacements: an entry's
 /// version states its generation, so a reader that comes late notices that the entry was reused.
-/// A writer that is stopped in the middle, by a signal or a `fork`, keeps one entry from the others.
+/// A writer that is stopped in the middle, by a signal or a `fork`, keeps one entry from the
+/// others.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Succession<const W: usize, const N: usize> {
@@ -245,8 +246,8 @@ impl<const W: usize, const N: usize> Succession<W, N> {
         (found == version(generation(word))).then_some(words)
     }
 
-    /// Replaces the content of `seen`, which keeps its entry. Returns `false` if `seen` is no longer
-    /// the word.
+    /// Replaces the content of `seen`, which keeps its entry. Returns `false` if `seen` is no
+    /// longer the word.
     pub(crate) fn change(&self, seen: u64, content: u64) -> bool {
         self.exchange(seen, seen & !CONTENT | content & CONTENT)
     }

@@ -53,9 +53,9 @@ impl Config {
     /// [`source_request_refused`](crate::Status::source_request_refused).
     ///
     /// If [`Source::Os`] is forced, tach asks neither the CPU nor the kernel about the counter. So
-    /// don't force it in a process that may not read the counter (`PR_SET_TSC` on Linux): there, the
-    /// C library's clocks read the counter too. Without the request, tach notices that, and reads
-    /// the clocks by system calls.
+    /// don't force it in a process that may not read the counter (`PR_SET_TSC` on Linux): there,
+    /// the C library's clocks read the counter too. Without the request, tach notices that, and
+    /// reads the clocks by system calls.
     ///
     /// # Examples
     ///
@@ -74,8 +74,8 @@ impl Config {
     /// Makes [`MonotonicInstant`](crate::MonotonicInstant) keep its order by a shared maximum, even
     /// where the kernel trusts the counter on all CPUs.
     ///
-    /// Use it on hosts whose counter you trust less than their kernel does, or in a program in which
-    /// one thread at a time reads the time: there, a read with enforced order is cheaper. See
+    /// Use it on hosts whose counter you trust less than their kernel does, or in a program in
+    /// which one thread at a time reads the time: there, a read with enforced order is cheaper. See
     /// [`MonotonicInstant`](crate::MonotonicInstant#cost). `TACH_ORDER=enforced` in the environment
     /// does the same. If ticks come from the OS clock, order is always enforced.
     ///

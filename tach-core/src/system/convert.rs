@@ -107,8 +107,8 @@ pub(crate) fn saturating_sum(tick: u64, duration: Duration, direction: Direction
     sum(tick, duration, direction).unwrap_or_else(|| manual::farthest(tick, direction))
 }
 
-/// Returns a sum that is not on the line in use. The line that is expected to follow comes first and
-/// needs no call, so this function saves registers only for the others.
+/// Returns a sum that is not on the line in use. The line that is expected to follow comes first
+/// and needs no call, so this function saves registers only for the others.
 #[cold]
 #[inline(never)]
 fn later_sum(tick: u64, duration: Duration) -> Option<u64> {
@@ -185,9 +185,9 @@ fn unix_ns_beside(tick: u64) -> u64 {
 }
 
 /// Returns the clock to read in place of the timeline, in ns: this thread's manual clock or, if the
-/// ticks stand while the machine sleeps, the OS's real-time clock. (Afterwards such ticks don't show
-/// that the line in use is wrong.) `None` if there is no such clock, if Unix time waits for a clock
-/// that is set back, or if the clock can't be read.
+/// ticks stand while the machine sleeps, the OS's real-time clock. (Afterwards such ticks don't
+/// show that the line in use is wrong.) `None` if there is no such clock, if Unix time waits for a
+/// clock that is set back, or if the clock can't be read.
 fn clock_ns_in_place() -> Option<u64> {
     if let Some(ns) = manual::unix_ns() {
         return Some(ns);

@@ -113,8 +113,8 @@ impl Disciplined {
             if now == chosen {
                 return tick;
             }
-            // The look replaced the source. Its ticks need a look of their own: no read may return a
-            // tick beyond the line in use, or a difference would take it for a prediction.
+            // The look replaced the source. Its ticks need a look of their own: no read may return
+            // a tick beyond the line in use, or a difference would take it for a prediction.
             chosen = now;
         }
     }

@@ -22,8 +22,8 @@ pub(crate) const START: u64 = RANGE.start + (1 << 60);
 #[allow(dead_code, reason = "for `ManualClock`, which needs std")]
 pub(crate) const END: u64 = RANGE.end - 1;
 
-/// The answers of the manual clock that the calling thread reads in place of the system's; `None` if
-/// it reads the system's.
+/// The answers of the manual clock that the calling thread reads in place of the system's; `None`
+/// if it reads the system's.
 #[derive(Debug)]
 pub(crate) struct InPlace {
     pub(crate) tick: fn() -> Option<u64>,
@@ -54,7 +54,8 @@ pub(super) fn tick() -> Option<u64> {
     in_place().and_then(|clock| (clock.tick)())
 }
 
-/// Returns the present Unix time of the manual clock that this thread reads, if it reads one, in ns.
+/// Returns the present Unix time of the manual clock that this thread reads, if it reads one, in
+/// ns.
 pub(super) fn unix_ns() -> Option<u64> {
     tick().and_then(unix_ns_at)
 }

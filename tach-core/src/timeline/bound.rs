@@ -29,8 +29,8 @@ impl Timeline {
     /// clock plus the offset, in ns.
     ///
     /// The bound rests only on a reading of both clocks. If the OS clock can't be read, the bound
-    /// grows as if the clock was slewed since the last look. It is `u64::MAX` if the clock has shown no
-    /// rate yet, or if the ticks come from a clock that may stand too.
+    /// grows as if the clock was slewed since the last look. It is `u64::MAX` if the clock has
+    /// shown no rate yet, or if the ticks come from a clock that may stand too.
     pub(crate) fn try_bound(&self, round: &Round<'_>) -> Result<(u64, u64), Question> {
         // Only the newest record holds the offset, and a timeline that waits may run at half its
         // rate.

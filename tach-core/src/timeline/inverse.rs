@@ -25,7 +25,8 @@ impl Timeline {
         })
     }
 
-    /// Returns the tick that is `ns` from `tick`, if it is in the range of ticks and a line is in use.
+    /// Returns the tick that is `ns` from `tick`, if it is in the range of ticks and a line is in
+    /// use.
     pub(crate) fn known_sum(&self, tick: u64, ns: u64, direction: Direction) -> Option<u64> {
         self.sum_by(&self.current, tick, ns, direction)
     }

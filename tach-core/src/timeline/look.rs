@@ -64,9 +64,9 @@ impl Timeline {
         Ok(())
     }
 
-    /// Takes a sample of both clocks, in this timeline's time; `None` if the OS clock can't be read.
-    /// If the counter failed, fails until the caller has replaced the counter or decided to keep
-    /// it.
+    /// Takes a sample of both clocks, in this timeline's time; `None` if the OS clock can't be
+    /// read. If the counter failed, fails until the caller has replaced the counter or decided to
+    /// keep it.
     pub(super) fn sample(
         &self,
         record: &Record,
@@ -168,8 +168,8 @@ impl Timeline {
     }
 
     /// Returns the first record that has a rate, which follows `record`. If the rate is not known
-    /// from elsewhere, waits until a second sample can show it. Returns `None` if the OS clock can't
-    /// be read, or stands.
+    /// from elsewhere, waits until a second sample can show it. Returns `None` if the OS clock
+    /// can't be read, or stands.
     pub(super) fn second(
         &self,
         id: Id,

@@ -122,8 +122,8 @@ impl Timeline {
         }
     }
 
-    /// Searches in `table`. Fails if the table is not that of the record `newest`, or if a record was
-    /// given up since and its slot reused.
+    /// Searches in `table`. Fails if the table is not that of the record `newest`, or if a record
+    /// was given up since and its slot reused.
     #[expect(clippy::inline_always, reason = "a call doubles the price of an old instant")]
     #[inline(always)]
     fn search_in<const STARTS: usize>(
@@ -134,8 +134,8 @@ impl Timeline {
     ) -> Result<Option<Stretch>, Stale> {
         let (_, (word, next)) = table
             .read_with(|table| {
-                // Few rounds, whose comparisons don't wait for each other, and no branch: nobody can
-                // predict the ages in a pool.
+                // Few rounds, whose comparisons don't wait for each other, and no branch: nobody
+                // can predict the ages in a pool.
                 let mut last = 0;
                 for (stride, ways) in STRIDES.into_iter().zip([5, 4, 4]) {
                     let is_by = |steps: &usize| table.get(STARTS + last + steps * stride) <= at;

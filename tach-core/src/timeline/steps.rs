@@ -12,8 +12,8 @@ use crate::sync::{Maximum, Versioned};
 const STANDING_READS: u64 = 16;
 /// The shortest time between two reads to expect.
 const READ_NS: u64 = 16;
-/// A smaller distance may be the difference between two cores' counters. If the system states longer
-/// steps, it is believed.
+/// A smaller distance may be the difference between two cores' counters. If the system states
+/// longer steps, it is believed.
 pub(super) const SHORTEST_NS: u64 = 2_000;
 /// A clock that is further off was set or stopped.
 const LONGEST_NS: u64 = 250_000_000;
@@ -37,7 +37,8 @@ impl Steps {
         self.longest_ns.get()
     }
 
-    /// Returns `sample` with the resolution that was seen at least twice, if its system states less.
+    /// Returns `sample` with the resolution that was seen at least twice, if its system states
+    /// less.
     ///
     /// What is seen of a step is at most the whole, and soon more than half of it. So twice of that
     /// is no less than a step, and a bound holds.

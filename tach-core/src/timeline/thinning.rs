@@ -35,16 +35,16 @@ const FIRST: usize = 2;
 /// Returns the index in `kept` of the record to give up, and the error of the chord that replaces
 /// it; `None` if no record may be given up. `kept` must be in the order of time.
 ///
-/// A record is recent if its successor starts after `recent`, by tick or by ns. The tolerance is added
-/// to its error, so it is given up only if each old record bends the timeline by more: a clock that is
-/// disturbed for some seconds must not cost all times before. Of the last [`RECENT`] records, none
-/// that is recent is given up.
+/// A record is recent if its successor starts after `recent`, by tick or by ns. The tolerance is
+/// added to its error, so it is given up only if each old record bends the timeline by more: a
+/// clock that is disturbed for some seconds must not cost all times before. Of the last [`RECENT`]
+/// records, none that is recent is given up.
 pub(super) fn choose(kept: &[Kept], recent: Point) -> Option<(usize, f32)> {
     let now = kept.last()?.end;
     let (mut best, mut least_cost) = (None, f64::INFINITY);
     for i in FIRST..kept.len() - 1 {
-        // Compares both. After the OS clock was set, all earlier records look old by ns; while a new
-        // rate is not yet known, they look old by ticks.
+        // Compares both. After the OS clock was set, all earlier records look old by ns; while a
+        // new rate is not yet known, they look old by ticks.
         let next = kept[i + 1].piece.start();
         let is_old = next.tick < recent.tick && next.ns < recent.ns;
         if !is_old && i + RECENT >= kept.len() {

@@ -229,8 +229,8 @@ impl Access {
     /// Returns the mode of a file without the list. With a list, the bits of the group are the
     /// list's mask: the most that its entries grant, and not what the owning group may do.
     fn unlisted(&self) -> u32 {
-        // After a version, each entry has a kind, rights and an id. Whoever is named would be one of
-        // the group or of the others.
+        // After a version, each entry has a kind, rights and an id. Whoever is named would be one
+        // of the group or of the others.
         let list = self.list.as_deref().and_then(|list| list.get(4..)).unwrap_or_default();
         let rights = |kinds: [u8; 2]| {
             let entries = list.chunks_exact(8).filter(|entry| kinds.contains(&entry[0]));

@@ -8,8 +8,8 @@
 //! - Google Cloud: `LogEntry` of `cloud.google.com/go/logging` 1.13.0 and `ReportedErrorEvent` of
 //!   `cloud.google.com/go/errorreporting` 0.3.2, after the special fields were taken out as the
 //!   agents do.
-//! - Datadog: `HTTPLogItem` and `LogAttributes` of `datadog-api-client` 2.62.0, after the documented
-//!   preprocessing of JSON.
+//! - Datadog: `HTTPLogItem` and `LogAttributes` of `datadog-api-client` 2.62.0, after the
+//!   documented preprocessing of JSON.
 //!
 //! A test that fails writes its lines to a file. Before the file replaces the one here, let the
 //! service or its schema read the lines, and state the version above.
@@ -25,7 +25,8 @@ use tach_core::UnixTime;
 use tach_log::adapter::{EachField, EachSpan, Fields, Parts, Site, chain, event, nested};
 use tach_log::{Format as _, Json, Value};
 
-/// Names that the schemas define, names that lead to them, and names that a reader of paths refuses.
+/// Names that the schemas define, names that lead to them, and names that a reader of paths
+/// refuses.
 const HOSTILE: [&str; 132] = [
     "user",
     "host",

@@ -53,8 +53,8 @@ pub(super) fn short_number(to: &mut Vec<u8>, of: u32, key: &str, value: u64) -> 
     is_short
 }
 
-/// Appends the beginning of a `KeyValue` as a field, up to the value, which has `of_value` bytes, if
-/// all of the lengths take one byte. Returns whether they do.
+/// Appends the beginning of a `KeyValue` as a field, up to the value, which has `of_value` bytes,
+/// if all of the lengths take one byte. Returns whether they do.
 #[inline]
 fn begin_short(to: &mut Vec<u8>, of: u32, key: &str, of_value: usize) -> bool {
     const HEADS: usize = 4;

@@ -41,8 +41,8 @@ impl Otlp {
             .detected("container.id", container_id(&groups, &mounts))
     }
 
-    /// Returns the options for this process, a forked child of the process that made them. Attributes
-    /// that the program has set stay.
+    /// Returns the options for this process, a forked child of the process that made them.
+    /// Attributes that the program has set stay.
     pub(crate) fn in_child(&self) -> Self {
         let (parent, this) = (self.process, process::id());
         let mut child = Self { process: this, ..self.clone() };
@@ -91,8 +91,8 @@ fn architecture(of_rust: &str) -> &str {
 }
 
 /// Returns the id of the container in which the process runs: the end of a path in
-/// `/proc/self/cgroup`, or with version 2 of cgroups the folder from which the container's files are
-/// mounted.
+/// `/proc/self/cgroup`, or with version 2 of cgroups the folder from which the container's files
+/// are mounted.
 fn container_id<'a>(groups: &'a str, mounts: &'a str) -> Option<&'a str> {
     let of_group = groups.lines().filter_map(|line| line.rsplit('/').next());
     // `docker-<id>.scope` and `cri-containerd-<id>.scope` are systemd's names.

@@ -1,4 +1,5 @@
-//! Layouts of tach-log: an event is one line, and one object of JSON, whatever its keys and texts are.
+//! Layouts of tach-log: an event is one line, and one object of JSON, whatever its keys and texts
+//! are.
 
 use log::Record;
 use tach_log::{Format, Json, Line, Logfmt, Part};

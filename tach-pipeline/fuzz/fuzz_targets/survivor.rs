@@ -45,7 +45,8 @@ fn real() -> &'static Real {
     })
 }
 
-/// Returns the name and the bytes of the file of a pipeline that has passed on a part of its records.
+/// Returns the name and the bytes of the file of a pipeline that has passed on a part of its
+/// records.
 fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
     let guard = Pipeline::builder()
         .sink(Sink::file(folder.join("app.log")))
@@ -131,8 +132,8 @@ fn log_all(pipeline: &Pipeline, number: usize) {
     });
 }
 
-// Each eight bytes of the input are a change: three bytes say where, one how, and four are a value. A
-// test in `tach-survive/src/file/image/tests.rs` reads the corpus in the same way.
+// Each eight bytes of the input are a change: three bytes say where, one how, and four are a value.
+// A test in `tach-survive/src/file/image/tests.rs` reads the corpus in the same way.
 fuzz_target!(|input: &[u8]| {
     let real = real();
     let (mut bytes, words) = (real.bytes.clone(), &real.words);

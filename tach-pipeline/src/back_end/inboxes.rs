@@ -45,8 +45,8 @@ pub(crate) struct Inboxes {
     /// How many queues in `all` belong to ended threads and are empty.
     over: usize,
     changes: Changes,
-    /// The records of the round, and those of the round before. All inboxes share them: an allocator
-    /// would keep the memory of many blocks for later.
+    /// The records of the round, and those of the round before. All inboxes share them: an
+    /// allocator would keep the memory of many blocks for later.
     bytes: Vec<u8>,
     before: Vec<u8>,
     /// The next record of each inbox that contains records to pass on in this round.
@@ -307,8 +307,8 @@ impl Inbox {
     }
 
     /// Begins a round: moves the records that were not passed on from `before`, the bytes of the
-    /// round before, to the end of `bytes`, and then all records of the queue. Returns how many bytes
-    /// were in the queue, including long records, and how many events.
+    /// round before, to the end of `bytes`, and then all records of the queue. Returns how many
+    /// bytes were in the queue, including long records, and how many events.
     pub(crate) fn fill(&mut self, before: &[u8], bytes: &mut Vec<u8>) -> (usize, usize) {
         self.removed.0 += (self.done - self.start) as u64;
         let rest = before.get(self.done..self.end).unwrap_or_default();
@@ -392,8 +392,8 @@ impl Inbox {
         self.is_over
     }
 
-    /// Returns the length and the time of the next record in the round's bytes, or `None` if no whole
-    /// record is left.
+    /// Returns the length and the time of the next record in the round's bytes, or `None` if no
+    /// whole record is left.
     #[inline]
     pub(crate) fn next(&self, bytes: &[u8]) -> Option<(usize, UnixTime)> {
         let (record, _) = frame::split(&bytes[self.done..self.end])?;
@@ -408,8 +408,8 @@ impl Inbox {
         self.done < self.waited
     }
 
-    /// Returns the next record in the round's bytes, which has that length, with its queue, and counts
-    /// it as passed on.
+    /// Returns the next record in the round's bytes, which has that length, with its queue, and
+    /// counts it as passed on.
     #[inline]
     pub(crate) fn take<'a>(
         &'a mut self,

@@ -174,11 +174,10 @@ pub(super) fn choose<'de, A: MapAccess<'de>, T, V: Deserialize<'de> + Hash + 'st
 }
 
 /// Implements [`Keys`] for options. A key is the name of its method: of those with a text, of those
-/// with another value that serde reads, with a [number](super::parsed::Number), with a number of bytes
-/// or with a value that is [parsed](super::parsed), and of those without an argument, which are
-/// called for `true`.
-/// `makes` has constructors without an argument, and `calls` the keys that need more than a call of
-/// the method.
+/// with another value that serde reads, with a [number](super::parsed::Number), with a number of
+/// bytes or with a value that is [parsed](super::parsed), and of those without an argument, which
+/// are called for `true`. `makes` has constructors without an argument, and `calls` the keys that
+/// need more than a call of the method.
 macro_rules! keys {
     (
         $options:ty $(, $S:ident: $bound:path)?;

@@ -17,8 +17,8 @@ impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
     /// global [subscriber](Pipeline::subscriber) of tracing, then as the logger of `log`.
     ///
-    /// In a forked child it takes the place of the pipeline that the parent installed, and of the one
-    /// that the child's first record has started.
+    /// In a forked child it takes the place of the pipeline that the parent installed, and of the
+    /// one that the child's first record has started.
     ///
     /// For a subscriber with other layers, [`build`](Self::build) and install each: see the
     /// [crate](crate#plugging-in).

@@ -37,7 +37,8 @@ impl Pipeline {
     /// A signal that is ignored stays ignored, for example SIGHUP under `nohup`. A program that
     /// handles a signal itself, before or after this call, keeps its handler, and ends by an exit,
     /// which [flushes](crate::Builder::without_flush_at_exit). In a child that was forked without
-    /// `exec`, the signals flush the child's pipeline, or end a child at once that has logged nothing.
+    /// `exec`, the signals flush the child's pipeline, or end a child at once that has logged
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -109,9 +110,9 @@ fn begin(pipeline: &Arc<Shared>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Flushes the pipeline when the process exits or aborts, if `at_exit`. In a forked child, which has
-/// the handlers of its parent, flushes it also at the signals at which the pipeline of the parent is
-/// flushed.
+/// Flushes the pipeline when the process exits or aborts, if `at_exit`. In a forked child, which
+/// has the handlers of its parent, flushes it also at the signals at which the pipeline of the
+/// parent is flushed.
 ///
 /// # Errors
 ///
@@ -153,7 +154,8 @@ impl Waiter {
         // ORDERING: Relaxed, as in `begin`.
         let is_there = self.process.load(Ordering::Relaxed) == process::id();
         if is_there {
-            // ORDERING: Release, with the Acquire of `next`: what the interrupted thread has logged.
+            // ORDERING: Release, with the Acquire of `next`: what the interrupted thread has
+            // logged.
             self.signal.store(signal, Ordering::Release);
             self.nap.wake();
         }

@@ -1,8 +1,8 @@
 //! The pipeline that follows another one in a forked child.
 //!
-//! A child has its parent's memory, and none of its threads: the queues have records that the parent
-//! writes, and a lock may be held for ever. So a child leaves all of a pipeline's state where it is.
-//! Its first record starts another pipeline by the same options.
+//! A child has its parent's memory, and none of its threads: the queues have records that the
+//! parent writes, and a lock may be held for ever. So a child leaves all of a pipeline's state
+//! where it is. Its first record starts another pipeline by the same options.
 
 use core::cell::Cell;
 use core::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
@@ -90,8 +90,8 @@ impl Shared {
         last
     }
 
-    /// Returns the pipeline that follows this one in this process, which is a forked child. If there
-    /// is none, starts one. If that fails, returns a pipeline that refuses all records.
+    /// Returns the pipeline that follows this one in this process, which is a forked child. If
+    /// there is none, starts one. If that fails, returns a pipeline that refuses all records.
     #[cold]
     pub(super) fn in_child(self: &Arc<Self>) -> &Arc<Self> {
         let last = self.last();

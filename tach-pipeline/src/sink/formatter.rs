@@ -94,8 +94,8 @@ impl Formatter {
         Ok(())
     }
 
-    /// Returns the bytes to which a record is cut at least. A message has half of them, and may fill
-    /// a line.
+    /// Returns the bytes to which a record is cut at least. A message has half of them, and may
+    /// fill a line.
     fn longest_cut(&self) -> usize {
         self.most.min(self.most_line.saturating_mul(2))
     }

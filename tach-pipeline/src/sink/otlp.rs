@@ -45,15 +45,16 @@ impl Sink {
     /// # Log records
     ///
     /// The target is the scope, the message is the body, and fields are attributes, beside those
-    /// that [`Otlp::metadata`] chooses and, as `span`, the names of the spans. The format is that of
+    /// that [`Otlp::metadata`] chooses and, as `span`, the names of the spans. The format is that
+    /// of
     /// [`LogRecords`](tach_otlp::encode::LogRecords).
     ///
     /// # Spans
     ///
-    /// The fields `otel.name`, `otel.kind`, `otel.status_code` and `otel.status_description` set the
-    /// name, the kind and the status. The target is the scope, and other fields are attributes. An
-    /// event within a span is an event of the span. A span that [follows from] another one links to
-    /// it.
+    /// The fields `otel.name`, `otel.kind`, `otel.status_code` and `otel.status_description` set
+    /// the name, the kind and the status. The target is the scope, and other fields are attributes.
+    /// An event within a span is an event of the span. A span that [follows from] another one links
+    /// to it.
     ///
     /// The status is an error, unless a field sets it to `ok`, if an event of the level `ERROR` is
     /// right within the span, or if a thread leaves the span because it panics. An error among the
@@ -64,7 +65,8 @@ impl Sink {
     /// no thread has entered it. It is sent when the last handles of the span and of its children
     /// are dropped, with up to 3 MiB.
     ///
-    /// A [`filter`](Self::filter) drops spans and the events within spans too. To filter records otherwise, add a sink for each signal.
+    /// A [`filter`](Self::filter) drops spans and the events within spans too. To filter records
+    /// otherwise, add a sink for each signal.
     ///
     /// # Durations
     ///

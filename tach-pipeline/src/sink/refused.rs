@@ -4,8 +4,8 @@ use std::io;
 
 use tach_sinks::adapter::Receiver;
 
-/// Refuses everything. The parent's writer may have buffers, whose bytes would be written twice, and
-/// locks or threads, for which the child would wait for ever.
+/// Refuses everything. The parent's writer may have buffers, whose bytes would be written twice,
+/// and locks or threads, for which the child would wait for ever.
 #[derive(Default)]
 pub(super) struct Refused {
     has_refused: bool,

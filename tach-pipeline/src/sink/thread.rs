@@ -258,8 +258,8 @@ impl ServedLane {
         if is_requested { due.min(self.pause(deadline)) } else { due }
     }
 
-    /// Writes events of the lane `at` of `link`. Returns `None` if a flush has to be tried again, and
-    /// whether events were dropped.
+    /// Writes events of the lane `at` of `link`. Returns `None` if a flush has to be tried again,
+    /// and whether events were dropped.
     fn work(
         &mut self,
         link: &Link,

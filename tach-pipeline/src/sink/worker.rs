@@ -113,8 +113,8 @@ impl Worker {
         self.own.append(events);
     }
 
-    /// Returns how many events were dropped that were not reported, or whose report the sink has not
-    /// written yet.
+    /// Returns how many events were dropped that were not reported, or whose report the sink has
+    /// not written yet.
     pub(super) fn unreported(&self) -> u64 {
         self.unreported.count() + self.link.dropped(self.lane) + self.unwritten_reports()
     }
@@ -135,8 +135,8 @@ impl Worker {
         Arc::ptr_eq(&self.counts, counts)
     }
 
-    /// Adds the events for this sink alone, which come from a process that has ended or had a reserve.
-    /// Drops them if more than [`AT_END`] waits.
+    /// Adds the events for this sink alone, which come from a process that has ended or had a
+    /// reserve. Drops them if more than [`AT_END`] waits.
     pub(super) fn pass_own_on(&mut self) {
         let own = mem::replace(&mut self.own, Batch::new());
         if !own.is_empty() && !self.link.add(self.lane, &own, AT_END) {

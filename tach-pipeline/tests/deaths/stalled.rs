@@ -102,8 +102,8 @@ fn errors_that_a_full_queue_kept_outlive_the_process() {
     }
 }
 
-/// On a busy machine the thread of a sink may get no processor for seconds. That costs no record of a
-/// process that has died, and what waits at an exit stays for the next start.
+/// On a busy machine the thread of a sink may get no processor for seconds. That costs no record of
+/// a process that has died, and what waits at an exit stays for the next start.
 #[test]
 fn a_recovery_waits_for_a_sink_that_has_no_room() {
     let scene = Scene::after(&death());

@@ -54,8 +54,8 @@ fn a_file_has_the_records_of_its_day_by_the_clock_of_the_pipeline() {
     }
 }
 
-/// The last write of an earlier process is later than the records that it left in its queues, or the
-/// clock was set back.
+/// The last write of an earlier process is later than the records that it left in its queues, or
+/// the clock was set back.
 #[test]
 fn names_sort_in_the_order_of_rotations() {
     for names in [Names::Times, Names::Dates, Names::DatesBeforeExtension] {

@@ -56,7 +56,8 @@ fn spans_of_all_threads_are_counted_and_read() {
     assert!(!long.is_overflow() && long.relative_error() < 0.003);
 }
 
-/// No span of this process is sent, so no other process may refer to one. The caller's is passed on.
+/// No span of this process is sent, so no other process may refer to one. The caller's is passed
+/// on.
 #[test]
 fn without_a_sink_of_spans_the_header_is_the_caller_s() {
     let builder = Pipeline::builder().sink(of_nothing()).filter("info,quiet=off");

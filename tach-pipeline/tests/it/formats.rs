@@ -137,7 +137,8 @@ fn a_format_that_fails_for_its_own_report_loses_no_count() {
     let dropped = "records dropped while the sink failed or did not keep up; SinkStats::last_error says \
         why, and Sink::buffer_bytes lets more wait";
     let is_report = |record: &Value| record["msg"] == dropped;
-    // The second try of the report comes before "one" if a round of the back end ended after "lost".
+    // The second try of the report comes before "one" if a round of the back end ended after
+    // "lost".
     let (reports, records): (Vec<_>, Vec<_>) = memory.records().into_iter().partition(is_report);
     assert_eq!(reports.iter().map(|report| &report["count"]).collect::<Vec<_>>(), [1]);
     let messages: Vec<_> = records.iter().map(|record| &record["msg"]).collect();

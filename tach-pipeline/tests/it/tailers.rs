@@ -40,7 +40,8 @@ fn has_plain_files(folder: &Folder) -> usize {
     names.filter(|name| Path::new(name).extension() != Some("gz".as_ref())).count()
 }
 
-/// Writes 30,000 lines, calls the program every 700 lines, and returns the messages that it printed.
+/// Writes 30,000 lines, calls the program every 700 lines, and returns the messages that it
+/// printed.
 fn tailed(program: &Path, rotation: Rotation, compresses: bool) -> Vec<String> {
     let name = program.file_name().unwrap().to_str().unwrap();
     // The state of the program is no file of the log's folder.
@@ -94,8 +95,8 @@ fn delayed(rotation: Rotation) -> (Rotation, bool) {
     (rotation, false)
 }
 
-/// Checks that the program reads each line once, whatever the names, and with the default names not:
-/// it does not know these.
+/// Checks that the program reads each line once, whatever the names, and with the default names
+/// not: it does not know these.
 fn check(name: &str) {
     let Some(program) = installed(name) else { return };
     let size = Rotation::new().max_bytes(150_000);

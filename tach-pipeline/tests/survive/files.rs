@@ -59,8 +59,8 @@ pub(crate) fn deleted(scene: &Scene, seed: u64) -> Summary {
     recovered(scene, seed)
 }
 
-/// No log call ends the process by SIGBUS. What was in the file is lost with it. What comes after it is
-/// there, and no record is torn.
+/// No log call ends the process by SIGBUS. What was in the file is lost with it. What comes after
+/// it is there, and no record is torn.
 pub(crate) fn cut(scene: &Scene, seed: u64) -> Summary {
     let mut child = started(scene.child("flood", 4 * seed));
     thread::sleep(Duration::from_micros(Random(seed).below(60_000)));
@@ -125,8 +125,8 @@ pub(crate) fn read_and_closed(scene: &Scene, seed: u64) -> Summary {
     recovered(scene, seed)
 }
 
-/// A process after the other is killed while it logs and passes on what the one before left. Files of
-/// other versions, damaged ones and others' come in between.
+/// A process after the other is killed while it logs and passes on what the one before left. Files
+/// of other versions, damaged ones and others' come in between.
 pub(crate) fn in_a_row(scene: &Scene, seed: u64) -> Summary {
     const LIVES: u64 = 25;
     let mut random = Random(seed ^ 0x0a11);

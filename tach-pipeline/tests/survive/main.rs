@@ -1,7 +1,7 @@
 //! Processes that are killed while they log, and the pipelines that pass on their records.
 //!
-//! `TACH_KILLS=10000 cargo test --release -p tach-pipeline --all-features --test survive` kills more
-//! often than CI does.
+//! `TACH_KILLS=10000 cargo test --release -p tach-pipeline --all-features --test survive` kills
+//! more often than CI does.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod child;

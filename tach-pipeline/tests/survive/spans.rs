@@ -128,7 +128,8 @@ pub(crate) fn recorder_killed(scene: &Scene, seed: u64) -> Summary {
     assert!(status.success(), "{status}");
     let files = fs::read_dir(scene.folder.join("flight")).unwrap().map(|it| it.unwrap().path());
     let files: Vec<_> = files.filter(|it| it.extension().is_some_and(|it| it == "otlp")).collect();
-    // A start that was killed behind its file, and before it had noted that, is followed by another.
+    // A start that was killed behind its file, and before it had noted that, is followed by
+    // another.
     let Some(file) = files.first() else {
         let logged: u64 = scene.returned().iter().sum();
         assert_eq!(logged, 0, "seed {seed}: no file");

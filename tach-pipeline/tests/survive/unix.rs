@@ -15,8 +15,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::kills::{kill_after, kill_flood, killed, recovered, started};
 use crate::scene::{Random, Scene, Summary};
 
-/// A service with little memory, whose folder is on tmpfs, is killed for it. What it left stays in the
-/// memory of its control group, and the next start has no more.
+/// A service with little memory, whose folder is on tmpfs, is killed for it. What it left stays in
+/// the memory of its control group, and the next start has no more.
 pub(crate) fn memory_limited(scene: &Scene, seed: u64) -> Summary {
     fs::create_dir_all(scene.files()).unwrap();
     let Some(group) = Group::new(&scene.folder, 48).filter(|_| mount(scene, "size=64m")) else {
@@ -184,8 +184,8 @@ pub(crate) fn full(scene: &Scene, seed: u64) -> Summary {
     scene.check_some(seed)
 }
 
-/// A file is there 40 times, as after as many processes that ended before they had passed it on. The
-/// youngest four are passed on. The log counts the records of the others.
+/// A file is there 40 times, as after as many processes that ended before they had passed it on.
+/// The youngest four are passed on. The log counts the records of the others.
 pub(crate) fn many(scene: &Scene, seed: u64) -> Summary {
     kill_flood(scene, seed);
     let [path] = &scene.left()[..] else { panic!("one process was killed") };

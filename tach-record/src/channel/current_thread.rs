@@ -68,7 +68,8 @@ pub fn push(channel: &Arc<Channel>, scratch: Box<Scratch>) -> bool {
         .unwrap_or_else(|| scratch.is_some_and(|mut it| channel.push_common(&mut it)))
 }
 
-/// Adds a record of these words to the thread's queue. Returns whether the record was added to a queue.
+/// Adds a record of these words to the thread's queue. Returns whether the record was added to a
+/// queue.
 #[expect(clippy::inline_always, reason = "the words are in registers")]
 #[inline(always)]
 pub fn push_words<const N: usize>(channel: &Arc<Channel>, record: &[u64; N]) -> bool {

@@ -5,8 +5,8 @@ use tach_core::UnixTime;
 use super::{ByLevel, Count};
 use crate::level::Level;
 
-/// When an event happened, and its level. Parts of spans, durations, and events of a process that has
-/// ended have no level.
+/// When an event happened, and its level. Parts of spans, durations, and events of a process that
+/// has ended have no level.
 #[derive(Debug, Clone, Copy)]
 pub struct Happened {
     /// The time of the record.

@@ -298,7 +298,8 @@ impl<T: Numbered> Interner<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code(NonZeroU32);
 
-/// Marks the code of a callsite whose spans are at the boundary of a service. A head sets the same bit for each number.
+/// Marks the code of a callsite whose spans are at the boundary of a service. A head sets the same
+/// bit for each number.
 pub const AT_BOUNDARY: u32 = NUMBER;
 
 impl Code {

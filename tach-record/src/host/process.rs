@@ -109,7 +109,8 @@ mod tests {
     /// Makes a child that ends with the result of `f`. Returns whether that was `true`.
     fn is_true_in_child(is_raw: bool, f: impl FnOnce() -> bool) -> bool {
         let child = if is_raw {
-            // SAFETY: the child has a copy of the memory, calls functions that need no lock, and ends.
+            // SAFETY: the child has a copy of the memory, calls functions that need no lock, and
+            // ends.
             unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }
         } else {
             // SAFETY: the child calls functions that need no lock, and ends.

@@ -20,7 +20,8 @@ pub trait RingFile: Send + Sync + RefUnwindSafe {
     /// Counts records that a queue has dropped, or that were over the rate limit.
     fn dropped(&self, count: u64);
 
-    /// Notes that the process ends by itself, so that nobody looks for what its flight recorder had.
+    /// Notes that the process ends by itself, so that nobody looks for what its flight recorder
+    /// had.
     fn exits(&self);
 }
 

@@ -54,8 +54,8 @@ impl RingMemory {
     ///
     /// # Safety
     ///
-    /// `start` is the address of `length` bytes of whole words, which `owner` keeps mapped, and which
-    /// nothing else accesses until the part is dropped.
+    /// `start` is the address of `length` bytes of whole words, which `owner` keeps mapped, and
+    /// which nothing else accesses until the part is dropped.
     #[cfg(not(all(test, loom)))]
     pub unsafe fn new(
         start: *mut u8,
@@ -142,8 +142,8 @@ impl Producer {
         self.ring.part.as_ref().is_some_and(|part| part.number().is_some())
     }
 
-    /// Returns whether the ring is in a file that is of no use any more. Whoever cut it has reset its
-    /// counts, so that neither end may wait for the other one.
+    /// Returns whether the ring is in a file that is of no use any more. Whoever cut it has reset
+    /// its counts, so that neither end may wait for the other one.
     pub(super) fn is_lost(&self) -> bool {
         self.ring.part.as_ref().is_some_and(|part| part.number().is_none())
     }

@@ -3,8 +3,9 @@
 /// How a call proceeds if its thread's queue is full.
 ///
 /// Warnings and errors have a reserve: what the policy would drop of them goes to a second queue of
-/// the thread, with the same bound, of which errors alone may use the second half. They are dropped only if that is full too. So 200 errors among a million
-/// records that a stalled disk does not take are all written, each at its place in time.
+/// the thread, with the same bound, of which errors alone may use the second half. They are dropped
+/// only if that is full too. So 200 errors among a million records that a stalled disk does not
+/// take are all written, each at its place in time.
 ///
 /// The queue counts the records that it drops, by level. (`Stats::dropped` and `dropped_of` of
 /// tach-pipeline are the sums.) A span whose start is dropped is lost, and `Stats::dropped_spans`

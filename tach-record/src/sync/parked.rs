@@ -24,8 +24,8 @@ impl Nap {
     /// early.
     pub fn sleep(&self, longest: Duration) {
         *self.sleeper.lock() = Some(thread::current());
-        // ORDERING: SeqCst, with the fence of `wake`: a caller that found the lock taken has set the
-        // flag, which is read below.
+        // ORDERING: SeqCst, with the fence of `wake`: a caller that found the lock taken has set
+        // the flag, which is read below.
         fence(Ordering::SeqCst);
         // ORDERING: Acquire, with the Release of `wake`: the sleeper sees what the caller did.
         if !self.is_woken.swap(false, Ordering::Acquire) {

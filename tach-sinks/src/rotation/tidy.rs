@@ -408,8 +408,8 @@ mod tests {
             assert_eq!((next(), logs.names().len()), (Some(old(5)), 2));
         }
 
-        /// A rotation gives a file the next number while the thread compresses it, and another process
-        /// compresses the file that has the former number now.
+        /// A rotation gives a file the next number while the thread compresses it, and another
+        /// process compresses the file that has the former number now.
         #[test]
         fn a_file_whose_number_changes_is_compressed_once() {
             let logs = Logs::new("tidy-shifted");

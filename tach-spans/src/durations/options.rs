@@ -20,8 +20,8 @@ const LEAST_SERIES: usize = 2;
 /// targets with that name share a histogram. A span lasts until a thread leaves it for the last
 /// time, or until its last handle is dropped if no thread has entered it. It is counted after that
 /// handle and those of its children were dropped. The duration is one of ticks, so that no step of
-/// the wall clock bends it. A duration that is not known, since a [`WhenFull`](tach_record::queue::WhenFull)
-/// policy dropped the end of the span, is not counted.
+/// the wall clock bends it. A duration that is not known, since a
+/// [`WhenFull`](tach_record::queue::WhenFull) policy dropped the end of the span, is not counted.
 ///
 /// # Cost
 ///

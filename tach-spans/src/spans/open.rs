@@ -91,7 +91,8 @@ impl Spans {
         }
     }
 
-    /// Adds the record of an event to its span. If the span is not known, the next round tries again.
+    /// Adds the record of an event to its span. If the span is not known, the next round tries
+    /// again.
     pub fn event(&mut self, span: u64, record: &[u8], time: UnixTime) {
         if !self.take_event(span, record, time) {
             self.early.push((record.to_owned(), time, None));

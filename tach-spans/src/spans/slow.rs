@@ -21,8 +21,8 @@ impl Slow {
         self.by_name.push((name.to_owned(), limit));
     }
 
-    /// Returns a fault for each limit by an empty name, which no span can have. `options` is the name
-    /// of the type on which the limits were set.
+    /// Returns a fault for each limit by an empty name, which no span can have. `options` is the
+    /// name of the type on which the limits were set.
     pub fn faults(&self, options: &str) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (name, limit) in &self.by_name {

@@ -11,8 +11,8 @@ use super::slots::Open;
 use tach_record::ids::SpanContext;
 
 impl Open {
-    /// Returns the context of an active span, or the one with another span's baggage. Returns `None`
-    /// also if the thread was interrupted while it changed the context.
+    /// Returns the context of an active span, or the one with another span's baggage. Returns
+    /// `None` also if the thread was interrupted while it changed the context.
     #[inline]
     pub fn otel(self) -> Option<Context> {
         self.read(|span| span.values.context.clone()).flatten()

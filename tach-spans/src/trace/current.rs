@@ -1,4 +1,5 @@
-//! The spans that the thread is in, and the remote parent for spans that it starts. To ask the registry would cost a look-up for each span.
+//! The spans that the thread is in, and the remote parent for spans that it starts. To ask the
+//! registry would cost a look-up for each span.
 
 #[cfg(feature = "opentelemetry")]
 pub mod around;
@@ -117,8 +118,8 @@ pub fn is_outside() -> bool {
     is_empty.unwrap_or(true) && !otel::has_current_span()
 }
 
-/// Returns the innermost span that the thread is in and that has ids of the pipeline, and the ids. A
-/// span may have been closed without being left.
+/// Returns the innermost span that the thread is in and that has ids of the pipeline, and the ids.
+/// A span may have been closed without being left.
 #[inline]
 pub fn get(contexts: &Contexts) -> Option<(Open, SpanContext)> {
     find(|one| contexts.get(one.span).map(|context| (one.span, context)))

@@ -17,8 +17,8 @@ use super::w3c::{self, TraceContext};
 use tach_record::frame::Origin;
 use tach_record::ids::{Around, RANDOM, SpanContext};
 
-/// The subscriber of the spans of tracers, in place of a real subscriber's number. No subscriber has
-/// as high a number.
+/// The subscriber of the spans of tracers, in place of a real subscriber's number. No subscriber
+/// has as high a number.
 pub const TRACERS: u32 = u32::MAX;
 
 /// What is kept of an open span for `opentelemetry`.

@@ -12,14 +12,14 @@ const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 
 /// Which spans are recorded and sent, for `Builder::sampling`.
 ///
-/// The decision is made for the root of a trace. Its descendants follow it, in other services too: a
-/// span follows the sampled flag of its parent. By default all traces are sampled.
+/// The decision is made for the root of a trace. Its descendants follow it, in other services too:
+/// a span follows the sampled flag of its parent. By default all traces are sampled.
 ///
 /// A parent may be set after the start, by
 /// `SpanExt::set_remote_parent` for example. So the decision
-/// that a span is not sampled waits until a thread has left the span for the first time, or the span
-/// closes, if the span has no parent in this process or declares the field `otel.kind`. Until then
-/// its fields, links and status are kept in this process.
+/// that a span is not sampled waits until a thread has left the span for the first time, or the
+/// span closes, if the span has no parent in this process or declares the field `otel.kind`. Until
+/// then its fields, links and status are kept in this process.
 ///
 /// All other spans that are not sampled have ids, which their records have in other sinks, and cost
 /// little else: none of their fields are read, except those by which

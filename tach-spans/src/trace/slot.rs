@@ -55,8 +55,8 @@ pub(super) const LOST: u64 = 128;
 pub(super) const FOLLOWS: u64 = 256;
 /// The span takes a parent in another process from the context in which it is entered.
 pub(super) const TAKES: u64 = 512;
-/// What is added when a thread leaves a span that waits: an addition is one instruction. Threads that
-/// do so at once add it several times. From then on the span stays unsampled.
+/// What is added when a thread leaves a span that waits: an addition is one instruction. Threads
+/// that do so at once add it several times. From then on the span stays unsampled.
 const LEFT: u64 = 1024;
 /// The bits of the sum.
 pub(super) const ANY_LEFT: u64 = u32::MAX as u64 & !(LEFT - 1);
@@ -67,7 +67,8 @@ const DECIDED: u64 = SAMPLED | MOVED_SAMPLED | FOLLOWS | ANY_LEFT;
 const TAKEN: u64 = u64::MAX;
 
 impl Slot {
-    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`], and the
+    /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`], and
+    /// the
     /// [number](of_pipeline) of the pipeline. The span may have been open before: other
     /// threads may know its number.
     #[inline]
@@ -125,8 +126,8 @@ impl Slot {
         begins
     }
 
-    /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its trace
-    /// and waits, if it did before.
+    /// Begins to [move](Self::move_to) the span. Until the [end](Self::end_move), it is in its
+    /// trace and waits, if it did before.
     pub fn begin_move(&self, trace: u128, is_sampled: bool) -> bool {
         // ORDERING: Relaxed: decides which thread writes, and publishes nothing.
         let before = self.flags.fetch_or(MOVING, Ordering::Relaxed);
@@ -186,8 +187,8 @@ impl Slot {
     #[inline]
     pub fn waits(&self) -> bool {
         // A thread that is moving the span ends that under the lock, when nothing is kept.
-        // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread takes
-        // after it has set a flag.
+        // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread
+        // takes after it has set a flag.
         self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
     }
 
@@ -373,9 +374,9 @@ pub(super) struct Facts {
     pub(super) callsite: u32,
 }
 
-/// The bits of a turn, which are above those of the count. Whoever keeps the number of a closed span
-/// while its slot has four billion others would reach one of those. Four billion references fill the
-/// count: their handles alone would take 60 GB.
+/// The bits of a turn, which are above those of the count. Whoever keeps the number of a closed
+/// span while its slot has four billion others would reach one of those. Four billion references
+/// fill the count: their handles alone would take 60 GB.
 pub(super) const TURN: u64 = u64::MAX << u32::BITS;
 const NEXT: u64 = 1 << u32::BITS;
 

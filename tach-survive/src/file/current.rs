@@ -1,5 +1,5 @@
-//! The file of a living pipeline, and another one in its place if somebody has deleted or cut it, or
-//! when there is room for one again.
+//! The file of a living pipeline, and another one in its place if somebody has deleted or cut it,
+//! or when there is room for one again.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;

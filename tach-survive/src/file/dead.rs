@@ -135,8 +135,8 @@ impl Dead {
         Image::read(self.memory.bytes()).map_err(io::Error::from)
     }
 
-    /// Makes the table count if the write to the only sink has happened, and cuts a half of a line off
-    /// each file.
+    /// Makes the table count if the write to the only sink has happened, and cuts a half of a line
+    /// off each file.
     fn settle(&self, to: &mut [OpenSink<'_>]) -> io::Result<()> {
         let image = self.image()?;
         let lanes = image.lanes().unwrap_or_default();
@@ -229,8 +229,8 @@ impl Dead {
         stored
     }
 
-    /// Removes the file, unless the next process is to write what its flight recorder had kept. Call
-    /// after all of it was passed on.
+    /// Removes the file, unless the next process is to write what its flight recorder had kept.
+    /// Call after all of it was passed on.
     ///
     /// # Errors
     ///

@@ -126,7 +126,8 @@ impl<'a> Image<'a> {
         number != 0 && number == self.word(head::CURRENT)
     }
 
-    /// Returns how many records are lost that the log does not state. A scrambled file has any number.
+    /// Returns how many records are lost that the log does not state. A scrambled file has any
+    /// number.
     pub(super) fn lost(&self) -> u64 {
         let sinks = if self.counts_table() { table::LOST } else { head::SINKS_LOST };
         let lost = self.word(head::LOST).wrapping_add(self.word(sinks));

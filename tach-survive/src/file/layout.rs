@@ -39,14 +39,15 @@ pub(super) mod head {
     pub(crate) const PROCESS: usize = 24;
     /// The Unix time in ns at which the pipeline was built.
     pub(crate) const STARTED: usize = 32;
-    /// The number of the table that counts, since its write has happened. Stored by a later process.
+    /// The number of the table that counts, since its write has happened. Stored by a later
+    /// process.
     pub(crate) const CURRENT: usize = 40;
     /// How many entries of rings are valid.
     pub(crate) const RINGS: usize = 48;
     /// How many records calls have lost.
     pub(crate) const LOST: usize = 56;
-    /// How many events sinks have lost, or have in memory alone, less those of all lost records that
-    /// the log states. The number may wrap around.
+    /// How many events sinks have lost, or have in memory alone, less those of all lost records
+    /// that the log states. The number may wrap around.
     pub(crate) const SINKS_LOST: usize = 80;
     /// How many rings found no room in the file.
     pub(crate) const OUTSIDE: usize = 64;
@@ -57,8 +58,8 @@ pub(super) mod head {
     /// How many items before the records a later process has passed on: the report, and each sink's
     /// batch. `u64::MAX` if nothing is left.
     pub(crate) const TAKEN: usize = 88;
-    /// How many ns ago an item of the flight recorder may have happened. Zero if there is no recorder,
-    /// if the process has said that it ends, or if the items were written.
+    /// How many ns ago an item of the flight recorder may have happened. Zero if there is no
+    /// recorder, if the process has said that it ends, or if the items were written.
     pub(crate) const RECORDED_AGE: usize = 264;
     /// The process that uses the file. The place is the same in each version.
     pub(crate) const OWNER: usize = 272;
@@ -71,8 +72,8 @@ pub(super) mod head {
     /// the last one.
     pub(crate) const RECORDED_FIRST: usize = 320;
     pub(crate) const RECORDED_END: usize = 328;
-    /// How many bytes of the file have blocks. Zero if the file system does not show that, or if a later
-    /// process has given some back.
+    /// How many bytes of the file have blocks. Zero if the file system does not show that, or if a
+    /// later process has given some back.
     pub(crate) const RESERVED: usize = 104;
     /// The length of the program's name, and the name.
     pub(crate) const NAME_LENGTH: usize = 120;
@@ -92,8 +93,8 @@ pub(super) mod lane {
     pub(crate) const CAPACITY: usize = 24;
     /// How many [bytes and events](batch) the batch has.
     pub(crate) const BATCH: usize = 32;
-    /// The last write to a regular file that was begun: how many bytes, or zero if there is none, and
-    /// a number for them.
+    /// The last write to a regular file that was begun: how many bytes, or zero if there is none,
+    /// and a number for them.
     pub(crate) const BYTES: usize = 40;
     pub(crate) const SUM: usize = 48;
     /// The number of the table that counts if the write has happened, or zero if none does.
@@ -152,8 +153,8 @@ pub(super) mod ring {
 /// A kind of values that live as long as the process.
 ///
 /// The entry of a value says where it begins in the heap in the lower half, and its length plus one
-/// in the upper half. It is zero if the value is not in the file. A value is one text; or a line and
-/// the lengths of all texts but the last, all with 32 bits, and then the texts.
+/// in the upper half. It is zero if the value is not in the file. A value is one text; or a line
+/// and the lengths of all texts but the last, all with 32 bits, and then the texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Text,

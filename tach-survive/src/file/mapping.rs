@@ -17,9 +17,9 @@ const WORD: usize = size_of::<u64>();
 /// A mapped file, which a forked child shares: [`Process`](tach_record::host::process::Process) is
 /// compared before each store of a call.
 ///
-/// The mapping may be longer than the file. The blocks of what is accessed must be reserved: a store
-/// to a page without a block would end the process if the disk is full. Only one thread copies to a
-/// range of bytes, and words that publish the range are stored afterwards.
+/// The mapping may be longer than the file. The blocks of what is accessed must be reserved: a
+/// store to a page without a block would end the process if the disk is full. Only one thread
+/// copies to a range of bytes, and words that publish the range are stored afterwards.
 pub(super) struct Mapping {
     /// Before the memory, so that it is dropped before that is unmapped.
     guarded: Guarded,

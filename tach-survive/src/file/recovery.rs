@@ -97,8 +97,8 @@ impl DeadFiles {
         }
     }
 
-    /// Notes in the files that all up to the mark is written, and gives their room back. Returns the
-    /// files in which that can't be noted.
+    /// Notes in the files that all up to the mark is written, and gives their room back. Returns
+    /// the files in which that can't be noted.
     pub(super) fn note(&mut self) -> Vec<Skipped> {
         let removed = self.over.drain(..mem::take(&mut self.marked));
         let removed = removed.map(|dead| dead.remove().map_err(|why| dead.skipped(why)));

@@ -207,8 +207,8 @@ impl Store {
     }
 }
 
-/// Returns whether a file has less than it should. One that was cut may be as long as before by now,
-/// but lacks blocks, if the file system shows them.
+/// Returns whether a file has less than it should. One that was cut may be as long as before by
+/// now, but lacks blocks, if the file system shows them.
 pub(super) fn is_cut(found: &Metadata, length: u64, has_blocks: bool) -> bool {
     found.len() < length || has_blocks && 512 * found.blocks() < length
 }

@@ -1,5 +1,5 @@
-//! Static texts, places and callsites, which each file of a living pipeline contains before a record
-//! of it names their numbers.
+//! Static texts, places and callsites, which each file of a living pipeline contains before a
+//! record of it names their numbers.
 
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -43,8 +43,8 @@ impl Value for Callsite {
     }
 }
 
-/// Adds a store, and writes the texts whose numbers threads may know already. Returns `false` if the
-/// store has no room for them. Texts for which an earlier store had no room are not among them:
+/// Adds a store, and writes the texts whose numbers threads may know already. Returns `false` if
+/// the store has no room for them. Texts for which an earlier store had no room are not among them:
 /// records contain these texts themselves.
 pub(super) fn register(store: &Arc<Store>) -> bool {
     callsites::set_up();

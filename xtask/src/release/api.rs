@@ -96,8 +96,8 @@ fn items(package: &Package, library: &str) -> Result<Vec<Item>, String> {
 
 /// Runs rustdoc if cargo started this program in its place, and returns whether it succeeded.
 ///
-/// The JSON is unstable. The variable that allows it is set for rustdoc alone, because build scripts
-/// look for it: set for cargo, it would have all dependencies built again.
+/// The JSON is unstable. The variable that allows it is set for rustdoc alone, because build
+/// scripts look for it: set for cargo, it would have all dependencies built again.
 pub(crate) fn rustdoc() -> Option<bool> {
     std::env::var_os(AS_RUSTDOC)?;
     let mut rustdoc = std::process::Command::new("rustdoc");

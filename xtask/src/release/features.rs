@@ -5,10 +5,10 @@ use crate::run::{cargo, output, run};
 use crate::tools::HACK;
 use crate::workspace;
 
-/// Lints each published package with none of its features, with each alone, and in the full tier with
-/// each pair. The lints of CI have all of them. Every combination would take far longer, for faults
-/// that need three features to appear. The full tier also lints the tests of tach-pipeline, which
-/// has the most features, with each alone, with none, and with
+/// Lints each published package with none of its features, with each alone, and in the full tier
+/// with each pair. The lints of CI have all of them. Every combination would take far longer, for
+/// faults that need three features to appear. The full tier also lints the tests of tach-pipeline,
+/// which has the most features, with each alone, with none, and with
 /// [two that programs combine](TOGETHER).
 pub(crate) fn check(tier: Tier) -> Result<(), String> {
     without_opentelemetry()?;

@@ -34,8 +34,8 @@ fn main() {
         way => panic!("no such way: {way}"),
     };
     let guard = builder.without_flush_at_exit().init().expect("the pipeline starts");
-    // What only the first calls do is not counted: a ring grows until it holds what a round takes, and
-    // the clock's first lines are short, so that a time is looked for in those of the past.
+    // What only the first calls do is not counted: a ring grows until it holds what a round takes,
+    // and the clock's first lines are short, so that a time is looked for in those of the past.
     for _ in 0..FIRST_ROUNDS {
         (0..CALLS).for_each(call);
         // With a collector, a flush would only wait.

@@ -51,8 +51,8 @@ fn a_step_is_seen_and_then_errors_are_near_it_and_within_the_bound() {
     }
 }
 
-/// Without a rate a time is a guess: nothing bounds its error, and it converts to a later one when the
-/// rate is known.
+/// Without a rate a time is a guess: nothing bounds its error, and it converts to a later one when
+/// the rate is known.
 #[test]
 fn while_a_clock_stands_at_the_start_no_bound_is_claimed_and_no_time_goes_back() {
     for seed in 0..50 {

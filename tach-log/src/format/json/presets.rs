@@ -80,9 +80,9 @@ impl Json {
     /// runtimes parse.
     ///
     /// Beside a sink of spans, the ids of the span around the event lead to the trace, with whether
-    /// it is sampled. [The trace is its bare id][trace]. For an agent that reads only the older text
-    /// `projects/PROJECT_ID/traces/TRACE_ID`, leave the part out by [`without`](Self::without) and
-    /// add a field `trace_id` with that text.
+    /// it is sampled. [The trace is its bare id][trace]. For an agent that reads only the older
+    /// text `projects/PROJECT_ID/traces/TRACE_ID`, leave the part out by [`without`](Self::without)
+    /// and add a field `trace_id` with that text.
     ///
     /// Errors have the `@type` of Error Reporting. `labels` is the entry's labels if it is an
     /// object of texts; `exception.stacktrace` or `backtrace` is `stack_trace`. `_` follows the key

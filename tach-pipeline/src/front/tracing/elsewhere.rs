@@ -114,8 +114,9 @@ impl Pipeline {
         if !slot.begin_move(trace, is_sampled) {
             return false;
         }
-        // Before the span is sampled for other threads: the back end gives up what it reads of a span
-        // whose start does not follow soon. So they keep what they add, until nothing is left to log.
+        // Before the span is sampled for other threads: the back end gives up what it reads of a
+        // span whose start does not follow soon. So they keep what they add, until nothing is left
+        // to log.
         let starts = is_sampled && !before.is_sampled;
         let take_kept = || span.take_kept_or(|| slot.end_move(is_sampled));
         let mut is_started = false;
@@ -205,9 +206,9 @@ impl Pipeline {
         is_set
     }
 
-    /// Returns the ids and the tracestate of an open span, for a header. If nobody takes spans, those
-    /// of the span of another process are passed on: the next service would look for a parent that
-    /// was never sent.
+    /// Returns the ids and the tracestate of an open span, for a header. If nobody takes spans,
+    /// those of the span of another process are passed on: the next service would look for a parent
+    /// that was never sent.
     pub(super) fn trace_context(&self, span: Open) -> Option<TraceContext> {
         let shared = self.shared();
         // In a forked process, the ids may be those of another span of the parent process.
@@ -240,14 +241,15 @@ impl Pipeline {
 }
 
 impl Shared {
-    /// Returns the span of another process as the parent of a span about which this process decides.
+    /// Returns the span of another process as the parent of a span about which this process
+    /// decides.
     pub(super) fn adopted(&self, parent: &TraceContext) -> TraceContext {
         let is_anew = self.wanted.spans && !self.spans.sampling.follows_parents();
         if is_anew { parent.decided_anew() } else { parent.clone() }
     }
 
-    /// Returns what a span with that parent passes on, besides its ids: all of the parent, if nobody
-    /// takes spans.
+    /// Returns what a span with that parent passes on, besides its ids: all of the parent, if
+    /// nobody takes spans.
     pub(super) fn as_origin(&self, parent: &TraceContext) -> Option<TraceContext> {
         if self.wanted.spans { parent.as_origin() } else { Some(parent.clone()) }
     }

@@ -47,7 +47,8 @@ impl Spans {
     }
 
     /// Returns the span around a record in the pipeline's span `own`: the current one of
-    /// `opentelemetry` if it is within `own`, unless it is the span of a caller that is not trusted.
+    /// `opentelemetry` if it is within `own`, unless it is the span of a caller that is not
+    /// trusted.
     #[expect(clippy::inline_always, reason = "a call would return the span in memory")]
     #[inline(always)]
     pub(crate) fn nearest(&self, own: Option<SpanContext>) -> Option<Around> {

@@ -232,8 +232,8 @@ pub(super) fn with_fields(visit: impl FnOnce(&mut Visitor<'_, '_>), keep: impl F
 }
 
 /// Writes the names and the fields of a span and its parents: the outermost one, which has the
-/// request's fields, and the innermost ones, up to `most` spans (two or more). Adds the number of the
-/// others as a field. Without `ALL`, writes spans without a name alone.
+/// request's fields, and the innermost ones, up to `most` spans (two or more). Adds the number of
+/// the others as a field. Without `ALL`, writes spans without a name alone.
 pub(super) fn write_around<const ALL: bool>(span: Open, most: usize, to: &mut Writer<'_>) {
     match span.parent() {
         Some(parent) if most > 2 => write_around::<ALL>(parent, most - 1, to),
@@ -261,8 +261,8 @@ fn write_span<const ALL: bool>(span: Open, to: &mut Writer<'_>) {
     });
 }
 
-/// Writes the spans that the thread is in, for a record of `log`. Without `ALL`, writes the fields of
-/// those without a name, for a record of slog. Returns the span around the record.
+/// Writes the spans that the thread is in, for a record of `log`. Without `ALL`, writes the fields
+/// of those without a name, for a record of slog. Returns the span around the record.
 #[inline]
 pub(in crate::front) fn write_current_spans<const ALL: bool>(
     shared: &Shared,

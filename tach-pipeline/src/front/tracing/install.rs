@@ -28,9 +28,9 @@ pub(in crate::front) fn may_be_set() -> bool {
 
 /// Makes `tracing` ask again which callsites are enabled.
 pub(in crate::front) fn filter_changed() {
-    // If only one subscriber was ever alive at a time, tracing-core asks the calling thread's, which
-    // is none where another thread has it in a scope: then it would enable no callsite. A second
-    // one, however short it lives, makes it ask all.
+    // If only one subscriber was ever alive at a time, tracing-core asks the calling thread's,
+    // which is none where another thread has it in a scope: then it would enable no callsite. A
+    // second one, however short it lives, makes it ask all.
     drop([(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
     callsite::rebuild_interest_cache();
 }

@@ -21,17 +21,18 @@ pub(super) struct Parents {
 
 impl Parents {
     /// Chooses among all candidates. `attached` is the pipeline's span in the current context of
-    /// `opentelemetry`, and the id of the nearest span of `tracing` that it is or is in. `in_scope` returns the parent that [`TraceContext::in_scope`] has set,
-    /// which counts if the span is within no other of this process.
+    /// `opentelemetry`, and the id of the nearest span of `tracing` that it is or is in. `in_scope`
+    /// returns the parent that [`TraceContext::in_scope`] has set, which counts if the span is
+    /// within no other of this process.
     #[inline]
     pub(super) fn decide(
         &mut self,
         attached: Option<(SpanContext, u64)>,
         in_scope: impl FnOnce() -> Option<TraceContext>,
     ) {
-        // Of the spans of `tracing`, a context has those at boundaries alone. Within one trace, such a
-        // span contains the span that the thread is in, which is nearer. A span of a tracer is nearer if
-        // it was started in the span that the thread is in.
+        // Of the spans of `tracing`, a context has those at boundaries alone. Within one trace,
+        // such a span contains the span that the thread is in, which is nearer. A span of a tracer
+        // is nearer if it was started in the span that the thread is in.
         if let Some((attached, nearest)) = attached {
             let is_nearer = |own: SpanContext| own.trace != attached.trace || own.span == nearest;
             if self.own.is_none_or(is_nearer) {

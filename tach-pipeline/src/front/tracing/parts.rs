@@ -162,8 +162,8 @@ pub(super) fn log_kept(shared: &Shared, record: &[u8]) -> bool {
     current_thread::push(&shared.channel, scratch)
 }
 
-/// Adds a record to those that are kept. If they are too long, adds what remains of a record that is
-/// dropped.
+/// Adds a record to those that are kept. If they are too long, adds what remains of a record that
+/// is dropped.
 fn keep(kept: &mut Vec<u8>, record: &[u8]) {
     if kept.len() + record.len() <= MOST_KEPT {
         kept.extend_from_slice(record);

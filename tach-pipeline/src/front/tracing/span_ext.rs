@@ -49,11 +49,11 @@ pub trait SpanExt: sealed::Sealed {
     /// what another thread starts in the span, if that thread entered it before.
     ///
     /// With [`Sampling`](crate::Sampling), the parent decides whether the span is sampled. The span
-    /// is sent as it started, with its fields, links and status, if it had no parent in this process
-    /// or declares `otel.kind`. (Without fields, only its start may be later: it is now.) Any other
-    /// span starts now, and lacks what it had before. Events of `tracing` within a span that is not
-    /// sampled are lost. A parent that is sampled is refused after a thread has left the span without
-    /// being sampled: by then the decision is taken.
+    /// is sent as it started, with its fields, links and status, if it had no parent in this
+    /// process or declares `otel.kind`. (Without fields, only its start may be later: it is now.)
+    /// Any other span starts now, and lacks what it had before. Events of `tracing` within a span
+    /// that is not sampled are lost. A parent that is sampled is refused after a thread has left
+    /// the span without being sampled: by then the decision is taken.
     ///
     /// If no sink takes spans, or the environment has switched them off, the span passes the parent
     /// on: see [`trace_context`](Self::trace_context).

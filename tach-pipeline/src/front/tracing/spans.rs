@@ -33,8 +33,8 @@ pub(super) struct Begun<'a> {
 }
 
 impl Pipeline {
-    /// Returns the subscriber's span with that id, which may be closed. The own subscriber's ids are
-    /// numbers of slots.
+    /// Returns the subscriber's span with that id, which may be closed. The own subscriber's ids
+    /// are numbers of slots.
     #[inline]
     pub(super) fn find(&self, id: &Id) -> Option<Open> {
         let number = if self.keys.are_numbers {
@@ -101,8 +101,8 @@ impl Pipeline {
         }
     }
 
-    /// Opens a span, and starts it if the pipeline records it. Returns `None` if there is no slot for
-    /// the span.
+    /// Opens a span, and starts it if the pipeline records it. Returns `None` if there is no slot
+    /// for the span.
     #[expect(clippy::inline_always, reason = "each road calls it once")]
     #[inline(always)]
     pub(super) fn open_span(&self, attributes: &Attributes<'_>) -> Option<Open> {
@@ -344,8 +344,8 @@ impl Pipeline {
         }
     }
 
-    /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that no
-    /// thread has entered ends now.
+    /// Ends a span that closes, at `given` or at the time when a thread last left it. A span that
+    /// no thread has entered ends now.
     #[inline]
     pub(super) fn end_span(shared: &Shared, ids: &Slot, given: Option<Time>) {
         let (context, flags) = ids.context_and_flags();

@@ -96,9 +96,9 @@ impl Builder {
     /// - Power loss.
     /// - Full queues of a sink that fails, 64 MiB, or 1,024 threads: the rest is in memory.
     /// - More than four files that wait: the oldest are counted.
-    /// - Memory that the program overwrites, children that share memory (`CLONE_VM`), and a file that
-    ///   somebody deletes or cuts: the log goes on, and another file follows, without what the flight
-    ///   recorder had kept before.
+    /// - Memory that the program overwrites, children that share memory (`CLONE_VM`), and a file
+    ///   that somebody deletes or cuts: the log goes on, and another file follows, without what the
+    ///   flight recorder had kept before.
     ///
     /// # The folder
     ///

@@ -17,8 +17,8 @@ use crate::sink::formatter::Formatter;
 use tach_core::UnixTime;
 use tach_log::{Format, Line, Value};
 
-/// A file whose disk has room for a number of bytes, is full once, and then has room again. What had
-/// room is lost.
+/// A file whose disk has room for a number of bytes, is full once, and then has room again. What
+/// had room is lost.
 struct Full {
     room: usize,
     has_failed: bool,

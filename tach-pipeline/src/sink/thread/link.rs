@@ -148,8 +148,8 @@ pub(super) fn reserved(most: usize, lanes: usize) -> usize {
     most / (2 * lanes.max(1))
 }
 
-/// Returns the levels that still have room where `bytes` of events wait. Warnings and errors have as
-/// much again, as in the [queues](crate::queue), and errors alone its second half.
+/// Returns the levels that still have room where `bytes` of events wait. Warnings and errors have
+/// as much again, as in the [queues](crate::queue), and errors alone its second half.
 pub(in crate::sink) fn levels_with_room(
     bytes: usize,
     has_room: impl Fn(usize) -> bool,

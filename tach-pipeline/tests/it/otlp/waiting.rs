@@ -86,7 +86,8 @@ fn extracted(parent: &TraceContext) -> opentelemetry::Context {
     TraceContextPropagator::new().extract(&headers)
 }
 
-/// Of 10,000 requests, the callers have sampled 100. The ratio of the service itself chooses others.
+/// Of 10,000 requests, the callers have sampled 100. The ratio of the service itself chooses
+/// others.
 #[test]
 fn all_spans_that_callers_have_sampled_are_whole() {
     const REQUESTS: u64 = 10_000;

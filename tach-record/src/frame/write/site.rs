@@ -103,8 +103,8 @@ impl Writer<'_> {
     }
 
     /// Writes the ids of the span around the event, after all fields, for a record whose place and
-    /// thread are known otherwise. (References, since a copy of `wanted` would take each of its parts
-    /// out and together again.)
+    /// thread are known otherwise. (References, since a copy of `wanted` would take each of its
+    /// parts out and together again.)
     #[inline]
     pub fn span_around(&mut self, wanted: &Wanted, around: Option<&Around>) {
         let Some(around) = around else { return self.mark(SITE) };

@@ -1,5 +1,5 @@
-//! The memory of a ring in loom's models. A word is one of loom's atomics, with a cell for the plain
-//! copies: loom fails if one of these is not ordered with every other copy of the word.
+//! The memory of a ring in loom's models. A word is one of loom's atomics, with a cell for the
+//! plain copies: loom fails if one of these is not ordered with every other copy of the word.
 #![expect(unsafe_code, reason = "the functions are those of the room in whose place it is")]
 
 use loom::cell::UnsafeCell;

@@ -25,8 +25,8 @@ pub(super) fn foreign_time(record: &[u8], image: &Image<'_>) -> Option<UnixTime>
     Some(time_of(&head, image))
 }
 
-/// Copies a record of another process, from the ring with a number. Adds a field with that process's
-/// number.
+/// Copies a record of another process, from the ring with a number. Adds a field with that
+/// process's number.
 pub(crate) fn foreign(record: &[u8], image: &Image<'_>, ring: Option<usize>) -> Foreign {
     let kind = Head::read(&mut Reader(record)).and_then(|head| head.record());
     match kind {

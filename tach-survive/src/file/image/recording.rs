@@ -6,8 +6,8 @@ use super::{Image, WORD};
 use crate::file::layout::head;
 
 impl<'a> Image<'a> {
-    /// Calls `each` with the words and the records of each item, the oldest first. Returns `None` at
-    /// a part that can't be read.
+    /// Calls `each` with the words and the records of each item, the oldest first. Returns `None`
+    /// at a part that can't be read.
     pub(crate) fn recorded(&self, mut each: impl FnMut(&[u64], &'a [u8])) -> Option<()> {
         let [start, capacity] =
             [head::RECORDED_START, head::RECORDED_CAPACITY].map(|at| self.size(at));

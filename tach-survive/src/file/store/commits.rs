@@ -37,8 +37,8 @@ struct Batch {
     events: usize,
     /// How many events came for the sink before these.
     first: u64,
-    /// Whether the thread has taken the events. Before, the batch has the first of those that wait for
-    /// it.
+    /// Whether the thread has taken the events. Before, the batch has the first of those that wait
+    /// for it.
     is_sent: bool,
 }
 

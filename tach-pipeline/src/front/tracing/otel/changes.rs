@@ -31,9 +31,9 @@ const MOMENT: Duration = Duration::from_millis(10);
 
 impl Shared {
     /// Returns a time that the API passes. Many of its methods read the system's clock, without the
-    /// program's choice: `end` of a span of `global::tracer` does. So a time that the system's clock has
-    /// just shown is put on the clock of the span's start. Otherwise a short span could end before it
-    /// starts.
+    /// program's choice: `end` of a span of `global::tracer` does. So a time that the system's
+    /// clock has just shown is put on the clock of the span's start. Otherwise a short span could
+    /// end before it starts.
     pub(super) fn given(&self, given: SystemTime) -> Time {
         let age = SystemTime::now().duration_since(given).ok().filter(|age| *age <= MOMENT);
         match (age, self.clock_time()) {

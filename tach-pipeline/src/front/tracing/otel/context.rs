@@ -24,8 +24,8 @@ impl Pipeline {
         if span.ids().takes_parent()
             && otel::with_current(|it| self.is_around(span, it)) == Some(true)
         {
-            // As a direct call, it would keep the compiler from inlining what each span does when it
-            // is entered, whether it is active or not: 40 instructions.
+            // As a direct call, it would keep the compiler from inlining what each span does when
+            // it is entered, whether it is active or not: 40 instructions.
             let set_parent = black_box(Self::set_parent as fn(&_, _, _, &_) -> _);
             // Refused if another thread has just set one.
             let _refused =
@@ -40,8 +40,8 @@ impl Pipeline {
     fn is_around(&self, own: Open, context: &Context) -> bool {
         let span = context.span();
         let span = span.span_context();
-        // In the other process's trace, the span has a parent that is nearer. A context that is around
-        // the span's parent too is for the parent.
+        // In the other process's trace, the span has a parent that is nearer. A context that is
+        // around the span's parent too is for the parent.
         let is_new = |it: SpanContext| {
             it.trace != own.ids().context().trace
                 && it.span != around::seen(&self.shared().spans.contexts)
@@ -50,8 +50,8 @@ impl Pipeline {
     }
 
     /// Returns the context in which an active span is current. If the thread was interrupted while
-    /// it changed the context, or in a forked process, where nobody may be left to release its lock,
-    /// returns a new one.
+    /// it changed the context, or in a forked process, where nobody may be left to release its
+    /// lock, returns a new one.
     #[inline]
     fn active_context(&self, span: Open, context: SpanContext) -> Context {
         let is_current = self.shared().spans.contexts.is_process_current();
@@ -84,8 +84,8 @@ impl Pipeline {
         }
     }
 
-    /// Keeps the context of an active span that starts: `values` with the span. `parent` has the ids
-    /// of its parent.
+    /// Keeps the context of an active span that starts: `values` with the span. `parent` has the
+    /// ids of its parent.
     #[inline]
     fn keep_active(
         &self,
@@ -120,8 +120,8 @@ impl Pipeline {
         self.keep_active(span, attributes.metadata(), context, parent, &values);
     }
 
-    /// Returns `values` with the span as the current one. If nobody takes spans, that is the span of
-    /// another process whose context is passed on.
+    /// Returns `values` with the span as the current one. If nobody takes spans, that is the span
+    /// of another process whose context is passed on.
     fn with_span(&self, span: Open, context: SpanContext, values: &Context) -> Context {
         let origin = span.origin();
         if !self.shared().wanted.spans {

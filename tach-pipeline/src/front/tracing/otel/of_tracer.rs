@@ -22,8 +22,8 @@ use crate::trace::w3c::TraceContext;
 use crate::trace::{Started, slots};
 
 impl Pipeline {
-    /// Starts a span of a tracer in `context`. Returns `None` if the span is not one of the pipeline,
-    /// not even by its ids.
+    /// Starts a span of a tracer in `context`. Returns `None` if the span is not one of the
+    /// pipeline, not even by its ids.
     pub(super) fn start_of_tracer(
         &self,
         target: &str,

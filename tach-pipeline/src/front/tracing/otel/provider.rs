@@ -46,18 +46,18 @@ impl Pipeline {
     ///   outside all spans of `tracing` are events of the attached span.
     /// - The name of a tracer is the target of its spans, for filters and `Sampling`. They have the
     ///   level INFO. The version and the attributes of the tracer's scope are not sent.
-    /// - `Status::Ok` is final. A span that is dropped by a panic before it ends has the status of an
-    ///   error.
+    /// - `Status::Ok` is final. A span that is dropped by a panic before it ends has the status of
+    ///   an error.
     ///
-    /// If the filter refuses a span, if no sink takes spans, if the context suppresses telemetry, or
-    /// after the last handle of the pipeline was dropped, a tracer's span is not recorded and has the
-    /// ids of its parent. The provider does not keep the pipeline.
+    /// If the filter refuses a span, if no sink takes spans, if the context suppresses telemetry,
+    /// or after the last handle of the pipeline was dropped, a tracer's span is not recorded and
+    /// has the ids of its parent. The provider does not keep the pipeline.
     ///
     /// The tracer named `tracing-opentelemetry` is for the layer of that crate, for libraries that
-    /// call the methods of its `OpenTelemetrySpanExt`: they then get the ids of the pipeline's spans,
-    /// and set their parents. Add that layer after the pipeline, and pass it only the spans that
-    /// declare `otel.kind`, since a span that passes through it costs several times as much. The
-    /// layer's own attributes are left out. That tracer starts no spans of its own.
+    /// call the methods of its `OpenTelemetrySpanExt`: they then get the ids of the pipeline's
+    /// spans, and set their parents. Add that layer after the pipeline, and pass it only the spans
+    /// that declare `otel.kind`, since a span that passes through it costs several times as much.
+    /// The layer's own attributes are left out. That tracer starts no spans of its own.
     ///
     /// # Examples
     ///

@@ -17,8 +17,8 @@ use crate::trace::otel::{TRACERS, span_context};
 use crate::trace::slots::Open;
 use crate::trace::w3c::TraceContext;
 
-/// A span of a pipeline in a `Context`, or of a tracer. Its methods change the span as long as it is
-/// open.
+/// A span of a pipeline in a `Context`, or of a tracer. Its methods change the span as long as it
+/// is open.
 ///
 /// Its handle does not keep the pipeline. The contexts of open spans are in the pipeline or in the
 /// spans' slots, so a span that is never closed would keep the pipeline for ever.

@@ -46,9 +46,9 @@ pub trait OpenTelemetrySpanExt: sealed::Sealed {
     /// stays in the trace that the span started with. With `Sampling`, the parent decides whether
     /// the span is sampled: see [`SpanExt::set_remote_parent`](crate::SpanExt::set_remote_parent).
     ///
-    /// If the span declares `otel.kind`, a context of another process counts as set that was attached
-    /// around the span between its start and its first entry. The program must not have named a
-    /// parent of the span.
+    /// If the span declares `otel.kind`, a context of another process counts as set that was
+    /// attached around the span between its start and its first entry. The program must not have
+    /// named a parent of the span.
     ///
     /// # Errors
     ///

@@ -169,8 +169,8 @@ impl Shared {
         Some((ids, span.nearest(ids.span)))
     }
 
-    /// Returns the spans that may be the parent of a span that a tracer starts in `context`, and the
-    /// id of the nearest span of `tracing` that will contain it, or zero.
+    /// Returns the spans that may be the parent of a span that a tracer starts in `context`, and
+    /// the id of the nearest span of `tracing` that will contain it, or zero.
     pub(super) fn parents_in(&self, context: &Context) -> (Parents, u64) {
         // A caller that passes the current context has not chosen a parent.
         let is_current = otel::with_current(otel::current_id) == Some(otel::current_id(context));
