@@ -223,7 +223,8 @@ fn a_process_dies_with_spans_after_each_of_its_stores() {
         let what = format!("death {at} of {}", deaths.len());
         there += check(&scene, usize::try_from(death.returned).unwrap(), &all, &what);
     }
-    assert!(there > 50, "{there} spans");
+    // A control: enough spans are sent at all. How many deaths there are depends on the rounds.
+    assert!(there > 20, "{there} spans");
 }
 
 /// The file of the flight recorder has all that was logged.

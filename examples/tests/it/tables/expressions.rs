@@ -144,7 +144,7 @@ fn subscriber(filter: EnvFilter) {
 /// Budgets.
 fn budgets(d: Duration, status: http::StatusCode, request: &http::Request<()>) {
     let _ = (BudgetLayer::server(Settings::new().head(d)), Settings::new().idle(d));
-    let _ = BudgetLayer::client(Settings::new().head(d));
+    let _ = BudgetLayer::client(Settings::new().cap(d));
     let _ = Settings::new().head(d).response(move |_| {
         let mut response = http::Response::new(opentelemetry_http::Bytes::new());
         *response.status_mut() = status;
