@@ -159,8 +159,8 @@
 //!
 //! With the feature `config`, [`Config`] reads the options of a pipeline and of its sinks from
 //! TOML, JSON, YAML or another format of serde, by the crate that you choose. [`Config::builder`]
-//! returns a
-//! [`Builder`], to which the program adds the rest. The documentation of [`Config`] has all keys.
+//! returns a [`Builder`], to which the program adds the rest. The documentation of [`Config`] has
+//! all keys.
 //!
 //! # Fewer records, and more
 //!
@@ -233,12 +233,11 @@
 //!
 //! With the feature `tracing`, [`Builder::flight_recorder`] keeps the last seconds of all spans and
 //! events in memory. [`Pipeline::write_flight`] writes them on demand. [`FlightRecorder::on_panic`]
-//! and
-//! [`FlightRecorder::slower_than`] write a file when something went wrong, which has also the spans
-//! that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the spans
-//! on the tracks of their threads. With the feature `otlp`, the file can be OTLP for a collector.
-//! The recorder sees what [`Builder::filter`] accepts, so debug
-//! records may be there and in no sink.
+//! and [`FlightRecorder::slower_than`] write a file when something went wrong, which has also the
+//! spans that are still open. [Perfetto's viewer](https://ui.perfetto.dev) opens the file, with the
+//! spans on the tracks of their threads. With the feature `otlp`, the file can be OTLP for a
+//! collector. The recorder sees what [`Builder::filter`] accepts, so debug records may be there and
+//! in no sink.
 //!
 //! # When records are lost
 //!

@@ -24,8 +24,7 @@ type Record = dyn Fn(&str, Moment, Duration) + Send + Sync;
 /// left: when it arrives, and when the head of its response is ready or its budget has ended.
 ///
 /// A request without a limit has no time left to record, and one whose caller hangs up has no
-/// answer.
-/// [`Times`](crate::Times) are histograms that the program reads.
+/// answer. [`Times`](crate::Times) are histograms that the program reads.
 ///
 /// # Examples
 ///

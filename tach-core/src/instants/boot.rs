@@ -9,8 +9,7 @@ use crate::system::boot;
 /// It has the API of [`std::time::Instant`], but no Unix time. The value is in nanoseconds since
 /// the machine's start, so that arithmetic converts nothing. Use it for leases, session timeouts
 /// and other times that a laptop's sleep must not extend. For the time that a machine was awake,
-/// use
-/// [`Instant`](crate::Instant).
+/// use [`Instant`](crate::Instant).
 ///
 /// # Guarantees
 ///

@@ -29,8 +29,7 @@ impl Otlp {
     /// Adds a header to each request, such as a key of the collector's. Its value is never printed,
     /// and `[redacted]` takes its place if an answer repeats it. It replaces an earlier header of
     /// that name, and this crate's `user-agent`. A header that frames the request, such as
-    /// `content-type` or `host`, fails
-    /// [`exporter`](Self::exporter).
+    /// `content-type` or `host`, fails [`exporter`](Self::exporter).
     ///
     /// # Examples
     ///

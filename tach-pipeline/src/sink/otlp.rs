@@ -46,8 +46,7 @@ impl Sink {
     ///
     /// The target is the scope, the message is the body, and fields are attributes, beside those
     /// that [`Otlp::metadata`] chooses and, as `span`, the names of the spans. The format is that
-    /// of
-    /// [`LogRecords`](tach_otlp::encode::LogRecords).
+    /// of [`LogRecords`](tach_otlp::encode::LogRecords).
     ///
     /// # Spans
     ///

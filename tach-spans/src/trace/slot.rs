@@ -68,9 +68,8 @@ const TAKEN: u64 = u64::MAX;
 
 impl Slot {
     /// Returns `false` if another span has the slot. `flags` are [`ACTIVE`] and [`FOLLOWS`], and
-    /// the
-    /// [number](of_pipeline) of the pipeline. The span may have been open before: other
-    /// threads may know its number.
+    /// the [number](of_pipeline) of the pipeline. The span may have been open before: other threads
+    /// may know its number.
     #[inline]
     pub(super) fn take(&self, id: u64, ids: Ids, flags: u64) -> bool {
         // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.

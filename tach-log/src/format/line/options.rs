@@ -292,8 +292,7 @@ impl Line {
 
     /// Adds spaces after a target that is shorter than `width`, so that messages begin in one
     /// column: 256 at most. More are one of its [faults](crate::Format::faults), and so is a width
-    /// for a
-    /// [compact](Self::compact) line, which ends with the target.
+    /// for a [compact](Self::compact) line, which ends with the target.
     ///
     /// # Examples
     ///
