@@ -189,8 +189,13 @@ impl Dead {
     ///
     /// If that can't be written.
     pub(super) fn note_ring(&self, ring: &Ring, read: u64, is_all: bool) -> io::Result<()> {
+        // Its blocks are given back already. A write would take one again, at a place that is not
+        // checked: the file may be damaged.
+        if ring.place.is_empty() {
+            return Ok(());
+        }
         self.store(ring.place.start + OVERHEAD / 2, read)?;
-        if is_all && !ring.place.is_empty() {
+        if is_all {
             self.store(ring::AT + ring.number * ring::BYTES + ring::LENGTH, 0)?;
             self.store(head::RESERVED, 0)?;
             let (start, length) = (ring.place.start as u64, ring.place.len() as u64);

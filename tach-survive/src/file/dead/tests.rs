@@ -196,3 +196,16 @@ fn the_file_of_another_program_is_left_to_it() {
     assert!(found.dead.is_empty() && found.skipped.is_empty(), "{:?}", found.skipped);
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
 }
+
+/// The place of a ring without blocks is not checked, and a file may be damaged.
+#[test]
+fn nothing_is_written_at_the_place_of_a_ring_without_blocks() {
+    let folder = Folder::new("place");
+    let entry = ring::AT;
+    let place = 1 << 24;
+    let path = folder.add(7, &[(entry + ring::START, place), (entry + ring::LENGTH, 0)]);
+    let bytes = fs::metadata(&path).unwrap().len();
+    assert!(bytes < place);
+    drop(folder.find());
+    assert_eq!(fs::metadata(&path).unwrap().len(), bytes);
+}
