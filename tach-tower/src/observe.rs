@@ -1,6 +1,7 @@
 //! Records how much time requests have left.
 
 use core::fmt;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
@@ -97,8 +98,12 @@ where
             return Observed { future: self.inner.call(request), seen: None };
         };
         let (parts, body) = request.into_parts();
-        let seen =
-            Seen { budget, route: (self.layer.route.0)(&parts), record: self.layer.record.clone() };
+        let seen = Seen {
+            budget,
+            route: (self.layer.route.0)(&parts),
+            record: self.layer.record.clone(),
+            is_answered: false,
+        };
         seen.record(Moment::Arrival);
         let future = self.inner.call(Request::from_parts(parts, body));
         Observed { future, seen: Some(seen) }
@@ -119,18 +124,26 @@ struct Seen {
     budget: Budget,
     route: String,
     record: Hook<Record>,
+    is_answered: bool,
 }
 
 impl Seen {
     fn record(&self, moment: Moment) {
         (self.record.0)(&self.route, moment, self.budget.remaining());
     }
+
+    /// Records the answer, once: the budget may end between an answer in time and the drop.
+    fn answer(&mut self) {
+        if !mem::replace(&mut self.is_answered, true) {
+            self.record(Moment::Answer);
+        }
+    }
 }
 
 impl Drop for Seen {
     fn drop(&mut self) {
         if self.budget.is_exhausted() {
-            self.record(Moment::Answer);
+            self.answer();
         }
     }
 }
@@ -141,9 +154,8 @@ impl<F: Future> Future for Observed<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let output = ready!(this.future.poll(cx));
-        // An answer after the end is recorded by the drop.
-        if let Some(seen) = this.seen.take().filter(|seen| !seen.budget.is_exhausted()) {
-            seen.record(Moment::Answer);
+        if let Some(mut seen) = this.seen.take() {
+            seen.answer();
         }
         Poll::Ready(output)
     }
