@@ -149,7 +149,7 @@ impl Number {
         Some(Open { slot, turn })
     }
 
-    /// Returns the span of any subscriber, which may be closed.
+    /// Returns the span, whichever subscriber has it. The span may be closed, so check before use.
     #[inline]
     pub(super) fn may_be_open_in_any(self) -> Option<Open> {
         let (slot, (_, turn)) = (self.any_slot()?, self.parts());

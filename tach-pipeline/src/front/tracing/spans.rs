@@ -67,7 +67,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipeline's span that a new span or an event is in, and its ids.
+    /// Returns the span of this pipeline around a new span or event, with its ids.
     #[inline(never)]
     pub(super) fn within(
         &self,
