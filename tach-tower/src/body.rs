@@ -14,7 +14,7 @@ use tach_core::Budget;
 
 use crate::alarm::Alarm;
 use crate::counts::Outcome;
-use crate::current::{Entered, Limits};
+use crate::current::{Entered, Limits, Woken};
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc::{self, Protocol};
 use crate::shared::Shared;
@@ -193,7 +193,7 @@ where
         if !end.has_begun || !end.is_over() || body.is_end_stream() {
             let mut outer = None;
             let limits = Limits::of(end.budget);
-            let entered = Entered::new(&mut outer, limits, false, Some(cx.waker()));
+            let entered = Entered::new(&mut outer, limits, false, Woken::of(cx.waker()));
             if let Poll::Ready(frame) = body.poll_frame(cx).map_err(Into::into) {
                 end.has_begun = true;
                 end.is_in_pause = false;

@@ -40,7 +40,7 @@ impl Limits {
 pub(crate) struct Current {
     limits: Limits,
     /// The waker that the end of the budget wakes. `Woken::NONE` if nothing ends with the budget:
-    /// layers and `enforce` end a future, `scope` does not.
+    /// layers and `enforce` end a future, `scope` by itself does not.
     ended_by: Woken,
     /// Whether the layer around a client set the budget.
     is_client: bool,
@@ -49,7 +49,9 @@ pub(crate) struct Current {
 /// The identity of a waker: its two addresses.
 ///
 /// Only compared with wakers that are polled with. A timer that stores a clone of a waker keeps the
-/// address in use, because every waker shares its data with its clones.
+/// address in use, because the wakers of tokio and of futures share their data with their clones.
+/// `RawWaker` does not promise it. With a waker whose clones have other data, such as one on a stack
+/// that `clone` moves to the heap, a later waker at its address may miss the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Woken {
     data: usize,
@@ -59,6 +61,8 @@ pub(crate) struct Woken {
 impl Woken {
     /// No vtable has the address 0.
     pub(crate) const NONE: Self = Self { data: 0, vtable: 0 };
+    /// A waker that is not known: of another task, or of a call that is not polled yet.
+    pub(crate) const OTHER: Self = Self { data: 1, vtable: 0 };
 
     #[inline]
     pub(crate) fn of(waker: &Waker) -> Self {
@@ -76,8 +80,15 @@ impl Current {
     /// handler, it can't be polled when its budget ends.
     #[inline]
     fn ends(&self, own: &Budget, cx: &Context<'_>) -> bool {
+        self.ended_by == Woken::of(cx.waker()) && self.is_no_later(own)
+    }
+
+    /// Returns whether something ends with this outer budget, in whatever task, at the end of a
+    /// future's `own` budget or before.
+    #[inline]
+    fn is_no_later(&self, own: &Budget) -> bool {
         let outer = &self.limits.head;
-        self.ended_by == Woken::of(cx.waker())
+        self.ended_by != Woken::NONE
             && if outer.start == own.start {
                 outer.total_ns <= own.total_ns
             } else {
@@ -90,6 +101,12 @@ impl Current {
 /// [`Entered`].
 pub(crate) fn is_ended_by_current(own: &Budget, cx: &Context<'_>) -> bool {
     CURRENT.get().is_some_and(|outer| outer.ends(own, cx))
+}
+
+/// Returns whether something ends with the current budget, no later than a future with its `own`
+/// one. That may be in another task, so wait for it with an alarm.
+pub(crate) fn is_current_no_later(own: &Budget) -> bool {
+    CURRENT.get().is_some_and(|outer| outer.is_no_later(own))
 }
 
 /// Returns the time for the response with its body, from the start of `head`: its total, or what
@@ -157,7 +174,7 @@ pub fn current() -> Option<Budget> {
 /// ```
 pub fn within<T>(budget: Budget, code: impl FnOnce() -> T) -> T {
     let mut outer = None;
-    let _entered = Entered::new(&mut outer, Limits::of(budget), false, None);
+    let _entered = Entered::new(&mut outer, Limits::of(budget), false, Woken::NONE);
     code()
 }
 
@@ -178,7 +195,9 @@ pub fn within<T>(budget: Budget, code: impl FnOnce() -> T) -> T {
 /// # }
 /// ```
 pub fn scope<F: Future>(budget: Budget, future: F) -> impl Future<Output = F::Output> {
-    Scope { future, budget }
+    // A task that the handler of a request spawns: the request's layer ends as well.
+    let is_ended = is_current_no_later(&budget);
+    Scope { future, budget, ended_by: if is_ended { Woken::OTHER } else { Woken::NONE } }
 }
 
 pin_project! {
@@ -186,6 +205,7 @@ pin_project! {
         #[pin]
         future: F,
         budget: Budget,
+        ended_by: Woken,
     }
 }
 
@@ -194,7 +214,9 @@ impl<F: Future> Future for Scope<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        within(*this.budget, || this.future.poll(cx))
+        let mut outer = None;
+        let _entered = Entered::new(&mut outer, Limits::of(*this.budget), false, *this.ended_by);
+        this.future.poll(cx)
     }
 }
 
@@ -208,9 +230,8 @@ impl<'a> Entered<'a> {
         outer: &'a mut Option<Current>,
         limits: Limits,
         is_client: bool,
-        ended_by: Option<&Waker>,
+        ended_by: Woken,
     ) -> Self {
-        let ended_by = ended_by.map_or(Woken::NONE, Woken::of);
         CURRENT.with(|current| {
             if let Some(current) = current.get() {
                 *outer = Some(current);

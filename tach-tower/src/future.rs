@@ -5,7 +5,6 @@ use core::marker::PhantomData;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use core::time::Duration;
 use std::sync::Arc;
 
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -16,7 +15,7 @@ use tower_service::Service;
 use crate::body::{BudgetBody, End, Rest};
 use crate::call::{Call, CallNow};
 use crate::counts::Outcome;
-use crate::current::{Entered, Limits};
+use crate::current::{Entered, Limits, Woken};
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc::Protocol;
 use crate::limited::Limited;
@@ -66,10 +65,6 @@ pin_project! {
     }
 }
 
-/// An error of a client this long before its end is the end, and so is the answer of a peer whose
-/// own time is over. They know the end by a header that was rounded down.
-const EARLY: Duration = Duration::from_millis(2);
-
 impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
     #[inline]
     pub(crate) fn new(
@@ -92,14 +87,20 @@ impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
         let this = self.as_mut().project().call.project();
         let Some(mut call) = this.future.as_pin_mut() else { return Poll::Pending };
         let mut outer = None;
-        let entered = Entered::new(&mut outer, *this.limits, K::IS_CLIENT, Some(cx.waker()));
+        let entered = Entered::new(&mut outer, *this.limits, K::IS_CLIENT, Woken::of(cx.waker()));
         if let CallNow::Waiting { waiting } = call.as_mut().project() {
-            let Some(future) = ready!(waiting.poll_start(cx))? else {
-                drop(entered);
-                self.project().call.end(Spent::Waiting);
-                return Poll::Pending;
-            };
-            call.set(Call::Running { future });
+            match ready!(waiting.poll_start(cx)) {
+                Ok(Some(future)) => call.set(Call::Running { future }),
+                Ok(None) => {
+                    self.project().call.end(Spent::Waiting);
+                    return Poll::Pending;
+                }
+                Err(error) => {
+                    drop(entered);
+                    let is_over = K::IS_CLIENT && self.project().call.leave(Spent::Waiting, false);
+                    return if is_over { Poll::Pending } else { Poll::Ready(Err(error)) };
+                }
+            }
         }
         let polled = match call.project() {
             CallNow::Running { future } => future.poll(cx),
@@ -115,7 +116,7 @@ impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
                 Poll::Pending => false,
             };
             let is_answer = matches!(polled, Poll::Ready(Ok(_)));
-            if is_ended && self.as_mut().project().call.leave(is_answer, EARLY, cx) {
+            if is_ended && self.as_mut().project().call.leave(Spent::Running, is_answer) {
                 return Poll::Pending;
             }
         }

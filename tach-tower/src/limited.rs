@@ -8,11 +8,15 @@ use pin_project_lite::pin_project;
 use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::{Entered, Limits, is_ended_by_current};
+use crate::current::{Entered, Limits, Woken, is_current_no_later, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
 
 /// How long past its end a future waits for the outer one that ends with it.
 pub(crate) const GRACE: Duration = Duration::from_millis(5);
+
+/// An error of a client this long before its end is the end, and so is the answer of a peer whose
+/// own time is over. They know the end by a header that was rounded down.
+const EARLY: Duration = Duration::from_millis(2);
 
 pin_project! {
     pub(crate) struct Limited<F> {
@@ -23,15 +27,15 @@ pin_project! {
         pub(crate) alarm: Alarm,
         // What the budget was spent on. Set at its end.
         spent: Spent,
-        // Whether the outer future answers first, if it ends no later.
-        is_left: bool,
+        // Whether an outer future that ends no later answers first. `None` before the end.
+        is_left: Option<bool>,
     }
 }
 
 impl<F> Limited<F> {
     #[inline]
     pub(crate) fn new(future: Option<F>, limits: Limits) -> Self {
-        Self { future, limits, alarm: Alarm::default(), spent: Spent::Before, is_left: false }
+        Self { future, limits, alarm: Alarm::default(), spent: Spent::Before, is_left: None }
     }
 
     /// Returns `Ready` once the budget of the future, which is pending or was not begun, has ended.
@@ -43,15 +47,17 @@ impl<F> Limited<F> {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         let this = self.as_mut().project();
-        let Some(future) = this.future.as_ref().get_ref() else { return self.poll_left(cx) };
-        // The outer layer ends together with this future: it drops the future, and counts the end.
-        if this.alarm.is_set_for(cx) || is_ended_by_current(&this.limits.head, cx) {
-            return Poll::Pending;
+        if let Some(future) = this.future.as_ref().get_ref() {
+            // The outer layer ends together with this future: it drops the future, and counts the
+            // end.
+            if this.alarm.is_set_for(cx) || is_ended_by_current(&this.limits.head, cx) {
+                return Poll::Pending;
+            }
+            ready!(this.alarm.poll_end(&this.limits.head, cx));
+            let spent = spent(future);
+            self.as_mut().end(spent);
         }
-        ready!(this.alarm.poll_end(&this.limits.head, cx));
-        let spent = spent(future);
-        self.end(spent);
-        Poll::Ready(())
+        self.poll_left(cx)
     }
 
     /// Drops the future, and sets what the budget was spent on.
@@ -63,39 +69,43 @@ impl<F> Limited<F> {
         this.future.set(None);
     }
 
-    /// Ends a call that is over at the end of its budget, or less than `early` before, and returns
-    /// `true`. The outer future then ends as well, if it ends no later, and only it knows what to
-    /// answer: it has [`GRACE`] to do so. An answer stays if there is no outer future.
+    /// Ends a call that is over at the end of its budget, or shortly before, and returns `true`.
+    /// An answer stays if there is no outer future that ends no later.
     #[cold]
-    pub(crate) fn leave(
-        mut self: Pin<&mut Self>,
-        is_answer: bool,
-        early: Duration,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        let this = self.as_mut().project();
-        let left = this.limits.head.remaining();
-        *this.is_left = left < early && is_ended_by_current(&this.limits.head, cx);
-        if *this.is_left {
-            this.alarm.set(left + GRACE);
-        }
-        let is_over = *this.is_left || left < early && !is_answer;
+    pub(crate) fn leave(self: Pin<&mut Self>, spent: Spent, is_answer: bool) -> bool {
+        let head = &self.limits.head;
+        let is_over = head.remaining() < EARLY && (!is_answer || is_current_no_later(head));
         if is_over {
-            self.end(Spent::Running);
+            self.end(spent);
         }
         is_over
     }
 
-    /// Returns `Ready` if the outer future had the time to answer.
+    /// Returns `Ready` once an outer future that ends no later had the time to answer: only it
+    /// knows what. It has until [`GRACE`] past the end.
     #[cold]
-    pub(crate) fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
+        let head = &this.limits.head;
+        if this.is_left.is_none() {
+            let elapsed = this.alarm.elapsed(head);
+            let left = head.total().saturating_sub(elapsed);
+            *this.is_left = Some(left < EARLY && is_current_no_later(head));
+            if *this.is_left == Some(true) {
+                // A call that was begun may be found to be over late, by a thread that was busy.
+                // One that is refused may belong to a handler that outlives its request.
+                let is_late = *this.spent == Spent::Before;
+                let late =
+                    if is_late { elapsed.saturating_sub(head.total()) } else { Duration::ZERO };
+                this.alarm.set((left + GRACE).saturating_sub(late));
+            }
+        }
         // Another task may poll the future by now, for which nobody answers.
-        if *this.is_left && is_ended_by_current(&this.limits.head, cx) {
+        if *this.is_left == Some(true) && is_current_no_later(head) {
             ready!(this.alarm.poll(cx));
             // A thread that was busy finds both ends at once, and the outer future is polled after
             // this one.
-            *this.is_left = false;
+            *this.is_left = Some(false);
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -158,7 +168,7 @@ impl<F: Future> Future for Limited<F> {
         let this = self.as_mut().project();
         if let Some(future) = this.future.as_pin_mut() {
             let mut outer = None;
-            let entered = Entered::new(&mut outer, *this.limits, false, Some(cx.waker()));
+            let entered = Entered::new(&mut outer, *this.limits, false, Woken::of(cx.waker()));
             if let Poll::Ready(output) = future.poll(cx) {
                 return Poll::Ready(Ok(output));
             }

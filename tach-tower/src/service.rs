@@ -93,8 +93,8 @@ macro_rules! send {
             $service.inner.refuse();
             None
         } else if $service.inner.is_ready() {
-            let mut outer = None;
-            let _entered = $crate::current::Entered::new(&mut outer, limits, is_client, None);
+            let (mut outer, other) = (None, $crate::current::Woken::OTHER);
+            let _entered = $crate::current::Entered::new(&mut outer, limits, is_client, other);
             Some($crate::call::Call::Running { future: $service.inner.inner.call($request) })
         } else {
             let (shared, whole) = ($service.shared.clone(), limits.whole());

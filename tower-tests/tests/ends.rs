@@ -8,13 +8,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::rt::TokioExecutor;
-use tach_tower::{Budget, BudgetLayer, Settings, scope};
+use tach_tower::{Budget, BudgetLayer, DetachLayer, Settings, current, scope};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tower::util::BoxCloneService;
 use tower::{Layer, Service, ServiceExt as _, service_fn};
 use tower_tests::chain::{Chain, Client, Work};
 use tower_tests::front;
@@ -34,6 +37,28 @@ async fn never() -> SocketAddr {
     address
 }
 
+type Handler = BoxCloneService<Request<()>, Response<String>, Infallible>;
+
+/// Returns the handler as it is, and where another waker than its request's polls it.
+fn in_all_places(handler: Handler) -> [(&'static str, Handler); 4] {
+    let (unordered, spawned) = (handler.clone(), handler.clone());
+    let unordered = service_fn(move |request| {
+        let call = FuturesUnordered::from_iter([unordered.clone().oneshot(request)]);
+        async { call.into_future().await.0.unwrap() }
+    });
+    let spawned = service_fn(move |request| {
+        let call = scope(current().unwrap(), spawned.clone().oneshot(request));
+        async { tokio::spawn(call).await.unwrap() }
+    });
+    let detached = DetachLayer::default().layer(handler.clone());
+    [
+        ("in the request's task", handler),
+        ("in FuturesUnordered", Handler::new(unordered)),
+        ("in a spawned task", Handler::new(spawned)),
+        ("inside of DetachLayer", Handler::new(detached)),
+    ]
+}
+
 /// Asks a service whose handler answers 502 if its call fails. Each request must get the status
 /// of its layer, which counts it.
 async fn assert_exhausted<S>(handler: S)
@@ -44,6 +69,12 @@ where
         + 'static,
     S::Future: Send,
 {
+    for (place, handler) in in_all_places(Handler::new(handler)) {
+        assert_exhausted_in(place, handler).await;
+    }
+}
+
+async fn assert_exhausted_in(place: &str, handler: Handler) {
     let mut others = Vec::new();
     let layers = [Duration::from_millis(60), Duration::from_micros(70_700)]
         .map(|cap| BudgetLayer::server(Settings::new().cap(cap)));
@@ -70,9 +101,9 @@ where
             }
         }
     }
-    assert_eq!(others, Vec::<StatusCode>::new(), "{} of {CALLS}", others.len());
+    assert_eq!(others, Vec::<StatusCode>::new(), "{place}: {} of {CALLS}", others.len());
     for layer in layers {
-        assert_eq!(layer.stats().exhausted, CALLS / 2, "{:?}", layer.stats());
+        assert_eq!(layer.stats().exhausted, CALLS / 2, "{place}: {:?}", layer.stats());
     }
 }
 

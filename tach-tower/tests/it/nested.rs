@@ -1,8 +1,10 @@
 //! Layers inside of other layers: each limit holds, whichever layer has it.
 
 use core::convert::Infallible;
-use core::future::{poll_fn, ready};
-use core::task::Poll;
+use core::future::{Ready, poll_fn, ready};
+use core::mem;
+use core::pin::pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -12,7 +14,8 @@ use tokio::time::{Instant, timeout};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::kit::{
-    PLENTY, SECOND, SHORT, assert_took, cap, clock, frozen, never, request, server, silent, text,
+    PLENTY, SECOND, SHORT, assert_took, cap, clock, frozen, never, poll_once, request, server,
+    silent, text,
 };
 
 /// Returns settings that limit a body, each alone and with a cap.
@@ -176,12 +179,15 @@ async fn message_of_layers(outer: Settings, inner: Settings, waited: Duration) -
 fn errors_name_an_outer_limit_of_the_head() {
     frozen(async {
         let (own, head) = (Settings::new(), Settings::new().head(SECOND));
+        // The outer layer ends as well, so it answers.
+        let ran = "the time budget of 1s was spent while the call ran";
         let cases = [
-            (own.clone(), SECOND, "the time budget of 1s was spent before the call"),
-            (own.clone().cap(PLENTY), SECOND, "the time budget of 1s was spent before the call"),
+            (own.clone(), SECOND, ran),
+            (own.clone().cap(PLENTY), SECOND, ran),
+            (own.clone().reserve(SECOND / 4), SECOND, ran),
             (
                 own.clone().reserve(SECOND / 4),
-                SECOND,
+                SECOND / 4 * 3,
                 "the time budget of 1s was spent before the call",
             ),
             (
@@ -230,17 +236,78 @@ async fn a_clients_limit_of_the_head_cuts_no_body_of_the_layer_inside() {
     assert_took(start.elapsed(), SECOND);
 }
 
-/// Returns the status of a server whose handler answers 502 if its call fails. The client fails by
-/// itself at the end, or answers that its peer's time is over.
-async fn status_of_a_handler(client: Settings, fails: bool) -> StatusCode {
-    let inner = service_fn(move |_: Request<()>| {
+/// How a client's call is over when the budget of its request ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// The client has a timer of its own.
+    Fails,
+    /// So has the peer.
+    Answers,
+    /// No time is left to begin.
+    IsRefused,
+    /// The client waits for a connection, with a timer of its own.
+    HasNoConnection,
+    /// It gets one too late.
+    HasLateConnection,
+}
+
+impl Over {
+    const ALL: [Self; 5] = [
+        Self::Fails,
+        Self::Answers,
+        Self::IsRefused,
+        Self::HasNoConnection,
+        Self::HasLateConnection,
+    ];
+
+    fn waits_for_a_connection(self) -> bool {
+        matches!(self, Self::HasNoConnection | Self::HasLateConnection)
+    }
+}
+
+/// A client whose call is over when the clock has moved by a second.
+#[derive(Clone)]
+struct Ending {
+    over: Over,
+    has_waited: bool,
+}
+
+impl Service<Request<()>> for Ending {
+    type Response = Response<String>;
+    type Error = &'static str;
+    type Future = Ready<Result<Response<String>, &'static str>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        if !self.over.waits_for_a_connection() {
+            return Poll::Ready(Ok(()));
+        }
+        if !mem::replace(&mut self.has_waited, true) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        clock().advance(SECOND);
+        let is_late = self.over == Over::HasLateConnection;
+        Poll::Ready(if is_late { Ok(()) } else { Err("no connection") })
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
         clock().advance(SECOND);
         let late = Response::builder().status(StatusCode::GATEWAY_TIMEOUT).body(String::new());
-        ready(if fails { Err("timed out") } else { Ok(late.unwrap()) })
-    });
-    let calls = BudgetLayer::client(client).layer(inner);
+        ready(if self.over == Over::Answers { Ok(late.unwrap()) } else { Err("timed out") })
+    }
+}
+
+/// Returns the status of a server whose handler answers 502 if its call fails.
+async fn status_of_a_handler(client: Settings, over: Over) -> StatusCode {
+    let calls = BudgetLayer::client(client).layer(Ending { over, has_waited: false });
     let handler = service_fn(move |_: Request<()>| {
-        let call = calls.clone().oneshot(request());
+        if over == Over::IsRefused {
+            clock().advance(SECOND);
+        }
+        let mut calls = calls.clone();
+        // The layer asks the client, and waits within the call.
+        let _ = poll_once(pin!(calls.ready()));
+        let call = calls.call(request());
         async move {
             let answered = call.await.is_ok_and(|response| response.status().is_success());
             let status = if answered { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
@@ -253,16 +320,17 @@ async fn status_of_a_handler(client: Settings, fails: bool) -> StatusCode {
 #[test]
 fn the_request_s_layer_answers_for_its_calls() {
     frozen(async {
-        for fails in [true, false] {
-            let status = status_of_a_handler(Settings::new(), fails).await;
-            assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
-            let status = status_of_a_handler(cap(PLENTY), fails).await;
-            assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
-            // The handler has half a second left to answer.
-            let reserve = Settings::new().reserve(SECOND / 2);
-            clock().advance(SECOND);
-            let status = status_of_a_handler(reserve, fails).await;
-            assert_eq!(status, StatusCode::BAD_GATEWAY);
+        for over in Over::ALL {
+            let status = status_of_a_handler(Settings::new(), over).await;
+            assert_eq!(status, StatusCode::GATEWAY_TIMEOUT, "{over:?}");
+            let status = status_of_a_handler(cap(PLENTY), over).await;
+            assert_eq!(status, StatusCode::GATEWAY_TIMEOUT, "{over:?}");
+            if over != Over::IsRefused {
+                // The handler had half a second left to answer.
+                let reserve = Settings::new().reserve(SECOND / 2);
+                let status = status_of_a_handler(reserve, over).await;
+                assert_eq!(status, StatusCode::BAD_GATEWAY, "{over:?}");
+            }
         }
     });
 }
