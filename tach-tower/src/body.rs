@@ -205,15 +205,14 @@ where
             }
             let is_ended_by_outer = entered.is_ended_by_outer(&end.budget, cx);
             drop(entered);
-            let idle = end.idle();
-            if is_ended_by_outer && idle == Duration::MAX {
+            let (drain, idle) = (end.shared.as_ref().map(|shared| &shared.drain), end.idle());
+            if is_ended_by_outer && drain.is_none() {
                 return Poll::Pending;
             }
             let is_new = !mem::replace(&mut end.is_in_pause, true);
-            let drain = end.shared.as_ref().map(|shared| &shared.drain);
             is_pause = ready!(end.alarm.poll_body(&end.budget, idle, is_new, drain, cx));
             // The outer body ends together with this one, drops it, and counts the end.
-            if is_ended_by_outer && !is_pause {
+            if is_ended_by_outer && !is_pause && !end.is_drained() {
                 return Poll::Pending;
             }
         }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::frames::{dot, dots, frames};
-use crate::kit::{PLENTY, SECOND, assert_took, grpc_request, request, silent};
+use crate::kit::{PLENTY, SECOND, assert_took, cap, grpc_request, request, silent};
 
 fn layer() -> BudgetLayer<tach_tower::ServerSide> {
     BudgetLayer::server(Settings::new().head(SECOND).idle(PLENTY))
@@ -47,6 +47,26 @@ async fn a_silent_body_is_woken() {
         layer.drain(SECOND);
         let ended = timeout(2 * SECOND, reader).await.expect("it ends").unwrap();
         assert_eq!(ended.is_ok(), is_grpc, "gRPC has trailers");
+    }
+}
+
+/// The outer layer has the same end, or a later one.
+#[tokio::test(start_paused = true)]
+async fn an_inner_layer_ends_its_bodies() {
+    for outer in [cap(PLENTY), cap(PLENTY).idle(PLENTY / 2)] {
+        for inner in [Settings::new(), Settings::new().idle(PLENTY), cap(PLENTY)] {
+            let (outer, layer) = (BudgetLayer::server(outer.clone()), BudgetLayer::server(inner));
+            let service = outer.layer(layer.layer(silent()));
+            let body = service.oneshot(request()).await.unwrap().into_body();
+            let reader = tokio::spawn(body.collect());
+            sleep(SECOND).await;
+            assert!(!reader.is_finished());
+            layer.drain(SECOND);
+            let ended = timeout(2 * SECOND, reader).await.expect("it ends").unwrap();
+            assert!(ended.unwrap_err().is::<Exhausted>());
+            let (outer, inner) = (outer.stats().ended_bodies, layer.stats().ended_bodies);
+            assert_eq!((outer, inner), (0, 1));
+        }
     }
 }
 
