@@ -31,7 +31,7 @@ impl BudgetLayer<ClientSide> {
     /// The call's budget is a part of the budget in the request's extensions, or else of the
     /// [`current`](crate::current()) one. A header that the request has already is a limit, too.
     /// When the inner client is called, the time left for the response with its body is written
-    /// into all headers. If nothing limits a call, it is passed on as it is.
+    /// into all headers. If nothing limits a call, no header is written.
     ///
     /// If the budget ends, the inner future is dropped and the call fails with an
     /// [`Exhausted`](crate::Exhausted). A gRPC request is answered with the status 4,
@@ -39,9 +39,10 @@ impl BudgetLayer<ClientSide> {
     /// [ends](crate::BudgetBody) with the budget, too.
     ///
     /// A call ends with the request of the handler that makes it, and the request's layer answers.
-    /// If the client's own timer or the peer ends the call within 2 ms of that end, the call waits
-    /// for the layer, at most 5 ms past the end. So a handler that maps errors to 502 does not hide
-    /// the 504.
+    /// If the client's own timer or the peer ends the call within 2 ms of that end, or too little
+    /// time is left to begin, the call waits for the layer, up to 5 ms past the end. So a handler
+    /// that maps errors to 502 does not hide the 504, also if it makes the call in a task that it
+    /// spawns with [`scope`](crate::scope()).
     ///
     /// # Retries and hedges
     ///

@@ -19,11 +19,13 @@ use crate::current::{current, scope};
 ///
 /// Without it a server's handler is dropped where it waits. What it had begun stays as it is: a
 /// pooled connection goes back with an open transaction, and a second step of two is missing. The
-/// current budget is the request's, so calls and queries still end with it.
+/// current budget is the request's, so calls and queries still end with it. Nothing else of the
+/// request's task is in the handler's: the current span of `tracing`, for example, is not.
 ///
 /// # Panics
 ///
-/// A call outside a tokio runtime panics. A panic of the handler is the caller's.
+/// A call outside a tokio runtime panics. A panic of the handler is the caller's. If the runtime of
+/// the call shuts down, the response never comes, so poll it in the same runtime.
 ///
 /// # Examples
 ///

@@ -24,8 +24,9 @@ type Record = dyn Fn(&str, Moment, Duration) + Send + Sync;
 /// A layer inside of a [`BudgetLayer`](crate::BudgetLayer) that records how much time a request has
 /// left: when it arrives, and when the head of its response is ready or its budget has ended.
 ///
-/// A request without a limit has no time left to record, and one whose caller hangs up has no
-/// answer. [`Times`](crate::Times) are histograms that the program reads.
+/// Some requests are not recorded: one without a limit, one that the budget's layer refuses, and
+/// one whose budget ends while that layer waits for the service. A caller that hangs up leaves an
+/// arrival without an answer. [`Times`](crate::Times) are histograms that the program reads.
 ///
 /// # Examples
 ///

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// When the time left was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Moment {
-    /// The request came to the layer.
+    /// The request came to the [`ObserveLayer`](crate::ObserveLayer).
     Arrival,
     /// The head of its response was ready, or its budget had ended.
     Answer,
@@ -39,7 +39,8 @@ pub struct Times(Arc<Mutex<BTreeMap<(String, Moment), Histogram>>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Histogram {
-    /// The number of durations up to each of [`BOUNDS_MS`](Self::BOUNDS_MS), and of longer ones.
+    /// The number of durations in each range: above the bound before in
+    /// [`BOUNDS_MS`](Self::BOUNDS_MS) and up to this one. The last are longer than all bounds.
     pub counts: [u64; Self::BOUNDS_MS.len() + 1],
     /// The sum of all durations.
     pub sum: Duration,
