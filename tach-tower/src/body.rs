@@ -14,7 +14,7 @@ use tach_core::Budget;
 
 use crate::alarm::Alarm;
 use crate::counts::Outcome;
-use crate::current::{Entered, Limits, Woken};
+use crate::current::{Entered, Limits, Woken, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
 use crate::grpc::{self, Protocol};
 use crate::shared::Shared;
@@ -203,8 +203,8 @@ where
                 }
                 return Poll::Ready(frame);
             }
-            let is_ended_by_outer = entered.is_ended_by_outer(&end.budget, cx);
             drop(entered);
+            let is_ended_by_outer = is_ended_by_current(&end.budget, cx);
             let (drain, idle) = (end.shared.as_ref().map(|shared| &shared.drain), end.idle());
             if is_ended_by_outer && drain.is_none() {
                 return Poll::Pending;

@@ -99,6 +99,7 @@ impl Current {
 
 /// Returns whether the current budget ends a future that has its `own` one. Call it outside of
 /// [`Entered`].
+#[inline]
 pub(crate) fn is_ended_by_current(own: &Budget, cx: &Context<'_>) -> bool {
     CURRENT.get().is_some_and(|outer| outer.ends(own, cx))
 }
@@ -239,12 +240,6 @@ impl<'a> Entered<'a> {
             current.set(Some(Current { limits, ended_by, is_client }));
         });
         Self(outer)
-    }
-
-    /// Returns whether the outer budget ends a future that has its `own` one.
-    #[inline]
-    pub(crate) fn is_ended_by_outer(&self, own: &Budget, cx: &Context<'_>) -> bool {
-        self.0.as_ref().is_some_and(|outer| outer.ends(own, cx))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Records how much time requests have left.
 
-use core::fmt;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -113,6 +112,7 @@ where
 
 pin_project! {
     /// The future of an [`Observe`].
+    #[derive(Debug)]
     pub struct Observed<F> {
         #[pin]
         future: F,
@@ -121,6 +121,7 @@ pin_project! {
 }
 
 /// A request without an answer.
+#[derive(Debug)]
 struct Seen {
     budget: Budget,
     route: String,
@@ -159,11 +160,5 @@ impl<F: Future> Future for Observed<F> {
             seen.answer();
         }
         Poll::Ready(output)
-    }
-}
-
-impl<F> fmt::Debug for Observed<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observed").finish_non_exhaustive()
     }
 }

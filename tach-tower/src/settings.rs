@@ -1,6 +1,5 @@
 //! The settings of a layer.
 
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -43,11 +42,9 @@ use crate::hook::Hook;
 ///     .idle(Duration::from_secs(30));
 /// let layer = BudgetLayer::server(settings);
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     pub(crate) headers: Vec<Header>,
-    /// Whether `headers` are the program's choice.
-    has_own_headers: bool,
     pub(crate) default_ns: u64,
     pub(crate) cap_ns: u64,
     pub(crate) cap_by: Option<Hook<CapBy>>,
@@ -82,7 +79,6 @@ impl Settings {
                 header(GRPC_TIMEOUT, Syntax::Grpc, true),
                 header(REQUEST_TIMEOUT, Syntax::Seconds, false),
             ],
-            has_own_headers: false,
             default_ns: u64::MAX,
             cap_ns: u64::MAX,
             cap_by: None,
@@ -318,10 +314,8 @@ impl Settings {
     }
 
     fn with_header(mut self, name: HeaderName, form: Form) -> Self {
-        if !core::mem::replace(&mut self.has_own_headers, true) {
-            self.headers.clear();
-        }
-        self.headers.retain(|header| header.name != name);
+        // Those of `new` are for some requests, the program's own are for all.
+        self.headers.retain(|header| header.is_for_grpc.is_none() && header.name != name);
         self.headers.push(Header { name, form, is_for_grpc: None });
         self
     }
@@ -336,14 +330,5 @@ pub(crate) fn ns(time: Duration) -> u64 {
 impl Default for Settings {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { headers, default_ns, cap_ns, .. } = self;
-        let mut settings = f.debug_struct("Settings");
-        settings.field("headers", headers).field("default_ns", default_ns).field("cap_ns", cap_ns);
-        settings.finish_non_exhaustive()
     }
 }
