@@ -14,7 +14,7 @@ use tach_pipeline::{Pipeline, Sink};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name a file, such as /tmp/app.log")?;
-    let _guard = Pipeline::builder()
+    Pipeline::builder()
         .sink(Sink::file(path))
         .flush_on(log::Level::Error, Duration::from_secs(1))
         .init()?;

@@ -18,7 +18,7 @@ fn charge(user: u64, cents: u64) -> bool {
 }
 
 fn main() {
-    let _guard = tach_pipeline::Pipeline::builder().init();
+    _ = tach_pipeline::init();
     charge(7, 100);
 }
 

@@ -33,7 +33,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name the file, such as examples/config.toml")?;
     let config: Config = toml::from_str(&fs::read_to_string(path)?)?;
     // What a file can't say, and what the program decides, are added here.
-    let _guard = config.builder().filter_from_env("RUST_LOG").init()?;
+    config.builder().filter_from_env("RUST_LOG").init()?;
 
     log::info!(port = 3000; "ready");
     log::warn!(password = "secret"; "denied");

@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .folder(folder, FlightFormat::trace_events())
         .on_panic()
         .span_slower_than("request", Duration::from_millis(100));
-    let _guard = Pipeline::builder()
+    Pipeline::builder()
         .filter("warn,flight_recorder=debug")
         // The recorder has the debug records too.
         .sink(Sink::stderr().filter("warn"))

@@ -12,7 +12,7 @@ use tach_pipeline::{Pipeline, Sink};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let sink = Sink::stderr_or_journal();
-    let _guard = Pipeline::builder().sink(sink).filter_from_env("RUST_LOG").init()?;
+    Pipeline::builder().sink(sink).filter_from_env("RUST_LOG").init()?;
     log::info!(port = 3000; "ready");
     Ok(())
 }

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // `gzip()` compresses old files, and `local_time()` has midnight where the machine is.
     let rotation = Rotation::new().daily().max_bytes(100 * 1024).keep(2);
     let file = Sink::file(folder.join("app.log")).rotate(rotation);
-    let _guard = Pipeline::builder().sink(file).init()?;
+    Pipeline::builder().sink(file).init()?;
 
     for number in 0..10_000 {
         log::info!(number; "a record of about a hundred bytes, ten thousand times");

@@ -11,7 +11,7 @@ use tach_log::Line;
 use tach_pipeline::{Pipeline, Sink};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let _guard = Pipeline::builder()
+    Pipeline::builder()
         .sink(Sink::stdout().format(Line::new().without_time()))
         .filter(format!("warn,{}=info", env!("CARGO_CRATE_NAME")))
         .filter_from_env("RUST_LOG")

@@ -6,28 +6,18 @@
 //! ```
 //!
 //! A service that handles signals itself, for example by tokio's `signal`, returns from `main`
-//! instead: the guard does the same.
+//! instead, which does the same.
 
-use core::error::Error;
+use core::time::Duration;
+use std::thread;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    #[cfg(unix)]
-    serve()?;
-    Ok(())
-}
+use tach_pipeline::{Pipeline, Sink};
 
-#[cfg(unix)]
-fn serve() -> Result<(), tach_pipeline::Error> {
-    use core::time::Duration;
-    use std::thread;
-
-    use tach_pipeline::{Pipeline, Sink};
-
+fn main() -> Result<(), tach_pipeline::Error> {
     // The long interval shows what a signal would lose: by default it is 5 ms. After the first
     // record the pipeline's thread naps for so long.
     let builder = Pipeline::builder().sink(Sink::stdout()).flush_interval(Duration::from_secs(1));
-    let guard = builder.init()?;
-    guard.pipeline().flush_on_signals()?;
+    builder.init()?;
     for number in 1..=50 {
         log::info!(number; "served");
         thread::sleep(Duration::from_millis(1));

@@ -24,10 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let builder = Pipeline::builder().sink(Sink::file(&log));
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     let builder = builder.survive(folder.join("survivors"));
-    let guard = builder.init()?;
+    let pipeline = builder.init()?;
 
     // The records that a killed process left precede the first own one.
-    guard.pipeline().flush(Duration::from_secs(10))?;
+    pipeline.flush(Duration::from_secs(10))?;
     let text = fs::read_to_string(&log)?;
     let lines: Vec<_> = text.lines().collect();
     println!("{} lines are in {}", lines.len(), log.display());

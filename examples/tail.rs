@@ -16,7 +16,7 @@ use tracing::{error, info_span};
 fn main() -> Result<(), Box<dyn Error>> {
     let otlp = Otlp::from_env().signals([Signal::Traces]);
     let tail = Tail::ratio(0.01).slower_than(Duration::from_millis(50));
-    let guard = Pipeline::builder().sink(Sink::otlp(otlp)).tail(tail).init()?;
+    let pipeline = Pipeline::builder().sink(Sink::otlp(otlp)).tail(tail).init()?;
 
     for number in 0..1_000 {
         let _request = info_span!("request", number).entered();
@@ -27,6 +27,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => {}
         }
     }
-    guard.pipeline().flush(Duration::from_secs(5))?;
+    pipeline.flush(Duration::from_secs(5))?;
     Ok(())
 }

@@ -7,7 +7,7 @@ mod span_lines;
 use std::env;
 
 use axum::http::HeaderMap;
-use tach_pipeline::Guard;
+use tach_pipeline::Pipeline;
 use tracing::Span;
 
 use crate::Failure;
@@ -42,7 +42,7 @@ impl Road {
 /// Where spans and the events of tracing go. It is to be shut down before the process ends.
 #[derive(Debug)]
 pub(crate) enum Telemetry {
-    Direct(Guard),
+    Direct(Pipeline),
     Sdk(sdk::Providers),
 }
 
@@ -57,7 +57,7 @@ impl Telemetry {
 
     pub(crate) fn shutdown(self) -> Result<(), Failure> {
         match self {
-            Self::Direct(guard) => direct::shutdown(guard.pipeline()),
+            Self::Direct(pipeline) => direct::shutdown(&pipeline),
             Self::Sdk(providers) => providers.shutdown(),
         }
     }

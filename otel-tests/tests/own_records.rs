@@ -20,25 +20,25 @@ fn the_client_s_records_are_not_sent() {
     // `rustls` logs through `log`, and `h2` through tracing, with spans.
     let http = otlp.clone().endpoint(&endpoint(Protocol::Http));
     let grpc = otlp.protocol(tach_otlp::Protocol::Grpc).endpoint(&endpoint(Protocol::Grpc));
-    let guard =
+    let builder =
         Pipeline::builder().filter("trace").sink(Sink::otlp(http.clone().signals([Signal::Logs])));
-    let guard = guard
+    let builder = builder
         .sink(Sink::otlp(http.signals([Signal::Traces])))
         .sink(Sink::otlp(grpc.clone().signals([Signal::Logs])));
-    let guard = guard.sink(Sink::otlp(grpc.signals([Signal::Traces]))).init().unwrap();
+    let pipeline = builder.sink(Sink::otlp(grpc.signals([Signal::Traces]))).init().unwrap();
     for round in 1..=RECORDS {
         // Each time the client makes another connection, and logs that.
         collector.run();
         tracing::info_span!("span").in_scope(|| log::info!("record"));
-        guard.pipeline().flush(LONG).unwrap();
+        pipeline.flush(LONG).unwrap();
         // The Collector writes them some time after it has accepted them.
         let count = 2 * round;
         let _both = (collector.received("logRecords", count), collector.received("spans", count));
     }
     // A request may have left records for the next one.
-    (0..RECORDS).for_each(|_| guard.pipeline().flush(LONG).unwrap());
+    (0..RECORDS).for_each(|_| pipeline.flush(LONG).unwrap());
     assert_eq!(collector.received("logRecords", 2 * RECORDS).len(), 2 * RECORDS);
     assert_eq!(collector.received("spans", 2 * RECORDS).len(), 2 * RECORDS);
-    let stats = guard.pipeline().stats();
+    let stats = pipeline.stats();
     assert!(stats.sinks().iter().all(|sink| sink.written() == RECORDS as u64), "{stats:?}");
 }

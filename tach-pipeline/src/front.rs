@@ -2,7 +2,7 @@
 
 #[cfg(feature = "config")]
 mod apply;
-mod install;
+pub(crate) mod install;
 mod log;
 mod logger;
 #[cfg(feature = "slog")]

@@ -10,6 +10,14 @@
 //! | entries of the system's log | [`Sink::journald`], [`Sink::syslog`] (feature `syslog`) |
 //! | the last seconds before a panic or a slow request | [`FlightRecorder`] (feature `tracing`) |
 //!
+//! ```
+//! fn main() -> Result<(), tach_pipeline::Error> {
+//!     tach_pipeline::init()?; // lines to stderr, with the levels of RUST_LOG
+//!     log::info!("ready");
+//!     Ok(())
+//! }
+//! ```
+//!
 //! To move a service over, begin with what stands in it:
 #![cfg_attr(
     all(doc, not(doctest)),
@@ -23,7 +31,7 @@
 //!
 //! fn main() -> Result<(), tach_pipeline::Error> {
 //!     let rotation = Rotation::new().daily().max_bytes(100 * 1024 * 1024).keep(14);
-//!     let _guard = Pipeline::builder()
+//!     Pipeline::builder()
 //!         .sink(Sink::file("logs/app.log").rotate(rotation))
 //!         .filter("info,app::db=debug")
 //!         .init()?;
@@ -40,7 +48,7 @@
 //! use tach_pipeline::{Pipeline, Sink};
 //!
 //! fn main() -> Result<(), tach_pipeline::Error> {
-//!     let _guard = Pipeline::builder()
+//!     Pipeline::builder()
 //!         .sink(Sink::stdout().format(Json::new()))
 //!         .sink(Sink::stderr().filter("error"))
 //!         .filter_from_env("RUST_LOG")
@@ -54,15 +62,14 @@
 //! `otlp`:
 //!
 //! ```no_run
-//! # #[cfg(not(all(unix, feature = "otlp")))] fn main() {}
-//! # #[cfg(all(unix, feature = "otlp"))]
+//! # #[cfg(not(feature = "otlp"))] fn main() {}
+//! # #[cfg(feature = "otlp")]
 //! use tach_pipeline::{Otlp, Pipeline, Sink};
 //!
-//! # #[cfg(all(unix, feature = "otlp"))]
+//! # #[cfg(feature = "otlp")]
 //! fn main() -> Result<(), tach_pipeline::Error> {
 //!     let otlp = Otlp::from_env().service_name("checkout");
-//!     let guard = Pipeline::builder().sink(Sink::otlp(otlp)).sink(Sink::stderr()).init()?;
-//!     guard.pipeline().flush_on_signals()?;
+//!     Pipeline::builder().sink(Sink::otlp(otlp)).sink(Sink::stderr()).init()?;
 //!     let _request = tracing::info_span!("request", http.route = "/pay").entered();
 //!     tracing::info!(user.id = 7, "paid");
 //!     Ok(())
@@ -250,13 +257,12 @@
 //! - If a log file is moved, records are written to it for up to a second, and then to a new file.
 //!   If it is deleted, its contents are lost, and later records are in a new file: see
 //!   [`Sink::keep_open`].
-//! - When the process exits, by a return from `main`, a panic, `std::process::exit` or, on Unix,
+//! - When the process exits, by a return from `main`, a panic or, on Unix, `std::process::exit` or
 //!   `std::process::abort`, the pipeline is flushed, with a living [`Guard`] or with none. A
 //!   collector that fails is tried again until the timeout. Then stderr has the numbers of records
 //!   that wait in the queues and for each sink, and of those that were dropped. No sink waits for
-//!   another one that stalls. [`Builder::flush_timeout`] sets how long the exit waits, and
-//!   [`Builder::without_flush_at_exit`] names the platforms. Elsewhere the guard flushes at the end
-//!   of `main`; before `std::process::exit` call [`Pipeline::flush`].
+//!   another one that stalls. [`Builder::flush_timeout`] sets how long the exit waits. On Windows
+//!   call [`Pipeline::flush`] before `std::process::exit`.
 //! - With the feature `survive`, on Linux, [`Builder::survive`] keeps the queues in a
 //!   file. Then the next start writes what a killed process had not written: also after SIGKILL
 //!   and a segmentation fault.
@@ -283,8 +289,8 @@
 //!
 //! # Signals
 //!
-//! On Unix, [`Pipeline::flush_on_signals`] flushes before SIGTERM, SIGINT, SIGHUP or SIGQUIT ends
-//! the process. A program that handles one of these itself keeps its handler.
+//! On Unix, [`Builder::init`] and [`Pipeline::flush_on_signals`] flush before SIGTERM, SIGINT,
+//! SIGHUP or SIGQUIT ends the process. A program that handles one of these itself keeps its handler.
 //!
 //! SIGABRT has a handler too, unless the exit does not flush. It waits two seconds at most, but
 //! not on the pipeline's own threads. Then the earlier action follows.
@@ -361,6 +367,7 @@ use tach_spans::{callsites, durations, spans, trace};
 #[cfg(feature = "config")]
 pub use crate::config::Config;
 pub use crate::error::Error;
+pub use crate::front::install::init;
 pub use crate::incident::Incident;
 pub use crate::pipeline::Pipeline;
 pub use crate::pipeline::builder::Builder;

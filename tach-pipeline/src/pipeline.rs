@@ -3,7 +3,7 @@
 #[cfg(unix)]
 mod abort;
 pub(crate) mod builder;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub(crate) mod exit;
 pub(crate) mod global;
 pub(crate) mod guard;

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use axum::http::HeaderMap;
 use tach_pipeline::{
-    Durations, Guard, Otlp, Pipeline, Signal, Sink, SpanDurations, SpanExt as _, TraceContext,
+    Durations, Otlp, Pipeline, Signal, Sink, SpanDurations, SpanExt as _, TraceContext,
 };
 use tracing::Span;
 
@@ -15,7 +15,7 @@ use crate::Failure;
 /// The time in which a collector must have accepted the last spans.
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
-pub(super) fn start(receiver: Option<&str>) -> Result<Guard, Failure> {
+pub(super) fn start(receiver: Option<&str>) -> Result<Pipeline, Failure> {
     let mut builder = Pipeline::builder()
         .filter_from_env("RUST_LOG")
         .sink(Sink::stderr())

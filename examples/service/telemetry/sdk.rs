@@ -64,8 +64,7 @@ pub(super) fn start(receiver: Option<&str>) -> Result<Providers, Failure> {
     }
 
     // Records of log and events of tracing to standard error. Interrupted, the service drains and
-    // returns from `main`, which flushes them. A program that handles no signals has one line more:
-    // `guard.pipeline().flush_on_signals()?`.
+    // returns from `main`, which flushes them.
     let guard = Pipeline::builder().sink(Sink::stderr()).filter_from_env("RUST_LOG").build()?;
     // Events and spans to OpenTelemetry.
     let tracer = Clocked::new(spans.clone()).tracer("service");

@@ -1,21 +1,69 @@
 //! The pipeline installed for all front ends, and its filter in what they have cached.
 
 use core::time::Duration;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::thread;
+
+use log::Level;
+use tach_log::Line;
+use tach_record::host;
 
 use super::logger;
 use crate::error::Error;
 use crate::filter::Levels;
 use crate::pipeline::Pipeline;
 use crate::pipeline::builder::Builder;
-use crate::pipeline::guard::Guard;
 use crate::shared::Shared;
-use tach_record::host;
+use crate::sink::Sink;
+
+/// How long a call waits for a terminal.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Installs a pipeline for `log` and tracing that writes lines to stderr, with the levels of
+/// `RUST_LOG`, or up to `Info`: in place of `tracing_subscriber::fmt::init` and `env_logger::init`.
+///
+/// The lines are [those of `tracing_subscriber::fmt`](Line::tracing), which writes them to stdout.
+/// Where systemd has connected stderr to the journal, it gets
+/// [entries](Sink::stderr_or_journal) instead. If stderr is a terminal, a call
+/// [waits](Builder::flush_on) until its line is there, so lines and the program's own output are in
+/// order.
+///
+/// For another sink, filter or format take the [builder](Pipeline::builder), whose
+/// [`init`](Builder::init) says when the pipeline is flushed.
+///
+/// # Errors
+///
+/// As [`Builder::init`].
+///
+/// # Examples
+///
+/// ```
+/// fn main() -> Result<(), tach_pipeline::Error> {
+///     tach_pipeline::init()?;
+///     log::info!("ready");
+///     Ok(())
+/// }
+/// ```
+pub fn init() -> Result<Pipeline, Error> {
+    let sink = Sink::stderr_or_journal().format(Line::tracing());
+    let builder = Pipeline::builder().sink(sink).filter_from_env("RUST_LOG");
+    // Otherwise a line of the log would stand below what the program prints after it.
+    let builder = if io::stderr().is_terminal() {
+        builder.flush_on(Level::Trace, LONGEST_WAIT)
+    } else {
+        builder
+    };
+    builder.init()
+}
 
 impl Builder {
     /// Builds the pipeline, and installs it for all front ends whose features are enabled: as the
     /// global [subscriber](Pipeline::subscriber) of tracing, then as the logger of `log`.
+    ///
+    /// The pipeline lives as long as the process. The process ends only when the records are
+    /// written: at a [return from `main`](Self::without_flush_at_exit), and on Unix also at other
+    /// exits and at the [signals](Pipeline::flush_on_signals) that end it.
     ///
     /// In a forked child it takes the place of the pipeline that the parent installed, and of the
     /// one that the child's first record has started.
@@ -25,33 +73,42 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build), or if one of the two was set before. The other one is left alone
-    /// then, unless the program had a scoped subscriber before.
+    /// As [`build`](Self::build), if a handler of a signal can't be installed, or if one of the two
+    /// was set before. The other one is left alone then, unless the program had a scoped subscriber
+    /// before.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_pipeline::Pipeline;
+    /// use tach_log::Json;
+    /// use tach_pipeline::{Pipeline, Sink};
     ///
-    /// let guard = Pipeline::builder().filter_from_env("RUST_LOG").init()?;
+    /// let sink = Sink::stdout().format(Json::new());
+    /// Pipeline::builder().sink(sink).filter_from_env("RUST_LOG").init()?;
     /// log::info!("ready");
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
-    pub fn init(self) -> Result<Guard, Error> {
-        let guard = self.build()?;
+    pub fn init(self) -> Result<Pipeline, Error> {
+        #[cfg(unix)]
+        let flushes_at_signals = self.flushes_at_exit;
+        let pipeline = self.start(None)?;
+        #[cfg(unix)]
+        if flushes_at_signals {
+            pipeline.flush_on_signals()?;
+        }
         // Neither can be taken back, so tracing's is the first only where it may fail.
         #[cfg(feature = "tracing")]
         let is_first = super::tracing::may_be_set();
         #[cfg(feature = "tracing")]
         if is_first {
-            super::tracing::install(guard.pipeline())?;
+            super::tracing::install(&pipeline)?;
         }
-        logger::install(guard.pipeline())?;
+        logger::install(&pipeline)?;
         #[cfg(feature = "tracing")]
         if !is_first {
-            super::tracing::install(guard.pipeline())?;
+            super::tracing::install(&pipeline)?;
         }
-        Ok(guard)
+        Ok(pipeline)
     }
 }
 

@@ -93,7 +93,7 @@ pub struct Builder {
     rate_limit: Option<u32>,
     then_each: Option<u32>,
     flush_timeout: Duration,
-    flushes_at_exit: bool,
+    pub(crate) flushes_at_exit: bool,
     flush_on: Option<(Level, Duration)>,
     on_incident: Option<OnIncident>,
     record_bytes: usize,
@@ -181,7 +181,7 @@ impl Builder {
     }
 
     /// Starts the pipeline: in a forked child, in the place of its parent's pipeline.
-    fn start(mut self, parent: Option<&Arc<Shared>>) -> Result<Pipeline, Error> {
+    pub(crate) fn start(mut self, parent: Option<&Arc<Shared>>) -> Result<Pipeline, Error> {
         let Checked { levels, is_filter_of_env, kept, mut opened, files, again } =
             self.checked()?;
         let mut reporter = Reporter::new(self.on_incident.take());
@@ -224,9 +224,12 @@ impl Builder {
         let progress = &shared.progress;
         let sinks = Sinks::start(opened, takers, reporter.clone(), progress, notes, shared.now())?;
         self.start_back_end(&shared, sinks, keeper, reporter)?;
-        // Elsewhere no function is called at the exit.
+        #[cfg(any(unix, windows))]
+        if self.flushes_at_exit {
+            pipeline::exit::flush_at_exit(&shared);
+        }
         #[cfg(unix)]
-        pipeline::signal::flush_at_ends(&shared, self.flushes_at_exit, parent)?;
+        pipeline::signal::flush_at_signals_of(parent, &shared)?;
         // The first record of a forked child may be logged by a panic, which can't install a hook.
         if !thread::panicking() {
             self.spans.dump_on_panic(&shared);

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 
-use crate::pipeline::abort;
 use crate::shared::Shared;
 use tach_record::host::process::Process;
 
@@ -28,11 +27,13 @@ struct AtEnd {
 /// Flushes the pipeline when the process exits or aborts.
 pub(super) fn flush_at_exit(pipeline: &Arc<Shared>) {
     AT_EXIT.add(pipeline);
+    #[cfg(unix)]
     pipeline.channel.signals.bell.ring_at_abort();
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };
-        abort::flush_at_abort();
+        #[cfg(unix)]
+        crate::pipeline::abort::flush_at_abort();
     });
 }
 

@@ -4,16 +4,16 @@ use core::fmt;
 
 use crate::pipeline::Pipeline;
 
-/// Flushes its [pipeline](Self::pipeline) when it is dropped. Keep it until the end of `main`.
+/// Flushes its [pipeline](Self::pipeline) when it is dropped: [`Builder::build`] returns it.
 ///
 /// The guard [flushes](Pipeline::flush) within the time that
 /// [`Builder::flush_timeout`](crate::Builder::flush_timeout) sets. If something can't be written,
 /// the guard prints the reason and the number of records to stderr. The pipeline works on while it
 /// has handles. When the last one is dropped, it is flushed once more, within the same time. A
-/// pipeline that is installed keeps a handle, and the exit of the process flushes it.
+/// pipeline that is installed keeps a handle, and [the exit](crate::Builder::without_flush_at_exit)
+/// of the process flushes it.
 ///
-/// On Unix, [the exit](crate::Builder::without_flush_at_exit) of the process does the same without
-/// a guard.
+/// [`Builder::build`]: crate::Builder::build
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ use crate::pipeline::Pipeline;
 /// drop(guard);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "dropping it at once leaves nothing that flushes at the end"]
+#[must_use = "dropping the last handle ends the pipeline"]
 pub struct Guard {
     pipeline: Pipeline,
 }
@@ -57,7 +57,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let shared = self.pipeline.known();
         // Where nothing is called at the exit, this is the end of the process.
-        if cfg!(not(unix)) {
+        if cfg!(not(any(unix, windows))) {
             shared.channel.exits();
         }
         shared.leave();

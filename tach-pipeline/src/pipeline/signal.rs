@@ -13,7 +13,7 @@ use libc::siginfo_t;
 use signal_hook::consts::{FORBIDDEN, SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, signal_name};
 
-use super::exit::{self, Ending};
+use super::exit::Ending;
 use crate::error::{Class, Error};
 use crate::pipeline::Pipeline;
 use crate::shared::Shared;
@@ -110,21 +110,16 @@ fn begin(pipeline: &Arc<Shared>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Flushes the pipeline when the process exits or aborts, if `at_exit`. In a forked child, which
-/// has the handlers of its parent, flushes it also at the signals at which the pipeline of the
-/// parent is flushed.
+/// Flushes the pipeline of a forked child, which has the handlers of its parent, at the signals at
+/// which the pipeline of the parent is flushed.
 ///
 /// # Errors
 ///
 /// If the thread that waits for signals can't be started.
-pub(super) fn flush_at_ends(
-    pipeline: &Arc<Shared>,
-    at_exit: bool,
+pub(super) fn flush_at_signals_of(
     parent: Option<&Arc<Shared>>,
+    pipeline: &Arc<Shared>,
 ) -> Result<(), Error> {
-    if at_exit {
-        exit::flush_at_exit(pipeline);
-    }
     let is_flushed = parent.is_some_and(|parent| ON_SIGNALS.has(parent));
     if is_flushed { begin(pipeline) } else { Ok(()) }
 }

@@ -70,12 +70,12 @@ impl Pipeline {
     ///
     /// use tach_pipeline::{FlightFormat, FlightRecorder, Pipeline};
     ///
-    /// let guard = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
+    /// let pipeline = Pipeline::builder().flight_recorder(FlightRecorder::new()).init()?;
     /// tracing::info_span!("work").in_scope(|| tracing::info!("done"));
     /// // For a file: `std::fs::File::create("work.json")?`.
     /// let mut trace = Vec::new();
     /// let format = FlightFormat::trace_events();
-    /// guard.pipeline().write_flight(&mut trace, &format, Duration::from_secs(5))?;
+    /// pipeline.write_flight(&mut trace, &format, Duration::from_secs(5))?;
     /// # assert!(trace.len() > 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -81,7 +81,7 @@ impl Sink {
     /// ```no_run
     /// use tach_pipeline::{Otlp, Pipeline, Sink};
     ///
-    /// let guard = Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).init()?;
+    /// Pipeline::builder().sink(Sink::otlp(Otlp::from_env())).init()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     ///
@@ -92,8 +92,7 @@ impl Sink {
     ///
     /// let traces = Otlp::from_env().endpoint("http://jaeger:4318").signals([Signal::Traces]);
     /// let others = Otlp::from_env().signals([Signal::Logs, Signal::Metrics]);
-    /// let guard =
-    ///     Pipeline::builder().sink(Sink::otlp(traces)).sink(Sink::otlp(others)).init()?;
+    /// Pipeline::builder().sink(Sink::otlp(traces)).sink(Sink::otlp(others)).init()?;
     /// # Ok::<(), tach_pipeline::Error>(())
     /// ```
     #[must_use]

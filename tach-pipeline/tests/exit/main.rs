@@ -23,11 +23,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Longer than a child may take.
 const FOREVER: Duration = Duration::from_secs(600);
 
-#[cfg(unix)]
 const GUARDS: [&str; 4] = ["living", "dropped", "forgotten", "static"];
-/// Elsewhere only a guard that lives until the end of `main` flushes.
-#[cfg(not(unix))]
-const GUARDS: [&str; 1] = ["living"];
 
 #[cfg(unix)]
 const EXITS: [&str; 6] =

@@ -49,8 +49,7 @@ fn serve_requests(way: &str, endpoint: &str) {
         otlp = otlp.max_delay(FOREVER);
     }
     let builder = Pipeline::builder().sink(Sink::otlp(otlp)).flush_timeout(FOREVER);
-    let guard = builder.init().unwrap();
-    guard.pipeline().flush_on_signals().unwrap();
+    builder.init().unwrap();
     for number in 0..3 {
         let _request = tracing::info_span!("request", number).entered();
         drop(tracing::info_span!("query"));

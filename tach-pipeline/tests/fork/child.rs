@@ -78,10 +78,9 @@ fn configured(folder: &Path) {
         let path = folder.join(file);
         toml::from_str(&format!("sinks = [{{ file.path = '{}' }}]", path.display())).unwrap()
     };
-    let guard = config("old.log").builder().init().unwrap();
-    guard.pipeline().apply(config("app.log")).unwrap();
+    let pipeline = config("old.log").builder().init().unwrap();
+    pipeline.apply(config("app.log")).unwrap();
     wait_for(fork(|| numbers(0)));
-    drop(guard);
 }
 
 /// Scenes of children with a part of their own.
@@ -92,38 +91,36 @@ fn children(scene: &str, folder: &Path) -> bool {
         #[cfg(feature = "otlp")]
         "a collector" => {
             let otlp = tach_pipeline::Otlp::new().endpoint(&to());
-            let guard = builder.sink(Sink::otlp(otlp)).init().unwrap();
-            spans(guard);
+            let pipeline = builder.sink(Sink::otlp(otlp)).init().unwrap();
+            spans(&pipeline);
         }
         "a relative path" => {
             env::set_current_dir(folder).unwrap();
-            let guard = builder.sink(Sink::file("app.log")).init().unwrap();
+            builder.sink(Sink::file("app.log")).init().unwrap();
             env::set_current_dir("/").unwrap();
             wait_for(fork(|| numbers(0)));
-            drop(guard);
         }
         "a changed filter" => {
-            let guard = builder.sink(file().filter("debug")).filter("warn").init().unwrap();
-            guard.pipeline().set_filter("info").unwrap();
+            let pipeline = builder.sink(file().filter("debug")).filter("warn").init().unwrap();
+            pipeline.set_filter("info").unwrap();
             wait_for(fork(|| {
                 numbers(0);
                 assert_eq!(
-                    (&*guard.pipeline().current_filter(), log::max_level()),
+                    (&*pipeline.current_filter(), log::max_level()),
                     ("info", log::Level::Info.to_level_filter())
                 );
-                guard.pipeline().set_filter("error").unwrap();
+                pipeline.set_filter("error").unwrap();
                 log::info!("refused");
             }));
         }
         #[cfg(feature = "config")]
         "another configuration" => configured(folder),
         "nested" => {
-            let guard = builder.sink(file()).init().unwrap();
+            builder.sink(file()).init().unwrap();
             nested(0);
-            drop(guard);
         }
         "another thread" => {
-            let guard = builder.sink(file()).init().unwrap();
+            builder.sink(file()).init().unwrap();
             logging(|| {
                 thread::scope(|scope| {
                     for number in 0..CHILDREN {
@@ -134,10 +131,9 @@ fn children(scene: &str, folder: &Path) -> bool {
                     }
                 });
             });
-            drop(guard);
         }
         "often" => {
-            let guard = builder.sink(file()).queue_bytes(4096).init().unwrap();
+            builder.sink(file()).queue_bytes(4096).init().unwrap();
             let forks: u64 = to().parse().unwrap();
             logging(|| {
                 for number in 0..forks {
@@ -150,7 +146,6 @@ fn children(scene: &str, folder: &Path) -> bool {
                     }));
                 }
             });
-            drop(guard);
         }
         _ => return false,
     }
@@ -163,27 +158,24 @@ fn pipelines(scene: &str, folder: &Path) -> bool {
     let builder = Pipeline::builder();
     match scene {
         "a silent child" => {
-            let guard = builder.filter("info,quiet=off").sink(file()).init().unwrap();
+            let pipeline = builder.filter("info,quiet=off").sink(file()).init().unwrap();
             in_the_parent();
             wait_for(fork(|| {
                 log::info!(target: "quiet", "refused");
                 assert!(!log::log_enabled!(target: "quiet", log::Level::Error));
-                guard.pipeline().flush(LONG).unwrap();
+                pipeline.flush(LONG).unwrap();
                 assert_eq!(threads(), 1, "no back end");
             }));
             wait_for(fork_that(End::Exit, || {}));
-            drop(guard);
         }
         "SIGTERM" => {
-            let guard = builder.sink(file()).init().unwrap();
-            guard.pipeline().flush_on_signals().unwrap();
+            builder.sink(file()).init().unwrap();
             in_the_parent();
             let child = fork_that(End::Terminated, || numbers(0));
             assert!(libc::WIFSIGNALED(child) && libc::WTERMSIG(child) == libc::SIGTERM, "{child}");
-            drop(guard);
         }
         "threads of a child" => {
-            let guard = builder.sink(file()).init().unwrap();
+            builder.sink(file()).init().unwrap();
             wait_for(fork(|| {
                 // All of them find that there is no pipeline yet.
                 let all = Barrier::new(4);
@@ -197,7 +189,6 @@ fn pipelines(scene: &str, folder: &Path) -> bool {
                     }
                 });
             }));
-            drop(guard);
         }
         "a dropped handle" => {
             let mut last = Some(builder.sink(file()).build().unwrap().pipeline().clone());
@@ -212,16 +203,14 @@ fn pipelines(scene: &str, folder: &Path) -> bool {
             wait_for(wait(child));
         }
         "its own pipeline" => {
-            let guard = builder.sink(file()).init().unwrap();
+            builder.sink(file()).init().unwrap();
             wait_for(fork(|| {
                 log::info!("child 0 0");
-                let own = Pipeline::builder().sink(file()).init().unwrap();
+                Pipeline::builder().sink(file()).init().unwrap();
                 for number in 1..RECORDS {
                     log::info!("child 0 {number}");
                 }
-                drop(own);
             }));
-            drop(guard);
         }
         _ => return false,
     }
@@ -245,13 +234,13 @@ fn refusals(scene: &str, folder: &Path) -> bool {
         }
         "a lost file" => {
             let below = folder.join("below");
-            let guard = builder.sink(Sink::file(below.join("app.log"))).init().unwrap();
+            let pipeline = builder.sink(Sink::file(below.join("app.log"))).init().unwrap();
             fs::remove_dir_all(&below).unwrap();
             fs::write(&below, "").unwrap();
             wait_for(fork(|| {
                 numbers(0);
-                assert_eq!(guard.pipeline().stats().dropped(), RECORDS);
-                guard.pipeline().flush(LONG).unwrap_err();
+                assert_eq!(pipeline.stats().dropped(), RECORDS);
+                pipeline.flush(LONG).unwrap_err();
             }));
             fs::remove_file(&below).unwrap();
         }
@@ -293,7 +282,10 @@ fn tracing_warn(child: u64, number: u64) {
 
 /// Forks children while threads log, which log in a span of the parent.
 fn flood(builder: Builder) {
-    let guard = builder.init().unwrap();
+    let guard = builder.build().unwrap();
+    guard.pipeline().set_logger().unwrap();
+    #[cfg(feature = "tracing")]
+    tracing::subscriber::set_global_default(guard.pipeline().subscriber()).unwrap();
     let mut guard = Some(guard);
     logging(|| {
         #[cfg(feature = "tracing")]
@@ -340,7 +332,7 @@ fn logging(f: impl FnOnce()) {
 }
 
 #[cfg(feature = "otlp")]
-fn spans(guard: Guard) {
+fn spans(pipeline: &Pipeline) {
     let around = tracing::info_span!("around").entered();
     in_the_parent();
     for child in 0..CHILDREN {
@@ -349,11 +341,10 @@ fn spans(guard: Guard) {
                 let _span = tracing::info_span!("of the child").entered();
                 tracing::warn!("child {child} {number}");
             }
-            guard.pipeline().flush(LONG).unwrap();
+            pipeline.flush(LONG).unwrap();
         }));
     }
     drop(around);
-    drop(guard);
 }
 
 fn nested(depth: u64) {
@@ -371,16 +362,16 @@ fn refuses(builder: Builder, make: fn() -> libc::pid_t) {
         let line = format!("incident: {incident}\n");
         io::stderr().write_all(line.as_bytes()).unwrap();
     };
-    let guard = builder.on_incident(incident).init().unwrap();
+    let pipeline = builder.on_incident(incident).init().unwrap();
     in_the_parent();
-    guard.pipeline().flush(LONG).unwrap();
+    pipeline.flush(LONG).unwrap();
     let child = make();
     if child == 0 {
         // SAFETY: only sets a timer.
         unsafe { libc::alarm(LONGEST_LIFE) };
         numbers(0);
-        let flushed = guard.pipeline().flush(LONG);
-        let stats = guard.pipeline().stats();
+        let flushed = pipeline.flush(LONG);
+        let stats = pipeline.stats();
         let lost = stats.dropped() + stats.sinks().iter().map(SinkStats::dropped).sum::<u64>();
         eprintln!("child: {lost} lost, flush: {flushed:?}");
         // SAFETY: ends the process.
@@ -388,7 +379,6 @@ fn refuses(builder: Builder, make: fn() -> libc::pid_t) {
     }
     in_the_parent();
     wait_for(wait(child));
-    drop(guard);
 }
 
 fn fork_here() -> libc::pid_t {

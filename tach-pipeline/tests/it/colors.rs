@@ -2,16 +2,15 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::Read as _;
 use std::process::{self, Stdio};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tach_core::{ManualClock, UnixTime};
 use tach_log::Logfmt;
 use tach_pipeline::{Pipeline, Sink};
 use test_support::test_of_this_program;
 
 use crate::support::info;
+use crate::support::terminal::{Terminal, shown};
 
 static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
 
@@ -95,17 +94,8 @@ fn sorted(text: &str) -> String {
 
 /// Returns the output of a child process on a terminal and in its file.
 fn on_a_terminal(variables: &[(&str, &str)]) -> [String; 2] {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-    let theirs = File::options().read(true).write(true).open(name).unwrap();
-    output(theirs.into(), variables, || {
-        let mut text = Vec::new();
-        // On Linux reading ends with an error, since the other side is closed.
-        let _end = File::from(ours).read_to_end(&mut text);
-        String::from_utf8(text).unwrap().replace("\r\n", "\n")
-    })
+    let terminal = Terminal::new();
+    output(terminal.theirs.into(), variables, || shown(terminal.ours))
 }
 
 const LINE: &str = "1970-01-01T00:00:00.000000Z INFO  app: not \\u001b[31mred\n";

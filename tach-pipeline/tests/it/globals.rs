@@ -43,17 +43,17 @@ fn child() {
     };
     match &*way {
         "init" => {
-            let guard = builder().init().unwrap();
+            let pipeline = builder().init().unwrap();
             log_all();
-            guard.pipeline().set_filter("debug,quiet=off").unwrap();
+            pipeline.set_filter("debug,quiet=off").unwrap();
             log_all();
-            guard.pipeline().set_filter("off").unwrap();
+            pipeline.set_filter("off").unwrap();
             assert_eq!(log::max_level(), log::LevelFilter::Off);
             assert_eq!(LevelFilter::current(), LevelFilter::OFF);
             log_all();
         }
         "init twice" => {
-            let _pipeline = builder().init().unwrap();
+            builder().init().unwrap();
             let error = builder().init().unwrap_err();
             assert!(error.is_already_set(), "{error}");
             assert!(error.to_string().contains("tracing"), "{error}");
@@ -99,26 +99,26 @@ fn child() {
             });
         }
         "init by a variable" => {
-            let _pipeline = builder().init().unwrap();
+            builder().init().unwrap();
             log_all();
         }
         "a variable with a fault" => {
             let error = builder().strict_environment().init().unwrap_err();
             assert!(error.is_option(), "{error}");
             assert!(error.to_string().contains("loud"), "{error}");
-            let _pipeline = builder().init().unwrap();
+            builder().init().unwrap();
             log_all();
         }
         #[cfg(unix)]
         "fork" => {
-            let _pipeline = builder().init().unwrap();
+            builder().init().unwrap();
             let span = tracing::info_span!("span", a = 1, b = tracing::field::Empty);
             log_all();
             forks::in_child(|| {
                 log::info!(target: "by_log", key = 0; "info");
                 // Takes the place of the pipeline that the record has started. Its filter refuses
                 // the events of `log_all` that the parent's accepts.
-                let guard = builder().filter("debug,quiet=off").init().unwrap();
+                let pipeline = builder().filter("debug,quiet=off").init().unwrap();
                 log_all();
                 span.record("b", 2);
                 span.in_scope(|| tracing::info!(target: "by_tracing", key = 5, "info"));
@@ -126,11 +126,11 @@ fn child() {
                 assert!(builder().init().unwrap_err().is_already_set());
                 // Three generations.
                 forks::in_child(|| {
-                    let guard = builder().init().unwrap();
+                    let pipeline = builder().init().unwrap();
                     log::info!(target: "by_log", key = 6; "info");
-                    guard.pipeline().flush(LONG).is_ok()
+                    pipeline.flush(LONG).is_ok()
                 });
-                guard.pipeline().flush(LONG).is_ok()
+                pipeline.flush(LONG).is_ok()
             });
         }
         way => panic!("no such way: {way}"),

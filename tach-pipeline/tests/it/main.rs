@@ -27,6 +27,8 @@ mod front;
 mod full;
 mod globals;
 mod incidents;
+#[cfg(unix)]
+mod init;
 #[cfg(target_os = "linux")]
 mod injected;
 mod journal;

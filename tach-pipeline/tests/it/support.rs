@@ -1,5 +1,8 @@
 //! A sink in memory, and helpers.
 
+#[cfg(unix)]
+pub(crate) mod terminal;
+
 use core::fmt;
 use core::time::Duration;
 use std::env;

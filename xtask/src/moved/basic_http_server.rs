@@ -33,13 +33,12 @@ use tach_pipeline::{Pipeline, Sink};",
             file: "src/main.rs",
             begin: "tracing_subscriber::fmt",
             end: ".init();",
-            with: "let guard = Pipeline::builder()
+            with: "Pipeline::builder()
         .sink(Sink::stdout().format(Line::tracing().without_time().without_target()))
         .filter(format!(\"{}=info\", env!(\"CARGO_CRATE_NAME\")))
         .filter_from_env(\"RUST_LOG\")
         .init()
-        .expect(\"can't start logging\");
-    guard.pipeline().flush_on_signals().expect(\"can't handle signals\");",
+        .expect(\"can't start logging\");",
             own: &[],
         },
     ],

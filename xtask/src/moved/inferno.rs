@@ -16,7 +16,9 @@ const INIT: &str = "let builder = Pipeline::builder()
             _ => \"trace\",
         })
         .filter_from_env(\"RUST_LOG\");
-    let _guard = if opt.quiet { None } else { Some(builder.init()?) };";
+    if !opt.quiet {
+        builder.init()?;
+    }";
 
 pub(super) const PROGRAM: Program = Program {
     name: "inferno",

@@ -14,7 +14,7 @@ use tach_pipeline::{Pipeline, Sink};
 
 #[tokio::main";
 
-const INIT: &str = "let _guard = Pipeline::builder()
+const INIT: &str = "Pipeline::builder()
         .sink(Sink::stdout().format(Line::tracing()))
         .filter(\"error\")
         .filter_from_env(\"RUST_LOG\")

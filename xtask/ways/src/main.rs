@@ -1,7 +1,6 @@
 //! Goes one way through tach-pipeline 20 times. `cargo xtask ways` runs it below callgrind, which
 //! counts from the first call of [`calls`].
 
-use core::mem;
 use core::time::Duration;
 use std::fs::File;
 use std::io::{self, Write};
@@ -33,7 +32,7 @@ fn main() {
         }
         way => panic!("no such way: {way}"),
     };
-    let guard = builder.without_flush_at_exit().init().expect("the pipeline starts");
+    let pipeline = builder.without_flush_at_exit().init().expect("the pipeline starts");
     // What only the first calls do is not counted: a ring grows until it holds what a round takes,
     // and the clock's first lines are short, so that a time is looked for in those of the past.
     for _ in 0..FIRST_ROUNDS {
@@ -41,13 +40,12 @@ fn main() {
         // With a collector, a flush would only wait.
         if way == "log" {
             thread::sleep(BETWEEN_ROUNDS);
-            guard.pipeline().flush(LONG).expect("the records are written");
+            pipeline.flush(LONG).expect("the records are written");
         }
     }
     (0..CALLS).for_each(call);
     calls(call);
     thread::sleep(PAUSE);
-    mem::forget(guard);
 }
 
 /// Marks where the writer is flushed. The back end itself flushes a pipeline's only sink.

@@ -103,12 +103,13 @@ fn builder(bytes: usize, timeout: Duration) -> Done {
     let _ = Pipeline::builder().sink(one).sink(other);
     let _ = Pipeline::builder().sink(screen).sink(file);
     let _ = Pipeline::builder().sink(sink).build()?;
-    let _guard = Pipeline::builder().filter("error").filter_from_env("RUST_LOG").init()?;
+    Pipeline::builder().filter("error").filter_from_env("RUST_LOG").init()?;
     let _ = Pipeline::builder().filter("warn").filter_from_env("RUST_LOG").init()?;
     let _ = Pipeline::builder().filter("info,app::db=trace").filter("info,app=debug");
     let _ = Pipeline::builder().filter("debug").filter("trace");
     let _ = Pipeline::builder().queue_bytes(bytes).when_full(WhenFull::DropNewest);
     let _ = Pipeline::builder().flush_on(Level::Error, timeout).with_clock(&CLOCK);
+    let _ = Pipeline::builder().flush_on(Level::Trace, timeout);
     let _ = Builder::strict_environment(Pipeline::builder()).strict_environment();
     let _ = tach_tracing::try_init();
     Ok(())

@@ -65,8 +65,8 @@ pub(crate) fn install(way: &str, endpoint: &str) -> End {
                 }
                 _ => builder,
             };
-            let guard = builder.init().unwrap();
-            Box::new(move || guard.pipeline().flush(Duration::from_secs(60)).unwrap())
+            let pipeline = builder.init().unwrap();
+            Box::new(move || pipeline.flush(Duration::from_secs(60)).unwrap())
         }
         "fastrace" | "fastrace, unsampled" => {
             let scope = InstrumentationScope::builder("bench").build();

@@ -286,12 +286,16 @@ impl Builder {
     ///
     /// A return from `main`, a panic in it, and `std::process::exit` in any thread are exits. With
     /// `panic = "abort"`, so is each panic. On Unix `std::process::abort` is one too, for which the
-    /// process waits two seconds at most. [Signals](crate#signals), `_exit` and `exec` are not.
+    /// process waits two seconds at most. `_exit` and `exec` are not.
+    ///
+    /// After this call [`init`](Self::init) installs no handlers of [signals](crate#signals)
+    /// either.
     ///
     /// # Platform-specific behavior
     ///
-    /// On Unix the C library's `atexit` calls the flush. Elsewhere only the [`Guard`](crate::Guard)
-    /// flushes at a return from `main`, and nothing does at `std::process::exit`.
+    /// The C library's `atexit` calls the flush. On Windows `std::process::exit` does not call it,
+    /// and for a library that is loaded at run time it comes too late: call
+    /// [`Pipeline::flush`](crate::Pipeline::flush) before.
     ///
     /// # Examples
     ///
