@@ -18,6 +18,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::channel::bell::handler::flush_in_handler;
 use crate::channel::wake::is_any_back_end;
+use crate::shared::Shared;
 use tach_record::host::signals::{self, Action};
 
 /// How long the handler waits. A supervisor or a developer waits for the core meanwhile.
@@ -29,8 +30,10 @@ const NAPS: u32 = 2_000;
 /// What SIGABRT did before.
 static BEFORE: OnceLock<Action> = OnceLock::new();
 
-/// Installs the handler, unless SIGABRT is ignored. Call once.
-pub(super) fn flush_at_abort() {
+/// Flushes the pipeline when the process aborts, unless SIGABRT is ignored. The first call installs
+/// the handler.
+pub(super) fn flush_at_abort(pipeline: &Shared) {
+    pipeline.channel.signals.bell.ring_at_abort();
     let Ok(before) = Action::of(SIGABRT) else { return };
     if !before.is_ignored() && BEFORE.set(before).is_ok() {
         let _without_it = signals::install(SIGABRT, aborts);

@@ -25,16 +25,14 @@ struct AtEnd {
 }
 
 /// Flushes the pipeline when the process exits or aborts.
-pub(super) fn flush_at_exit(pipeline: &Arc<Shared>) {
+pub(crate) fn flush_at_exit(pipeline: &Arc<Shared>) {
     AT_EXIT.add(pipeline);
-    #[cfg(unix)]
-    pipeline.channel.signals.bell.ring_at_abort();
     REGISTER.call_once(|| {
         // SAFETY: the function stays as long as the process, and does not unwind.
         let _no_memory = unsafe { libc::atexit(flush_all) };
-        #[cfg(unix)]
-        crate::pipeline::abort::flush_at_abort();
     });
+    #[cfg(unix)]
+    super::abort::flush_at_abort(pipeline);
 }
 
 /// Other threads may still run and log, and the caller's thread-locals may be gone.
