@@ -8,12 +8,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use diesel_async::pooled_connection::{AsyncDieselConnectionManager, deadpool};
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
 use http::{Request, Response};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{PgPool, Row as _};
 use tach_core::MonotonicInstant;
 use tach_tower::{BudgetLayer, Settings, current};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, Config, NoTls};
 use tower::{Layer, ServiceExt as _, service_fn};
 
 /// Few, so that the machine is not what ends a query late.
@@ -22,6 +26,20 @@ const WORKERS: u64 = 4;
 const LATE: Duration = Duration::from_millis(50);
 /// The longest query.
 const MAX: Duration = Duration::from_secs(30);
+/// The cut requests of each client.
+const CUT: u64 = 10_000;
+
+/// Each recipe of the page is a function of this file, as it stands there.
+#[test]
+fn the_page_shows_what_is_tried() {
+    let page = include_str!("../../tach-tower/docs/databases.md");
+    let (shown, tried) = (page.split("```rust\n").skip(1), include_str!("databases.rs"));
+    let recipes: Vec<_> = shown.filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(recipes.len(), 5);
+    for recipe in recipes {
+        assert!(tried.contains(recipe), "{recipe}");
+    }
+}
 
 /// A server in a folder of its own, which is stopped and removed at the end.
 struct Served {
@@ -98,68 +116,74 @@ async fn connect(config: &Config) -> Client {
     panic!("the server does not start");
 }
 
-/// The recipe: a transaction whose statements end with the request, also at the server. If the
-/// handler is dropped, so is the transaction, which rolls back before the connection's next use.
-async fn in_time(
-    client: &mut Client,
-    statement: &str,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The recipe for `tokio_postgres`: a transaction whose statements end with the request, also at
+/// the server. If the handler is dropped, so is the transaction, which rolls back before the
+/// connection's next use.
+async fn in_time(client: &mut Client, statement: &str) -> Result<(), BoxError> {
     let budget = current().ok_or("no budget")?;
-    let ms = budget.millis(MAX).ok_or("no time is left")?;
     let transaction = client.transaction().await?;
+    let ms = budget.millis(MAX).ok_or("no time is left")?;
     transaction.batch_execute(&format!("SET LOCAL statement_timeout = {ms}; {statement}")).await?;
     transaction.commit().await?;
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_query_ends_with_its_request() {
-    let Some((_served, config)) = start_postgres("ends") else {
-        return println!("databases: NOT RUN: postgresql is not installed");
-    };
-    let mut tasks = JoinSet::new();
-    for worker in 0..WORKERS {
-        let config = config.clone();
-        tasks.spawn(async move {
-            let (client, watcher) = (connect(&config).await, connect(&config).await);
-            let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
-            let client = Arc::new(tokio::sync::Mutex::new(client));
-            let (mut latest, mut slowest) = (Duration::ZERO, Duration::ZERO);
-            for turn in 0..250 {
-                let cap = Duration::from_micros(20_000 + (worker * 250 + turn) * 7_919 % 10_000);
-                let held = client.clone();
-                let handler = service_fn(move |_: Request<()>| {
-                    let held = held.clone();
-                    async move {
-                        let _ = in_time(&mut *held.lock().await, "SELECT pg_sleep(10)").await;
-                        std::future::pending::<Result<Response<String>, Infallible>>().await
-                    }
-                });
-                let layer = BudgetLayer::server(Settings::new().cap(cap));
-                layer.layer(handler).oneshot(Request::new(())).await.unwrap();
-                let (over, mut round) = (MonotonicInstant::now(), MonotonicInstant::now());
-                let asked =
-                    "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND state = 'active'";
-                while watcher.query_one(asked, &[&pid]).await.unwrap().get::<_, i64>(0) > 0 {
-                    sleep(Duration::from_millis(1)).await;
-                    slowest = slowest.max(round.elapsed());
-                    round = MonotonicInstant::now();
-                }
-                latest = latest.max(over.elapsed());
-            }
-            (latest, slowest)
-        });
-    }
-    assert_soon("queries", &tasks.join_all().await);
+/// The recipe for a pool of `sqlx` 0.8.4 to 0.9.0: they send no `ROLLBACK` if a handler is dropped
+/// while it waits for `BEGIN` (sqlx#4393). A connection in a transaction is closed.
+fn sqlx_pool() -> PgPoolOptions {
+    PgPoolOptions::new().after_release(|connection, _| {
+        Box::pin(async move {
+            // One simple query, so that the transaction begins with it if there was none.
+            let look = sqlx::raw_sql("SELECT now() = statement_timestamp()");
+            look.fetch_one(connection).await?.try_get(0)
+        })
+    })
 }
 
-/// A connection that its handler gives back when it is dropped, as a pool's is.
+/// The recipe for `sqlx`.
+async fn in_time_by_sqlx(pool: &PgPool, statement: &'static str) -> Result<(), BoxError> {
+    let budget = current().ok_or("no budget")?;
+    let mut transaction = pool.begin().await?;
+    let ms = budget.millis(MAX).ok_or("no time is left")?;
+    let limit = sqlx::query("SELECT set_config('statement_timeout', $1, true)");
+    limit.bind(ms.to_string()).execute(&mut *transaction).await?;
+    sqlx::query(statement).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// The recipe for `diesel_async`. diesel's own `transaction` takes the same statements.
+async fn in_time_by_diesel(pool: &DieselPool, statement: &str) -> Result<(), BoxError> {
+    let budget = current().ok_or("no budget")?;
+    let mut connection = pool.get().await?;
+    let ms = budget.millis(MAX).ok_or("no time is left")?;
+    connection
+        .transaction::<_, diesel::result::Error, _>(async |connection| {
+            let limit = format!("SET LOCAL statement_timeout = {ms}");
+            diesel::sql_query(limit).execute(connection).await?;
+            diesel::sql_query(statement).execute(connection).await
+        })
+        .await?;
+    Ok(())
+}
+
+type DieselPool = deadpool::Pool<AsyncPgConnection>;
+
+/// A pool of one connection.
+#[derive(Clone)]
+enum Pool {
+    Tokio(Arc<Mutex<Option<Client>>>),
+    Sqlx(PgPool),
+    Diesel(DieselPool),
+}
+
+/// A connection of `tokio_postgres` that its handler gives back when it is dropped, as a pool's is.
 struct Pooled {
     client: Option<Client>,
-    pool: Pool,
+    pool: Arc<Mutex<Option<Client>>>,
 }
-
-type Pool = Arc<Mutex<Option<Client>>>;
 
 impl Drop for Pooled {
     fn drop(&mut self) {
@@ -167,56 +191,162 @@ impl Drop for Pooled {
     }
 }
 
+/// A row of `pg_stat_activity`, and a setting.
+#[derive(diesel::QueryableByName)]
+struct Looked {
+    #[diesel(sql_type = diesel::sql_types::Integer)]
+    pid: i32,
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    limit: String,
+}
+
+impl Pool {
+    /// Returns the pools of all clients, whose connections have the name `name`.
+    async fn all(config: &Config, folder: &Path, name: &str) -> [(&'static str, Self); 3] {
+        let client = connect(config.clone().application_name(name)).await;
+        let options = PgConnectOptions::new_without_pgpass().socket(folder).username("postgres");
+        let options = options.database("postgres").application_name(name);
+        let sqlx = sqlx_pool().max_connections(1).connect_lazy_with(options);
+        let folder = folder.display();
+        let url = format!("host={folder} user=postgres dbname=postgres application_name={name}");
+        let manager = AsyncDieselConnectionManager::new(url);
+        let diesel = DieselPool::builder(manager).max_size(1).build().unwrap();
+        [
+            ("tokio-postgres", Self::Tokio(Arc::new(Mutex::new(Some(client))))),
+            ("sqlx", Self::Sqlx(sqlx)),
+            ("diesel-async", Self::Diesel(diesel)),
+        ]
+    }
+
+    fn take(pool: &Arc<Mutex<Option<Client>>>) -> Pooled {
+        let client = Some(pool.lock().unwrap().take().expect("it was given back"));
+        Pooled { client, pool: pool.clone() }
+    }
+
+    /// Runs the recipe.
+    async fn in_time(&self, statement: &'static str) {
+        let _ = match self {
+            Self::Tokio(pool) => {
+                in_time(Self::take(pool).client.as_mut().expect("it is here"), statement).await
+            }
+            Self::Sqlx(pool) => in_time_by_sqlx(pool, statement).await,
+            Self::Diesel(pool) => in_time_by_diesel(pool, statement).await,
+        };
+    }
+
+    /// Returns whether the next user's connection has no transaction and no limit.
+    async fn is_clean(&self, watcher: &Client) -> bool {
+        const LOOK: &str = r#"SELECT pg_backend_pid() AS pid,
+            current_setting('statement_timeout') AS "limit""#;
+        // Kept until the watcher has looked.
+        let (mut tokio, mut sqlx, mut diesel);
+        let looked = match self {
+            Self::Tokio(pool) => {
+                tokio = Self::take(pool);
+                let row = tokio.client.as_mut().expect("it is here").query_one(LOOK, &[]).await;
+                row.map(|row| Looked { pid: row.get(0), limit: row.get(1) }).ok()
+            }
+            Self::Sqlx(pool) => {
+                sqlx = pool.acquire().await.unwrap();
+                let row: Option<(i32, String)> =
+                    sqlx::query_as(LOOK).fetch_one(&mut *sqlx).await.ok();
+                row.map(|(pid, limit)| Looked { pid, limit })
+            }
+            Self::Diesel(pool) => {
+                diesel = pool.get().await.unwrap();
+                diesel::sql_query(LOOK).get_result(&mut diesel).await.ok()
+            }
+        };
+        let Some(looked) = looked else { return false };
+        let asked = "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $1";
+        let is_idle = watcher.query_one(asked, &[&looked.pid]).await.unwrap().get(0);
+        is_idle && looked.limit == "0"
+    }
+}
+
+/// Sends a request to a handler that asks the database and never answers. Its layer cuts it.
+async fn cut(pool: &Pool, cap: Duration, statement: &'static str) {
+    let pool = pool.clone();
+    let handler = service_fn(move |_: Request<()>| {
+        let pool = pool.clone();
+        async move {
+            pool.in_time(statement).await;
+            std::future::pending::<Result<Response<String>, Infallible>>().await
+        }
+    });
+    let layer = BudgetLayer::server(Settings::new().cap(cap));
+    layer.layer(handler).oneshot(Request::new(())).await.unwrap();
+    assert_eq!(layer.stats().exhausted, 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn no_connection_is_dirty_after_a_cut_request() {
-    const IS_CLEAN: &str = "SELECT pg_current_xact_id_if_assigned() IS NULL
-        AND now() = statement_timestamp() AND current_setting('statement_timeout') = '0'";
-    let Some((_served, config)) = start_postgres("dirty") else {
+async fn a_query_ends_with_its_request() {
+    let Some((served, config)) = start_postgres("ends") else {
         return println!("databases: NOT RUN: postgresql is not installed");
     };
-    connect(&config).await.batch_execute("CREATE TABLE work (id bigint)").await.unwrap();
-    let mut tasks = JoinSet::new();
-    for worker in 0..WORKERS {
-        let config = config.clone();
-        tasks.spawn(async move {
-            let pool = Arc::new(Mutex::new(Some(connect(&config).await)));
-            let (mut dirty, mut cut) = (0, 0);
-            for turn in 0..2_500 {
-                let cap = Duration::from_micros(1_100 + (worker * 2_500 + turn) * 7_919 % 5_000);
-                let held = pool.clone();
-                let handler = service_fn(move |_: Request<()>| {
-                    let pool = held.clone();
-                    async move {
-                        let client = pool.lock().unwrap().take();
-                        let mut pooled = Pooled { client, pool };
-                        let client = pooled.client.as_mut().expect("it was given back");
-                        let statement = "INSERT INTO work VALUES (1); SELECT pg_sleep(0.02)";
-                        let _ = in_time(client, statement).await;
-                        std::future::pending::<Result<Response<String>, Infallible>>().await
+    for at in 0..3 {
+        let mut tasks = JoinSet::new();
+        let mut of = "";
+        for worker in 0..WORKERS {
+            let watcher = connect(&config).await;
+            let name = format!("worker-{at}-{worker}");
+            let (client, pool) = Pool::all(&config, &served.folder, &name).await[at].clone();
+            of = client;
+            tasks.spawn(async move {
+                let (mut latest, mut slowest) = (Duration::ZERO, Duration::ZERO);
+                for turn in 0..250 {
+                    let cap =
+                        Duration::from_micros(20_000 + (worker * 250 + turn) * 7_919 % 10_000);
+                    cut(&pool, cap, "SELECT pg_sleep(10)").await;
+                    let (over, mut round) = (MonotonicInstant::now(), MonotonicInstant::now());
+                    let asked = "SELECT count(*) FROM pg_stat_activity
+                        WHERE application_name = $1 AND state = 'active'";
+                    while watcher.query_one(asked, &[&name]).await.unwrap().get::<_, i64>(0) > 0 {
+                        sleep(Duration::from_millis(1)).await;
+                        slowest = slowest.max(round.elapsed());
+                        round = MonotonicInstant::now();
                     }
-                });
-                let layer = BudgetLayer::server(Settings::new().cap(cap));
-                layer.layer(handler).oneshot(Request::new(())).await.unwrap();
-                cut += layer.stats().exhausted;
-                let next = pool.lock().unwrap().take().expect("it was given back");
-                // As one simple query, so that a new transaction begins with its statement.
-                let is_clean = next.simple_query(IS_CLEAN).await.is_ok_and(|messages| {
-                    messages.iter().any(|message| match message {
-                        SimpleQueryMessage::Row(row) => row.get(0) == Some("t"),
-                        _ => false,
-                    })
-                });
-                dirty += u64::from(!is_clean);
-                *pool.lock().unwrap() = Some(next);
-            }
-            (dirty, cut)
-        });
+                    latest = latest.max(over.elapsed());
+                }
+                (latest, slowest)
+            });
+        }
+        assert_soon(&format!("queries of {of}"), &tasks.join_all().await);
     }
-    let sums = tasks.join_all().await;
-    let (dirty, cut) = sums.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    println!("{cut} cut requests, {dirty} dirty connections");
-    assert_eq!((dirty, cut), (0, 10_000));
-    let rows = connect(&config).await.query_one("SELECT count(*) FROM work", &[]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_connection_is_dirty_after_a_cut_request() {
+    let Some((served, config)) = start_postgres("dirty") else {
+        return println!("databases: NOT RUN: postgresql is not installed");
+    };
+    let watcher = connect(&config).await;
+    watcher.batch_execute("CREATE TABLE work (id bigint)").await.unwrap();
+    for at in 0..3 {
+        let mut tasks = JoinSet::new();
+        let mut of = "";
+        for worker in 0..WORKERS {
+            let watcher = connect(&config).await;
+            let (client, pool) = Pool::all(&config, &served.folder, "worker").await[at].clone();
+            of = client;
+            tasks.spawn(async move {
+                let mut dirty = 0;
+                for turn in 0..CUT / WORKERS {
+                    let cap =
+                        Duration::from_micros(1_100 + (worker * 2_500 + turn) * 7_919 % 5_000);
+                    let statement = "WITH added AS (INSERT INTO work VALUES (1))
+                        SELECT pg_sleep(0.02)";
+                    cut(&pool, cap, statement).await;
+                    dirty += u64::from(!pool.is_clean(&watcher).await);
+                }
+                dirty
+            });
+        }
+        let dirty: u64 = tasks.join_all().await.iter().sum();
+        println!("{of}: {CUT} cut requests, {dirty} dirty connections");
+        assert_eq!(dirty, 0, "{of}");
+    }
+    let rows = watcher.query_one("SELECT count(*) FROM work", &[]).await.unwrap();
     assert_eq!(rows.get::<_, i64>(0), 0, "no transaction was committed");
 }
 
