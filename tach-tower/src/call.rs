@@ -64,7 +64,7 @@ impl<S> Waits<S> {
     /// Begins to wait for the inner service. The instance that has begun to wait moves into the
     /// call, and keeps its place in the queue. A clone replaces it.
     #[cold]
-    pub(crate) fn wait<R>(&mut self, request: R, wait: Wait<R>) -> Call<S, R>
+    pub(crate) fn wait<R>(&mut self, request: R, wait: Wait) -> Call<S, R>
     where
         S: Service<R> + Clone,
     {
@@ -86,17 +86,26 @@ impl<S> Waits<S> {
     }
 }
 
-/// Writes the time left for the response and its body into a client's request. Returns `false` if
-/// the time would be written as zero.
-pub(crate) type Announce<R> = fn(&Settings, u64, &mut R, bool) -> bool;
+/// A request that a client sends: of the crate `http`, or of reqwest. Sealed: the module is private.
+pub trait Sends {
+    /// Returns the budget that a layer has put into the request.
+    fn budget(&self) -> Option<Budget>;
+
+    /// Returns whether the request speaks gRPC.
+    fn is_grpc(&self) -> bool;
+
+    /// Writes the time left for the response and its body. Returns `false` if it would be written
+    /// as zero.
+    fn announce(&mut self, settings: &Settings, left_ns: u64, is_grpc: bool) -> bool;
+}
 
 /// What the sending of a call that waited needs.
-pub(crate) struct Wait<R> {
+pub(crate) struct Wait {
     pub(crate) shared: Arc<Shared>,
     /// The budget of the response with its body.
     pub(crate) whole: Budget,
     pub(crate) is_grpc: bool,
-    pub(crate) announce: Option<Announce<R>>,
+    pub(crate) is_client: bool,
 }
 
 /// A request that waits for the service.
@@ -104,7 +113,7 @@ pub(crate) struct Waiting<S, R> {
     service: S,
     /// `None` once the service was called.
     request: Option<R>,
-    wait: Wait<R>,
+    wait: Wait,
 }
 
 pin_project! {
@@ -122,21 +131,19 @@ pin_project! {
     }
 }
 
-impl<S: Service<R>, R> Waiting<S, R> {
+impl<S: Service<R>, R: Sends> Waiting<S, R> {
     /// Calls the service once it is ready. Returns `Ok(None)` if too little time is left then.
     pub(crate) fn poll_start(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
-        let Wait { shared, whole, is_grpc, announce } = &self.wait;
+        let Wait { shared, whole, is_grpc, is_client } = &self.wait;
         // The current budget is that of the head. It may end before `whole`, which has the body.
         let left_ns = ns(crate::current().unwrap_or(*whole).remaining());
         let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
         let is_sent = !shared.settings.refuses(left_ns)
-            && announce.is_none_or(|write| {
-                write(&shared.settings, ns(whole.remaining()), &mut request, *is_grpc)
-            });
+            && (!is_client || request.announce(&shared.settings, ns(whole.remaining()), *is_grpc));
         Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
     }
 }

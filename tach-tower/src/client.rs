@@ -49,9 +49,10 @@ impl BudgetLayer<ClientSide> {
     /// Inside `tower::retry` or `tower::hedge`, each attempt gets and announces the time that its
     /// budget has left then, and fails at once if none is. A default, a cap and the request's own
     /// header count for each attempt. Around them the layer ends the whole call, also between two
-    /// attempts, but each attempt announces the time of the first. Use it twice for both, and give
-    /// the reserve to the outer one only. A policy asks [`current`](crate::current()) whether its
-    /// pause and a retry fit into the budget.
+    /// attempts, but each attempt announces the time of the first: around a retry, give it the
+    /// policy of `BudgetLayer::retry` (feature `retry`), which announces what is left, and begins
+    /// no pause that does not fit. Around a hedge, use the layer twice, and give the reserve to the
+    /// outer one only.
     ///
     /// # Examples
     ///

@@ -13,7 +13,7 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::body::{BudgetBody, End, Rest};
-use crate::call::{Call, CallNow};
+use crate::call::{Call, CallNow, Sends};
 use crate::counts::Outcome;
 use crate::current::{Entered, Limits, Woken};
 use crate::exhausted::{Exhausted, Spent};
@@ -65,7 +65,7 @@ pin_project! {
     }
 }
 
-impl<S: Service<R>, R, K: Side<S::Error>> ResponseFuture<S, R, K> {
+impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
     #[inline]
     pub(crate) fn new(
         call: Option<Call<S, R>>,

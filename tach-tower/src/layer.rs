@@ -65,7 +65,7 @@ use crate::stats::Stats;
 /// _>`: the body of the response has another type outside.
 #[derive(Debug, Clone)]
 pub struct BudgetLayer<K> {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     side: PhantomData<fn(K)>,
 }
 

@@ -117,14 +117,14 @@
 //!
 //! # Features
 //!
-//! - `axum`: [`RequestBudget`], an argument of handlers, with the request's [`Budget`] in its field
-//!   `0`.
+//! - `axum`: [`RequestBudget`], an argument of handlers.
 //! - `reqwest`: [`BudgetService`] around a client of reqwest.
+//! - `retry`: [`Retry`], a policy of `tower::retry`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
-    not(feature = "axum"),
+    not(all(feature = "axum", feature = "retry")),
     allow(
         rustdoc::broken_intra_doc_links,
         reason = "the front page names items of features, and CI checks its links with all of them"
@@ -150,6 +150,8 @@ mod layer;
 mod limited;
 mod limits;
 mod observe;
+#[cfg(feature = "retry")]
+mod retry;
 mod server;
 mod service;
 mod settings;
@@ -172,6 +174,8 @@ pub use crate::header::Syntax;
 pub use crate::layer::BudgetLayer;
 pub use crate::limited::enforce;
 pub use crate::observe::{Observe, ObserveLayer, Observed};
+#[cfg(feature = "retry")]
+pub use crate::retry::Retry;
 pub use crate::server::ServerSide;
 pub use crate::service::BudgetService;
 pub use crate::settings::Settings;

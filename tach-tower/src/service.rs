@@ -11,7 +11,7 @@ use tach_core::Budget;
 use tower_service::Service;
 
 use crate::body::BudgetBody;
-use crate::call::{Announce, Waits};
+use crate::call::{Sends, Waits};
 use crate::counts::Outcome;
 use crate::current::current;
 use crate::future::ResponseFuture;
@@ -66,18 +66,17 @@ impl<S, K> BudgetService<S, K> {
     /// Announces the time of a request. Returns `Refused` if it has too little, or if the time
     /// can't be announced. The request stays where it is: each move is a copy.
     #[inline]
-    pub(crate) fn begin<R>(
+    pub(crate) fn begin<R: Sends>(
         &self,
         request: &mut R,
         started: Started,
         protocol: Protocol,
-        announce: Option<Announce<R>>,
+        is_client: bool,
     ) -> Counted {
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(started.head_left_ns)
-            && announce.is_none_or(|write| {
-                write(settings, started.whole_left_ns, request, protocol.is_grpc())
-            });
+            && (!is_client
+                || request.announce(settings, started.whole_left_ns, protocol.is_grpc()));
         let outcome = if is_sent { Outcome::Abandoned } else { Outcome::Refused };
         Counted { shared: Some(self.shared.clone()), outcome }
     }
@@ -86,9 +85,9 @@ impl<S, K> BudgetService<S, K> {
 /// Calls the inner service, unless the request is refused. A macro, because a request is copied at
 /// each function that it passes through.
 macro_rules! send {
-    ($service:ident, $request:ident, $started:expr, $protocol:expr, $announce:expr) => {{
-        let (limits, is_client) = ($started.limits, $announce.is_some());
-        let counted = $service.begin(&mut $request, $started, $protocol, $announce);
+    ($service:ident, $request:ident, $started:expr, $protocol:expr, $is_client:expr) => {{
+        let (limits, is_client) = ($started.limits, $is_client);
+        let counted = $service.begin(&mut $request, $started, $protocol, is_client);
         let call = if counted.outcome == $crate::counts::Outcome::Refused {
             $service.inner.refuse();
             None
@@ -98,8 +97,8 @@ macro_rules! send {
             Some($crate::call::Call::Running { future: $service.inner.inner.call($request) })
         } else {
             let (shared, whole) = ($service.shared.clone(), limits.whole());
-            let (is_grpc, announce) = ($protocol.is_grpc(), $announce);
-            let wait = $crate::call::Wait { shared, whole, is_grpc, announce };
+            let is_grpc = $protocol.is_grpc();
+            let wait = $crate::call::Wait { shared, whole, is_grpc, is_client };
             Some($service.inner.wait($request, wait))
         };
         $crate::future::ResponseFuture::new(call, limits, $protocol, counted)
@@ -142,11 +141,22 @@ where
         if K::IS_CLIENT || own.is_some() {
             request.extensions_mut().insert(started.limits.head);
         }
-        let announce: Announce<Request<Q>> = |settings, left_ns, request, is_grpc| {
-            settings.write(left_ns, request.headers_mut(), is_grpc)
-        };
-        let announce = K::IS_CLIENT.then_some(announce);
-        send!(self, request, started, protocol, announce)
+        send!(self, request, started, protocol, K::IS_CLIENT)
+    }
+}
+
+impl<Q> Sends for Request<Q> {
+    fn budget(&self) -> Option<Budget> {
+        self.extensions().get().copied()
+    }
+
+    fn is_grpc(&self) -> bool {
+        Protocol::of(self.method(), self.headers()).is_grpc()
+    }
+
+    #[inline]
+    fn announce(&mut self, settings: &Settings, left_ns: u64, is_grpc: bool) -> bool {
+        settings.write(left_ns, self.headers_mut(), is_grpc)
     }
 }
 

@@ -6,17 +6,18 @@ use core::time::Duration;
 
 use http::request;
 use reqwest::{Request, Response};
+use tach_core::Budget;
 use tower_service::Service;
 
 use super::ClientSide;
 use crate::body::BoxError;
-use crate::call::Announce;
+use crate::call::Sends;
 use crate::current::current;
 use crate::future::ResponseFuture;
 use crate::grpc::Protocol;
 use crate::limited::GRACE;
 use crate::service::{BudgetService, send};
-use crate::settings::ns;
+use crate::settings::{Settings, ns};
 
 /// The request finds its budget by [`current`](crate::current()), since reqwest hides extensions,
 /// and its own timeout is a limit, too. The response's body ends with that timeout, which is set to
@@ -46,17 +47,27 @@ where
             None => settings.cap_ns,
         };
         let started = settings.start(asked_ns, cap_ns, current(), true);
-        let announce: Announce<Request> = |settings, left_ns, request, _| {
-            // The timer of reqwest alone ends the body. It must not be the first to end the head.
-            let end = Duration::from_nanos(left_ns).saturating_add(GRACE);
-            let timeout = request.timeout_mut();
-            if left_ns < u64::MAX && timeout.is_none_or(|own| end < own) {
-                *timeout = Some(end);
-            }
-            settings.write(left_ns, request.headers_mut(), false)
-        };
-        let announce = Some(announce);
-        send!(self, request, started, Protocol::Http, announce)
+        send!(self, request, started, Protocol::Http, true)
+    }
+}
+
+impl Sends for Request {
+    fn budget(&self) -> Option<Budget> {
+        None
+    }
+
+    fn is_grpc(&self) -> bool {
+        false
+    }
+
+    fn announce(&mut self, settings: &Settings, left_ns: u64, is_grpc: bool) -> bool {
+        // The timer of reqwest alone ends the body. It must not be the first to end the head.
+        let end = Duration::from_nanos(left_ns).saturating_add(GRACE);
+        let timeout = self.timeout_mut();
+        if left_ns < u64::MAX && timeout.is_none_or(|own| end < own) {
+            *timeout = Some(end);
+        }
+        settings.write(left_ns, self.headers_mut(), is_grpc)
     }
 }
 

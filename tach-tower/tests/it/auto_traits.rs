@@ -43,6 +43,8 @@ assert_implements!(
 );
 #[cfg(feature = "axum")]
 assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] tach_tower::RequestBudget);
+#[cfg(feature = "retry")]
+assert_implements!([Send + Sync + Unpin + UnwindSafe + RefUnwindSafe] tach_tower::Retry<()>);
 #[cfg(feature = "reqwest")]
 assert_implements!([Send] ResponseFuture<reqwest::Client, reqwest::Request, ClientSide>);
 

@@ -141,3 +141,74 @@ async fn a_hedge_gets_less_than_the_first_attempt_and_both_end_in_time() {
     assert_eq!(seen.len(), 2);
     assert!(seen[1] <= seen[0] && seen[0] <= total, "{seen:?}");
 }
+
+/// Retries each failure three times.
+#[cfg(feature = "retry")]
+#[derive(Clone)]
+struct Thrice {
+    pause: Duration,
+    left: u32,
+}
+
+#[cfg(feature = "retry")]
+impl<B, E> Policy<Request<()>, Response<B>, E> for Thrice {
+    type Future = tokio::time::Sleep;
+
+    fn retry(
+        &mut self,
+        _: &mut Request<()>,
+        _: &mut Result<Response<B>, E>,
+    ) -> Option<tokio::time::Sleep> {
+        self.left = self.left.checked_sub(1)?;
+        Some(sleep(self.pause))
+    }
+
+    fn clone_request(&mut self, request: &Request<()>) -> Option<Request<()>> {
+        Some(request.clone())
+    }
+}
+
+#[cfg(feature = "retry")]
+#[test]
+fn a_pause_that_does_not_fit_is_not_begun() {
+    use crate::kit::{SECOND, clock, frozen, grpc_request};
+
+    frozen(async {
+        // Each try takes a second, and so does each pause, which the tests' clock does not count.
+        let (settings, half) = (Settings::new(), SECOND / 2);
+        let cases = [
+            (4 * SECOND + half, settings.clone(), 3),
+            (Duration::MAX, settings.clone(), 3),
+            (2 * SECOND + half, settings.clone(), 1),
+            (SECOND + half, settings.clone(), 0),
+            (4 * SECOND + half, settings.clone().floor(2 * SECOND), 1),
+            // The time of a response with its body is announced, whatever is left for its head.
+            (Duration::MAX, settings.cap(PLENTY).head(3 * SECOND + half), 2),
+        ];
+        for (total, settings, retries) in cases {
+            for asks in [request(), grpc_request(None)] {
+                let is_grpc = !asks.headers().is_empty();
+                let name = if is_grpc { "grpc-timeout" } else { "request-timeout" };
+                let seen = Arc::new(Mutex::new(Vec::new()));
+                let inside = seen.clone();
+                let failing = service_fn(move |request: Request<()>| {
+                    inside.lock().unwrap().push(request.headers().get(name).cloned());
+                    clock().advance(SECOND);
+                    ready(Err::<Response<String>, BoxError>("refused".into()))
+                });
+                let layer = BudgetLayer::client(settings.clone());
+                let policy = Thrice { pause: SECOND, left: 3 };
+                let retry = RetryLayer::new(layer.retry(policy));
+                let client = ServiceBuilder::new().layer(layer).layer(retry).service(failing);
+                let call = scope(Budget::new(total), client.oneshot(asks));
+                let error = call.await.unwrap_err();
+                assert_eq!(error.to_string(), "refused", "the failure itself");
+                let seen = seen.lock().unwrap();
+                assert_eq!(seen.len(), retries + 1, "{total:?}");
+                let is_announced = total < Duration::MAX || retries < 3;
+                assert!(seen.iter().all(|value| value.is_some() == is_announced), "{seen:?}");
+                assert!(!is_announced || seen.windows(2).all(|pair| pair[0] != pair[1]));
+            }
+        }
+    });
+}
