@@ -13,7 +13,7 @@ use opentelemetry_sdk::logs::{LogProcessor, SdkLogRecord, SdkLogger, SdkLoggerPr
 use opentelemetry_sdk::trace::{
     Sampler, SdkTracer, SdkTracerProvider, Span, SpanData, SpanProcessor,
 };
-use tach_otel::{Align, Clocked, EventTimeProcessor};
+use tach_otel::{Clocked, EventTime};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::{Group, Subject};
@@ -59,8 +59,6 @@ static PLAIN: LazyLock<SdkTracer> = LazyLock::new(|| provider(Discard).tracer("b
 /// The same tracer, wrapped. The SDK counts a tracer's spans, so with several threads a span costs
 /// up to a fifth more or less by where the allocator puts a tracer.
 static CLOCKED: LazyLock<Clocked<SdkTracer>> = LazyLock::new(|| Clocked::new(PLAIN.clone()));
-static ALIGNED: LazyLock<SdkTracer> =
-    LazyLock::new(|| provider(Align::new(Discard)).tracer("benches"));
 
 fn provider(processor: impl SpanProcessor + 'static) -> SdkTracerProvider {
     SdkTracerProvider::builder().with_span_processor(processor).build()
@@ -72,7 +70,7 @@ static PLAIN_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
 static CLOCKED_LOGS: LazyLock<Clocked<SdkLogger>> =
     LazyLock::new(|| Clocked::new(PLAIN_LOGS.clone()));
 static EVENT_TIME_LOGS: LazyLock<SdkLogger> = LazyLock::new(|| {
-    let builder = SdkLoggerProvider::builder().with_log_processor(EventTimeProcessor::default());
+    let builder = SdkLoggerProvider::builder().with_log_processor(EventTime::default());
     builder.with_log_processor(Discard).build().logger("benches")
 });
 
@@ -118,7 +116,6 @@ fn roots() -> Group {
             Subject { name: "opentelemetry_sdk", run: |spans| run(&*PLAIN, spans) },
             Subject { name: AGAIN, run: |spans| run(&*PLAIN, spans) },
             Subject { name: "tach Clocked", run: |spans| run(&*CLOCKED, spans) },
-            Subject { name: "tach Align", run: |spans| run(&*ALIGNED, spans) },
         ],
     }
 }
@@ -197,7 +194,6 @@ fn children() -> Group {
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |spans| run(&*PLAIN, spans) },
             Subject { name: "tach Clocked", run: |spans| run(&*CLOCKED, spans) },
-            Subject { name: "tach Align", run: |spans| run(&*ALIGNED, spans) },
         ],
     }
 }
@@ -236,10 +232,7 @@ fn records() -> Group {
         subjects: vec![
             Subject { name: "opentelemetry_sdk", run: |records| run(&*PLAIN_LOGS, records) },
             Subject { name: "tach Clocked", run: |records| run(&*CLOCKED_LOGS, records) },
-            Subject {
-                name: "tach EventTimeProcessor",
-                run: |records| run(&*EVENT_TIME_LOGS, records),
-            },
+            Subject { name: "tach EventTime", run: |records| run(&*EVENT_TIME_LOGS, records) },
         ],
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tach_tracing::{EventTimeLayer, SpanTiming, Utc};
+use tach_tracing::{EventTime, SpanTiming, Utc};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::{DefaultFields, FmtSpan, Format, Full, Writer};
@@ -49,11 +49,11 @@ fn timed_spans() -> Group {
 fn events() -> Group {
     let subjects = vec![
         events!("no line", Identity::new()),
-        events!("no line, tach EventTimeLayer", EventTimeLayer::new(Identity::new())),
+        events!("no line, tach EventTime", EventTime::new(Identity::new())),
         events!("two lines", lines().with_timer(Utc).and_then(lines().with_timer(Utc))),
         events!(
-            "two lines, tach EventTimeLayer",
-            EventTimeLayer::new(lines().with_timer(Utc).and_then(lines().with_timer(Utc)))
+            "two lines, tach EventTime",
+            EventTime::new(lines().with_timer(Utc).and_then(lines().with_timer(Utc)))
         ),
     ];
     Group { name: "info!() of one time", subjects }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use tach_core::{Anchor, Clock};
 
-pub use self::processor::EventTimeProcessor;
+pub use self::processor::EventTime;
 
 /// Returns the event time of the thread, or else the current time of `clock`.
 #[inline]

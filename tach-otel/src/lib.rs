@@ -85,9 +85,8 @@
 //!
 //! # Code that can't be wrapped
 //!
-//! Two processors serve tracers and loggers that other code creates. [`Align`] repairs the times of
-//! spans during which the wall clock was set. [`EventTimeProcessor`] sets both times of log
-//! records.
+//! [`EventTime`] sets both times of log records of loggers that other code creates. The
+//! spans of a tracer that other code takes from a provider of its own keep the wall clock's times.
 //!
 //! # Comparing hosts
 //!
@@ -126,7 +125,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod ahead;
-mod align;
 mod bracket;
 mod clock_attributes;
 mod clocked;
@@ -137,14 +135,12 @@ mod lines;
 mod listed;
 mod logger;
 mod present;
-mod repair;
 mod span;
 mod tracer;
 
-pub use crate::align::Align;
 pub use crate::clock_attributes::clock_attributes;
 pub use crate::clocked::Clocked;
-pub use crate::event_time::EventTimeProcessor;
+pub use crate::event_time::EventTime;
 pub use crate::span::ClockedSpan;
 
 /// The example in the README.

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use tach_core::{Clock, Instant, UnixTime, adapter};
 
 use crate::bracket::Bracket;
-use crate::line::{ERROR_NS, Line, STEP_NS};
+use crate::line::{ERROR_NS, Line};
 use crate::lines::Lines;
 
 /// A moment by the span's line and by the wall clock.
@@ -68,13 +68,6 @@ impl Present {
         }
         let now_ns = line.ns_at(lines.elapsed_ns(clock, bracket.after));
         Self { now_ns, stepped_ns: line.ns_at(lines.stepped_ns()), ..present }
-    }
-
-    /// Returns whether the wall clock has been stepped since the line began, so far that another
-    /// line begins.
-    #[inline]
-    pub(crate) fn is_apart(self) -> bool {
-        self.distance_ns() >= STEP_NS
     }
 
     /// Returns whether the wall clock has left the line, if only by a step for which no line

@@ -34,11 +34,11 @@
 //!
 //! | layer | does |
 //! |---|---|
-//! | [`EventTimeLayer`] | gives each event one time in all layers inside it |
+//! | [`EventTime`] | gives each event one time in all layers inside it |
 //! | [`SpanTiming`] | measures how long spans are busy and idle, by any clock, for other layers |
 //!
 //! ```
-//! use tach_tracing::{EventTimeLayer, Utc};
+//! use tach_tracing::{EventTime, Utc};
 //! use tracing_subscriber::filter::LevelFilter;
 //! use tracing_subscriber::fmt::{self, format::FmtSpan};
 //! use tracing_subscriber::prelude::*;
@@ -46,14 +46,14 @@
 //! let text = fmt::layer().with_timer(Utc).with_span_events(FmtSpan::CLOSE);
 //! let json = fmt::layer().json().with_timer(Utc).with_span_events(FmtSpan::CLOSE);
 //! let layers = text.with_filter(LevelFilter::INFO).and_then(json);
-//! tracing_subscriber::registry().with(EventTimeLayer::new(layers).with_span_events()).init();
+//! tracing_subscriber::registry().with(EventTime::new(layers).with_span_events()).init();
 //! ```
 //!
 //! `fmt::Layer::json` needs the feature `json` of tracing-subscriber.
 //!
-//! Per-layer filters go inside [`EventTimeLayer`], or around everything. If each layer has a
-//! filter, `EventTimeLayer::new(vec![a.boxed(), b.boxed()])` loses no event, where `a.and_then(b)`
-//! loses those that only `a`'s filter wants (see [`EventTimeLayer`]).
+//! Per-layer filters go inside [`EventTime`], or around everything. If each layer has a
+//! filter, `EventTime::new(vec![a.boxed(), b.boxed()])` loses no event, where `a.and_then(b)`
+//! loses those that only `a`'s filter wants (see [`EventTime`]).
 //!
 //! # Why
 //!
@@ -70,7 +70,7 @@
 //!   read before it.
 //! - Events of two threads may be written in another order than their times: a timer reads the
 //!   clock before the writer's lock is taken. `tach-pipeline` writes in the order of the times.
-//! - Without an [`EventTimeLayer`] around two layers, an event has two times.
+//! - Without an [`EventTime`] around two layers, an event has two times.
 //! - tracing-subscriber's JSON format writes the text of every timer as a JSON string, so a timer
 //!   can't write a number ([tracing#1509](https://github.com/tokio-rs/tracing/issues/1509)).
 //!   tach-log's `Json::new().unix()`, a format of tach-pipeline, writes Unix time as a number.
@@ -110,7 +110,7 @@ mod tree;
 mod zoned;
 
 pub use crate::init::{init, try_init};
-pub use crate::layers::{EventTimeLayer, SpanDurations, SpanTimes, SpanTiming};
+pub use crate::layers::{EventTime, SpanDurations, SpanTimes, SpanTiming};
 pub use crate::timer::Timer;
 pub use crate::timers::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 #[cfg(feature = "tree")]

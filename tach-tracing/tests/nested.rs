@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::panic::catch_unwind;
 
 use tach_core::{Anchor, Clock, ManualClock, UnixTime, event_time};
-use tach_tracing::{EventTimeLayer, Utc};
+use tach_tracing::{EventTime, Utc};
 use test_support::Captured;
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::prelude::*;
@@ -64,7 +64,7 @@ fn nested_events_have_their_own_time_and_the_outer_event_keeps_its_time() {
         layer.with_writer(captured.clone())
     });
     let layers = one_layer.and_then(other_layer);
-    tracing_subscriber::registry().with(EventTimeLayer::new(layers).with_clock(&CLOCK)).init();
+    tracing_subscriber::registry().with(EventTime::new(layers).with_clock(&CLOCK)).init();
 
     tracing::info!("outer {Slow}");
     // Each layer writes the field, and so logs a nested event, which both print.

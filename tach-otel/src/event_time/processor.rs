@@ -36,11 +36,11 @@ use super::event_time;
 /// ```
 /// use opentelemetry::logs::{Logger, LoggerProvider};
 /// use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
-/// use tach_otel::EventTimeProcessor;
+/// use tach_otel::EventTime;
 ///
 /// let exporter = InMemoryLogExporter::default();
 /// let provider = SdkLoggerProvider::builder()
-///     .with_log_processor(EventTimeProcessor::default())
+///     .with_log_processor(EventTime::default())
 ///     .with_simple_exporter(exporter.clone())
 ///     .build();
 ///
@@ -51,17 +51,17 @@ use super::event_time;
 /// assert_eq!(record.timestamp(), record.observed_timestamp());
 /// ```
 #[derive(Clone, Copy)]
-pub struct EventTimeProcessor<C = SystemClock> {
+pub struct EventTime<C = SystemClock> {
     clock: C,
 }
 
-impl Default for EventTimeProcessor {
+impl Default for EventTime {
     fn default() -> Self {
         Self { clock: SystemClock }
     }
 }
 
-impl EventTimeProcessor {
+impl EventTime {
     /// Uses `clock` instead of the system clock.
     ///
     /// # Examples
@@ -71,22 +71,22 @@ impl EventTimeProcessor {
     /// use tach_core::{ManualClock, UnixTime};
     ///
     /// let clock = Arc::new(ManualClock::new(UnixTime::EPOCH));
-    /// let processor = tach_otel::EventTimeProcessor::default().with_clock(clock);
+    /// let processor = tach_otel::EventTime::default().with_clock(clock);
     /// ```
     #[must_use]
-    pub fn with_clock<D: Clock>(self, clock: D) -> EventTimeProcessor<D> {
-        EventTimeProcessor { clock }
+    pub fn with_clock<D: Clock>(self, clock: D) -> EventTime<D> {
+        EventTime { clock }
     }
 }
 
 /// Not derived: a `dyn Clock` has no `Debug`.
-impl<C> fmt::Debug for EventTimeProcessor<C> {
+impl<C> fmt::Debug for EventTime<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventTimeProcessor").finish_non_exhaustive()
+        f.debug_struct("EventTime").finish_non_exhaustive()
     }
 }
 
-impl<C: Clock> LogProcessor for EventTimeProcessor<C> {
+impl<C: Clock> LogProcessor for EventTime<C> {
     fn emit(&self, record: &mut SdkLogRecord, _: &InstrumentationScope) {
         let was_clocked =
             record.timestamp().is_some() && record.timestamp() == record.observed_timestamp();

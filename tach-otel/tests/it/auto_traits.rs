@@ -15,7 +15,7 @@ assert_implements!(
     Clocked<SdkTracer>,
     ClockedSpan<Span>,
 );
-assert_implements!([Send + Sync + Unpin + 'static] tach_otel::Align<()>, tach_otel::EventTimeProcessor);
+assert_implements!([Send + Sync + Unpin + 'static] tach_otel::EventTime);
 
 #[test]
 fn a_clocked_span_adds_six_words() {
@@ -32,14 +32,4 @@ fn any_clock_will_do() {
     let provider = SdkTracerProvider::builder().build();
     let tracer = Clocked::new(provider).with_clock(any_clock()).tracer("it");
     Context::new().with_span(tracer.start("work")).span().end();
-}
-
-#[test]
-fn any_clock_will_do_in_processors() {
-    use opentelemetry_sdk::trace::{InMemorySpanExporter, SimpleSpanProcessor};
-
-    let inner = SimpleSpanProcessor::new(InMemorySpanExporter::default());
-    let align = tach_otel::Align::new(inner).with_clock(any_clock());
-    assert!(format!("{align:?}").starts_with("Align { inner: SimpleSpanProcessor"));
-    drop(SdkTracerProvider::builder().with_span_processor(align).build());
 }

@@ -8,7 +8,7 @@ use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
 use tach_core::{Anchor, Instant, UnixTime, event_time};
 use tach_otel::Clocked;
-use tach_tracing::{EventTimeLayer, Utc};
+use tach_tracing::{EventTime, Utc};
 use test_support::Captured;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
@@ -54,7 +54,7 @@ fn times(
 
 #[test]
 fn an_event_has_one_time_in_text_in_json_and_in_the_record() {
-    let [text, json, records] = times(|layers| EventTimeLayer::new(layers).boxed());
+    let [text, json, records] = times(|layers| EventTime::new(layers).boxed());
     assert_eq!(text.len(), 100);
     assert_eq!(text, json);
     assert_eq!(text, records);
@@ -87,7 +87,7 @@ fn in_span(
 
 #[test]
 fn an_event_has_one_time_in_text_and_in_the_span() {
-    let [text, span] = in_span(|layers| EventTimeLayer::new(layers).boxed());
+    let [text, span] = in_span(|layers| EventTime::new(layers).boxed());
     assert_eq!((text.len(), text), (100, span));
     let [text, span] = in_span(Layer::boxed);
     assert_ne!(text, span, "the positive control");

@@ -228,12 +228,12 @@ fn any_logger_can_be_wrapped() {
 mod processor {
     use super::*;
     use opentelemetry_sdk::logs::LogProcessor;
-    use tach_otel::EventTimeProcessor;
+    use tach_otel::EventTime;
 
     fn stamped(clock: &'static ManualClock) -> Logs {
         let exporter = InMemoryLogExporter::default();
         let provider = SdkLoggerProvider::builder()
-            .with_log_processor(EventTimeProcessor::default().with_clock(clock))
+            .with_log_processor(EventTime::default().with_clock(clock))
             .with_simple_exporter(exporter.clone())
             .build();
         Logs { provider, exporter }
@@ -274,21 +274,21 @@ mod processor {
     #[test]
     fn any_clock_will_do() {
         let clock: &'static dyn Clock = manual();
-        let processor = EventTimeProcessor::default().with_clock(clock);
-        assert_eq!(format!("{processor:?}"), "EventTimeProcessor { .. }");
+        let processor = EventTime::default().with_clock(clock);
+        assert_eq!(format!("{processor:?}"), "EventTime { .. }");
         drop(SdkLoggerProvider::builder().with_log_processor(processor).build());
     }
 
     #[test]
     fn it_makes_no_record_wanted() {
         let alone = SdkLoggerProvider::builder()
-            .with_log_processor(EventTimeProcessor::default())
+            .with_log_processor(EventTime::default())
             .build()
             .logger("it");
         assert!(!alone.event_enabled(Severity::Error, "target", None));
         let logs = stamped(manual());
         assert!(logs.provider.logger("it").event_enabled(Severity::Error, "target", None));
-        assert!(EventTimeProcessor::default().force_flush().is_ok());
+        assert!(EventTime::default().force_flush().is_ok());
         assert!(logs.provider.shutdown().is_ok());
     }
 }

@@ -33,7 +33,7 @@ use self::downcast::downcast_to;
 /// - A time that the program set with [`during`](tach_core::event_time::during) is kept.
 /// - After a panic of an inner layer, no time stays pinned.
 ///
-/// Put all layers that print inside one `EventTimeLayer`: a layer outside it receives nested events
+/// Put all layers that print inside one `EventTime`: a layer outside it receives nested events
 /// while the time of the outer event is pinned.
 ///
 /// # Two layers of text
@@ -52,13 +52,13 @@ use self::downcast::downcast_to;
 /// Text for people and JSON for machines, with the same time (`cargo run --example event_time`):
 ///
 /// ```
-/// use tach_tracing::{EventTimeLayer, Utc};
+/// use tach_tracing::{EventTime, Utc};
 /// use tracing_subscriber::fmt;
 /// use tracing_subscriber::prelude::*;
 ///
 /// let text = fmt::layer().with_ansi(false).with_target(false).with_timer(Utc);
 /// let json = fmt::layer().json().with_target(false).with_timer(Utc);
-/// tracing_subscriber::registry().with(EventTimeLayer::new(text.and_then(json))).init();
+/// tracing_subscriber::registry().with(EventTime::new(text.and_then(json))).init();
 ///
 /// tracing::info!("ready");
 /// tracing::warn!("slow request");
@@ -73,30 +73,30 @@ use self::downcast::downcast_to;
 /// {"timestamp":"2026-11-21T14:05:01.539157Z","level":"WARN","fields":{"message":"slow request"}}
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EventTimeLayer<L, C = SystemClock> {
+pub struct EventTime<L, C = SystemClock> {
     layer: L,
     clock: C,
     span_events: bool,
 }
 
-impl<L> EventTimeLayer<L> {
+impl<L> EventTime<L> {
     /// Wraps `layer`, with the system's clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{EventTimeLayer, Utc};
+    /// use tach_tracing::{EventTime, Utc};
     /// use tracing_subscriber::prelude::*;
     ///
     /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc);
-    /// tracing_subscriber::registry().with(EventTimeLayer::new(layer)).init();
+    /// tracing_subscriber::registry().with(EventTime::new(layer)).init();
     /// ```
     pub const fn new(layer: L) -> Self {
         Self { layer, clock: SystemClock, span_events: false }
     }
 }
 
-impl<L, C> EventTimeLayer<L, C> {
+impl<L, C> EventTime<L, C> {
     /// Sets the clock, which an inner [`Uptime`](const@crate::Uptime) must share.
     ///
     /// With an [`IncreasingClock`](tach_core::IncreasingClock) no two events have one time. Its
@@ -106,18 +106,18 @@ impl<L, C> EventTimeLayer<L, C> {
     ///
     /// ```
     /// use tach_core::{ManualClock, UnixTime};
-    /// use tach_tracing::{EventTimeLayer, Utc};
+    /// use tach_tracing::{EventTime, Utc};
     /// use tracing_subscriber::prelude::*;
     ///
     /// static CLOCK: ManualClock = ManualClock::new(UnixTime::EPOCH);
     ///
     /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc.digits(3));
-    /// tracing_subscriber::registry().with(EventTimeLayer::new(layer).with_clock(&CLOCK)).init();
+    /// tracing_subscriber::registry().with(EventTime::new(layer).with_clock(&CLOCK)).init();
     /// tracing::info!("1970-01-01T00:00:00.000Z, in a test");
     /// ```
     #[must_use]
-    pub fn with_clock<D: Clock>(self, clock: D) -> EventTimeLayer<L, D> {
-        EventTimeLayer { layer: self.layer, clock, span_events: self.span_events }
+    pub fn with_clock<D: Clock>(self, clock: D) -> EventTime<L, D> {
+        EventTime { layer: self.layer, clock, span_events: self.span_events }
     }
 
     /// Gives one time to each span event as well: new, enter, exit and close.
@@ -132,13 +132,13 @@ impl<L, C> EventTimeLayer<L, C> {
     /// # Examples
     ///
     /// ```
-    /// use tach_tracing::{EventTimeLayer, Utc};
+    /// use tach_tracing::{EventTime, Utc};
     /// use tracing_subscriber::fmt::format::FmtSpan;
     /// use tracing_subscriber::prelude::*;
     ///
     /// let layer = tracing_subscriber::fmt::layer().with_timer(Utc);
     /// let layer = layer.with_span_events(FmtSpan::NEW);
-    /// tracing_subscriber::registry().with(EventTimeLayer::new(layer).with_span_events()).init();
+    /// tracing_subscriber::registry().with(EventTime::new(layer).with_span_events()).init();
     /// ```
     #[must_use]
     pub fn with_span_events(mut self) -> Self {
@@ -147,7 +147,7 @@ impl<L, C> EventTimeLayer<L, C> {
     }
 }
 
-impl<L, C: Clock> EventTimeLayer<L, C> {
+impl<L, C: Clock> EventTime<L, C> {
     #[inline]
     fn at_span_event(&self, callback: Callback, f: impl FnOnce()) {
         if self.span_events {
@@ -158,7 +158,7 @@ impl<L, C: Clock> EventTimeLayer<L, C> {
     }
 }
 
-impl<S, L, C> Layer<S> for EventTimeLayer<L, C>
+impl<S, L, C> Layer<S> for EventTime<L, C>
 where
     S: Subscriber,
     L: Layer<S>,

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, UnixTime};
 use tach_tracing::{
-    EventTimeLayer, FixedOffset, SpanDurations, SpanTimes, SpanTiming, Timer, UnixMillis,
-    UnixNanos, Uptime, Utc,
+    EventTime, FixedOffset, SpanDurations, SpanTimes, SpanTiming, Timer, UnixMillis, UnixNanos,
+    Uptime, Utc,
 };
 use test_support::assert_implements;
 use tracing_subscriber::{Layer, Registry, fmt};
 
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + Copy + 'static]
-    EventTimeLayer<()>,
+    EventTime<()>,
     FixedOffset,
     SpanDurations,
     SpanTiming,
@@ -30,7 +30,7 @@ assert_implements!(
 );
 assert_implements!(
     [Send + Sync + Unpin + UnwindSafe + 'static]
-    EventTimeLayer<fmt::Layer<Registry>, Arc<ManualClock>>,
+    EventTime<fmt::Layer<Registry>, Arc<ManualClock>>,
     SpanTimes,
 );
 #[cfg(feature = "tree")]
@@ -47,8 +47,8 @@ assert_implements!(
 );
 assert_implements!(
     [Layer<Registry> + Send + Sync + 'static]
-    EventTimeLayer<EventTimeLayer<Option<fmt::Layer<Registry>>>>,
-    EventTimeLayer<fmt::Layer<Registry>, Arc<dyn Clock>>,
+    EventTime<EventTime<Option<fmt::Layer<Registry>>>>,
+    EventTime<fmt::Layer<Registry>, Arc<dyn Clock>>,
     SpanTiming,
 );
 

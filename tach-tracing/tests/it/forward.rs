@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tach_tracing::EventTimeLayer;
+use tach_tracing::EventTime;
 use tracing::dispatcher::with_default;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -110,8 +110,8 @@ fn every_call_is_forwarded() {
     for method in ["on_register_dispatch", "on_layer", "on_record", "on_follows_from", "on_exit"] {
         assert!(directly.contains(&method), "{method}");
     }
-    assert_eq!(calls(EventTimeLayer::new), directly);
-    assert_eq!(calls(|recorder| EventTimeLayer::new(recorder).with_span_events()), directly);
+    assert_eq!(calls(EventTime::new), directly);
+    assert_eq!(calls(|recorder| EventTime::new(recorder).with_span_events()), directly);
 }
 
 /// A layer that reports a changed span number to the inner one. tracing-subscriber never does.
@@ -126,7 +126,7 @@ impl<L: Layer<Registry>> Layer<Registry> for Changing<L> {
 #[test]
 fn a_change_of_a_span_s_number_is_forwarded() {
     let recorder = Recorder::default();
-    let layer = Changing(EventTimeLayer::new(recorder.clone()));
+    let layer = Changing(EventTime::new(recorder.clone()));
     let dispatch = Dispatch::new(registry().with(layer));
     with_default(&dispatch, || tracing::info!("event"));
     assert_eq!(*recorder.0.lock().unwrap(), ["on_id_change"]);

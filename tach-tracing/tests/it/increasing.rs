@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::thread;
 
 use tach_core::{Clock, IncreasingClock, ManualClock, SystemClock, UnixTime, event_time};
-use tach_tracing::{EventTimeLayer, FixedOffset, UnixMillis, UnixNanos, Utc};
+use tach_tracing::{EventTime, FixedOffset, UnixMillis, UnixNanos, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing::{Dispatch, dispatcher};
@@ -80,7 +80,7 @@ fn every_timer_of_unix_time_increases() {
     assert_different(&UnixNanos.with_clock(&MICROS));
 }
 
-/// Inside `EventTimeLayer`, timers print its time, so it must increase.
+/// Inside `EventTime`, timers print its time, so it must increase.
 #[test]
 fn event_times_are_strictly_increasing_if_asked_for() {
     let captured = Captured::default();
@@ -92,7 +92,7 @@ fn event_times_are_strictly_increasing_if_asked_for() {
         dispatcher::with_default(&subscriber, || (0..EVENTS).for_each(|i| tracing::info!(i)));
     };
     printed(Dispatch::new(
-        registry().with(EventTimeLayer::new(layer().and_then(layer())).with_clock(&MILLIS)),
+        registry().with(EventTime::new(layer().and_then(layer())).with_clock(&MILLIS)),
     ));
     // Without an event time, the timers use the same clock.
     printed(Dispatch::new(registry().with(layer())));

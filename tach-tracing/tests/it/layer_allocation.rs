@@ -1,7 +1,7 @@
 //! Only `SpanTiming` allocates, once a span.
 
 use allocation_counter::measure;
-use tach_tracing::{EventTimeLayer, SpanTiming};
+use tach_tracing::{EventTime, SpanTiming};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Identity, SubscriberExt as _};
@@ -32,9 +32,9 @@ impl<S: Subscriber> Layer<S> for Boxing {
 #[test]
 fn the_layers_allocate_only_an_extension_a_span() {
     let nothing = allocations_of(registry());
-    let event_time = EventTimeLayer::new(Identity::new());
+    let event_time = EventTime::new(Identity::new());
     assert_eq!(allocations_of(registry().with(event_time.with_span_events())), nothing);
     assert_eq!(allocations_of(registry().with(SpanTiming::new())), nothing + 10);
     // The positive control.
-    assert_eq!(allocations_of(registry().with(EventTimeLayer::new(Boxing))), nothing + 10);
+    assert_eq!(allocations_of(registry().with(EventTime::new(Boxing))), nothing + 10);
 }

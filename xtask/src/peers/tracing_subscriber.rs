@@ -1,4 +1,4 @@
-//! tracing-subscriber's tests of layers and formats, with tach-tracing's `EventTimeLayer` around
+//! tracing-subscriber's tests of layers and formats, with tach-tracing's `EventTime` around
 //! each layer, and with its timers.
 
 use super::source::Source;

@@ -9,7 +9,7 @@ use opentelemetry::logs::{LogRecord, Logger, LoggerProvider};
 use opentelemetry::trace::{Span, TraceContextExt, Tracer, TracerProvider};
 use opentelemetry_sdk::logs::{InMemoryLogExporter, SdkLoggerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
-use tach_otel::{Align, Clocked, EventTimeProcessor};
+use tach_otel::{Clocked, EventTime};
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// The coarseness of a host's clocks, and the drift of a new page's.
@@ -55,23 +55,9 @@ fn spans_have_times() {
 }
 
 #[test]
-fn spans_of_others_are_repaired() {
-    let exporter = InMemorySpanExporter::default();
-    let processor =
-        Align::new(opentelemetry_sdk::trace::SimpleSpanProcessor::new(exporter.clone()));
-    let provider = SdkTracerProvider::builder().with_span_processor(processor).build();
-    trace(&provider.tracer("web"));
-    let spans = exporter.get_finished_spans().unwrap();
-    assert_eq!(spans.len(), 2);
-    for span in spans {
-        assert_times(&[span.start_time, span.end_time]);
-    }
-}
-
-#[test]
 fn log_records_have_one_time() {
     let exporter = InMemoryLogExporter::default();
-    let builder = SdkLoggerProvider::builder().with_log_processor(EventTimeProcessor::default());
+    let builder = SdkLoggerProvider::builder().with_log_processor(EventTime::default());
     let provider = builder.with_simple_exporter(exporter.clone()).build();
     emit(&provider.logger("plain"));
     emit(&Clocked::new(provider.clone()).logger("clocked"));

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::{env, process};
 
-use tach_tracing::{EventTimeLayer, Utc};
+use tach_tracing::{EventTime, Utc};
 use tracing::{Dispatch, dispatcher};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
@@ -46,7 +46,7 @@ fn log_from(thread: u64) {
 
 #[test]
 fn every_event_of_every_thread_has_one_time_in_both_files() {
-    let (text, json) = logged("one-time", |layers| EventTimeLayer::new(layers).boxed());
+    let (text, json) = logged("one-time", |layers| EventTime::new(layers).boxed());
     assert_eq!(text.len() as u64, THREADS * EVENTS_OF_A_THREAD);
     assert_eq!(text, json);
     for thread in 0..THREADS {

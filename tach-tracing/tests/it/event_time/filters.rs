@@ -1,6 +1,6 @@
 //! A stack prints the same events with and without the layer.
 
-use tach_tracing::EventTimeLayer;
+use tach_tracing::EventTime;
 use tracing::subscriber::with_default;
 use tracing::{Span, Subscriber as _};
 use tracing_subscriber::filter::{
@@ -94,8 +94,8 @@ fn assert_unseen(around: fn(Boxed) -> Boxed) {
 
 #[test]
 fn event_time_lets_every_filter_work() {
-    assert_unseen(|layer| EventTimeLayer::new(layer).boxed());
-    assert_unseen(|layer| EventTimeLayer::new(layer).with_span_events().boxed());
+    assert_unseen(|layer| EventTime::new(layer).boxed());
+    assert_unseen(|layer| EventTime::new(layer).with_span_events().boxed());
 }
 
 /// tracing-subscriber finds a per-layer filter or a `None` inside the layer, whose level does not
@@ -105,11 +105,11 @@ fn layers_below_keep_their_levels() {
     let below = || registry().with(fmt::layer());
     let filtered = || fmt::layer().with_filter(LevelFilter::WARN);
     assert_eq!(below().with(filtered()).max_level_hint(), None);
-    assert_eq!(below().with(EventTimeLayer::new(filtered())).max_level_hint(), None);
+    assert_eq!(below().with(EventTime::new(filtered())).max_level_hint(), None);
     let none = || None::<fmt::Layer<_>>;
     assert_eq!(below().with(none()).max_level_hint(), None);
-    assert_eq!(below().with(EventTimeLayer::new(none())).max_level_hint(), None);
+    assert_eq!(below().with(EventTime::new(none())).max_level_hint(), None);
     // The control: a filter for the whole subscriber does limit them.
-    let global = below().with(EventTimeLayer::new(LevelFilter::WARN));
+    let global = below().with(EventTime::new(LevelFilter::WARN));
     assert_eq!(global.max_level_hint(), Some(LevelFilter::WARN));
 }

@@ -4,7 +4,7 @@ use opentelemetry::trace::{
     SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState, TracerProvider as _,
 };
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
-use tach_tracing::EventTimeLayer;
+use tach_tracing::EventTime;
 use tracing::subscriber::with_default;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -29,8 +29,8 @@ fn a_span_gets_its_parent_through_the_layers_around() {
 
     let pair = Pair::default();
     let otel = tracing_opentelemetry::layer().with_tracer(provider.tracer("it"));
-    let layers = pair.text_layer().and_then(EventTimeLayer::new(otel)).and_then(pair.json_layer());
-    with_default(registry().with(EventTimeLayer::new(layers)), || {
+    let layers = pair.text_layer().and_then(EventTime::new(otel)).and_then(pair.json_layer());
+    with_default(registry().with(EventTime::new(layers)), || {
         let span = tracing::info_span!("span");
         span.set_parent(parent).unwrap();
         span.in_scope(|| tracing::info!(n = 0));

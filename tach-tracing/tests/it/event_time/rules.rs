@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex};
 
 use tach_core::{Anchor, Clock, ManualClock, UnixTime, event_time};
-use tach_tracing::EventTimeLayer;
+use tach_tracing::EventTime;
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
@@ -34,7 +34,7 @@ impl<S: Subscriber> Layer<S> for Advance {
 fn the_clock_is_read_when_the_event_comes() {
     let (pair, clock) = (Pair::default(), clock_at(100));
     let layers = pair.text_layer().and_then(Advance(clock.clone())).and_then(pair.json_layer());
-    with_default(registry().with(EventTimeLayer::new(layers).with_clock(clock)), || {
+    with_default(registry().with(EventTime::new(layers).with_clock(clock)), || {
         tracing::info!(n = 0);
         tracing::info!(n = 1);
     });
@@ -45,8 +45,8 @@ fn the_clock_is_read_when_the_event_comes() {
 #[test]
 fn the_outermost_layer_gives_the_time() {
     let (pair, outer, inner) = (Pair::default(), clock_at(100), clock_at(200));
-    let within = EventTimeLayer::new(pair.text_layer()).with_clock(inner);
-    let layers = EventTimeLayer::new(within.and_then(pair.json_layer())).with_clock(outer);
+    let within = EventTime::new(pair.text_layer()).with_clock(inner);
+    let layers = EventTime::new(within.and_then(pair.json_layer())).with_clock(outer);
     with_default(registry().with(layers), || tracing::info!(n = 0));
     assert_eq!(pair.assert_same([0])[&0], text(100));
 }
@@ -54,9 +54,9 @@ fn the_outermost_layer_gives_the_time() {
 #[test]
 fn side_by_side_each_layer_gives_its_own_time() {
     let (pair, one, other) = (Pair::default(), clock_at(100), clock_at(200));
-    let layers = EventTimeLayer::new(pair.text_layer())
+    let layers = EventTime::new(pair.text_layer())
         .with_clock(one)
-        .and_then(EventTimeLayer::new(pair.json_layer()).with_clock(other));
+        .and_then(EventTime::new(pair.json_layer()).with_clock(other));
     with_default(registry().with(layers), || tracing::info!(n = 0));
     assert_eq!((&pair.text_times()[&0], &pair.json_times()[&0]), (&text(100), &text(200)));
 }
@@ -64,7 +64,7 @@ fn side_by_side_each_layer_gives_its_own_time() {
 #[test]
 fn a_time_that_was_pinned_before_is_kept() {
     let (pair, clock) = (Pair::default(), clock_at(100));
-    let layers = EventTimeLayer::new(pair.text_layer().and_then(pair.json_layer()));
+    let layers = EventTime::new(pair.text_layer().and_then(pair.json_layer()));
     let happened = clock.anchor();
     clock.advance(Duration::from_secs(100));
     with_default(registry().with(layers.with_clock(clock)), || {
@@ -87,7 +87,7 @@ impl<S: Subscriber> Layer<S> for Fragile {
 fn after_a_panic_no_time_is_pinned() {
     let (pair, clock) = (Pair::default(), clock_at(100));
     let layers = pair.text_layer().and_then(Fragile).and_then(pair.json_layer());
-    let stack = registry().with(EventTimeLayer::new(layers).with_clock(clock.clone()));
+    let stack = registry().with(EventTime::new(layers).with_clock(clock.clone()));
     with_default(stack, || {
         let panicked = catch_unwind(AssertUnwindSafe(|| tracing::info!(target: "fragile", n = 0)));
         assert!(panicked.is_err());
@@ -115,7 +115,7 @@ impl<S: Subscriber> Layer<S> for Keeper {
 fn a_kept_time_can_be_pinned_again() {
     let (pair, clock, keeper) = (Pair::default(), clock_at(100), Keeper::default());
     let layers = pair.text_layer().and_then(keeper.clone()).and_then(pair.json_layer());
-    with_default(registry().with(EventTimeLayer::new(layers).with_clock(clock.clone())), || {
+    with_default(registry().with(EventTime::new(layers).with_clock(clock.clone())), || {
         tracing::info!(n = 0);
         clock.advance(Duration::from_secs(100));
         let stamp = keeper.0.lock().unwrap().unwrap();

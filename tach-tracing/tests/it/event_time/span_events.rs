@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tach_core::{Anchor, Clock, ManualClock, UnixTime, event_time};
-use tach_tracing::{EventTimeLayer, Utc};
+use tach_tracing::{EventTime, Utc};
 use test_support::Captured;
 use tracing::subscriber::with_default;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -35,7 +35,7 @@ fn times(around: impl FnOnce(Boxed) -> Boxed) -> [Vec<String>; 2] {
 
 #[test]
 fn with_span_events_they_have_one_time() {
-    let [one, other] = times(|layers| EventTimeLayer::new(layers).with_span_events().boxed());
+    let [one, other] = times(|layers| EventTime::new(layers).with_span_events().boxed());
     assert_eq!(one, other);
     assert_eq!(one.len(), 400);
     assert!(one.iter().collect::<std::collections::BTreeSet<_>>().len() > 100);
@@ -44,15 +44,15 @@ fn with_span_events_they_have_one_time() {
 #[test]
 fn nested_layers_give_one_time_too() {
     let [one, other] = times(|layers| {
-        let within = EventTimeLayer::new(layers).with_span_events();
-        EventTimeLayer::new(within).with_span_events().boxed()
+        let within = EventTime::new(layers).with_span_events();
+        EventTime::new(within).with_span_events().boxed()
     });
     assert_eq!(one, other);
 }
 
 #[test]
 fn by_default_they_have_several_times() {
-    let [one, other] = times(|layers| EventTimeLayer::new(layers).boxed());
+    let [one, other] = times(|layers| EventTime::new(layers).boxed());
     assert_ne!(one, other);
 }
 
@@ -71,7 +71,7 @@ impl Display for Closing {
 
 /// Returns the lines of a span that closes while an event is handled.
 fn closed_within(
-    around: impl FnOnce(EventTimeLayer<Boxed>) -> EventTimeLayer<Boxed>,
+    around: impl FnOnce(EventTime<Boxed>) -> EventTime<Boxed>,
     pinned: Option<Anchor>,
 ) -> String {
     let (captured, clock) = (Captured::default(), Arc::new(ManualClock::new(UnixTime::EPOCH)));
@@ -79,7 +79,7 @@ fn closed_within(
     let layer = layer.with_span_events(FmtSpan::CLOSE);
     // Busy and idle times come from the standard library's clock.
     let layer = layer.with_timer(Utc.digits(0).with_clock(clock.clone())).boxed();
-    let layers = around(EventTimeLayer::new(layer)).with_clock(clock.clone());
+    let layers = around(EventTime::new(layer)).with_clock(clock.clone());
     with_default(registry().with(layers), || {
         let closing = Closing { span: Cell::new(Some(tracing::info_span!("span"))), clock };
         match pinned {
@@ -96,7 +96,7 @@ fn closed_within(
 fn during_an_event_they_do_not_have_its_time() {
     let own = "1970-01-01T00:00:01Z  INFO span: close\n1970-01-01T00:00:00Z  INFO closing";
     assert_eq!(closed_within(|layers| layers, None), own);
-    assert_eq!(closed_within(EventTimeLayer::with_span_events, None), own);
+    assert_eq!(closed_within(EventTime::with_span_events, None), own);
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn a_time_that_was_pinned_before_is_theirs_too() {
     let pinned = "1970-01-01T00:01:40Z  INFO span: close\n1970-01-01T00:01:40Z  INFO closing";
     let stamp = ManualClock::new(UnixTime::EPOCH + Duration::from_secs(100)).anchor();
     assert_eq!(closed_within(|layers| layers, Some(stamp)), pinned);
-    assert_eq!(closed_within(EventTimeLayer::with_span_events, Some(stamp)), pinned);
+    assert_eq!(closed_within(EventTime::with_span_events, Some(stamp)), pinned);
 }
 
 #[test]
 fn an_inner_layer_keeps_the_time_of_the_outer_one() {
     let [one, other] = times(|layers| {
-        let within = EventTimeLayer::new(layers);
-        EventTimeLayer::new(within).with_span_events().boxed()
+        let within = EventTime::new(layers);
+        EventTime::new(within).with_span_events().boxed()
     });
     assert_eq!(one, other);
 }

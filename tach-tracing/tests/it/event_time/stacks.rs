@@ -1,6 +1,6 @@
 //! The layer around and inside every kind of stack.
 
-use tach_tracing::EventTimeLayer;
+use tach_tracing::EventTime;
 use tracing::subscriber::with_default;
 use tracing_subscriber::filter::{EnvFilter, LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -24,55 +24,55 @@ fn everything() -> EnvFilter {
 
 #[test]
 fn one_layer_after_the_other() {
-    assert_one_time(|text, json| EventTimeLayer::new(text.and_then(json)).boxed());
+    assert_one_time(|text, json| EventTime::new(text.and_then(json)).boxed());
 }
 
 #[test]
 fn a_vec_of_boxed_layers() {
-    assert_one_time(|text, json| EventTimeLayer::new(vec![text, json]).boxed());
+    assert_one_time(|text, json| EventTime::new(vec![text, json]).boxed());
 }
 
 #[test]
 fn options() {
     assert_one_time(|text, json| {
-        EventTimeLayer::new(Some(vec![None, Some(text), None, Some(json)])).boxed()
+        EventTime::new(Some(vec![None, Some(text), None, Some(json)])).boxed()
     });
-    assert_one_time(|text, json| Some(EventTimeLayer::new(text.and_then(json))).boxed());
+    assert_one_time(|text, json| Some(EventTime::new(text.and_then(json))).boxed());
 }
 
 #[test]
 fn a_level_filter_a_function_and_an_env_filter_inside() {
     assert_one_time(|text, json| {
         let text = text.with_filter(LevelFilter::INFO);
-        EventTimeLayer::new(text.and_then(json.with_filter(everything()))).boxed()
+        EventTime::new(text.and_then(json.with_filter(everything()))).boxed()
     });
     assert_one_time(|text, json| {
-        EventTimeLayer::new(text.with_filter(filter_fn(|_| true)).and_then(json)).boxed()
+        EventTime::new(text.with_filter(filter_fn(|_| true)).and_then(json)).boxed()
     });
 }
 
 #[test]
 fn filters_around_it() {
     assert_one_time(|text, json| {
-        EventTimeLayer::new(text.and_then(json)).with_filter(LevelFilter::INFO).boxed()
+        EventTime::new(text.and_then(json)).with_filter(LevelFilter::INFO).boxed()
     });
     assert_one_time(|text, json| {
-        EventTimeLayer::new(text.and_then(json)).with_filter(everything()).boxed()
+        EventTime::new(text.and_then(json)).with_filter(everything()).boxed()
     });
     assert_one_time(|text, json| {
-        let filtered = EventTimeLayer::new(text.with_filter(everything()).and_then(json));
+        let filtered = EventTime::new(text.with_filter(everything()).and_then(json));
         filtered.with_filter(filter_fn(|_| true)).boxed()
     });
     // A filter for the whole subscriber.
     assert_one_time(|text, json| {
-        EventTimeLayer::new(everything().and_then(text).and_then(json)).boxed()
+        EventTime::new(everything().and_then(text).and_then(json)).boxed()
     });
 }
 
 #[test]
 fn nested_layers() {
     assert_one_time(|text, json| {
-        EventTimeLayer::new(EventTimeLayer::new(text).and_then(EventTimeLayer::new(json))).boxed()
+        EventTime::new(EventTime::new(text).and_then(EventTime::new(json))).boxed()
     });
 }
 
@@ -80,7 +80,7 @@ fn nested_layers() {
 fn reloaded_inside_and_around() {
     let pair = Pair::default();
     let (layer, handle) = reload::Layer::new(pair.text_layer());
-    let stack = EventTimeLayer::new(layer.and_then(pair.json_layer()));
+    let stack = EventTime::new(layer.and_then(pair.json_layer()));
     with_default(registry().with(stack), || {
         (0..EVENTS).for_each(|n| tracing::info!(n));
         handle.reload(pair.text_layer()).unwrap();
@@ -89,7 +89,7 @@ fn reloaded_inside_and_around() {
     pair.assert_same(0..2 * EVENTS);
 
     let pair = Pair::default();
-    let stack = || EventTimeLayer::new(pair.text_layer().and_then(pair.json_layer()));
+    let stack = || EventTime::new(pair.text_layer().and_then(pair.json_layer()));
     let (layer, handle) = reload::Layer::new(stack());
     with_default(registry().with(layer), || {
         (0..EVENTS).for_each(|n| tracing::info!(n));
@@ -103,8 +103,7 @@ fn reloaded_inside_and_around() {
 fn a_reloaded_filter() {
     let pair = Pair::default();
     let (filter, handle) = reload::Layer::new(LevelFilter::OFF);
-    let stack =
-        EventTimeLayer::new(pair.text_layer().with_filter(filter).and_then(pair.json_layer()));
+    let stack = EventTime::new(pair.text_layer().with_filter(filter).and_then(pair.json_layer()));
     with_default(registry().with(stack), || {
         tracing::info!(n = 0);
         handle.reload(LevelFilter::INFO).unwrap();

@@ -2,14 +2,14 @@
 
 pub use published::layer::*;
 use tach_core::ManualClock;
-use tach_tracing::EventTimeLayer;
+use tach_tracing::EventTime;
 use tracing_core::Subscriber;
 
-/// A layer inside [`EventTimeLayer`].
-pub type Timed<L> = EventTimeLayer<L, &'static ManualClock>;
+/// A layer inside [`EventTime`].
+pub type Timed<L> = EventTime<L, &'static ManualClock>;
 
 pub(crate) fn timed<L>(layer: L) -> Timed<L> {
-    EventTimeLayer::new(layer).with_clock(&crate::CLOCK).with_span_events()
+    EventTime::new(layer).with_clock(&crate::CLOCK).with_span_events()
 }
 
 /// Adds layers to a subscriber.

@@ -1,7 +1,7 @@
 //! tracing-subscriber's names, with tach-tracing's timers and layers in them, for its tests. `cargo
 //! xtask peers tracing-subscriber` runs them.
 //!
-//! [`layer::SubscriberExt::with`] wraps each layer in an `EventTimeLayer`, and so does
+//! [`layer::SubscriberExt::with`] wraps each layer in an `EventTime`, and so does
 //! [`tracing_mock::layer`]. The time that the tests of formats expect is printed by a timer of
 //! tach-tracing. All else is tracing-subscriber's own.
 

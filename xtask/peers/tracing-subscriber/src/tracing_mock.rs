@@ -1,4 +1,4 @@
-//! tracing-mock's names. A layer that expects events and spans is inside an `EventTimeLayer`.
+//! tracing-mock's names. A layer that expects events and spans is inside an `EventTime`.
 
 pub use mock::{expect, subscriber};
 
