@@ -6,6 +6,8 @@ use core::mem::ManuallyDrop;
 use core::time::Duration;
 use std::env;
 use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
 
@@ -47,11 +49,15 @@ pub(crate) fn run(role: &str) {
             // SAFETY: ends the process.
             unsafe { libc::_exit(0) };
         }),
-        "exec" => flood_until(&scene, seed, || {
-            use std::os::unix::process::CommandExt as _;
-            let failed = std::process::Command::new("/bin/true").exec();
-            panic!("{failed}");
+        "exec" | "fork and exec" => flood_until(&scene, seed, || {
+            if role != "exec" {
+                fork_for_long();
+            }
+            execute(Command::new(env::current_exe().unwrap()).arg("recover"));
         }),
+        "exec another" => {
+            flood_until(&scene, seed, || execute(Command::new("/bin/sleep").arg("600")));
+        }
         "out of memory" => flood(&scene, seed, take_memory),
         "out of memory with long queues" => {
             flood_in(&scene, seed, builder(&scene, seed).queue_bytes(4 << 20), take_memory);
@@ -112,6 +118,23 @@ pub(crate) fn run(role: &str) {
             });
         }
         other => panic!("no such role: {other}"),
+    }
+}
+
+/// Replaces this process by a program, which gets its number and its start.
+fn execute(program: &mut Command) {
+    let failed = program.exec();
+    panic!("{failed}");
+}
+
+/// Makes a child that keeps all descriptors and mappings of this process.
+fn fork_for_long() {
+    // SAFETY: the child has a copy of the memory. It sleeps and ends.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if child == 0 {
+        thread::sleep(Duration::from_secs(2));
+        // SAFETY: ends the process without its handlers.
+        unsafe { libc::_exit(0) };
     }
 }
 

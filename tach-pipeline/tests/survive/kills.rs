@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Child;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::{env, thread};
+use std::{env, fs, thread};
 
 use crate::files;
 use crate::scene::{Random, Scene, Sinks, Summary};
@@ -39,7 +39,7 @@ const TESTS: &[Test] = &[
     ("a_segmentation_fault", 5, Sinks::One, |scene, seed| ends(scene, seed, "segfault")),
     ("_exit", 5, Sinks::One, |scene, seed| ends(scene, seed, "_exit")),
     (EXIT, 20, Sinks::Files, exits),
-    ("exec", 5, Sinks::One, |scene, seed| ends(scene, seed, "exec")),
+    ("exec", 6, Sinks::One, executes),
     ("the_oom_killer", 5, Sinks::One, unix::out_of_memory),
     ("a_memory_limit", 5, Sinks::One, unix::memory_limited),
     ("a_process_that_clones", 10, Sinks::One, unix::clones),
@@ -200,6 +200,28 @@ fn ends(scene: &Scene, seed: u64, role: &str) -> Summary {
     child.stdin.take().unwrap().write_all(b"\n").unwrap();
     child.wait().unwrap();
     recovered(scene, seed)
+}
+
+/// A process replaces its program, by itself or by another one. Each has the number and the start
+/// of the one before, and lives when the records are passed on.
+fn executes(scene: &Scene, seed: u64) -> Summary {
+    let roles = ["exec", "exec another", "fork and exec"];
+    let role = roles[usize::try_from(seed % 3).unwrap()];
+    let mut child = started(scene.child(role, seed));
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    if role == "exec another" {
+        let name = || fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap();
+        while name() != "sleep\n" {
+            thread::sleep(Duration::from_millis(1));
+        }
+        scene.recover();
+        assert_eq!(child.try_wait().unwrap(), None, "a control: the process lives");
+        kill_after(child, 0);
+    } else {
+        let status = child.wait().unwrap();
+        assert!(status.success(), "{status}");
+    }
+    scene.check(seed)
 }
 
 /// Nothing is left for the next start, and nothing stands twice.

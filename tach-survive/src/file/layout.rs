@@ -15,7 +15,7 @@ pub(super) use tach_sinks::adapter::LANES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Changes with every change of this layout, of the records and of their tags. The upper half is
 /// the room for the counts of a ring, which differs between processors.
-pub(super) const VERSION: u64 = 7 | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 8 | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;
@@ -63,15 +63,15 @@ pub(super) mod head {
     pub(crate) const RECORDED_AGE: usize = 264;
     /// The process that uses the file. The place is the same in each version.
     pub(crate) const OWNER: usize = 272;
-    pub(crate) const OWNERS: usize = 4;
+    pub(crate) const OWNERS: usize = 5;
     /// The part with the items of the flight recorder: where it is in the file, and how many of its
     /// bytes are used.
-    pub(crate) const RECORDED_START: usize = 304;
-    pub(crate) const RECORDED_CAPACITY: usize = 312;
+    pub(crate) const RECORDED_START: usize = 312;
+    pub(crate) const RECORDED_CAPACITY: usize = 320;
     /// How many of all bytes ever written were written before the first item and before the end of
     /// the last one.
-    pub(crate) const RECORDED_FIRST: usize = 320;
-    pub(crate) const RECORDED_END: usize = 328;
+    pub(crate) const RECORDED_FIRST: usize = 328;
+    pub(crate) const RECORDED_END: usize = 336;
     /// How many bytes of the file have blocks. Zero if the file system does not show that, or if a
     /// later process has given some back.
     pub(crate) const RESERVED: usize = 104;

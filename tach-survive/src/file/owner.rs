@@ -1,14 +1,20 @@
 //! The process that a file belongs to: the one that writes it, or that passes its records on.
 //!
-//! Where the same process can be looked up, the words in the file decide: a child has its parent's
-//! descriptors, and with them the locks of a parent that has ended. In another container, the lock
-//! decides, since a number means another process there.
+//! A file that nobody has locked belongs to no process. But a child has its parent's descriptors,
+//! and with them the locks of a parent that has ended. So where the process can be looked up, it
+//! must live too. In another container a number means another process, and the lock decides.
+//!
+//! A process that executes another program keeps its number and its start, and loses its locks. The
+//! new program knows by a random number that the file is not its own.
 
+use core::hash::{BuildHasher as _, Hasher as _};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::hash::RandomState;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::process;
+use std::sync::OnceLock;
 
 use super::layout::{hash, head};
 use tach_record::host::process::Process;
@@ -28,24 +34,36 @@ pub(super) fn id_of(name: &OsStr) -> Option<u64> {
     (id.len() == 16).then(|| u64::from_str_radix(id, 16).ok())?
 }
 
-/// A process: its number, its start in ticks, and numbers for the boot and the namespace in which
-/// the first two are unique. Zeros if it is not known.
+/// A process: its number, its start in ticks, numbers for the boot and the namespace in which the
+/// first two are unique, and a number for the program that it executes. Zeros if it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner(pub(super) [u64; head::OWNERS]);
+
+/// The same in forked children, which have other numbers.
+static PROGRAM: OnceLock<u64> = OnceLock::new();
 
 impl Owner {
     fn this() -> Self {
         let process = u64::from(process::id());
         let boot = fs::read("/proc/sys/kernel/random/boot_id").map_or(0, |id| hash(&id));
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
-        started(process).map_or(Self([0; 4]), |start| Self([process, start, boot, namespace]))
+        let random = || RandomState::new().build_hasher().finish();
+        let program = *PROGRAM.get_or_init(random);
+        let this = |start| Self([process, start, boot, namespace, program]);
+        started(process).map_or(Self([0; head::OWNERS]), this)
     }
 
     /// Returns whether a living process uses the file, which may be this one.
     pub(super) fn uses(self, file: &File) -> bool {
-        let ([process, start, here @ ..], Self([_, _, there @ ..])) = (self.0, Self::this());
+        let Self([process, start, here @ .., program]) = self;
+        let Self([this, _, there @ .., executed]) = Self::this();
         if here == there && process != 0 {
-            return started(process) == Some(start);
+            if process == this {
+                return program == executed;
+            }
+            if started(process) != Some(start) {
+                return false;
+            }
         }
         !tach_files::try_lock(file)
     }
@@ -75,7 +93,8 @@ impl Owned {
     ///
     /// If the file can't be written.
     pub(super) fn new(file: File) -> io::Result<Self> {
-        // A child of the one before may have the lock for as long as the child lives.
+        // A child of the one before may have the lock for as long as the child lives. After that a
+        // later start takes the file too, and its records come twice.
         let _is_locked = tach_files::try_lock(&file);
         let owned = Self { file, process: Process::current() };
         owned.write(Owner::this())?;
@@ -96,7 +115,7 @@ impl Drop for Owned {
     /// Another pipeline of this process may pass on what is left.
     fn drop(&mut self) {
         if self.process.is_current() {
-            let _until_the_process_ends = self.write(Owner([0; 4]));
+            let _until_the_process_ends = self.write(Owner([0; head::OWNERS]));
             tach_files::unlock(&self.file);
         }
     }
@@ -114,7 +133,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_process_is_another_one_by_its_start_its_boot_and_its_namespace() {
+    fn a_process_is_another_one_by_its_start_its_boot_its_namespace_and_its_program() {
         let path = std::env::temp_dir().join(format!("tach-owner-{}", process::id()));
         let (file, other) = (File::create(&path).unwrap(), File::open(&path).unwrap());
         fs::remove_file(path).unwrap();
@@ -126,8 +145,8 @@ pub(super) mod tests {
             words[at] += 1;
             Owner(words)
         };
-        assert!(!with(1).uses(&file), "another start");
-        for owner in [with(2), with(3), Owner([0; 4])] {
+        assert!(!with(4).uses(&file), "it has executed another program");
+        for owner in [with(2), with(3), Owner([0; head::OWNERS])] {
             assert!(tach_files::try_lock(&other));
             assert!(owner.uses(&file), "the lock says so");
             tach_files::unlock(&other);
@@ -136,8 +155,13 @@ pub(super) mod tests {
         }
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let start = started(child.id().into()).unwrap();
-        let owner = Owner([child.id().into(), start, this.0[2], this.0[3]]);
-        assert!(owner.uses(&file));
+        let of_start = |start| Owner([child.id().into(), start, this.0[2], this.0[3], 0]);
+        let owner = of_start(start);
+        assert!(!owner.uses(&file), "it has executed another program");
+        // Or a child of a process before has the lock.
+        tach_files::unlock(&file);
+        assert!(tach_files::try_lock(&other));
+        assert!(owner.uses(&file) && !of_start(start + 1).uses(&file));
         child.kill().unwrap();
         // It is there until it is waited for.
         while owner.uses(&file) {}
