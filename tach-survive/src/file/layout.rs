@@ -188,19 +188,21 @@ const _: () = assert!(lane::of(LANES) <= table::NUMBER);
 const _: () = assert!(head::NAME + head::MOST_NAME <= head::RECORDED_AGE);
 const _: () = assert!(head::RECORDED_END + 8 <= line::AT);
 
-/// Continues a checksum with one more word. Finds damage, not malice.
-pub(super) const fn check(sum: u64, word: u64) -> u64 {
-    (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
-}
-
 /// Returns a number for bytes. Finds damage, not malice.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
+    continued(bytes.len() as u64, bytes)
+}
+
+/// Continues a number, which begins with the length of all bytes, with whole words or the last bytes.
+pub(super) fn continued(sum: u64, bytes: &[u8]) -> u64 {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
         u64::from_ne_bytes(word)
     };
-    bytes.chunks(8).map(word).fold(bytes.len() as u64, check)
+    let mixed =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    bytes.chunks(8).map(word).fold(sum, mixed)
 }
 
 /// Returns the entry of a value.

@@ -6,11 +6,13 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use tach_files::Entry;
 
 use super::image::Write;
-use super::layout::hash;
+use super::layout;
 use tach_sinks::adapter::LogFile;
 
 /// The longest write that is read again. A longer one comes twice.
 const MOST: u64 = 64 * 1024 * 1024;
+/// How much of a write is in memory at once. Whole words, for the sum.
+const PIECE: u64 = 64 * 1024;
 
 /// Returns whether a write has happened whole. If the file ends with a half of it, cuts the half of
 /// a line off, unless other processes write the file.
@@ -32,15 +34,21 @@ pub(super) fn has_happened(write: &Write, file: &mut LogFile) -> io::Result<bool
         Err(why) => return Err(why),
     };
     read.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    read.by_ref().take(write.bytes.min(MOST)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == write.bytes {
-        return Ok(write.table.is_some() && hash(&bytes) == write.sum);
+    let (mut read, mut piece) = (read.take(write.bytes.min(MOST)), Vec::new());
+    // The number of bytes that were read, and of those up to the end of the last line.
+    let (mut there, mut lines, mut sum) = (0, 0, write.bytes);
+    while read.by_ref().take(PIECE).read_to_end(&mut piece)? > 0 {
+        sum = layout::continued(sum, &piece);
+        let line = piece.iter().rposition(|byte| *byte == b'\n');
+        lines = line.map_or(lines, |last| there + last as u64 + 1);
+        there += piece.len() as u64;
+        piece.clear();
     }
-    let lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    let now = Entry::of(&file.file)?.length();
-    if lines < bytes.len() && now == start + bytes.len() as u64 {
-        cut(file, start + lines as u64)?;
+    if there == write.bytes {
+        return Ok(write.table.is_some() && sum == write.sum);
+    }
+    if lines < there && Entry::of(&file.file)?.length() == start + there {
+        cut(file, start + lines)?;
     }
     Ok(false)
 }
@@ -65,6 +73,7 @@ mod tests {
     use std::path::PathBuf;
     use std::{env, fs, process};
 
+    use super::layout::hash;
     use super::*;
     use tach_sinks::adapter::{Options, Target};
 
@@ -136,6 +145,27 @@ mod tests {
         assert!(!has_happened(&write(&file), &mut file).unwrap());
         assert_eq!(fs::read_to_string(folder.log()).unwrap(), text, "another may write behind it");
         drop(other);
+    }
+
+    /// As much as a process had in memory, which had more of it than the next one may have.
+    #[test]
+    fn a_long_write_is_read_in_pieces() {
+        let long = [b"a line\n".repeat(5_000_000), b"half a line".to_vec()].concat();
+        for is_whole in [true, false] {
+            let folder = Folder::new("long");
+            let mut text = [BEFORE.as_bytes(), &long].concat();
+            text.truncate(text.len() - usize::from(!is_whole));
+            fs::write(folder.log(), &text).unwrap();
+            let mut file = LogFile::open(&folder.log(), Options::default()).unwrap();
+            let it = Write { sum: hash(&long), bytes: long.len() as u64, ..write(&file) };
+            let mut found = None;
+            let taken = allocation_counter::measure(|| found = has_happened(&it, &mut file).ok());
+            assert_eq!(found, Some(is_whole));
+            assert!(taken.bytes_max < 256 * 1024, "{taken:?}");
+            let half = if is_whole { 0 } else { "half a lin".len() };
+            let now = fs::metadata(folder.log()).unwrap().len();
+            assert_eq!(now, (text.len() - half) as u64);
+        }
     }
 
     #[test]
