@@ -1,6 +1,7 @@
 //! The files of processes that have ended.
 
-use std::ffi::OsString;
+use core::cell::Cell;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tach_sinks::adapter::OpenSink;
 
 use super::contents;
 use super::image::{self, Image, Ring, Unreadable};
-use super::layout::{MOST_BYTES, head, ring};
+use super::layout::{MOST_BYTES, PAGE, head, ring};
 use super::mapping::Mapping;
 use super::owner::{self, Owned};
 use super::set_aside;
@@ -31,6 +32,9 @@ pub(super) struct Dead {
     name: OsString,
     memory: Mapping,
     owned: Owned,
+    length: u64,
+    /// How many of the bytes have blocks, at least.
+    reserved: Cell<u64>,
     started: UnixTime,
     /// Whether the file stays for what its flight recorder had kept.
     is_kept: bool,
@@ -50,8 +54,8 @@ pub(super) struct Found {
 }
 
 /// Finds the files of this program's processes that have ended, and looks what became of their last
-/// writes. Removes the files that are of no use any more. Gives those that can't be read another
-/// name. Call under the lock of the folder.
+/// writes. Removes the files that are of no use any more, before others are too many. Gives those
+/// that can't be read another name. Call under the lock of the folder.
 ///
 /// # Errors
 ///
@@ -62,10 +66,8 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
         if owner::id_of(&name).is_none() {
             continue;
         }
-        match Dead::open(folder, name.clone()) {
-            Ok(Some(dead)) => found.dead.push(dead),
-            // A process uses it, or it is another program's.
-            Ok(None) => {}
+        match look(folder, &name, to) {
+            Ok(dead) => found.dead.extend(dead),
             // A file that was removed meanwhile is of no use to anybody.
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
             Err(why) => {
@@ -78,52 +80,70 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
     }
     found.dead.sort_by_key(|dead| dead.started);
     let too_many = found.dead.len().saturating_sub(MOST_FILES);
-    for dead in found.dead.drain(..too_many).collect::<Vec<_>>() {
+    for dead in found.dead.drain(..too_many) {
         let lost = dead.image().map_or(0, |it| contents::report(&it, it.left()).all());
         found.surplus.push((dead, lost));
     }
-    for dead in core::mem::take(&mut found.dead) {
-        match dead.settle(to).and_then(|()| dead.is_of_use()) {
-            Ok(true) => {
-                dead.trim();
-                found.dead.push(dead);
-            }
-            Ok(false) => found.skipped.extend(dead.remove().err().map(|why| dead.skipped(why))),
-            Err(why) => found.skipped.push(dead.skipped(why)),
-        }
-    }
     Ok(found)
+}
+
+/// Opens a file, unless a process uses it or it is another program's. Looks what became of its last
+/// write, and removes it if it is of no use any more.
+fn look(
+    folder: &Arc<PrivateFolder>,
+    name: &OsStr,
+    to: &mut [OpenSink<'_>],
+) -> io::Result<Option<Dead>> {
+    let Some(dead) = Dead::open(folder, name)? else { return Ok(None) };
+    dead.settle(to)?;
+    if dead.is_of_use()? {
+        dead.trim();
+        return Ok(Some(dead));
+    }
+    dead.remove()?;
+    Ok(None)
 }
 
 impl Dead {
     /// Opens a file, or returns `None` if a process uses it or it is another program's. Removes a
     /// file that its process had only just created.
-    fn open(folder: &Arc<PrivateFolder>, name: OsString) -> io::Result<Option<Self>> {
-        let file = folder.open(&name)?;
-        let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        let memory = Mapping::of_dead(&file, length.clamp(1, MOST_BYTES + 1))?;
-        let bytes = if length == 0 { &[] } else { memory.bytes() };
-        let (owner, program) = image::owner(bytes);
+    fn open(folder: &Arc<PrivateFolder>, name: &OsStr) -> io::Result<Option<Self>> {
+        let file = folder.open(name)?;
+        // The process that uses the file may write it now, so it is not mapped yet.
+        let mut head = [0; PAGE];
+        let there = file.read_at(&mut head, 0)?;
+        let (owner, program) = image::owner(&head[..there]);
         let is_other = ![program_name(), ""].contains(&program);
         if is_other || owner.uses(&file) {
             return Ok(None);
         }
-        let started = match Image::read(bytes) {
-            // Records in a file that somebody has cut may be torn.
-            Ok(image) if store::is_cut(&file.metadata()?, image.reserved(), true) => {
-                return Err(Unreadable::Damaged.into());
-            }
-            Ok(image) if image.lanes().is_some() => image.started(),
-            Ok(_) => return Err(Unreadable::Damaged.into()),
-            Err(Unreadable::Empty) => {
-                folder.remove(&name)?;
-                return Ok(None);
-            }
-            Err(why) => return Err(why.into()),
-        };
-        let folder = Arc::clone(folder);
-        let own = Owned::new(file)?;
-        Ok(Some(Self { folder, name, memory, owned: own, started, is_kept: false }))
+        match Image::read(&head[..there]) {
+            Err(Unreadable::Empty) => return folder.remove(name).map(|()| None),
+            Err(Unreadable::Foreign) => return Err(Unreadable::Foreign.into()),
+            // The head is a part of the file.
+            Ok(_) | Err(Unreadable::Damaged) => {}
+        }
+        let found = file.metadata()?;
+        let length = usize::try_from(found.len()).unwrap_or(usize::MAX);
+        let memory = Mapping::of_dead(&file, length.clamp(1, MOST_BYTES + 1))?;
+        let image = Image::read(memory.bytes())?;
+        let (started, reserved) = (image.started(), image.reserved());
+        // Records in a file that somebody has cut may be torn.
+        if store::is_cut(&found, reserved, reserved) || image.lanes().is_none() {
+            return Err(Unreadable::Damaged.into());
+        }
+        let (folder, name, length) = (Arc::clone(folder), name.to_owned(), found.len());
+        let (own, reserved) = (Owned::new(file)?, Cell::new(reserved));
+        let is_kept = false;
+        Ok(Some(Self { folder, name, memory, owned: own, length, reserved, started, is_kept }))
+    }
+
+    /// Returns whether somebody has cut the file since it was opened. What was read before may be
+    /// torn: the bytes that were cut off read as zeros.
+    pub(super) fn is_cut(&self) -> bool {
+        let found = self.owned.file().metadata();
+        let is_shorter = |found| store::is_cut(&found, self.length, self.reserved.get());
+        self.memory.is_broken() || found.is_ok_and(is_shorter)
     }
 
     /// Returns the file's contents. Nothing may be written to the file meanwhile.
@@ -201,6 +221,7 @@ impl Dead {
             let (start, length) = (ring.place.start as u64, ring.place.len() as u64);
             // Some file systems can't.
             let _until_it_is_removed = tach_files::give_back(self.owned.file(), start, length);
+            self.reserved.set(self.reserved.get().saturating_sub(length));
         }
         Ok(())
     }

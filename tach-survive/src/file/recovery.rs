@@ -9,7 +9,7 @@ use tach_record::keep::{Piece, Recording};
 
 use super::contents::{self, Report};
 use super::dead::{Dead, Skipped};
-use super::image::{self, Foreign, Left};
+use super::image::{self, Foreign, Left, Unreadable};
 use super::items::{self, Named};
 use super::reports;
 
@@ -144,6 +144,14 @@ impl Reading {
     }
 
     fn next(&mut self, now: UnixTime, to: &[Named]) -> io::Result<Option<Piece>> {
+        let piece = self.read(now, to)?;
+        if self.dead.is_cut() {
+            return Err(Unreadable::Damaged.into());
+        }
+        Ok(piece)
+    }
+
+    fn read(&mut self, now: UnixTime, to: &[Named]) -> io::Result<Option<Piece>> {
         let Self { dead, left, report, events, taken, .. } = self;
         let image = dead.image()?;
         *taken = (*taken).max(1);

@@ -155,8 +155,9 @@ impl Store {
     pub(super) fn is_cut(&self) -> bool {
         // First: the file may grow meanwhile.
         let length = self.room.lock().end as u64;
+        let reserved = if self.has_blocks { length } else { 0 };
         let found = self.owned.file().metadata();
-        self.memory.is_broken() || found.is_ok_and(|found| is_cut(&found, length, self.has_blocks))
+        self.memory.is_broken() || found.is_ok_and(|found| is_cut(&found, length, reserved))
     }
 
     /// Reserves a part of the file, and returns its place.
@@ -207,8 +208,8 @@ impl Store {
     }
 }
 
-/// Returns whether a file has less than it should. One that was cut may be as long as before by
-/// now, but lacks blocks, if the file system shows them.
-pub(super) fn is_cut(found: &Metadata, length: u64, has_blocks: bool) -> bool {
-    found.len() < length || has_blocks && 512 * found.blocks() < length
+/// Returns whether a file has less than it should: it is shorter, or it was for a while and now lacks
+/// some of the blocks that were `reserved`. Zero if the file system does not show them.
+pub(super) fn is_cut(found: &Metadata, length: u64, reserved: u64) -> bool {
+    found.len() < length || 512 * found.blocks() < reserved
 }

@@ -185,6 +185,58 @@ fn few_files_stay_and_the_others_are_counted() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
 }
 
+/// Processes that had written all of their records leave no room to those that had not.
+#[test]
+fn files_of_no_use_do_not_count() {
+    let folder = Folder::new("idle");
+    let waits = folder.add(7, &[]);
+    let idle = [(head::RINGS, 0), (lane::of(1) + lane::BATCH, 0), (head::RECORDED_AGE, 0)];
+    for id in 0..=MOST_FILES as u64 {
+        let newer = (head::STARTED, UnixTime::now().as_nanos());
+        folder.add(id, &[&idle[..], &[newer]].concat());
+    }
+    let found = folder.find();
+    assert_eq!((found.dead.len(), found.surplus.len(), found.skipped.len()), (1, 0, 0));
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    assert!(waits.exists());
+}
+
+/// Somebody cuts a file while its records are passed on, in the middle of a page: a part of the
+/// page is still there, and the rest reads as zeros.
+#[test]
+fn a_file_that_is_cut_meanwhile_is_passed_on_no_further() {
+    for is_long in [false, true] {
+        let folder = Folder::new("meanwhile");
+        let path = folder.add(7, &[]);
+        let mut recovery = DeadFiles::new(folder.find().dead, Vec::new());
+        let mut messages = Vec::new();
+        let mut next = || match recovery.next(UnixTime::EPOCH) {
+            Ok(Some(Piece::Record(record, _))) => {
+                messages.push(Frame::read(&record).unwrap().message.to_owned());
+                Ok(())
+            }
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => panic!("the file ended"),
+            Err((_, why)) => Err(why),
+        };
+        (0..10).for_each(|_| next().unwrap());
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        let length = file.metadata().unwrap().len();
+        file.set_len(length / 2 + 100).unwrap();
+        if is_long {
+            file.set_len(length).unwrap();
+        }
+        let why = loop {
+            if let Err(why) = next() {
+                break why;
+            }
+        };
+        assert!(why.to_string().contains("damaged"), "{why}");
+        assert!(expected().starts_with(&messages), "{messages:?}");
+        assert!(path.exists() && recovery.next(UnixTime::EPOCH).unwrap().is_none());
+    }
+}
+
 /// Neither a readable one nor one of another version.
 #[test]
 fn the_file_of_another_program_is_left_to_it() {
