@@ -1,4 +1,5 @@
-//! Damages the file of a real pipeline in any way, and passes on what is left.
+//! Damages the file of a real pipeline in any way, and passes on what is left, to files and to a
+//! collector.
 //!
 //! `RUSTC_BOOTSTRAP=1 cargo fuzz run survivor -- -max_total_time=600`, in `tach-pipeline`.
 
@@ -8,16 +9,28 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{env, fs, process, thread};
 
 use libfuzzer_sys::fuzz_target;
 use log::Log as _;
 use tach_log::Json;
-use tach_pipeline::{FlightRecorder, Pipeline, Sink};
+use tach_pipeline::{FlightRecorder, Otlp, Pipeline, Signal, Sink, kind};
+use test_support::receiver;
+
+/// A record in the batch of the collector.
+const IN_BATCH: &str = "the collector is away";
+
+/// Whether the collector refuses all requests.
+static IS_AWAY: AtomicBool = AtomicBool::new(false);
+/// How many requests it has accepted with what was in the batch.
+static BATCHES: AtomicUsize = AtomicUsize::new(0);
 
 /// A file with records, and where its bytes are not zero.
 struct Real {
+    /// The address of the collector, which is the name of a sink in the file.
+    collector: String,
     /// Where the next pipeline finds the file.
     folder: PathBuf,
     name: OsString,
@@ -30,26 +43,39 @@ fn real() -> &'static Real {
     REAL.get_or_init(|| {
         let folder = env::temp_dir().join(format!("tach-fuzz-survivor-{}", process::id()));
         let survivors = folder.join("survivors");
+        let (collector, _) = receiver::serve_by(|_, body| {
+            if IS_AWAY.load(Ordering::SeqCst) {
+                return b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".to_vec();
+            }
+            let text = IN_BATCH.as_bytes();
+            let has_it = body.windows(text.len()).any(|part| part == text);
+            BATCHES.fetch_add(usize::from(has_it), Ordering::SeqCst);
+            receiver::OK.to_vec()
+        });
         // On a thread of its own: a thread's queue would keep the file in use by this process.
         let made = thread::spawn({
-            let (folder, survivors) = (folder.clone(), survivors.clone());
-            move || make(&folder, &survivors)
+            let (folder, collector) = (folder.clone(), collector.clone());
+            move || make(&folder, &survivors, &collector)
         });
         let (name, bytes) = made.join().unwrap();
         let is_used = |at: &usize| bytes[*at..*at + 8] != [0; 8];
         let words: Vec<_> = (0..bytes.len()).step_by(8).filter(is_used).collect();
-        let real = Real { folder, name, bytes, words };
+        let real = Real { collector, folder, name, bytes, words };
+        let before = BATCHES.load(Ordering::SeqCst);
         let passed = real.pass_on(&real.bytes);
         assert!(passed.matches("record 4 of 2").count() == 1, "a control: {passed}");
+        assert!(passed.contains(" unwritten="), "a control: {passed}");
+        assert!(BATCHES.load(Ordering::SeqCst) > before, "a control: {passed}");
         real
     })
 }
 
 /// Returns the name and the bytes of the file of a pipeline that has passed on a part of its
 /// records.
-fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
+fn make(folder: &Path, survivors: &Path, collector: &str) -> (OsString, Vec<u8>) {
     let guard = Pipeline::builder()
         .sink(Sink::file(folder.join("app.log")))
+        .sink(sink(collector))
         .flush_interval(Duration::from_secs(1))
         .flight_recorder(FlightRecorder::new())
         .survive(survivors)
@@ -63,8 +89,14 @@ fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
         open
     });
     guard.pipeline().flush(Duration::from_secs(60)).unwrap();
-    // After its first record the back end naps, and all others stay in the queues.
-    guard.pipeline().log(&log::Record::builder().args(format_args!("the first")).build());
+    IS_AWAY.store(true, Ordering::SeqCst);
+    // The collector refuses the first record, and the next one waits in the batch.
+    for text in ["the first", IN_BATCH] {
+        guard.pipeline().log(&log::Record::builder().args(format_args!("{text}")).build());
+        let _refused = guard.pipeline().flush(Duration::from_secs(1));
+    }
+    // After its next record the back end naps, and all others stay in the queues.
+    guard.pipeline().log(&log::Record::builder().args(format_args!("the next")).build());
     thread::sleep(Duration::from_millis(100));
     for number in 0..3 {
         let pipeline = guard.pipeline().clone();
@@ -79,8 +111,13 @@ fn make(folder: &Path, survivors: &Path) -> (OsString, Vec<u8>) {
     let mut bytes = fs::read(file.path()).unwrap();
     // The words that say which process uses the file: this one does not die.
     bytes[272..304].fill(0);
+    IS_AWAY.store(false, Ordering::SeqCst);
     drop((guard, open));
     (file.file_name(), bytes)
+}
+
+fn sink(collector: &str) -> Sink<kind::OneFormat> {
+    Sink::otlp(Otlp::new().endpoint(collector).signals([Signal::Logs]))
 }
 
 impl Real {
@@ -98,6 +135,7 @@ impl Real {
         let guard = Pipeline::builder()
             .sink(Sink::file(&log))
             .sink(Sink::file(self.folder.join("next.json")).format(Json::new()))
+            .sink(sink(&self.collector))
             .flight_recorder(FlightRecorder::new())
             .on_incident(|_| ())
             .survive(&survivors)

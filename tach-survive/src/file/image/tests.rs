@@ -1,3 +1,4 @@
+use core::slice::from_ref;
 use core::time::Duration;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,6 +12,7 @@ use test_support::is_alone;
 
 use super::*;
 use crate::file::contents;
+use crate::file::items::{self, Named};
 use crate::file::layout::{HEAP, HEAP_AT, Kind, PAGE, RINGS};
 use crate::file::owner;
 use crate::file::store::Store;
@@ -106,6 +108,10 @@ fn read(bytes: &[u8]) -> Vec<String> {
     let _read = (image.lanes(), image.program(), image.lost());
     let _report = contents::report(&image, image.left());
     contents::recorded(&image, &mut |_, _| ());
+    let collector = Named { name: "http".to_owned(), is_file: false, is_remote: true };
+    for lane in 0..image.lane_count() {
+        let _batch = items::batch(&image, lane, from_ref(&collector), UnixTime::EPOCH);
+    }
     for number in 0..8192 {
         let _none = (image.text(number), image.place(number));
     }
