@@ -10,13 +10,11 @@ use std::time::Instant;
 use arc_swap::ArcSwapOption;
 use tach_files::PrivateFolder;
 
-use super::items::Named;
 use super::store::Store;
 use super::texts;
 use tach_record::queue::file::RingFile;
 use tach_record::queue::ring::RingMemory;
-use tach_sinks::adapter::Notes;
-use tach_sinks::adapter::Target;
+use tach_sinks::adapter::{Named, Notes, Target};
 
 /// How often a pipeline looks whether its file is still there.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
@@ -58,9 +56,9 @@ impl Current {
                  this pipeline before that one logs",
             ));
         }
-        // ORDERING: Relaxed: only the count counts.
-        store.add_lost(self.lost.load(Ordering::Relaxed));
-        self.store.store(Some(store));
+        self.store.store(Some(Arc::clone(&store)));
+        // ORDERING: SeqCst, with the one in `dropped`: the call sees the store, or is counted here.
+        store.raise_lost(self.lost.load(Ordering::SeqCst));
         Ok(())
     }
 
@@ -113,9 +111,9 @@ impl RingFile for Current {
     }
 
     fn dropped(&self, count: u64) {
-        // ORDERING: Relaxed: only the count counts.
-        self.lost.fetch_add(count, Ordering::Relaxed);
-        self.with(|store| store.add_lost(count));
+        // ORDERING: SeqCst, with the one in `open`, which stores the file before.
+        let lost = self.lost.fetch_add(count, Ordering::SeqCst) + count;
+        self.with(|store| store.raise_lost(lost));
     }
 
     fn exits(&self) {
@@ -142,5 +140,43 @@ impl Notes for Current {
 
     fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target) {
         self.with(|store| store.writes(lane, bytes, is_last, to));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::hint::black_box;
+    use core::sync::atomic::AtomicBool;
+    use std::{env, fs, process, thread};
+
+    use super::*;
+    use crate::file::image::{Image, tests::file};
+
+    /// Calls lose records while another file takes the place of the one before.
+    #[test]
+    fn each_lost_record_is_counted_once_in_the_file() {
+        let path = env::temp_dir().join(format!("tach-current-{}", process::id()));
+        let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+        for _ in 0..30 {
+            let (current, is_over) = (Current::new(&folder, &[]), AtomicBool::new(false));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    // ORDERING: Relaxed: publishes nothing.
+                    while !is_over.load(Ordering::Relaxed) {
+                        (0..100).for_each(|_| current.dropped(black_box(1)));
+                    }
+                });
+                for _ in 0..3 {
+                    current.with(|store| store.is_replaced());
+                    current.open().unwrap();
+                }
+                // ORDERING: Relaxed, as above.
+                is_over.store(true, Ordering::Relaxed);
+            });
+            let lost = Image::read(&file(&path)).unwrap().lost();
+            assert_eq!(lost, current.lost.load(Ordering::SeqCst));
+            current.with(|store| store.remove());
+        }
+        fs::remove_dir_all(path).unwrap();
     }
 }

@@ -125,9 +125,9 @@ impl Mapping {
         self.stored();
     }
 
-    pub(super) fn add(&self, at: usize, more: u64) {
+    pub(super) fn raise(&self, at: usize, value: u64) {
         // ORDERING: Relaxed: publishes nothing.
-        self.word(at).fetch_add(more, Ordering::Relaxed);
+        self.word(at).fetch_max(value, Ordering::Relaxed);
         self.stored();
     }
 

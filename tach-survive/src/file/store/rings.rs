@@ -71,7 +71,8 @@ impl Store {
     pub(crate) fn ring(self: &Arc<Self>, length: usize) -> Option<RingMemory> {
         let length = length.next_multiple_of(PAGE);
         let Some(free) = self.take(length) else {
-            self.memory.add(head::OUTSIDE, 1);
+            let _one_thread = self.room.lock();
+            self.memory.set(head::OUTSIDE, self.memory.get(head::OUTSIDE) + 1);
             return None;
         };
         let part = RingPart { store: Arc::clone(self), free };
@@ -85,9 +86,9 @@ impl Store {
         has_entry || room.unused(length.next_multiple_of(PAGE)).is_some()
     }
 
-    /// Adds records that calls have lost.
-    pub(crate) fn add_lost(&self, count: u64) {
-        self.memory.add(head::LOST, count);
+    /// Notes how many records calls have lost in all. An earlier number may come later.
+    pub(crate) fn raise_lost(&self, count: u64) {
+        self.memory.raise(head::LOST, count);
     }
 
     /// Notes that nobody needs the items of the flight recorder.
