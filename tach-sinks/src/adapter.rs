@@ -5,7 +5,7 @@ pub use crate::export::field;
 pub use crate::failure::{Failure, Pauses};
 pub use crate::faults::Faults;
 pub use crate::log_file::{FILE_MODE, KnownFile, LogFile, Options, Target};
-pub use crate::notes::{LANES, Notes, OpenSink};
+pub use crate::notes::{LANES, Named, Notes, OpenSink};
 pub use crate::os::{Stream, is_journal};
 pub use crate::output::Output;
 pub use crate::owner::Owner;

@@ -27,13 +27,16 @@ pub trait Notes: Send + Sync {
     fn writes(&self, lane: usize, bytes: &[u8], is_last: bool, to: Target);
 }
 
-/// An open sink, for a file that keeps what the sink has not written.
-#[derive(Debug)]
-pub struct OpenSink<'a> {
+/// A sink, as a file knows it that keeps what the sink has not written.
+#[derive(Debug, Clone)]
+pub struct Named {
     /// The name by which messages call the sink. Two sinks of a pipeline have different names.
     pub name: String,
+    /// Whether the sink is a regular file.
+    pub is_file: bool,
     /// Whether the sink is a collector.
     pub is_remote: bool,
-    /// The regular file that the sink is, if it is one.
-    pub file: Option<&'a mut LogFile>,
 }
+
+/// An open sink, and the regular file that it is, if it is one.
+pub type OpenSink<'a> = (Named, Option<&'a mut LogFile>);

@@ -20,7 +20,6 @@ mod keeper;
 mod layout;
 mod mapping;
 mod owner;
-mod per_process;
 mod recorder;
 mod recovery;
 mod reports;
@@ -57,18 +56,15 @@ pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<Report>) -> io::
     // Another process has the lock for long, if it was stopped. Its files wait for a later start.
     let found = lock.as_ref().map(|_| dead::find(&folder, to)).transpose()?;
     let dead::Found { dead, surplus, mut skipped } = found.unwrap_or_default();
-    let lanes = items::named(to);
+    let lanes: Vec<_> = to.iter().map(|(named, _)| named.clone()).collect();
     let current = Arc::new(Current::new(&folder, &lanes));
     let mut opened = current.open();
     let lost = surplus.iter().map(|(_, lost)| *lost).fold(0, u64::saturating_add);
     // The count is in a file before the records are in none.
     current.dropped(lost);
     for (dead, lost) in surplus {
-        let why = dead.remove().err().unwrap_or_else(|| {
-            let why =
-                format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
-            io::Error::new(io::ErrorKind::StorageFull, why)
-        });
+        let why = format!("its {lost} records are dropped, since {MOST_FILES} files are younger");
+        let why = dead.remove().err().unwrap_or_else(|| io::Error::other(why));
         skipped.push(dead.skipped(why));
     }
     if opened.is_err() {

@@ -62,10 +62,7 @@ pub(super) struct Found {
 /// If the folder can't be read.
 pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::Result<Found> {
     let mut found = Found::default();
-    for name in folder.names()? {
-        if owner::id_of(&name).is_none() {
-            continue;
-        }
+    for name in folder.names()?.into_iter().filter(|name| owner::id_of(name).is_some()) {
         match look(folder, &name, to) {
             Ok(dead) => found.dead.extend(dead),
             // A file that was removed meanwhile is of no use to anybody.
@@ -163,7 +160,7 @@ impl Dead {
         let writes: Vec<_> = lanes.iter().filter(|it| it.is_file).map(|it| it.write).collect();
         for write in writes {
             // Whatever its path was called.
-            for file in to.iter_mut().filter_map(|sink| sink.file.as_deref_mut()) {
+            for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
                 if written::has_happened(&write, file)? {
                     self.store(head::CURRENT, write.table.unwrap_or(0))?;
                 }

@@ -1,33 +1,12 @@
-//! The sinks of a pipeline, and what of their events precedes the records of a process.
+//! What precedes the records of a process.
 
 use tach_core::UnixTime;
 use tach_record::keep::Piece;
-use tach_sinks::adapter::OpenSink;
+use tach_sinks::adapter::Named;
 
 use super::image::{Batch, Image};
 use super::layout::hash;
 use super::reports;
-
-/// A sink of the pipeline.
-#[derive(Debug, Clone)]
-pub(super) struct Named {
-    /// The name by which messages call the sink.
-    pub(super) name: String,
-    /// Whether the sink is a regular file.
-    pub(super) is_file: bool,
-    /// Whether the sink is a collector.
-    pub(super) is_remote: bool,
-}
-
-/// Returns the sinks as a file has them.
-pub(super) fn named(to: &[OpenSink<'_>]) -> Vec<Named> {
-    let named = |OpenSink { name, is_remote, file }: &OpenSink<'_>| Named {
-        name: name.clone(),
-        is_file: file.is_some(),
-        is_remote: *is_remote,
-    };
-    to.iter().map(named).collect()
-}
 
 /// Returns what waited for a collector of a process, for the collector with its name. The report
 /// counts the events, also if there is none.

@@ -11,10 +11,10 @@ use tach_record::keep::{Fault, Keep, Keeper, Piece, Receiver, Recording, Report}
 
 use super::current::Current;
 use super::dead::{Dead, MOST_FILES, Skipped};
-use super::items::Named;
 use super::recorder;
 use super::recovery::DeadFiles;
 use super::reports;
+use tach_sinks::adapter::Named;
 
 /// How long records stay in the queues for a sink that is slow, if the queues have no room for
 /// others. After that they are in memory alone.

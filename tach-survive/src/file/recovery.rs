@@ -10,8 +10,9 @@ use tach_record::keep::{Piece, Recording};
 use super::contents::{self, Report};
 use super::dead::{Dead, Skipped};
 use super::image::{self, Foreign, Left, Unreadable};
-use super::items::{self, Named};
+use super::items;
 use super::reports;
+use tach_sinks::adapter::Named;
 
 /// The files whose records are to be passed on, the oldest first.
 pub(super) struct DeadFiles {
@@ -29,8 +30,6 @@ struct Reading {
     dead: Dead,
     left: Left,
     report: Option<Report>,
-    /// How many of the records are events that were not passed on yet.
-    events: u64,
     /// How many items before the records were passed on: the report, and each sink's batch.
     taken: usize,
     /// What was passed on when that was last marked, and what of it is noted.
@@ -115,12 +114,11 @@ impl Reading {
             (contents::report(&image, left.clone()), left, image.taken())
         });
         let (report, left, taken) = found.map_err(|why| dead.skipped(why))?;
-        let events = report.records;
         // One that was written says how many records there were in all.
         let report = Some(report).filter(|report| taken == 0 && report.all() > 0);
         let taken = usize::try_from(taken).unwrap_or(usize::MAX);
         let (marked, noted) = <(Mark, Mark)>::default();
-        let mut new = Self { dead, left, report, events, taken, marked, noted };
+        let mut new = Self { dead, left, report, taken, marked, noted };
         (new.marked, new.noted) = (new.mark(), new.mark());
         Ok(new)
     }
@@ -152,7 +150,7 @@ impl Reading {
     }
 
     fn read(&mut self, now: UnixTime, to: &[Named]) -> io::Result<Option<Piece>> {
-        let Self { dead, left, report, events, taken, .. } = self;
+        let Self { dead, left, report, taken, .. } = self;
         let image = dead.image()?;
         *taken = (*taken).max(1);
         if let Some(report) = report.take() {
@@ -164,12 +162,10 @@ impl Reading {
                 return Ok(Some(batch));
             }
         }
-        while *events > 0 {
-            let Some((_, record, ring)) = left.next(&image) else { break };
+        while let Some((_, record, ring)) = left.next(&image) {
             let copy = image::foreign(&record, &image, Some(ring));
             // A part of a span is lost, and counted.
             if let Foreign::Event(copy) = copy {
-                *events -= 1;
                 let time = contents::time(&copy);
                 return Ok(Some(Piece::Record(copy, time)));
             }

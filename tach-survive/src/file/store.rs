@@ -22,12 +22,12 @@ use tach_log::adapter::beginning;
 use self::commits::Commits;
 pub(super) use self::recording::Recording;
 use self::rings::Room;
-use super::items::Named;
 use super::layout::{FIXED, LANES, MAGIC, MOST_BYTES, VERSION, hash, head, lane, line};
 use super::mapping::Mapping;
 use super::owner::{self, Owned};
 use tach_core::adapter::program_name;
 use tach_record::sync::Lock;
+use tach_sinks::adapter::Named;
 
 /// The shortest time between two lines of the clock.
 const BETWEEN_LINES: Duration = Duration::from_millis(50);

@@ -2,19 +2,38 @@
 //! record of it names their numbers.
 
 use std::sync::{Arc, Weak};
-use std::thread;
+use std::{process, thread};
+
+use arc_swap::ArcSwapOption;
 
 use super::layout::Kind;
-use super::per_process::PerProcess;
 use super::store::Store;
 use tach_record::frame::numbers::{self, Notice, Numbered, Numbers, Unnumbered};
 use tach_record::frame::places::{self, StaticPlace};
 use tach_record::sync::Lock;
 use tach_spans::callsites::{self, Callsite};
 
-/// Those of this process: in a forked child, the stores of the parent have neither room nor
-/// readers.
-static STORES: PerProcess<Lock<Vec<Weak<Store>>>> = PerProcess::new();
+/// Those of the process that last asked for them.
+static STORES: ArcSwapOption<Stores> = ArcSwapOption::const_empty();
+
+/// The stores of a process. In a forked child, those of the parent have neither room nor readers,
+/// and the child has no thread that would release their lock.
+struct Stores {
+    process: u32,
+    all: Lock<Vec<Weak<Store>>>,
+}
+
+/// Returns the stores of a process, the caller's. Waits for no other thread.
+fn stores_of(process: u32) -> Arc<Stores> {
+    let mut own = Arc::new(Stores { process, all: Lock::default() });
+    STORES.rcu(|there| {
+        if let Some(there) = there.as_ref().filter(|there| there.process == process) {
+            own = Arc::clone(there);
+        }
+        Some(Arc::clone(&own))
+    });
+    own
+}
 
 /// A value that a file contains.
 pub(super) trait Value: Numbered {
@@ -52,8 +71,8 @@ pub(super) fn register(store: &Arc<Store>) -> bool {
     keep_by(texts);
     keep_by(places);
     keep_by(callsites);
-    let all = STORES.get();
-    let mut stores = all.value.lock();
+    let stores = stores_of(process::id());
+    let mut stores = stores.all.lock();
     stores.retain(|store| store.strong_count() > 0);
     stores.push(Arc::downgrade(store));
     // A number that a thread learns from here on is written by that thread, which waits for no
@@ -91,9 +110,9 @@ pub(super) fn known<T: Value>(numbers: Option<&Numbers<T>>) -> impl Iterator<Ite
 
 /// Writes a value to all files, before a record has its number.
 fn keep<T: Value>(number: u32, value: T, is_known: &Notice) -> Result<(), Unnumbered> {
-    let stores = STORES.get();
+    let stores = stores_of(process::id());
     // A call waits for no other thread.
-    let Some(stores) = stores.value.try_lock() else { return Err(Unnumbered::Busy) };
+    let Some(stores) = stores.all.try_lock() else { return Err(Unnumbered::Busy) };
     let mut kept = Ok(());
     for store in stores.iter().filter_map(Weak::upgrade) {
         match value.keep(&store, number) {
@@ -107,4 +126,22 @@ fn keep<T: Value>(number: u32, value: T, is_known: &Notice) -> Result<(), Unnumb
         is_known.set();
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_support::is_alone;
+
+    #[test]
+    fn a_child_has_no_lock_of_its_parent() {
+        if !is_alone(a_child_has_no_lock_of_its_parent) {
+            return;
+        }
+        let parent = stores_of(u32::MAX);
+        let held = parent.all.lock();
+        assert!(stores_of(u32::MAX).all.try_lock().is_none(), "a process has one lock");
+        assert!(stores_of(u32::MAX - 1).all.try_lock().is_some());
+        drop(held);
+    }
 }

@@ -3,7 +3,7 @@
 use super::{OpenLane, Opened, Sinks};
 use tach_core::UnixTime;
 use tach_record::keep::Waiting;
-use tach_sinks::adapter::OpenSink;
+use tach_sinks::adapter::{Named, OpenSink};
 
 use crate::sink::batch::Batch;
 use crate::sink::stream::Stream;
@@ -22,7 +22,7 @@ impl Opened {
                 _ => format!("{name} for {}", items.as_str()),
             };
             let file = writer.file().filter(|file| file.is_regular());
-            OpenSink { name, is_remote: *is_remote, file }
+            (Named { name, is_file: file.is_some(), is_remote: *is_remote }, file)
         });
         kept.collect()
     }

@@ -29,13 +29,11 @@ pub(super) fn foreign_time(record: &[u8], image: &Image<'_>) -> Option<UnixTime>
 /// process's number.
 pub(crate) fn foreign(record: &[u8], image: &Image<'_>, ring: Option<usize>) -> Foreign {
     let kind = Head::read(&mut Reader(record)).and_then(|head| head.record());
-    match kind {
+    let copy = kind.and_then(|kind| copy(record, kind, image, ring));
+    match copy {
         None => Foreign::Invalid,
-        Some(kind) => {
-            let copy = copy(record, kind, image, ring);
-            let of_kind = if kind == RecordKind::Event { Foreign::Event } else { Foreign::Part };
-            copy.map_or(Foreign::Invalid, of_kind)
-        }
+        Some(copy) if kind == Some(RecordKind::Event) => Foreign::Event(copy),
+        Some(copy) => Foreign::Part(copy),
     }
 }
 

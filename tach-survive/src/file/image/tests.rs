@@ -12,7 +12,7 @@ use test_support::is_alone;
 
 use super::*;
 use crate::file::contents;
-use crate::file::items::{self, Named};
+use crate::file::items;
 use crate::file::layout::{HEAP, HEAP_AT, Kind, PAGE, RINGS};
 use crate::file::owner;
 use crate::file::store::Store;
@@ -23,6 +23,7 @@ use tach_record::frame::{self, Frame, Scratch, ThisThread, Time, Writer};
 use tach_record::level::Level;
 use tach_record::queue::WhenFull;
 use tach_record::queue::all::Queues;
+use tach_sinks::adapter::Named;
 
 pub(crate) const RECORDS: usize = 300;
 pub(crate) const EVENTS: &[u8] = b"one\ntwo\n";
