@@ -385,7 +385,7 @@ impl<K> Sink<K> {
     }
 
     /// Sets how long a line may be, as this sink's receiver takes it: 512 bytes or more, by default
-    /// as long as it gets, 8,192 for [`syslog`](Sink::syslog), and 48 KiB for a standard stream
+    /// as long as it gets, 8,096 for [`syslog`](Sink::syslog), and 48 KiB for a standard stream
     /// that systemd has connected to its journal. Docker divides lines at 16 KiB. A datagram of UDP
     /// has up to 65,507 bytes.
     ///

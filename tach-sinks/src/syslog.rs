@@ -15,8 +15,8 @@ use crate::receiver::Receiver;
 use crate::severity::Severity;
 use crate::writer::Writer;
 
-/// The longest message that rsyslog takes by default, with its head.
-pub const LONGEST: usize = 8192;
+/// The longest message that rsyslog takes by default, with its head. It calls the number 8k.
+pub const LONGEST: usize = 8096;
 /// The number of decimal places of the seconds: the most that RFC 5424 allows.
 const DIGITS: usize = 6;
 /// The longest names, in characters: of a program in RFC 5424, of a host in RFC 5424, and of a
@@ -240,7 +240,7 @@ impl Syslog {
     /// Returns a writer whose records have a severity. The daemon is looked for at the first
     /// record.
     ///
-    /// A record is a message. With its head it has 8,192 bytes at most, and is cut there: rsyslog
+    /// A record is a message. With its head it has 8,096 bytes at most, and is cut there: rsyslog
     /// takes no more by default, and would read the rest as messages of their own.
     ///
     /// A write may wait five seconds for a connection of TCP to each address of the host.

@@ -14,7 +14,7 @@ impl Sink {
     /// Sends messages to a syslog daemon. Their text is [`Line`] without time and level, or another
     /// [format](Sink::format).
     ///
-    /// If the daemon can't be reached, the sink fails, and tries again. A message has at most 8,192
+    /// If the daemon can't be reached, the sink fails, and tries again. A message has at most 8,096
     /// bytes with its head, unless [`max_line_bytes`](Sink::max_line_bytes) says otherwise: rsyslog
     /// takes no more by default. It would read the rest as messages of their own, whose program,
     /// time and text a client could choose.
