@@ -359,6 +359,7 @@ mod report;
 mod shared;
 mod sink;
 mod stats;
+pub mod testing;
 
 use tach_record::{channel, frame, ids, level, queue, sync};
 #[cfg(feature = "tracing")]

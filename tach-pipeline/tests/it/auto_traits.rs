@@ -13,6 +13,10 @@ assert_implements!(
     Pipeline, Guard, WhenFull, JournalExport, Names, Rotation, Stats, SinkStats, SyncPolicy, Task,
 );
 assert_implements!([Send + Sync + Unpin] Error, Incident<'_>);
+assert_implements!(
+    [Send + Sync + Unpin + UnwindSafe + RefUnwindSafe]
+    tach_pipeline::testing::Captured, tach_pipeline::testing::CapturedRecord,
+);
 
 #[cfg(feature = "syslog")]
 assert_implements!(

@@ -73,4 +73,5 @@ mod support;
 mod syslog;
 #[cfg(unix)]
 mod tailers;
+mod testing;
 mod values;
