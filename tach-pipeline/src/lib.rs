@@ -400,6 +400,12 @@ mod with_tracing {
     pub use crate::{spans::tail::Tail, trace::sampling::Sampling};
     #[doc(inline)]
     pub use tach_flight::{FlightFormat, FlightRecorder};
+
+    /// What tach-http uses.
+    #[doc(hidden)]
+    pub mod adapter {
+        pub use crate::front::tracing::span_ext::set_attributes;
+    }
 }
 
 // The package `examples` compiles the snippets of these pages. Their own definitions of links lead

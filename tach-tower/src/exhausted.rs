@@ -87,6 +87,26 @@ impl Exhausted {
     pub const fn total(&self) -> Duration {
         self.total
     }
+
+    /// Returns whether too little time was left before the call, so that it was refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tach_tower::{Budget, enforce};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let none = Budget::new(Duration::ZERO);
+    /// let ended = enforce(none, std::future::pending::<()>()).await.unwrap_err();
+    /// assert!(ended.is_refused());
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        matches!(self.spent, Spent::Before)
+    }
 }
 
 impl fmt::Display for Exhausted {

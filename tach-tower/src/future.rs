@@ -196,7 +196,11 @@ where
         } else {
             K::ended(exhausted, &shared.settings)
         };
-        Poll::Ready(answer.map(|response| response.map(BudgetBody::own)))
+        Poll::Ready(answer.map(|mut response| {
+            // A layer around this one can't tell the answer from one of the service.
+            response.extensions_mut().insert(exhausted);
+            response.map(BudgetBody::own)
+        }))
     }
 }
 

@@ -23,7 +23,8 @@ pub enum ServerSide {}
 impl BudgetLayer<ServerSide> {
     /// Creates a layer that answers for the service when the budget of a request is exhausted:
     /// with 504 Gateway Timeout, or with the status 4, `DEADLINE_EXCEEDED`, if the request speaks
-    /// gRPC. The response's body [ends](crate::BudgetBody) with the budget, too.
+    /// gRPC. The extensions of that answer have the [`Exhausted`]. The response's body
+    /// [ends](crate::BudgetBody) with the budget, too.
     ///
     /// The budget begins with the call. Time before it counts if the request's extensions hold a
     /// budget, such as one of [`Budget::since`](crate::Budget::since).

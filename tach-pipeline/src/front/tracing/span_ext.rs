@@ -143,6 +143,22 @@ impl SpanExt for Span {
     }
 }
 
+/// Sets attributes of a span in one record. Returns `false` and does nothing if the span's
+/// subscriber is not a pipeline's own. Then other layers may read the span too, so the caller
+/// records fields of `tracing`, which costs more.
+#[must_use]
+pub fn set_attributes(span: &Span, attributes: &[(&str, Value<'_>)]) -> bool {
+    let set = |(id, subscriber): (&Id, &Dispatch)| {
+        let PipelineSubscriber(pipeline) = subscriber.downcast_ref()?;
+        let span = pipeline.find(id).filter(|span| span.is_open());
+        if let Some(span) = span.and_then(|span| pipeline.target(span)) {
+            pipeline.set_fields(span, attributes);
+        }
+        Some(())
+    };
+    span.with_subscriber(set).flatten().is_some()
+}
+
 /// Calls `f` with the span's pipeline and the span, if a pipeline knows it.
 pub(super) fn with<R>(span: &Span, f: impl FnOnce(&Pipeline, Open) -> R) -> Option<R> {
     let with = |(id, subscriber): (&Id, &Dispatch)| {
