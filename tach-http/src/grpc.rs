@@ -1,0 +1,123 @@
+//! The protocols of gRPC, and its status codes
+//! (<https://github.com/grpc/grpc/blob/master/doc/statuscodes.md>).
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, Method};
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
+/// What a request speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http,
+    Grpc,
+    /// gRPC-Web, whose trailers are a part of the body, which is not read.
+    Web,
+}
+
+impl Protocol {
+    /// Returns the protocol of a request. gRPC's are all `POST`.
+    #[inline]
+    pub(crate) fn of(method: &Method, headers: &HeaderMap) -> Self {
+        if method != Method::POST {
+            return Self::Http;
+        }
+        let value = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+        match value.split_at_checked("application/grpc".len()) {
+            Some((name, rest)) if name.eq_ignore_ascii_case(b"application/grpc") => {
+                // A suffix such as `+proto` may follow, and parameters after a semicolon.
+                match rest {
+                    [] | [b'+' | b';', ..] => Self::Grpc,
+                    [b'-', web, ..] if web.eq_ignore_ascii_case(&b'w') => Self::Web,
+                    _ => Self::Http,
+                }
+            }
+            _ => Self::Http,
+        }
+    }
+}
+
+/// Returns the full name of a method, which a request's path has after the slash.
+pub(crate) fn rpc_method(path: &str) -> &str {
+    path.strip_prefix('/').unwrap_or(path)
+}
+
+/// Returns the name of the status code in headers or trailers. A code that gRPC does not define is
+/// `UNKNOWN`.
+pub(crate) fn status(headers: &HeaderMap) -> Option<&'static str> {
+    const NAMES: [&str; 17] = [
+        "OK",
+        "CANCELLED",
+        UNKNOWN,
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        UNIMPLEMENTED,
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    ];
+    let code = headers.get(STATUS)?.to_str().ok().and_then(|code| code.parse::<usize>().ok());
+    Some(code.and_then(|code| NAMES.get(code).copied()).unwrap_or(UNKNOWN))
+}
+
+pub(crate) const UNKNOWN: &str = "UNKNOWN";
+/// The caller went away, or the program dropped the response.
+pub(crate) const CANCELLED: &str = "CANCELLED";
+/// The server has no such method.
+pub(crate) const UNIMPLEMENTED: &str = "UNIMPLEMENTED";
+
+/// Returns whether the conventions count a status as an error of a server: the others are the
+/// caller's.
+pub(crate) fn is_server_error(status: &str) -> bool {
+    ["UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"]
+        .contains(&status)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn grpc_is_told_from_its_relatives() {
+        for (value, expected) in [
+            ("application/grpc", Protocol::Grpc),
+            ("application/grpc+proto", Protocol::Grpc),
+            ("Application/gRPC;charset=x", Protocol::Grpc),
+            ("application/grpc-web", Protocol::Web),
+            ("application/grpc-web-text+proto", Protocol::Web),
+            ("application/grpc-other", Protocol::Http),
+            ("application/grpcx", Protocol::Http),
+            ("application/json", Protocol::Http),
+            ("application/grp", Protocol::Http),
+            ("", Protocol::Http),
+        ] {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]);
+            assert_eq!(Protocol::of(&Method::POST, &headers), expected, "{value}");
+            assert_eq!(Protocol::of(&Method::GET, &headers), Protocol::Http);
+        }
+        assert_eq!(Protocol::of(&Method::POST, &HeaderMap::new()), Protocol::Http);
+    }
+
+    #[test]
+    fn a_status_has_its_name() {
+        let of = |code| status(&HeaderMap::from_iter([(STATUS, HeaderValue::from_static(code))]));
+        assert_eq!(status(&HeaderMap::new()), None);
+        for (code, name) in
+            [("0", "OK"), ("4", "DEADLINE_EXCEEDED"), ("16", "UNAUTHENTICATED"), ("17", UNKNOWN)]
+        {
+            assert_eq!(of(code), Some(name));
+        }
+        assert_eq!((of("x"), of("-1")), (Some(UNKNOWN), Some(UNKNOWN)));
+        assert!(is_server_error("UNIMPLEMENTED") && !is_server_error("CANCELLED"));
+    }
+}

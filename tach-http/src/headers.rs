@@ -1,0 +1,95 @@
+//! W3C's headers, whose values tach-pipeline reads and writes.
+
+use core::fmt::Write as _;
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tach_pipeline::{SpanExt as _, TraceContext};
+use tracing::Span;
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
+
+/// What a server reads of a request's headers. One look finds all: a look-up of each name costs
+/// more than to pass ten headers by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen<'a> {
+    pub(crate) host: Option<&'a str>,
+    parent: Option<&'a str>,
+    has_baggage: bool,
+}
+
+impl<'a> Seen<'a> {
+    #[inline]
+    pub(crate) fn of(headers: &'a HeaderMap) -> Self {
+        let mut seen = Self::default();
+        for (name, value) in headers {
+            match name.as_str() {
+                "host" => seen.host = value.to_str().ok(),
+                // The first of several counts.
+                "traceparent" => seen.parent = seen.parent.or(value.to_str().ok()),
+                "baggage" => seen.has_baggage = true,
+                _ => {}
+            }
+        }
+        seen
+    }
+
+    /// Returns the caller's span.
+    #[inline]
+    pub(crate) fn parent(&self, headers: &HeaderMap) -> Option<TraceContext> {
+        let parent = self.parent?;
+        let mut states = headers.get_all(TRACESTATE).iter().filter_map(|it| it.to_str().ok());
+        let first = states.next().unwrap_or_default();
+        match states.next() {
+            None => TraceContext::from_headers(parent, first),
+            Some(second) => {
+                let all: Vec<_> = [first, second].into_iter().chain(states).collect();
+                TraceContext::from_headers(parent, &all.join(","))
+            }
+        }
+    }
+
+    /// Returns the caller's baggage, as it is. A proxy may have split it.
+    #[inline]
+    pub(crate) fn baggage(&self, headers: &HeaderMap) -> Option<Arc<HeaderValue>> {
+        if !self.has_baggage {
+            return None;
+        }
+        let all: Vec<_> = headers.get_all(BAGGAGE).iter().map(HeaderValue::as_bytes).collect();
+        HeaderValue::from_bytes(&all.join(&b',')).ok().map(Arc::new)
+    }
+}
+
+/// Returns the number of bytes of a response's body after which a server may drop it, if the headers
+/// say so. hyper drops a body after as many bytes as the header says, without a look at its end. A
+/// stream of events has no end, so its caller leaves when it likes.
+#[inline]
+pub(crate) fn bytes_to_send(headers: &HeaderMap) -> Option<u64> {
+    headers.iter().find_map(|(name, value)| match name.as_str() {
+        "content-length" => value.to_str().ok()?.parse().ok(),
+        "content-type" => value.as_bytes().starts_with(b"text/event-stream").then_some(0),
+        _ => None,
+    })
+}
+
+/// Makes the span the parent of the next service's span.
+pub(crate) fn write_parent(span: &Span, headers: &mut HeaderMap) {
+    let Some(context) = span.trace_context() else { return };
+    let mut text = String::with_capacity("00-".len() + 32 + "-".len() + 16 + "-00".len());
+    let _no_error = write!(text, "{context}");
+    if let Ok(value) = HeaderValue::try_from(text) {
+        headers.insert(TRACEPARENT, value);
+    }
+    // The state belongs to the parent, so another one's is wrong beside this parent.
+    match HeaderValue::from_str(context.tracestate()) {
+        Ok(state) if !state.is_empty() => _ = headers.insert(TRACESTATE, state),
+        _ => _ = headers.remove(TRACESTATE),
+    }
+}
+
+/// Passes the caller's baggage on, unless the program has set one.
+pub(crate) fn write_baggage(baggage: &HeaderValue, headers: &mut HeaderMap) {
+    headers.entry(BAGGAGE).or_insert_with(|| baggage.clone());
+}

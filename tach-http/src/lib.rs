@@ -1,0 +1,95 @@
+//! Spans of HTTP and gRPC requests, for servers and clients of tower.
+//!
+//! [`RequestLayer::server`] gives each request a span of `tracing` in its caller's trace.
+//! [`RequestLayer::client`] gives each call a span, and the next service the headers. A pipeline of
+//! `tach_pipeline` sends the spans to a collector, and their durations by route.
+//!
+//! ```no_run
+//! # #[cfg(feature = "axum")] mod server {
+//! use axum::{Router, routing::get};
+//! use tach_http::RequestLayer;
+//! use tach_pipeline::{Durations, Otlp, Pipeline, Sink};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! Pipeline::builder()
+//!     .sink(Sink::otlp(Otlp::from_env()))
+//!     .durations(Durations::new().attribute("http.route"))
+//!     .init()?;
+//! let app = Router::new().route("/users/{id}", get(|| async { "a user" }));
+//! let app = app.layer(RequestLayer::server());
+//! # axum::serve(tokio::net::TcpListener::bind("127.0.0.1:3000").await?, app).await?;
+//! # Ok(())
+//! # }
+//! # }
+//! ```
+//!
+//! # What is recorded
+//!
+//! OpenTelemetry's conventions for HTTP, and those for gRPC, a release candidate:
+//!
+//! | | HTTP | gRPC |
+//! |---|---|---|
+//! | the span in the program, for filters and `Durations` | `http.server.request`, `http.client.request` | `rpc.server.call`, `rpc.client.call` |
+//! | its name | `GET /users/{id}`, or `GET` without a route | `package.Service/Method` |
+//! | at the start | `http.request.method`, `server.address`, `server.port`; of a server `http.route`, `url.path`, `url.scheme`, of a client `url.full` | `rpc.system.name`, `rpc.method`, `server.address`, `server.port` |
+//! | at the end | `http.response.status_code` | `rpc.response.status_code`, from the headers or the trailers |
+//! | an error of a server | 500 to 599 | `UNKNOWN`, `DEADLINE_EXCEEDED`, `UNIMPLEMENTED`, `INTERNAL`, `UNAVAILABLE`, `DATA_LOSS` |
+//! | an error of a client | 400 to 599 | all but `OK` |
+//!
+//! An error sets the status and `error.type`: the code, `timeout` (a budget, reqwest's timer),
+//! `cancelled` (the caller has gone away, the call was dropped), `panic`, `connect` (reqwest) or the
+//! type of the error. `tach.budget.outcome` says what a `BudgetLayer` of `tach_tower` did:
+//! `exhausted`, `refused` or `ended_body`.
+//!
+//! No query is recorded, since queries have secrets. A method that HTTP does not define is `_OTHER`,
+//! and so is one of gRPC that is unimplemented: callers make up no names.
+//! `tach_pipeline::SpanExt::set_attribute` adds what a handler knows.
+//!
+//! # What can go wrong
+//!
+//! - A spawned task is in no span, unless it is `.in_current_span()`, and has no baggage to pass on.
+//! - A request without a scheme has `http`.
+//! - gRPC-Web has its status in the body, which is not read.
+//! - A budget's layer around this one drops the request: `cancelled`.
+//!
+//! # Features
+//!
+//! - `axum`: the route that axum matched.
+//! - `reqwest`: the layer around a client of reqwest.
+//! - `reqwest-middleware`: the layer as a middleware of that crate.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod address;
+mod body;
+mod client;
+mod current;
+mod failure;
+mod future;
+mod grpc;
+mod headers;
+mod hook;
+mod layer;
+mod method;
+mod open;
+mod options;
+#[cfg(feature = "reqwest")]
+mod reqwest;
+mod server;
+mod service;
+mod side;
+
+pub use tach_tower::{ClientSide, ServerSide};
+
+pub use crate::body::ResponseBody;
+pub use crate::current::set_route;
+pub use crate::future::ResponseFuture;
+pub use crate::layer::RequestLayer;
+pub use crate::service::RequestService;
+
+/// The example in the README.
+#[cfg(all(doctest, feature = "axum", feature = "reqwest"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

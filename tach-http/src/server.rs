@@ -1,0 +1,135 @@
+//! The spans of a server's requests.
+
+use http::Request;
+use tracing::field::Empty;
+use tracing::{Span, info_span};
+
+use crate::address::{Target, address};
+use crate::current;
+use crate::grpc::{Protocol, rpc_method};
+use crate::headers::Seen;
+use crate::method;
+use crate::open::{Kind, Open};
+use crate::options::Options;
+
+/// What a span has of a request.
+struct Head<'a> {
+    kind: Kind,
+    target: Target<'a>,
+    seen: Seen<'a>,
+    route: Option<&'a str>,
+}
+
+/// Opens a request's span in the caller's trace. Returns `None` if there is no span: it is disabled,
+/// or a layer around has one.
+#[inline]
+pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
+    let route = None;
+    #[cfg(feature = "axum")]
+    let route = request.extensions().get().map(axum::extract::MatchedPath::as_str).or(route);
+    if current::is_served() {
+        current::offer_route(route);
+        return None;
+    }
+    let (method, headers) = (request.method(), request.headers());
+    let protocol = Protocol::of(method, headers);
+    let kind = Kind { is_client: false, method: method::known(method), protocol };
+    let target = Target::of(request.uri());
+    let seen = Seen::of(headers);
+    let head = Head { kind, target, seen, route };
+    let span = match &options.extract {
+        Some(_) => head.span(false),
+        None => match seen.parent(headers) {
+            Some(parent) => parent.in_scope(|| head.span(true)),
+            None => head.span(false),
+        },
+    };
+    if span.is_disabled() {
+        return None;
+    }
+    if let Some(extract) = &options.extract {
+        (extract.0)(&span, headers);
+    }
+    if kind.method == method::OTHER {
+        span.record("http.request.method_original", method.as_str());
+    }
+    let baggage = if options.is_without_baggage { None } else { seen.baggage(headers) };
+    let rpc = (protocol != Protocol::Http).then(|| rpc_method(target.path).into());
+    let mut open = Open::new(span, kind, route.is_some());
+    open.baggage = baggage;
+    open.rpc = rpc;
+    Some(open)
+}
+
+/// A span of the fields below. `$parent` is empty, or `parent: None,` for a caller's span.
+macro_rules! http_span {
+    ($head:expr, $($parent:tt)*) => {{
+        let Head { kind: Kind { method, .. }, target, route, .. } = $head;
+        let (host, port) = $head.address();
+        let name = method::in_name(method);
+        // As a text, since a value that is printed costs more.
+        let with_route = route.map(|route| [name, " ", route].concat());
+        info_span!(
+            $($parent)*
+            "http.server.request",
+            http.response.status_code = Empty,
+            otel.kind = "server",
+            otel.name = with_route.as_deref().unwrap_or(name),
+            http.request.method = method,
+            http.route = *route,
+            url.path = target.path,
+            url.scheme = target.scheme.unwrap_or("http"),
+            server.address = host,
+            server.port = port,
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+            error.type = Empty,
+            tach.budget.outcome = Empty,
+            http.request.method_original = Empty,
+        )
+    }};
+}
+
+macro_rules! rpc_span {
+    ($head:expr, $($parent:tt)*) => {{
+        let (host, port) = $head.address();
+        let method = rpc_method($head.target.path);
+        info_span!(
+            $($parent)*
+            "rpc.server.call",
+            rpc.response.status_code = Empty,
+            otel.kind = "server",
+            otel.name = method,
+            rpc.system.name = "grpc",
+            rpc.method = method,
+            server.address = host,
+            server.port = port,
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+            error.type = Empty,
+            tach.budget.outcome = Empty,
+            rpc.method_original = Empty,
+        )
+    }};
+}
+
+impl Head<'_> {
+    /// Starts a span. With a caller's span, that one is the parent, whatever the current span is.
+    #[inline]
+    fn span(&self, has_caller: bool) -> Span {
+        match (self.kind.protocol, has_caller) {
+            (Protocol::Http, false) => http_span!(self,),
+            (Protocol::Http, true) => http_span!(self, parent: None,),
+            (_, false) => rpc_span!(self,),
+            (_, true) => rpc_span!(self, parent: None,),
+        }
+    }
+
+    /// Returns the host and the port that the caller asked for.
+    fn address(&self) -> (Option<&str>, Option<u16>) {
+        if self.target.authority.is_some() {
+            return self.target.address();
+        }
+        self.seen.host.map_or((None, None), address)
+    }
+}

@@ -1,0 +1,105 @@
+//! What became of a request's budget.
+
+use core::convert::Infallible;
+use core::future::pending;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::BodyExt as _;
+use tach_http::RequestLayer;
+use tach_tower::{Budget, BudgetLayer, Settings, scope};
+use test_support::otlp::Span;
+use tower::{Layer as _, ServiceBuilder, ServiceExt as _, service_fn};
+
+use crate::kit::{Body, answers, assert_has, call, one, request, spans, status};
+
+const SHORT: Duration = Duration::from_millis(5);
+
+fn served(settings: Settings, headers: &[(&str, &str)]) -> Span {
+    one(spans(async {
+        let service =
+            service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+        let service = BudgetLayer::server(settings).layer(service);
+        let layered = RequestLayer::server().layer(service);
+        let _response = layered.oneshot(request("POST", "/a/B", headers)).await.unwrap();
+    }))
+}
+
+#[test]
+fn a_budget_of_a_server_is_exhausted_or_refused() {
+    let span = served(Settings::new().cap(SHORT), &[]);
+    let expected = [("error.type", "504"), ("tach.budget.outcome", "exhausted")];
+    assert_has(&span, &expected);
+    let span = served(Settings::new(), &[("request-timeout", "0")]);
+    assert_has(&span, &[("error.type", "504"), ("tach.budget.outcome", "refused")]);
+    let span = served(Settings::new().cap(SHORT), &[("content-type", "application/grpc")]);
+    let expected = [
+        ("error.type", "DEADLINE_EXCEEDED"),
+        ("rpc.response.status_code", "DEADLINE_EXCEEDED"),
+        ("tach.budget.outcome", "exhausted"),
+    ];
+    assert_has(&span, &expected);
+}
+
+/// A 504 of the service's own is no budget's.
+#[test]
+fn an_answer_in_time_has_no_outcome() {
+    let span = one(spans(async {
+        let layers = ServiceBuilder::new()
+            .layer(RequestLayer::server())
+            .layer(BudgetLayer::server(Settings::new().cap(SHORT * 1000)));
+        let service = answers(|_: Request<Body>| status(504));
+        call(layers, service, request("GET", "/", &[])).await;
+    }));
+    assert_has(&span, &[("error.type", "504"), ("tach.budget.outcome", "")]);
+}
+
+#[test]
+fn a_call_that_its_budget_ends_is_a_timeout() {
+    for (budget, outcome) in [(SHORT, "exhausted"), (Duration::ZERO, "refused")] {
+        let span = one(spans(async {
+            let service =
+                service_fn(|_: Request<Body>| pending::<Result<Response<Body>, Infallible>>());
+            let layers = ServiceBuilder::new()
+                .layer(RequestLayer::client())
+                .layer(BudgetLayer::client(Settings::new()));
+            let call = layers.service(service).oneshot(request("GET", "http://x/", &[]));
+            scope(Budget::new(budget), call).await.unwrap_err();
+        }));
+        assert_eq!(span.status, 2);
+        assert_has(&span, &[("error.type", "timeout"), ("tach.budget.outcome", outcome)]);
+    }
+}
+
+/// A body that never has a frame.
+struct Silent;
+
+impl http_body::Body for Silent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Pending
+    }
+}
+
+#[test]
+fn a_body_that_its_budget_ends_is_a_timeout() {
+    let span = one(spans(async {
+        let service = answers(|_: Request<Body>| Response::new(Silent));
+        let layers = ServiceBuilder::new()
+            .layer(RequestLayer::server())
+            .layer(BudgetLayer::server(Settings::new().body(SHORT)));
+        let response = layers.service(service).oneshot(request("GET", "/", &[])).await;
+        let _cut = response.unwrap().into_body().collect().await.unwrap_err();
+    }));
+    assert_eq!(span.status, 2);
+    assert_has(&span, &[("error.type", "timeout"), ("tach.budget.outcome", "ended_body")]);
+}
