@@ -9,49 +9,29 @@ use crate::run::root;
 
 const FILE: &str = "docs/costs.svg";
 
-/// A group of bars: one column of a record's table, or its first figure.
+/// A group of bars: the first figure of a row each, with the row's figures behind it as the table
+/// prints them. So all panels have the units of their tables.
 struct Panel {
     title: &'static str,
-    unit: Unit,
     benchmark: &'static str,
     table: &'static str,
-    column: &'static str,
-    /// Where the 99th percentile stands, if the label says it.
-    p99: Option<Figure>,
+    columns: &'static [&'static str],
     rows: &'static [&'static str],
-}
-
-/// A figure of a row: a column, and its place among the column's figures.
-#[derive(Clone, Copy)]
-struct Figure {
-    column: &'static str,
-    at: usize,
-}
-
-/// The unit of a panel's figures in the record.
-#[derive(Clone, Copy)]
-enum Unit {
-    Nanoseconds,
-    Percent,
 }
 
 const PANELS: [Panel; 5] = [
     Panel {
         title: "Greatest error of a clock within an hour, against the OS clock",
-        unit: Unit::Nanoseconds,
         benchmark: "truth",
         table: "error of a clock",
-        column: "greatest",
-        p99: None,
+        columns: &["greatest"],
         rows: &["tach", "quanta", "minstant"],
     },
     Panel {
-        title: "Logging an event to a file: the caller's median and 99th percentile",
-        unit: Unit::Nanoseconds,
+        title: "Logging an event to a file: the caller's p50 / p99 / p99.9",
         benchmark: "pipeline",
         table: "calls of a logger",
-        column: "bursts p50 / p99 / p99.9",
-        p99: Some(Figure { column: "bursts p50 / p99 / p99.9", at: 1 }),
+        columns: &["bursts p50 / p99 / p99.9"],
         rows: &[
             "tach log, JSON",
             "tach tracing, JSON",
@@ -62,11 +42,9 @@ const PANELS: [Panel; 5] = [
     },
     Panel {
         title: "CPU time of the whole process with 10,000 such events a second",
-        unit: Unit::Percent,
         benchmark: "whole-process",
         table: "CPU time of a process",
-        column: "10000/s",
-        p99: None,
+        columns: &["10000/s"],
         rows: &[
             "tach log, JSON",
             "tach tracing, JSON",
@@ -76,21 +54,17 @@ const PANELS: [Panel; 5] = [
         ],
     },
     Panel {
-        title: "Two spans and an event to a collector: the caller's median and 99th percentile",
-        unit: Unit::Nanoseconds,
+        title: "Two spans and an event to a collector: the caller's p50 / p99",
         benchmark: "spans",
         table: "spans on their way to a collector",
-        column: "p50",
-        p99: Some(Figure { column: "p99", at: 0 }),
+        columns: &["p50", "p99"],
         rows: &["tach", "fastrace", "tracing-opentelemetry"],
     },
     Panel {
         title: "Reading the clock",
-        unit: Unit::Nanoseconds,
         benchmark: "clocks",
         table: "now()",
-        column: "a call",
-        p99: None,
+        columns: &["a call"],
         rows: &["tach Instant", "minstant Instant", "quanta Instant", "std Instant"],
     },
 ];
@@ -100,9 +74,13 @@ const DARK: [(&str, &str); 5] = [
     ("#ffffff", "#0d1117"),
     ("#1f2328", "#e6edf3"),
     ("#57606a", "#9198a1"),
-    ("#0969da", "#4493f8"),
-    ("#8c959f", "#6e7681"),
+    (OWN, "#4493f8"),
+    (OTHER, "#6e7681"),
 ];
+
+/// The colors of tach's bars and of the others'.
+const OWN: &str = "#0969da";
+const OTHER: &str = "#8c959f";
 
 const WIDTH: usize = 880;
 const BAR_START: f64 = 310.0;
@@ -110,6 +88,8 @@ const LONGEST_BAR: f64 = 390.0;
 const ROW: usize = 26;
 /// A title, and the space above it.
 const TITLE: usize = 44;
+/// The line that says which color is tach's.
+const LEGEND: usize = 24;
 
 /// Writes the picture, if one host has all records for it.
 pub(super) fn write(records: &[Record]) -> Result<(), String> {
@@ -144,20 +124,23 @@ fn drawn(records: &[Record]) -> Result<Option<String>, String> {
 /// Draws the panels, each from its record.
 fn draw(records: &[&Record]) -> Result<String, String> {
     let mut body = String::new();
-    let mut top = 0;
+    let mut top = LEGEND;
+    legend(&mut body, 20, OWN, "tach");
+    legend(&mut body, 90, OTHER, "others");
     for (panel, record) in PANELS.iter().zip(records) {
         top += TITLE;
         text(&mut body, 20, top - 12, "font-weight=\"600\"", panel.title);
-        let median = Figure { column: panel.column, at: 0 };
-        let figures = panel.rows.iter().map(|row| panel.figure(median, row, record));
-        let figures = figures.collect::<Result<Vec<_>, _>>()?;
-        let longest = figures.iter().copied().fold(0.0, f64::max);
-        for (name, figure) in panel.rows.iter().zip(figures) {
-            bar(&mut body, top, name, &panel.label(name, figure, record)?, figure / longest);
+        let bars = panel.rows.iter().map(|row| panel.bar(row, record));
+        let bars = bars.collect::<Result<Vec<_>, _>>()?;
+        let longest = bars.iter().map(|(figure, _)| *figure).fold(0.0, f64::max);
+        for (name, (figure, label)) in panel.rows.iter().zip(bars) {
+            bar(&mut body, top, name, &label, figure / longest);
             top += ROW;
         }
     }
-    let circumstances = records[0].circumstances();
+    let dates = records.iter().map(|record| record.date.as_str());
+    let (first, last) = (dates.clone().min().unwrap_or_default(), dates.max().unwrap_or_default());
+    let circumstances = format!("{}, {first} to {last}", records[0].circumstances());
     text(&mut body, 20, top + 28, "fill=\"#57606a\" font-size=\"12\"", &circumstances);
     let height = top + 44;
     let dark = DARK.map(|(light, dark)| format!("[fill=\"{light}\"]{{fill:{dark}}}\n")).concat();
@@ -173,38 +156,35 @@ fn draw(records: &[&Record]) -> Result<String, String> {
 }
 
 impl Panel {
-    /// Returns the figure in words, with the 99th percentile behind it where the panel has one.
-    fn label(&self, row: &str, figure: f64, record: &Record) -> Result<String, String> {
-        let label = self.unit.label(figure);
-        let Some(p99) = self.p99 else { return Ok(label) };
-        let p99 = self.unit.label(self.figure(p99, row, record)?);
-        Ok(format!("{label}, p99 {p99}"))
-    }
-
-    fn figure(&self, figure: Figure, row: &str, record: &Record) -> Result<f64, String> {
+    /// Returns the figure that a row's bar shows, and the row's figures with their unit.
+    fn bar(&self, row: &str, record: &Record) -> Result<(f64, String), String> {
         let table = record.tables.iter().find(|table| table.name == self.table);
-        let cell = table.and_then(|table| table.figures(row, figure.column));
-        let figures = cell.and_then(|figures| figures.get(figure.at).copied());
-        figures.ok_or_else(|| {
-            format!("{FILE}: {} has no \"{} | {row} | {}\"", record.name, self.table, figure.column)
-        })
+        let found = |column: &str| {
+            let table = table?;
+            let figure = *table.figures(row, column)?.first()?;
+            let unit = &table.columns.iter().find(|one| one.name == column)?.unit;
+            Some((figure, table.cell(row, column)?, unit))
+        };
+        let cells = self.columns.iter().map(|column| {
+            found(column).ok_or_else(|| {
+                format!("{FILE}: {} has no \"{} | {row} | {column}\"", record.name, self.table)
+            })
+        });
+        let cells = cells.collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<_> = cells.iter().map(|(_, text, _)| text.as_str()).collect();
+        let (figure, _, unit) = cells[0];
+        Ok((figure, format!("{} {unit}", texts.join(" / "))))
     }
 }
 
-impl Unit {
-    fn label(self, figure: f64) -> String {
-        match self {
-            Self::Percent => format!("{figure:.1} %"),
-            Self::Nanoseconds if figure < 10.0 => format!("{figure:.1} ns"),
-            Self::Nanoseconds if figure < 1e4 => format!("{figure:.0} ns"),
-            Self::Nanoseconds if figure < 1e6 => format!("{:.0} µs", figure / 1e3),
-            Self::Nanoseconds => format!("{:.1} ms", figure / 1e6),
-        }
-    }
+fn legend(body: &mut String, x: usize, fill: &str, name: &str) {
+    let _never_fails =
+        writeln!(body, "<rect x=\"{x}\" y=\"14\" width=\"12\" height=\"12\" fill=\"{fill}\"/>");
+    text(body, x + 20, 25, "", name);
 }
 
 fn bar(body: &mut String, top: usize, name: &str, label: &str, part: f64) {
-    let fill = if name.starts_with("tach") { "#0969da" } else { "#8c959f" };
+    let fill = if name.starts_with("tach") { OWN } else { OTHER };
     let width = (part * LONGEST_BAR).max(1.0);
     text(body, 20, top + 16, "", name);
     let _never_fails = writeln!(
@@ -228,13 +208,15 @@ mod tests {
     use super::super::record::tests::record;
     use super::*;
 
-    /// Returns a record for each panel, whose figures are 100, 200 and so on.
+    /// Returns a record for each panel, whose figures are 5000, 10,000 and so on.
     fn records(cpu: &str) -> Vec<Record> {
         let of_panel = |panel: &Panel| {
-            let columns = [column(panel.column, "ns", 0), column("p99", "ns", 0)];
+            let columns: Vec<_> = panel.columns.iter().map(|name| column(name, "ns", 0)).collect();
             let mut table = Table::new(panel.table, columns);
             for (row, figure) in panel.rows.iter().zip(1..) {
-                table.row(row, [vec![f64::from(figure) * 100.0, 7.0], vec![8.0]]);
+                let mut cells = vec![vec![7.0]; panel.columns.len()];
+                cells[0] = vec![f64::from(figure) * 5000.0, 8.0];
+                table.row(row, cells);
             }
             record(&format!("{}-{cpu}", panel.benchmark), vec![table])
         };
@@ -248,17 +230,8 @@ mod tests {
         assert_eq!(picture.matches("height=\"18\"").count(), bars);
         // The longest bar of each panel.
         assert_eq!(picture.matches("width=\"390\"").count(), PANELS.len());
-        assert!(picture.contains(">300 ns</text>") && !picture.contains(">7"), "{picture}");
-        assert_eq!(picture.matches(", p99 7.0 ns</text>").count(), 5, "{picture}");
-        assert_eq!(picture.matches(", p99 8.0 ns</text>").count(), 3, "{picture}");
-        assert!(picture.contains(">500.0 %</text>"), "{picture}");
-    }
-
-    #[test]
-    fn a_figure_has_the_unit_that_people_read_best() {
-        let figures = [8.78, 19.0, 2163.0, 572_538.0, 3_500_084.0];
-        let labels = figures.map(|figure| Unit::Nanoseconds.label(figure));
-        assert_eq!(labels, ["8.8 ns", "19 ns", "2163 ns", "573 µs", "3.5 ms"]);
+        assert!(picture.contains(">5000 / 8 ns</text>"), "{picture}");
+        assert_eq!(picture.matches(">15,000 / 8 / 7 ns</text>").count(), 1, "{picture}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) struct Record {
     #[serde(skip)]
     pub(crate) name: String,
     command: String,
-    date: String,
+    pub(crate) date: String,
     commit: String,
     pub(crate) rustc: String,
     host: Host,
@@ -63,12 +63,12 @@ impl Record {
         })
     }
 
-    /// Returns where and when it was measured, in a line.
+    /// Returns where it was measured, in a line.
     pub(super) fn circumstances(&self) -> String {
-        let Self { date, rustc, host, .. } = self;
+        let Self { rustc, host, .. } = self;
         let cpu = host.cpu.as_deref().unwrap_or(&host.platform);
         let rustc = rustc.split(' ').take(2).collect::<Vec<_>>().join(" ");
-        format!("{cpu}, {} cores, {}, {rustc}, {date}", host.cores, host.platform)
+        format!("{cpu}, {} cores, {}, {rustc}", host.cores, host.platform)
     }
 
     /// Writes the record over an older one, and prints the marks that quote its tables.
