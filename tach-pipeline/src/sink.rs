@@ -25,6 +25,8 @@ mod stream;
 mod syslog;
 pub(crate) mod target;
 mod thread;
+#[cfg(feature = "tracing")]
+mod traces;
 pub(crate) mod unreported;
 mod worker;
 

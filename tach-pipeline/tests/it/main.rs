@@ -74,4 +74,6 @@ mod syslog;
 #[cfg(unix)]
 mod tailers;
 mod testing;
+#[cfg(feature = "tracing")]
+mod traces;
 mod values;

@@ -1,0 +1,119 @@
+//! Traces for people: the spans of each as a tree, with their times.
+
+mod tree;
+
+use core::any::Any;
+use std::sync::Arc;
+
+use self::tree::{Node, Trees};
+use super::any_format::AnyFormat;
+use super::content::Content;
+use super::content::signals::WriteSpans;
+use super::target::{Lane, Target};
+use super::{Sink, kind};
+use crate::error::Error;
+use crate::faults::Faults;
+use crate::filter::Levels;
+use crate::frame::Wanted;
+use crate::spans::span::{First, MOST_EVENTS, Span};
+use crate::stats::Items;
+use crate::sync::Lock;
+
+impl Sink<kind::Stream> {
+    /// Writes traces in place of events: when the first span of a trace has ended, its spans and
+    /// their events as a tree, with times. It is for a developer's terminal, where there is no
+    /// collector.
+    ///
+    /// ```text
+    /// 2026-11-21T09:30:00.123456Z trace 4bf92f3577b34da6a3ce929d0e0e4736
+    ///      0.0ns    12.3ms request method="GET"
+    ///    510.0µs     3.2ms ├ query id=7
+    ///    940.2µs           │ └  WARN app::db: slow rows=3
+    ///      4.0ms     1.1ms └ render
+    /// ```
+    ///
+    /// The first column is the time since the beginning of the trace, the second one how long the
+    /// span took. A span that ends after the first one is written on its own. Of traces that are
+    /// open, 10,000 spans wait; then the oldest trace is written as far as it has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tach_pipeline::{Pipeline, Sink};
+    ///
+    /// let sinks = Pipeline::builder().sink(Sink::stderr()).sink(Sink::stderr().traces());
+    /// let guard = sinks.build()?;
+    /// # Ok::<(), tach_pipeline::Error>(())
+    /// ```
+    #[must_use]
+    pub fn traces(self) -> Sink<kind::OneFormat> {
+        self.map(|to| kind::OneFormat(Box::new(OfTraces(Box::new(to)))))
+    }
+}
+
+/// A receiver that gets traces in place of events.
+struct OfTraces(Box<dyn Target>);
+
+impl Target for OfTraces {
+    fn name(&self) -> String {
+        format!("{}, traces", self.0.name())
+    }
+
+    fn check(&self, faults: &mut Faults) {
+        self.0.check(faults);
+    }
+
+    fn takes_spans(&self) -> bool {
+        true
+    }
+
+    fn again(&self) -> Box<dyn Target> {
+        Box::new(Self(self.0.again()))
+    }
+
+    fn open(self: Box<Self>, format: Arc<dyn AnyFormat>) -> Result<Vec<Lane>, Error> {
+        let name = self.name();
+        let lanes = self.0.open(format)?;
+        let of_traces =
+            |lane| Lane { name: name.clone(), content: Box::new(Traces::default()), ..lane };
+        Ok(lanes.into_iter().map(of_traces).collect())
+    }
+}
+
+#[derive(Default)]
+struct Traces(Lock<Trees>);
+
+impl Content for Traces {
+    fn items(&self) -> Items {
+        Items("spans")
+    }
+
+    fn add_to(&self, wanted: &mut Wanted) {
+        wanted.spans = true;
+    }
+
+    fn spans(&self) -> Option<&dyn WriteSpans> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    /// Each has the spans that wait for their trace.
+    fn is_same(&self, _: &dyn Content) -> bool {
+        false
+    }
+}
+
+impl WriteSpans for Traces {
+    fn most_events(&self) -> u32 {
+        MOST_EVENTS
+    }
+
+    fn write(&self, to: &mut Vec<u8>, span: &Span<'_>, _: &First<'_>, levels: &Levels) {
+        if let Some(node) = Node::new(span, levels) {
+            self.0.lock().add(span.context.trace, node, to);
+        }
+    }
+}
