@@ -417,6 +417,7 @@ pub mod _guide {}
 
 #[cfg(all(doc, not(doctest)))]
 #[doc = "[guide-otel]: crate::_guide#opentelemetry\n[guide-slog]: crate::_guide#slog"]
+#[doc = "[guide-tracing]: crate::_guide#tracing\n[root]: crate::Rotation"]
 #[doc = "[guide-forks]: crate::_guide#forked-children"]
 #[doc = "[guide-pipeline]: crate::_guide#the-pipeline"]
 #[doc = "[guide-survive]: crate::_guide#after-a-kill\n[variables]: tach_otlp::Otlp::from_env\n"]

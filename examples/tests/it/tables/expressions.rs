@@ -16,6 +16,7 @@ use tach_log::{Json, Line, Part};
 use tach_otlp::{Metadata, Otlp};
 use tach_pipeline::{Builder, Guard, Names, Pipeline, Rotation, Sink, SyncPolicy, WhenFull};
 use tach_tower::{BudgetLayer, Settings};
+use tach_tracing::{Strftime, UnixMillis, UnixNanos, Utc};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{EnvFilter, registry};
@@ -112,6 +113,8 @@ fn builder(bytes: usize, timeout: Duration) -> Done {
     let _ = Pipeline::builder().flush_on(Level::Trace, timeout);
     let _ = Builder::strict_environment(Pipeline::builder()).strict_environment();
     let _ = tach_tracing::try_init();
+    tach_tracing::try_init()?;
+    let _ = fmt().with_timer(Strftime::utc("%H:%M:%S%.3f")?);
     Ok(())
 }
 
@@ -136,10 +139,9 @@ fn pipeline(pipeline: &Pipeline, guard: &Guard, timeout: Duration) -> Done {
 
 /// What stays of tracing-subscriber.
 fn subscriber(filter: EnvFilter) {
-    use tach_tracing::Utc;
-
     fmt().with_timer(Utc).init();
     fmt().with_env_filter(filter).with_timer(Utc).init();
+    let _ = (fmt().with_timer(UnixMillis), fmt().with_timer(UnixNanos));
 }
 
 /// Budgets.
