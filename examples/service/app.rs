@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use axum::Router;
-use axum::extract::{MatchedPath, Path, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -11,7 +11,6 @@ use axum::routing::get;
 use tach_core::Instant;
 use tach_tower::{BudgetLayer, RequestBudget, ServerSide};
 use tracing::Instrument as _;
-use tracing::field::Empty;
 
 use crate::relay::Upstream;
 use crate::telemetry::Road;
@@ -24,7 +23,6 @@ pub(crate) const RESERVE: Duration = Duration::from_millis(20);
 /// An instance of the service.
 #[derive(Debug, Clone)]
 pub(crate) struct Instance {
-    pub(crate) port: u16,
     pub(crate) road: Road,
     /// The instance that `/relay/...` asks for the rest of the path.
     pub(crate) upstream: Option<Upstream>,
@@ -37,9 +35,10 @@ pub(crate) fn router(budgets: BudgetLayer<ServerSide>, instance: Instance) -> Ro
         .route("/search", get(search))
         .route("/left", get(left))
         .route("/relay/{*path}", get(relay))
-        .with_state(instance.clone())
         .layer(budgets)
-        .layer(middleware::from_fn_with_state(instance, observe))
+        .layer(middleware::from_fn(log_request))
+        .layer(instance.road.server())
+        .with_state(instance)
 }
 
 /// Works for the given time, even beyond its budget.
@@ -59,7 +58,7 @@ async fn relay(
     Path(path): Path<String>,
 ) -> Result<String, (StatusCode, String)> {
     let missing = (StatusCode::NOT_FOUND, "no --upstream\n".to_owned());
-    instance.upstream.ok_or(missing)?.get(&path, instance.road).await
+    instance.upstream.ok_or(missing)?.get(&path).await
 }
 
 /// Searches while the budget lasts, and answers with the pages found.
@@ -78,35 +77,15 @@ async fn step(name: &'static str, duration: Duration) {
     tokio::time::sleep(duration).instrument(span).await;
 }
 
-/// Opens the span of a request in the caller's trace, and logs the answered request.
-async fn observe(State(instance): State<Instance>, request: Request, next: Next) -> Response {
+/// Logs the answered request, in its span.
+async fn log_request(request: Request, next: Next) -> Response {
     let start = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    // Spans of one route have one name, whatever the path.
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let span = tracing::info_span!(
-        "request",
-        otel.kind = "server",
-        otel.name = route.map_or_else(|| method.to_string(), |route| format!("{method} {route}")),
-        otel.status_code = Empty,
-        http.request.method = %method,
-        http.response.status_code = Empty,
-        http.route = route,
-        server.port = instance.port,
-        url.path = path,
-    );
-    instance.road.adopt(&span, request.headers());
-    let response = next.run(request).instrument(span.clone()).await;
+    let response = next.run(request).await;
     let status = response.status();
-    span.record("http.response.status_code", status.as_u16());
-    if status.is_server_error() {
-        span.record("otel.status_code", "error");
+    if status == StatusCode::GATEWAY_TIMEOUT {
+        tracing::warn!("the budget was exhausted");
     }
-    span.in_scope(|| {
-        if status == StatusCode::GATEWAY_TIMEOUT {
-            tracing::warn!("the budget was exhausted");
-        }
-        log::info!("{method} {path} {} {:.3?}", status.as_u16(), start.elapsed());
-    });
+    log::info!("{method} {path} {} {:.3?}", status.as_u16(), start.elapsed());
     response
 }

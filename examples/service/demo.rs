@@ -3,6 +3,7 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::sync::mpsc;
 
 use reqwest::{Client, Method, Request, StatusCode};
 use tach_core::MonotonicInstant;
@@ -10,10 +11,10 @@ use tach_tower::Stats;
 use test_support::otlp::{self, Span};
 use test_support::receiver::Requests;
 use tokio::task::JoinSet;
-use tracing::Instrument as _;
+use tower::{ServiceBuilder, ServiceExt as _};
 
+use crate::Failure;
 use crate::telemetry::Road;
-use crate::{Failure, relay};
 
 /// The requests of one client: path and budget.
 const REQUESTS: [(&str, Option<&str>); 8] = [
@@ -75,15 +76,18 @@ pub(crate) async fn drive(address: SocketAddr, road: Road) -> Result<Summary, Fa
 /// here.
 async fn through_both(address: SocketAddr, road: Road) -> Result<u128, Failure> {
     let url = format!("http://{address}/relay/work/20").parse()?;
-    let (span, mut request) = (relay::span(&url), Request::new(Method::GET, url));
-    road.announce(&span, request.headers_mut());
-    let header = request.headers().get("traceparent").ok_or("the span has no trace")?;
+    let (sender, sent) = mpsc::channel();
+    let client = ServiceBuilder::new()
+        .layer(road.client())
+        .map_request(move |request: Request| {
+            let _ = sender.send(request.headers().get("traceparent").cloned());
+            request
+        })
+        .service(Client::builder().no_proxy().build()?);
+    client.oneshot(Request::new(Method::GET, url)).await?.bytes().await?;
+    let header = sent.recv()?.ok_or("the span has no trace")?;
     let trace = header.to_str()?.split('-').nth(1).ok_or("a trace has an id")?;
-    let trace = u128::from_str_radix(trace, 16)?;
-    let client = Client::builder().no_proxy().build()?;
-    let answer = client.execute(request).instrument(span.clone()).await?;
-    span.record("http.response.status_code", answer.status().as_u16());
-    Ok(trace)
+    Ok(u128::from_str_radix(trace, 16)?)
 }
 
 impl Summary {

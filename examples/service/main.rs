@@ -125,8 +125,8 @@ impl Server {
 
         let budgets = BudgetLayer::server(Settings::new().cap(app::BUDGET));
         let counted = budgets.clone();
-        let upstream = upstream.map(Upstream::new).transpose()?;
-        let instance = Instance { port: address.port(), road, upstream };
+        let upstream = upstream.map(|it| Upstream::new(it, road)).transpose()?;
+        let instance = Instance { road, upstream };
         let (stop, stopped) = oneshot::channel::<()>();
         let server =
             axum::serve(listener, app::router(budgets, instance)).with_graceful_shutdown(async {

@@ -6,9 +6,8 @@ mod span_lines;
 
 use std::env;
 
-use axum::http::HeaderMap;
+use tach_http::{ClientSide, RequestLayer, ServerSide};
 use tach_pipeline::Pipeline;
-use tracing::Span;
 
 use crate::Failure;
 
@@ -22,19 +21,19 @@ pub(crate) enum Road {
 }
 
 impl Road {
-    /// Makes the caller's span the parent of `span`, if the headers of the request name one.
-    pub(crate) fn adopt(self, span: &Span, headers: &HeaderMap) {
+    /// Returns the layer of the requests that the service answers.
+    pub(crate) fn server(self) -> RequestLayer<ServerSide> {
         match self {
-            Self::Direct => direct::adopt(span, headers),
-            Self::Sdk => sdk::adopt(span, headers),
+            Self::Direct => RequestLayer::server(),
+            Self::Sdk => RequestLayer::server().extract(sdk::adopt),
         }
     }
 
-    /// Adds the headers that make `span` the parent of the next service's span.
-    pub(crate) fn announce(self, span: &Span, headers: &mut HeaderMap) {
+    /// Returns the layer of the requests that the service sends.
+    pub(crate) fn client(self) -> RequestLayer<ClientSide> {
         match self {
-            Self::Direct => direct::announce(span, headers),
-            Self::Sdk => sdk::announce(span, headers),
+            Self::Direct => RequestLayer::client(),
+            Self::Sdk => RequestLayer::client().inject(sdk::announce),
         }
     }
 }

@@ -3,11 +3,7 @@
 
 use core::time::Duration;
 
-use axum::http::HeaderMap;
-use tach_pipeline::{
-    Durations, Otlp, Pipeline, Signal, Sink, SpanDurations, SpanExt as _, TraceContext,
-};
-use tracing::Span;
+use tach_pipeline::{Durations, Otlp, Pipeline, Signal, Sink, SpanDurations};
 
 use super::{SERVICE_NAME, is_exported, is_set};
 use crate::Failure;
@@ -47,7 +43,7 @@ pub(super) fn shutdown(pipeline: &Pipeline) -> Result<(), Failure> {
     let line = |spans: SpanDurations| {
         let route: String = spans.attributes().map(|(_, route)| route).collect();
         format!(
-            "{:<8} {route:<14} {:>3} spans, p50 {:.1?}, p99 {:.1?}, max {:.1?}",
+            "{:<19} {route:<14} {:>3} spans, p50 {:.1?}, p99 {:.1?}, max {:.1?}",
             spans.name(),
             spans.count(),
             spans.quantile(0.5),
@@ -59,21 +55,4 @@ pub(super) fn shutdown(pipeline: &Pipeline) -> Result<(), Failure> {
     lines.sort_unstable();
     println!("{}", lines.join("\n"));
     Ok(flushed?)
-}
-
-pub(super) fn adopt(span: &Span, headers: &HeaderMap) {
-    let texts = |name| headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
-    let parent = texts("traceparent").next().unwrap_or_default();
-    let state: Vec<_> = texts("tracestate").collect(); // A request may have several.
-    if let Some(caller) = TraceContext::from_headers(parent, &state.join(",")) {
-        span.set_remote_parent(&caller);
-    }
-}
-
-pub(super) fn announce(span: &Span, headers: &mut HeaderMap) {
-    let Some(context) = span.trace_context() else { return };
-    let all = [("traceparent", context.to_string()), ("tracestate", context.tracestate().into())];
-    for (name, text) in all.into_iter().filter(|(_, text): &(_, String)| !text.is_empty()) {
-        headers.insert(name, text.parse().expect("the headers of a trace are ASCII"));
-    }
 }

@@ -28,7 +28,8 @@ fn service() -> Command {
 fn the_demo_drives_itself_and_stops() {
     let printed = run_demo(&[]);
     let mut lines = printed.lines();
-    let searches = lines.find(|line| line.starts_with("request  /search ")).expect(&printed);
+    let searches =
+        lines.find(|line| line.starts_with("http.server.request /search ")).expect(&printed);
     assert!(searches.contains(" 10 spans, p50 "), "{printed}");
 }
 
@@ -179,7 +180,7 @@ fn an_address_in_use_is_named() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_drains_and_loses_nothing() {
-    let direct = ["request  /work/{ms} ", "request  / ", "step  "].as_slice();
+    let direct = ["http.server.request /work/{ms} ", "http.server.request / ", "step  "].as_slice();
     let sdk = [" GET /work/{ms}\n", " work\n", " GET /\n"].as_slice();
     for (signal, options, spans) in
         [("INT", [].as_slice(), direct), ("TERM", &[], direct), ("INT", &["--sdk"], sdk)]
