@@ -32,7 +32,7 @@ impl Sink<kind::Stream> {
     ///      4.0ms     1.1ms └ render
     /// ```
     ///
-    /// The first column is the time since the beginning of the trace, the second one how long the
+    /// A span with the field `otel.name` has that name. The first column is the time since the beginning of the trace, the second one how long the
     /// span took. A span that ends after the first one is written on its own. Of traces that are
     /// open, 10,000 spans wait; then the oldest trace is written as far as it has ended.
     ///

@@ -32,7 +32,14 @@ fn a_trace_is_written_with_fields_and_events() {
     let lines = trees(
         |builder| builder.redact(["password"]),
         || {
-            let request = info_span!("request", method = "GET", status = Empty).entered();
+            let request = info_span!(
+                "request",
+                otel.name = "GET /",
+                otel.kind = "server",
+                method = "GET",
+                status = Empty
+            )
+            .entered();
             info!(target: "app", user = 7, "accepted");
             info_span!("query", id = 7, password = "secret").in_scope(|| {
                 debug!(target: "app", "below the filter of the sink");
@@ -44,7 +51,7 @@ fn a_trace_is_written_with_fields_and_events() {
     );
     let expected = [
         "trace",
-        "request method=\"GET\" status=200",
+        "GET / method=\"GET\" status=200",
         "├  INFO app: accepted user=7",
         "├ query id=7 password=\"[redacted]\"",
         "│ └  WARN app::db: slow rows=3",

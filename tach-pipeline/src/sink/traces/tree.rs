@@ -159,27 +159,35 @@ impl Node {
             parent: span.parent(),
             start: span.start,
             end: span.end,
-            text: start.name.to_owned(),
+            text: String::new(),
             events: Vec::new(),
         };
+        let mut name = start.name.to_owned();
         let last = span.last_values();
         for (at, item) in span.items().enumerate() {
             match item {
-                Item::Part(part) => node.fields(&part, |key| !last.is_recorded_again(at, key)),
+                Item::Part(part) => {
+                    node.fields(&part, &mut name, |key| !last.is_recorded_again(at, key));
+                }
                 Item::Event(event, time) if levels.enabled(event.level, event.target) => {
                     node.events.push((time, text_of(&event)));
                 }
                 Item::Event(..) => {}
             }
         }
+        node.text.insert_str(0, &name);
         Some(node)
     }
 
-    fn fields(&mut self, part: &SpanPart<'_>, is_last: impl Fn(&str) -> bool) {
+    /// Appends the fields of a part, but for those that tell OpenTelemetry the name and the kind.
+    fn fields(&mut self, part: &SpanPart<'_>, name: &mut String, is_last: impl Fn(&str) -> bool) {
         let Some(fields) = part.span_fields() else { return };
         let visited = fields.visit_own(&mut |key, value| {
-            if is_last(key) {
-                field(&mut self.text, key, value);
+            match value {
+                _ if !is_last(key) => {}
+                Value::Str(text) if key == "otel.name" => text.clone_into(name),
+                _ if key.starts_with("otel.") => {}
+                value => field(&mut self.text, key, value),
             }
             Ok(())
         });
