@@ -411,6 +411,7 @@ mod with_tracing {
 // The package `examples` compiles the snippets of these pages. Their own definitions of links lead
 // to files; of two definitions the first counts.
 #[cfg(all(doc, not(doctest)))]
+#[doc = "[from-fmt]: crate::_moving#tracing-subscriber\n[variables]: tach_otlp::Otlp::from_env"]
 #[doc = "[from-otel]: crate::_moving#tracing-opentelemetry\n[strangers]: crate::Builder::public_endpoint\n"]
 #[doc = include_str!("../docs/guide.md")]
 pub mod _guide {}
