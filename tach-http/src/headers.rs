@@ -10,6 +10,8 @@ use tracing::Span;
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
+/// W3C's recommendation asks for no more to be passed on.
+const MOST_BAGGAGE: usize = 8192;
 
 /// What a server reads of a request's headers. One look finds all: a look-up of each name costs
 /// more than to pass ten headers by.
@@ -51,14 +53,16 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Returns the caller's baggage, as it is. A proxy may have split it.
+    /// Returns the caller's baggage, as it is. A proxy may have split it. None beyond the bound: a
+    /// part of it would be another baggage.
     #[inline]
     pub(crate) fn baggage(&self, headers: &HeaderMap) -> Option<Arc<HeaderValue>> {
         if !self.has_baggage {
             return None;
         }
         let all: Vec<_> = headers.get_all(BAGGAGE).iter().map(HeaderValue::as_bytes).collect();
-        HeaderValue::from_bytes(&all.join(&b',')).ok().map(Arc::new)
+        let all = Some(all.join(&b',')).filter(|all| all.len() <= MOST_BAGGAGE)?;
+        HeaderValue::from_bytes(&all).ok().map(Arc::new)
     }
 }
 

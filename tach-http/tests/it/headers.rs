@@ -113,6 +113,19 @@ fn baggage_goes_through_as_it_is() {
     assert_eq!(relay(server(), client().without_baggage()), None);
 }
 
+#[test]
+fn a_baggage_beyond_w3cs_bound_is_not_passed_on() {
+    for (length, passes) in [(8192, true), (8193, false)] {
+        let value = format!("a={}", "x".repeat(length - 2));
+        let mut headers = HeaderMap::new();
+        spans(async {
+            let caller = [("baggage", &*value)];
+            headers = relayed(RequestLayer::server(), RequestLayer::client(), &caller).await;
+        });
+        assert_eq!(headers.contains_key("baggage"), passes, "{length}");
+    }
+}
+
 /// The baggage of a request is not another one's, whose call is within the same task.
 #[test]
 fn baggage_ends_with_its_request() {
