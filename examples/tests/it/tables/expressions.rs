@@ -12,6 +12,7 @@ use tach_core::{
     Anchor, BootInstant, Budget, Clock, Config, Instant, ManualClock, Offset, OrderedInstant,
     Recalibrator, Source, SystemClock, UnixTime, coarse, status,
 };
+use tach_http::RequestLayer;
 use tach_log::{Json, Line, Part};
 use tach_otlp::{Metadata, Otlp};
 use tach_pipeline::{Builder, Guard, Names, Pipeline, Rotation, Sink, SyncPolicy, WhenFull};
@@ -142,6 +143,11 @@ fn subscriber(filter: EnvFilter) {
     fmt().with_timer(Utc).init();
     fmt().with_env_filter(filter).with_timer(Utc).init();
     let _ = (fmt().with_timer(UnixMillis), fmt().with_timer(UnixNanos));
+}
+
+/// Spans of requests.
+fn requests() {
+    let _ = (RequestLayer::server(), RequestLayer::client());
 }
 
 /// Budgets.
