@@ -16,6 +16,7 @@ mod span_timing;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod survive;
 mod tables;
+mod tasks;
 mod timers;
 
 use std::path::Path;
