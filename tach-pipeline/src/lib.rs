@@ -411,14 +411,7 @@ mod with_tracing {
 // The package `examples` compiles the snippets of these pages. Their own definitions of links lead
 // to files; of two definitions the first counts.
 #[cfg(all(doc, not(doctest)))]
-#[doc = "[from-fmt]: crate::_moving#tracing-subscriber\n[variables]: tach_otlp::Otlp::from_env"]
-#[doc = "[from-otel]: crate::_moving#tracing-opentelemetry\n[strangers]: crate::Builder::public_endpoint\n"]
-#[doc = "[task-command-line]: crate::_guide#a-command-line-program\n[task-library]: crate::_guide#a-library"]
-#[doc = "[task-container]: crate::_guide#a-container\n[task-systemd]: crate::_guide#a-service-of-systemd"]
-#[doc = "[task-service]: crate::_guide#a-service-with-axum-and-a-collector"]
-#[doc = "[task-worker]: crate::_guide#a-worker-at-high-rates"]
-#[doc = "[guide-collector]: crate::_guide#spans-for-a-collector"]
-#[doc = "[guide-pipeline]: crate::_guide#the-pipeline\n[guide-survive]: crate::_guide#after-a-kill\n"]
+#[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide.md")]
 #[doc = include_str!("../docs/tasks/service.md")]
 #[doc = include_str!("../docs/tasks/command-line.md")]
@@ -429,11 +422,7 @@ mod with_tracing {
 pub mod _guide {}
 
 #[cfg(all(doc, not(doctest)))]
-#[doc = "[guide-otel]: crate::_guide#opentelemetry\n[guide-slog]: crate::_guide#slog"]
-#[doc = "[guide-tracing]: crate::_guide#tracing\n[root]: crate::Rotation"]
-#[doc = "[guide-forks]: crate::_guide#forked-children"]
-#[doc = "[guide-pipeline]: crate::_guide#the-pipeline"]
-#[doc = "[guide-survive]: crate::_guide#after-a-kill\n[variables]: tach_otlp::Otlp::from_env\n"]
+#[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/moving.md")]
 pub mod _moving {}
 
