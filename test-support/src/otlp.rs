@@ -30,6 +30,8 @@ pub struct Span {
     pub links: Vec<(u128, u64)>,
     /// Zero for unset, 1 for ok, 2 for error.
     pub status: u64,
+    /// The description of the status.
+    pub description: String,
 }
 
 /// Returns the spans of an `ExportTraceServiceRequest`.
@@ -74,6 +76,7 @@ fn span(from: &Message) -> Span {
             .map(|it| (id(&it.bytes(1)), low(id(&it.bytes(2)))))
             .collect(),
         status: from.messages(15).first().map_or(0, |status| status.number(3)),
+        description: from.messages(15).first().map_or_else(String::new, |it| text(it, 2)),
     }
 }
 
