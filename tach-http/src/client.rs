@@ -40,8 +40,8 @@ pub(crate) fn start(method: &Method, protocol: Protocol, target: &Target<'_>) ->
 /// Writes what the next service reads.
 pub(crate) fn announce(open: &Open, headers: &mut HeaderMap, options: &Options) {
     match &options.inject {
-        Some(inject) => (inject.0)(open.span(), headers),
-        None => write_parent(open.span(), headers),
+        Some(inject) => (inject.0)(&open.span, headers),
+        None => write_parent(&open.span, headers),
     }
     if !options.is_without_baggage {
         if let Some(baggage) = current::baggage() {
@@ -53,6 +53,7 @@ pub(crate) fn announce(open: &Open, headers: &mut HeaderMap, options: &Options) 
 fn http(method: &'static str, target: &Target<'_>) -> Span {
     let (host, port) = target.address();
     info_span!(
+        target: "tach_http",
         "http.client.request",
         http.response.status_code = Empty,
         otel.kind = "client",
@@ -73,6 +74,7 @@ fn rpc(target: &Target<'_>) -> Span {
     let (host, port) = target.address();
     let method = rpc_method(target.path);
     info_span!(
+        target: "tach_http",
         "rpc.client.call",
         rpc.response.status_code = Empty,
         otel.kind = "client",

@@ -87,12 +87,10 @@ pub(crate) struct Outer {
 }
 
 impl Outer {
-    /// `own` has [`SERVER`] or [`CLIENT`]. A client's request has the baggage around it.
+    /// `own` has [`SERVER`] or [`CLIENT`].
     #[inline]
     pub(crate) fn enter(own: u8, baggage: Option<&Arc<HeaderValue>>) -> Self {
-        let flags = FLAGS.get();
-        let inherited = if own & CLIENT != 0 { flags & HAS_BAGGAGE } else { 0 };
-        FLAGS.set(own | inherited | if baggage.is_some() { HAS_BAGGAGE } else { 0 });
+        let flags = FLAGS.replace(own | if baggage.is_some() { HAS_BAGGAGE } else { 0 });
         let baggage = baggage.and_then(|own| replace(Some(own.clone())));
         Self { flags, baggage }
     }
@@ -101,7 +99,7 @@ impl Outer {
     #[inline]
     pub(crate) fn leave(&mut self) -> Option<Box<str>> {
         let flags = FLAGS.replace(self.flags);
-        if flags & HAS_BAGGAGE != 0 && flags & SERVER != 0 {
+        if flags & HAS_BAGGAGE != 0 {
             replace(self.baggage.take());
         }
         if flags & HAS_ROUTE == 0 {

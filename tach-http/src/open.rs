@@ -19,7 +19,7 @@ use crate::method;
 /// its handler panics.
 #[derive(Debug)]
 pub(crate) struct Open {
-    span: Span,
+    pub(crate) span: Span,
     /// What the caller passes on to the calls of this task.
     pub(crate) baggage: Option<Arc<HeaderValue>>,
     /// The method that a server's gRPC request asks for.
@@ -53,10 +53,6 @@ impl Open {
     pub(crate) fn new(span: Span, kind: Kind, has_route: bool) -> Self {
         let (baggage, rpc, has_status, stage) = (None, None, false, Stage::Called);
         Self { span, baggage, rpc, kind, has_route, has_status, stage }
-    }
-
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
     }
 
     /// Enters the span, and makes the request the current one.
@@ -207,18 +203,7 @@ impl Open {
             self.stage = Stage::Over;
         }
     }
-}
 
-impl Drop for Open {
-    #[inline]
-    fn drop(&mut self) {
-        if self.stage != Stage::Over {
-            self.cancelled();
-        }
-    }
-}
-
-impl Open {
     #[cold]
     fn cancelled(&mut self) {
         if thread::panicking() {
@@ -233,6 +218,15 @@ impl Open {
             }
         } else {
             self.fail("cancelled", None, &[]);
+        }
+    }
+}
+
+impl Drop for Open {
+    #[inline]
+    fn drop(&mut self) {
+        if self.stage != Stage::Over {
+            self.cancelled();
         }
     }
 }

@@ -37,12 +37,10 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     let target = Target::of(request.uri());
     let seen = Seen::of(headers);
     let head = Head { kind, target, seen, route };
-    let span = match &options.extract {
-        Some(_) => head.span(false),
-        None => match seen.parent(headers) {
-            Some(parent) => parent.in_scope(|| head.span(true)),
-            None => head.span(false),
-        },
+    let parent = if options.extract.is_some() { None } else { seen.parent(headers) };
+    let span = match parent {
+        Some(parent) => parent.in_scope(|| head.span(true)),
+        None => head.span(false),
     };
     if span.is_disabled() {
         return None;
@@ -53,11 +51,11 @@ pub(crate) fn open<B>(request: &Request<B>, options: &Options) -> Option<Open> {
     if kind.method == method::OTHER {
         span.record("http.request.method_original", method.as_str());
     }
-    let baggage = if options.is_without_baggage { None } else { seen.baggage(headers) };
-    let rpc = (protocol != Protocol::Http).then(|| rpc_method(target.path).into());
     let mut open = Open::new(span, kind, route.is_some());
-    open.baggage = baggage;
-    open.rpc = rpc;
+    if !options.is_without_baggage {
+        open.baggage = seen.baggage(headers);
+    }
+    open.rpc = (protocol != Protocol::Http).then(|| rpc_method(target.path).into());
     Some(open)
 }
 
@@ -70,6 +68,7 @@ macro_rules! http_span {
         // As a text, since a value that is printed costs more.
         let with_route = route.map(|route| [name, " ", route].concat());
         info_span!(
+            target: "tach_http",
             $($parent)*
             "http.server.request",
             http.response.status_code = Empty,
@@ -95,6 +94,7 @@ macro_rules! rpc_span {
         let (host, port) = $head.address();
         let method = rpc_method($head.target.path);
         info_span!(
+            target: "tach_http",
             $($parent)*
             "rpc.server.call",
             rpc.response.status_code = Empty,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use http::{HeaderMap, HeaderValue, Request};
 use tach_http::RequestLayer;
 use tach_pipeline::{SpanExt as _, TraceContext};
-use tower::service_fn;
+use tower::{Layer as _, service_fn};
 
 use crate::kit::{Body, answers, call, named, one, request, spans, status};
 
@@ -137,6 +137,24 @@ fn baggage_ends_with_its_request() {
             status(200)
         });
         call(RequestLayer::client(), next, request("GET", "/", &[])).await;
+    });
+}
+
+/// Another server of the same task has its own baggage meanwhile.
+#[test]
+fn baggage_is_back_after_a_request_within() {
+    spans(async {
+        let service = service_fn(|_: Request<Body>| async {
+            let inner = RequestLayer::server().layer(answers(|_: Request<Body>| status(200)));
+            call(RequestLayer::client(), inner, request("GET", "/", &[("baggage", "b=2")])).await;
+            let next = answers(|request: Request<Body>| {
+                assert_eq!(request.headers()["baggage"], "a=1");
+                status(200)
+            });
+            call(RequestLayer::client(), next, request("GET", "/", &[])).await;
+            Ok::<_, Infallible>(status(200))
+        });
+        call(RequestLayer::server(), service, request("GET", "/", &[("baggage", "a=1")])).await;
     });
 }
 

@@ -13,6 +13,9 @@ use test_support::receiver::{Requests, serve};
 use tokio::runtime;
 use tower::util::ServiceFn;
 use tower::{Layer, Service, ServiceExt as _, service_fn};
+use tracing::{Dispatch, dispatcher};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
 
 /// Long enough for any machine: no test fails by being slow.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -29,7 +32,17 @@ pub(crate) fn spans_of(
     with: impl FnOnce(Builder) -> Builder,
     test: impl Future<Output = ()>,
 ) -> Vec<Span> {
-    let (_, requests) = run(with, test);
+    let (_, requests) = run(with, |pipeline| Dispatch::new(pipeline.subscriber()), test);
+    received(&requests)
+}
+
+/// Like [`spans`], with the pipeline as a layer of a registry.
+pub(crate) fn spans_of_layer(test: impl Future<Output = ()>) -> Vec<Span> {
+    let subscriber = |pipeline: &Pipeline| Dispatch::new(registry().with(pipeline.clone()));
+    received(&run(|builder| builder, subscriber, test).1)
+}
+
+fn received(requests: &Requests) -> Vec<Span> {
     requests.try_iter().flat_map(|(_, body)| otlp::spans(&body)).collect()
 }
 
@@ -40,17 +53,21 @@ pub(crate) fn durations(
     test: impl Future<Output = ()>,
     see: impl FnMut(tach_pipeline::SpanDurations),
 ) {
-    let (guard, _) = run(with, test);
+    let (guard, _) = run(with, |pipeline| Dispatch::new(pipeline.subscriber()), test);
     guard.pipeline().durations().into_iter().for_each(see);
 }
 
 /// Runs `test` on this thread, within a pipeline that is flushed then.
-fn run(with: impl FnOnce(Builder) -> Builder, test: impl Future<Output = ()>) -> (Guard, Requests) {
+fn run(
+    with: impl FnOnce(Builder) -> Builder,
+    subscriber: impl FnOnce(&Pipeline) -> Dispatch,
+    test: impl Future<Output = ()>,
+) -> (Guard, Requests) {
     let (endpoint, requests) = serve();
     let otlp = Otlp::new().endpoint(&endpoint).max_delay(LONG).signals([Signal::Traces]);
     let guard = with(Pipeline::builder().sink(Sink::otlp(otlp))).build().unwrap();
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    tracing::subscriber::with_default(guard.pipeline().subscriber(), || {
+    dispatcher::with_default(&subscriber(guard.pipeline()), || {
         runtime.block_on(test);
         // What a task still has is dropped within the subscriber.
         drop(runtime);

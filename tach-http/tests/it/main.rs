@@ -12,4 +12,5 @@ mod headers;
 mod kit;
 #[cfg(feature = "reqwest")]
 mod reqwest;
+mod roads;
 mod server;

@@ -118,6 +118,7 @@ fn errors_are_told_apart() {
             send(way, url).await.unwrap_err();
         }));
         assert_has(&span, &[("error.type", "connect")]);
+        assert!(span.description.contains("refused"), "{span:?}");
         assert!(!format!("{span:?}").contains("secret"), "{span:?}");
     }
 }

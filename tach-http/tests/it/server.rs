@@ -117,6 +117,7 @@ fn an_error_of_the_service_has_its_type_and_text() {
     }));
     assert_eq!(span.status, 2);
     assert_has(&span, &[("error.type", "core::fmt::Error")]);
+    assert_eq!(span.description, core::fmt::Error.to_string());
 }
 
 /// The panic goes on, in the first poll, in a later one and in the call itself.
