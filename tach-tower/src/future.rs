@@ -76,14 +76,15 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
         Self { call: Limited::new(call, limits), protocol, counted, side: PhantomData }
     }
 
-    /// Polls the call. Its result is passed on as it is, since a response in another enum would be
-    /// copied. `Pending` if the call is over without an answer, too.
+    /// Polls the call. `done` makes the output of its result, here because each function that a
+    /// response passes through copies it. `Pending` if the call is over without an answer, too.
     #[inline]
-    pub(crate) fn poll_call(
+    pub(crate) fn poll_call<T>(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         head: impl FnOnce(&S::Response) -> (StatusCode, &HeaderMap),
-    ) -> Poll<Result<S::Response, S::Error>> {
+        done: impl FnOnce(Pin<&mut Self>, Result<S::Response, S::Error>) -> T,
+    ) -> Poll<T> {
         let this = self.as_mut().project().call.project();
         let Some(mut call) = this.future.as_pin_mut() else { return Poll::Pending };
         let mut outer = None;
@@ -97,15 +98,18 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
                 }
                 Err(error) => {
                     drop(entered);
-                    let is_over = K::IS_CLIENT && self.project().call.leave(Spent::Waiting, false);
-                    return if is_over { Poll::Pending } else { Poll::Ready(Err(error)) };
+                    let call = self.as_mut().project().call;
+                    let is_over = K::IS_CLIENT && call.leave(Spent::Waiting, false);
+                    return if is_over {
+                        Poll::Pending
+                    } else {
+                        Poll::Ready(done(self, Err(error)))
+                    };
                 }
             }
         }
-        let polled = match call.project() {
-            CallNow::Running { future } => future.poll(cx),
-            CallNow::Waiting { .. } => Poll::Pending,
-        };
+        let CallNow::Running { future } = call.project() else { return Poll::Pending };
+        let polled = future.poll(cx);
         drop(entered);
         // A client that reads the header, such as tonic's channel, may end the call at the same
         // moment as its budget, with an error of its own, and the peer with an answer.
@@ -120,7 +124,7 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
                 return Poll::Pending;
             }
         }
-        polled
+        polled.map(|result| done(self, result))
     }
 
     /// Returns `Ready` once the budget of a call that is pending has ended.
@@ -178,15 +182,16 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers())) {
-            Poll::Ready(Ok(response)) => {
-                let rest = self.rest();
-                return Poll::Ready(Ok(response.map(|body| BudgetBody::with_rest(body, rest))));
+        let done = |this: Pin<&mut Self>, result: Result<Response<B>, S::Error>| match result {
+            Ok(response) => Ok(response.map(|body| BudgetBody::with_rest(body, this.rest()))),
+            Err(error) => {
+                this.answered();
+                Err(K::error(error))
             }
-            Poll::Ready(Err(error)) => {
-                self.answered();
-                return Poll::Ready(Err(K::error(error)));
-            }
+        };
+        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers()), done)
+        {
+            Poll::Ready(answer) => return Poll::Ready(answer),
             Poll::Pending => ready!(self.as_mut().poll_end(cx)),
         }
         let protocol = self.protocol;

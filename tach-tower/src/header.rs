@@ -109,8 +109,8 @@ impl Syntax {
 pub(crate) struct Header {
     pub(crate) name: HeaderName,
     pub(crate) form: Form,
-    /// `Some(true)` for gRPC alone, `Some(false)` for all others, `None` for both.
-    pub(crate) is_for_grpc: Option<bool>,
+    /// Whether it is one of `Settings::new`.
+    pub(crate) is_default: bool,
 }
 
 /// How a header's value is read and written.
@@ -124,12 +124,6 @@ pub(crate) type Read = dyn Fn(&[u8]) -> Option<Duration> + Send + Sync;
 pub(crate) type Write = dyn Fn(Duration) -> Option<HeaderValue> + Send + Sync;
 
 impl Header {
-    /// Returns whether the peer knows the header.
-    #[inline]
-    pub(crate) fn is_for(&self, is_grpc: bool) -> bool {
-        self.is_for_grpc.is_none_or(|is_for_grpc| is_for_grpc == is_grpc)
-    }
-
     pub(crate) fn parse(&self, value: &HeaderValue) -> Option<Duration> {
         match &self.form {
             Form::Known(syntax) => syntax.parse(value.as_bytes()),

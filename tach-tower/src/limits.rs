@@ -73,7 +73,7 @@ impl Settings {
     #[inline]
     pub(crate) fn asked(&self, headers: &HeaderMap, is_grpc: bool, counts: &Counts) -> u64 {
         let mut least_ns = u64::MAX;
-        for header in self.headers.iter().filter(|header| header.is_for(is_grpc)) {
+        for header in &self.headers[usize::from(is_grpc)] {
             for (name, value) in headers {
                 if *name == header.name {
                     match header.parse(value) {
@@ -105,7 +105,7 @@ impl Settings {
     /// Writes the time that is left into every header that the peer knows. Returns `false` if one
     /// would say zero.
     pub(crate) fn write(&self, left_ns: u64, headers: &mut HeaderMap, is_grpc: bool) -> bool {
-        let mut known = self.headers.iter().filter(|header| header.is_for(is_grpc));
+        let mut known = self.headers[usize::from(is_grpc)].iter();
         let left = Duration::from_nanos(left_ns);
         left_ns == u64::MAX || known.all(|header| header.write(left, headers))
     }

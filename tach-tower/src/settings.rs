@@ -44,7 +44,8 @@ use crate::hook::Hook;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub(crate) headers: Vec<Header>,
+    /// Of requests that do not speak gRPC, and of those that do.
+    pub(crate) headers: [Vec<Header>; 2],
     pub(crate) default_ns: u64,
     pub(crate) cap_ns: u64,
     pub(crate) cap_by: Option<Hook<CapBy>>,
@@ -69,16 +70,10 @@ impl Settings {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        let header = |name, syntax, is_for_grpc| Header {
-            name,
-            form: Form::Known(syntax),
-            is_for_grpc: Some(is_for_grpc),
-        };
+        let header =
+            |name, syntax| vec![Header { name, form: Form::Known(syntax), is_default: true }];
         Self {
-            headers: vec![
-                header(GRPC_TIMEOUT, Syntax::Grpc, true),
-                header(REQUEST_TIMEOUT, Syntax::Seconds, false),
-            ],
+            headers: [header(REQUEST_TIMEOUT, Syntax::Seconds), header(GRPC_TIMEOUT, Syntax::Grpc)],
             default_ns: u64::MAX,
             cap_ns: u64::MAX,
             cap_by: None,
@@ -314,9 +309,11 @@ impl Settings {
     }
 
     fn with_header(mut self, name: HeaderName, form: Form) -> Self {
-        // Those of `new` are for some requests, the program's own are for all.
-        self.headers.retain(|header| header.is_for_grpc.is_none() && header.name != name);
-        self.headers.push(Header { name, form, is_for_grpc: None });
+        let header = Header { name, form, is_default: false };
+        for headers in &mut self.headers {
+            headers.retain(|old| !old.is_default && old.name != header.name);
+            headers.push(header.clone());
+        }
         self
     }
 }

@@ -88,15 +88,13 @@ where
     type Output = Result<Response, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers())) {
-            Poll::Ready(Ok(response)) => {
-                self.answered();
-                return Poll::Ready(Ok(response));
-            }
-            Poll::Ready(Err(error)) => {
-                self.answered();
-                return Poll::Ready(Err(error.into()));
-            }
+        let done = |this: Pin<&mut Self>, result: Result<Response, S::Error>| {
+            this.answered();
+            result.map_err(Into::into)
+        };
+        match self.as_mut().poll_call(cx, |response| (response.status(), response.headers()), done)
+        {
+            Poll::Ready(answer) => return Poll::Ready(answer),
             Poll::Pending => ready!(self.as_mut().poll_end(cx)),
         }
         Poll::Ready(Err(self.exhausted().0.into()))
