@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 use tach_core::Budget;
 use tokio::runtime::Handle;
 use tokio::sync::futures::OwnedNotified;
-use tokio::task::coop::unconstrained;
+use tokio::task::coop::{has_budget_remaining, unconstrained};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::current::Woken;
@@ -74,15 +74,17 @@ impl Alarm {
     }
 
     /// Lets the alarm ring after the time `left`.
+    #[inline]
     pub(crate) fn set(&mut self, left: Duration) {
         let end = Instant::now() + left;
         self.ring_at(end, Some(end));
     }
 
+    #[inline]
     fn ring_at(&mut self, next: Instant, end: Option<Instant>) {
         let Some(timer) = &mut self.0 else {
-            let sleep = sleep_until(next);
-            self.0 = Some(Box::pin(Timer { sleep, end, waker: Woken::NONE, drained: None }));
+            let (waker, drained) = (Woken::NONE, None);
+            self.0 = Some(Box::pin(Timer { sleep: sleep_until(next), end, waker, drained }));
             return;
         };
         let timer = timer.as_mut().project();
@@ -110,6 +112,9 @@ impl Alarm {
         *timer.waker = Woken::of(cx.waker());
         // For a task that has used up its turn, tokio reports each sleep as pending. That would
         // hide the end.
+        if has_budget_remaining() {
+            return timer.sleep.poll(cx);
+        }
         Pin::new(&mut unconstrained(&mut timer.sleep)).poll(cx)
     }
 
