@@ -77,13 +77,14 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
     }
 
     /// Polls the call. `done` makes the output of its result, here because each function that a
-    /// response passes through copies it. `Pending` if the call is over without an answer, too.
+    /// response passes through copies it. Returns `Pending` also if the call is over without an
+    /// answer.
     #[inline]
     pub(crate) fn poll_call<T>(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         head: impl FnOnce(&S::Response) -> (StatusCode, &HeaderMap),
-        done: impl FnOnce(Pin<&mut Self>, Result<S::Response, S::Error>) -> T,
+        done: impl FnOnce(Pin<&mut Self>, Poll<Result<S::Response, S::Error>>) -> Poll<T>,
     ) -> Poll<T> {
         let this = self.as_mut().project().call.project();
         let Some(mut call) = this.future.as_pin_mut() else { return Poll::Pending };
@@ -103,7 +104,7 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
                     return if is_over {
                         Poll::Pending
                     } else {
-                        Poll::Ready(done(self, Err(error)))
+                        done(self, Poll::Ready(Err(error)))
                     };
                 }
             }
@@ -124,7 +125,7 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
                 return Poll::Pending;
             }
         }
-        polled.map(|result| done(self, result))
+        done(self, polled)
     }
 
     /// Returns `Ready` once the budget of a call that is pending has ended.
@@ -182,12 +183,16 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let done = |this: Pin<&mut Self>, result: Result<Response<B>, S::Error>| match result {
-            Ok(response) => Ok(response.map(|body| BudgetBody::with_rest(body, this.rest()))),
-            Err(error) => {
-                this.answered();
-                Err(K::error(error))
+        let done = |this: Pin<&mut Self>, polled| match polled {
+            Poll::Ready(Ok(response)) => {
+                let wrap = |body| BudgetBody::with_rest(body, this.rest());
+                Poll::Ready(Ok(Response::map(response, wrap)))
             }
+            Poll::Ready(Err(error)) => {
+                this.answered();
+                Poll::Ready(Err(K::error(error)))
+            }
+            Poll::Pending => Poll::Pending,
         };
         match self.as_mut().poll_call(cx, |response| (response.status(), response.headers()), done)
         {

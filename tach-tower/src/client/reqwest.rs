@@ -88,9 +88,11 @@ where
     type Output = Result<Response, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let done = |this: Pin<&mut Self>, result: Result<Response, S::Error>| {
-            this.answered();
-            result.map_err(Into::into)
+        let done = |this: Pin<&mut Self>, polled: Poll<Result<Response, S::Error>>| {
+            if polled.is_ready() {
+                this.answered();
+            }
+            polled.map_err(Into::into)
         };
         match self.as_mut().poll_call(cx, |response| (response.status(), response.headers()), done)
         {
