@@ -87,29 +87,29 @@ impl<F> Limited<F> {
     fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let head = &this.limits.head;
+        // Another task may poll the future by now, for which nobody answers.
+        if *this.is_left == Some(false) || !is_current_no_later(head) {
+            return Poll::Ready(());
+        }
         if this.is_left.is_none() {
             let elapsed = this.alarm.elapsed(head);
             let left = head.total().saturating_sub(elapsed);
-            *this.is_left = Some(left < EARLY && is_current_no_later(head));
-            if *this.is_left == Some(true) {
-                // A call that was begun may be found to be over late, by a thread that was busy.
-                // One that is refused may belong to a handler that outlives its request.
-                let is_late = *this.spent == Spent::Before;
-                let late =
-                    if is_late { elapsed.saturating_sub(head.total()) } else { Duration::ZERO };
-                this.alarm.set((left + GRACE).saturating_sub(late));
+            if left >= EARLY {
+                return Poll::Ready(());
             }
+            *this.is_left = Some(true);
+            // A call that was begun may be found to be over late, by a thread that was busy. One
+            // that is refused may belong to a handler that outlives its request.
+            let is_late = *this.spent == Spent::Before;
+            let late = if is_late { elapsed.saturating_sub(head.total()) } else { Duration::ZERO };
+            this.alarm.set((left + GRACE).saturating_sub(late));
         }
-        // Another task may poll the future by now, for which nobody answers.
-        if *this.is_left == Some(true) && is_current_no_later(head) {
-            ready!(this.alarm.poll(cx));
-            // A thread that was busy finds both ends at once, and the outer future is polled after
-            // this one.
-            *this.is_left = Some(false);
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        Poll::Ready(())
+        ready!(this.alarm.poll(cx));
+        // A thread that was busy finds both ends at once, and the outer future is polled after
+        // this one.
+        *this.is_left = Some(false);
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Returns the error of the budget that has ended.
