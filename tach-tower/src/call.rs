@@ -91,12 +91,9 @@ pub trait Sends {
     /// Returns the budget that a layer has put into the request.
     fn budget(&self) -> Option<Budget>;
 
-    /// Returns whether the request speaks gRPC.
-    fn is_grpc(&self) -> bool;
-
     /// Writes the time left for the response and its body. Returns `false` if it would be written
     /// as zero.
-    fn announce(&mut self, settings: &Settings, left_ns: u64, is_grpc: bool) -> bool;
+    fn announce(&mut self, settings: &Settings, left_ns: u64) -> bool;
 }
 
 /// What the sending of a call that waited needs.
@@ -104,7 +101,6 @@ pub(crate) struct Wait {
     pub(crate) shared: Arc<Shared>,
     /// The budget of the response with its body.
     pub(crate) whole: Budget,
-    pub(crate) is_grpc: bool,
     pub(crate) is_client: bool,
 }
 
@@ -138,12 +134,12 @@ impl<S: Service<R>, R: Sends> Waiting<S, R> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
-        let Wait { shared, whole, is_grpc, is_client } = &self.wait;
+        let Wait { shared, whole, is_client } = &self.wait;
         // The current budget is that of the head. It may end before `whole`, which has the body.
         let left_ns = ns(crate::current().unwrap_or(*whole).remaining());
         let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
         let is_sent = !shared.settings.refuses(left_ns)
-            && (!is_client || request.announce(&shared.settings, ns(whole.remaining()), *is_grpc));
+            && (!is_client || request.announce(&shared.settings, ns(whole.remaining())));
         Poll::Ready(Ok(is_sent.then(|| self.service.call(request))))
     }
 }

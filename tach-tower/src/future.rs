@@ -101,11 +101,10 @@ impl<S: Service<R>, R: Sends, K: Side<S::Error>> ResponseFuture<S, R, K> {
                     drop(entered);
                     let call = self.as_mut().project().call;
                     let is_over = K::IS_CLIENT && call.leave(Spent::Waiting, false);
-                    return if is_over {
-                        Poll::Pending
-                    } else {
-                        done(self, Poll::Ready(Err(error)))
-                    };
+                    return done(
+                        self,
+                        if is_over { Poll::Pending } else { Poll::Ready(Err(error)) },
+                    );
                 }
             }
         }

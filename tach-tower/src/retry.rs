@@ -86,9 +86,8 @@ where
             u64::MAX => u64::MAX,
             left_ns => left_ns.saturating_sub(wait_ns),
         };
-        let (whole_ns, is_grpc) = (whole_of(&head, true), request.is_grpc());
         let may_retry = !settings.refuses(left(head.total_ns))
-            && request.announce(settings, left(whole_ns), is_grpc);
+            && request.announce(settings, left(whole_of(&head, true)));
         may_retry.then_some(pause)
     }
 

@@ -70,13 +70,11 @@ impl<S, K> BudgetService<S, K> {
         &self,
         request: &mut R,
         started: Started,
-        protocol: Protocol,
         is_client: bool,
     ) -> Counted {
         let settings = &self.shared.settings;
         let is_sent = !settings.refuses(started.head_left_ns)
-            && (!is_client
-                || request.announce(settings, started.whole_left_ns, protocol.is_grpc()));
+            && (!is_client || request.announce(settings, started.whole_left_ns));
         let outcome = if is_sent { Outcome::Abandoned } else { Outcome::Refused };
         Counted { shared: Some(self.shared.clone()), outcome }
     }
@@ -87,7 +85,7 @@ impl<S, K> BudgetService<S, K> {
 macro_rules! send {
     ($service:ident, $request:ident, $started:expr, $protocol:expr, $is_client:expr) => {{
         let (limits, is_client) = ($started.limits, $is_client);
-        let counted = $service.begin(&mut $request, $started, $protocol, is_client);
+        let counted = $service.begin(&mut $request, $started, is_client);
         let call = if counted.outcome == $crate::counts::Outcome::Refused {
             $service.inner.refuse();
             None
@@ -97,8 +95,7 @@ macro_rules! send {
             Some($crate::call::Call::Running { future: $service.inner.inner.call($request) })
         } else {
             let (shared, whole) = ($service.shared.clone(), limits.whole());
-            let is_grpc = $protocol.is_grpc();
-            let wait = $crate::call::Wait { shared, whole, is_grpc, is_client };
+            let wait = $crate::call::Wait { shared, whole, is_client };
             Some($service.inner.wait($request, wait))
         };
         $crate::future::ResponseFuture::new(call, limits, $protocol, counted)
@@ -150,12 +147,9 @@ impl<Q> Sends for Request<Q> {
         self.extensions().get().copied()
     }
 
-    fn is_grpc(&self) -> bool {
-        Protocol::of(self.method(), self.headers()).is_grpc()
-    }
-
     #[inline]
-    fn announce(&mut self, settings: &Settings, left_ns: u64, is_grpc: bool) -> bool {
+    fn announce(&mut self, settings: &Settings, left_ns: u64) -> bool {
+        let is_grpc = Protocol::of(self.method(), self.headers()).is_grpc();
         settings.write(left_ns, self.headers_mut(), is_grpc)
     }
 }

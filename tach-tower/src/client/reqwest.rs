@@ -56,18 +56,14 @@ impl Sends for Request {
         None
     }
 
-    fn is_grpc(&self) -> bool {
-        false
-    }
-
-    fn announce(&mut self, settings: &Settings, left_ns: u64, is_grpc: bool) -> bool {
+    fn announce(&mut self, settings: &Settings, left_ns: u64) -> bool {
         // The timer of reqwest alone ends the body. It must not be the first to end the head.
         let end = Duration::from_nanos(left_ns).saturating_add(GRACE);
         let timeout = self.timeout_mut();
         if left_ns < u64::MAX && timeout.is_none_or(|own| end < own) {
             *timeout = Some(end);
         }
-        settings.write(left_ns, self.headers_mut(), is_grpc)
+        settings.write(left_ns, self.headers_mut(), false)
     }
 }
 
