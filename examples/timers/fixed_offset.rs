@@ -7,8 +7,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use tach_core::Offset;
-use tach_tracing::FixedOffset;
+use tach_tracing::{FixedOffset, Offset};
 
 fn main() -> ExitCode {
     let argument = env::args().nth(1).unwrap_or_else(|| "+01:00".to_owned());

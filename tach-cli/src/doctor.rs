@@ -35,13 +35,17 @@ pub(crate) struct Options {
     /// prints the whole report if there is a problem
     #[arg(long)]
     check: bool,
+    /// Makes it a problem if nothing keeps the clock at UTC: for hosts whose times are compared
+    #[arg(long)]
+    utc: bool,
     /// A folder in place of `/`, with the files of another host: for tests
     #[arg(long, hide = true)]
     root: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options, output: Output) -> anyhow::Result<Outcome> {
-    let report = Report::new(Evidence::collect(&Files::new(options.root.clone()), options.time));
+    let evidence = Evidence::collect(&Files::new(options.root.clone()), options.time);
+    let report = Report::new(evidence, options.utc);
     if !options.check {
         output.write(&report, || report.text(output.width))?;
     } else if report.outcome() == Outcome::Problem {

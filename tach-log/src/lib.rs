@@ -115,6 +115,8 @@ pub use crate::format::{Format, Json, Keyed, Line, Logfmt, Part};
 pub use crate::timestamp::Timestamp;
 pub use crate::value::{Chain, Value};
 pub use crate::write::{display, write};
+#[doc(no_inline)]
+pub use tach_core::Offset;
 
 /// The example in the README.
 #[cfg(doctest)]

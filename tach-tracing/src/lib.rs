@@ -117,6 +117,8 @@ pub use crate::timers::{FixedOffset, UnixMillis, UnixNanos, Uptime, Utc};
 pub use crate::tree::Tree;
 #[cfg(feature = "jiff")]
 pub use crate::zoned::{Error, Local, Strftime};
+#[doc(no_inline)]
+pub use tach_core::Offset;
 
 /// The example in the README.
 #[cfg(doctest)]

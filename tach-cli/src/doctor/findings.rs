@@ -31,11 +31,16 @@ pub(crate) struct Finding {
     pub(crate) remedy: Option<String>,
 }
 
-/// Returns the conclusions, the worst first.
-pub(crate) fn findings(evidence: &Evidence) -> Vec<Finding> {
+/// Returns the conclusions, the worst first. `needs_utc` is whether an unknown distance from UTC is a
+/// problem.
+pub(crate) fn findings(evidence: &Evidence, needs_utc: bool) -> Vec<Finding> {
     let mut all = Vec::new();
     for add in [source::add, measured::add, utc::add, machine::add] {
         add(evidence, &mut all);
+    }
+    if needs_utc {
+        let of_utc = all.iter_mut().filter(|finding| finding.is_of_utc());
+        of_utc.for_each(|finding| finding.severity = Severity::Problem);
     }
     all.sort_by_key(|finding| core::cmp::Reverse(finding.severity));
     all
@@ -48,6 +53,11 @@ fn finding(severity: Severity, code: &'static str, text: impl Into<String>) -> F
 impl Finding {
     fn with(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// Returns whether it says that nobody knows how far the clock is from UTC.
+    pub(crate) fn is_of_utc(&self) -> bool {
+        ["not-synchronized", "ntp-unknown"].contains(&self.code)
     }
 }
 
@@ -107,7 +117,7 @@ mod tests {
     fn found(change: impl FnOnce(&mut Evidence)) -> Vec<(Severity, &'static str)> {
         let mut evidence = calm();
         change(&mut evidence);
-        let all = findings(&evidence);
+        let all = findings(&evidence, false);
         assert!(all.is_sorted_by_key(|finding| core::cmp::Reverse(finding.severity)));
         let all = all.iter().filter(|finding| finding.code != "debug-build");
         all.map(|finding| (finding.severity, finding.code)).collect()
@@ -215,6 +225,9 @@ mod tests {
         let unsynchronized =
             found(|evidence| evidence.ntp.as_mut().unwrap().is_synchronized = false);
         assert_eq!(unsynchronized, [(Advice, "not-synchronized")]);
+        let mut evidence = calm();
+        evidence.ntp.as_mut().unwrap().is_synchronized = false;
+        assert_eq!(findings(&evidence, true)[0].severity, Problem);
         assert_eq!(found(|evidence| evidence.ntp = None), [(Note, "ntp-unknown")]);
     }
 
@@ -238,7 +251,7 @@ mod tests {
         assert_eq!(found(interrupted), [(Note, "not-measured")]);
         let mut evidence = calm();
         interrupted(&mut evidence);
-        let all = findings(&evidence);
+        let all = findings(&evidence, false);
         let text = &all.iter().find(|one| one.code == "not-measured").unwrap().text;
         assert!(text.contains(": the error of tach. The reason: the machine is busy."));
         evidence.costs[0].ns = 1_500.0;

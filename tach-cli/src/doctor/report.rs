@@ -26,17 +26,21 @@ pub(super) struct Report {
 enum Verdict {
     Good,
     GoodWithAdvice,
+    /// Nothing bad was found, and nothing keeps the clock at UTC.
+    GoodForDurations,
     /// Nothing bad was found, and something could not be measured.
     Incomplete,
     Bad,
 }
 
 impl Report {
-    pub(super) fn new(evidence: Evidence) -> Self {
-        let (findings, not_measured) = (findings(&evidence), evidence.not_measured());
+    /// Draws the conclusions. `needs_utc` is whether times are compared with those of other hosts.
+    pub(super) fn new(evidence: Evidence, needs_utc: bool) -> Self {
+        let (findings, not_measured) = (findings(&evidence, needs_utc), evidence.not_measured());
         let verdict = match findings.first().map(|worst| worst.severity) {
             Some(Severity::Problem) => Verdict::Bad,
             _ if !not_measured.is_empty() => Verdict::Incomplete,
+            _ if findings.iter().any(Finding::is_of_utc) => Verdict::GoodForDurations,
             Some(Severity::Advice) => Verdict::GoodWithAdvice,
             None | Some(Severity::Note) => Verdict::Good,
         };
@@ -158,8 +162,7 @@ impl Report {
         for (label, ours, theirs) in names {
             let costs = evidence.cost_ns(ours).zip(evidence.cost_ns(theirs));
             let text = costs.map(|(ours, theirs)| {
-                let ratio = theirs / ours;
-                let std = faint(format!("(std {}: {ratio:.1} times as much)", Ns(theirs)));
+                let std = faint(format!("(std {}: {})", Ns(theirs), compared(ours, theirs)));
                 format!("{} a read {std}", Ns(ours))
             });
             page.row(label, text);
@@ -216,6 +219,9 @@ impl Report {
         let verdict = match self.verdict {
             Verdict::Good => good("good. There is nothing to do."),
             Verdict::GoodWithAdvice => good("good. The advice would make it better."),
+            Verdict::GoodForDurations => {
+                good("good for durations. How far it is from UTC is not known.")
+            }
             Verdict::Incomplete => warning(
                 "not known to be good. Nothing bad was found, and something could not be measured.",
             ),
@@ -223,6 +229,16 @@ impl Report {
         };
         let text = format!("{} this host's clock is {verdict}", heading("Verdict:"));
         page.text("\n", &text, 0);
+    }
+}
+
+/// Says who is slower, and by how much.
+fn compared(ours: f64, theirs: f64) -> String {
+    let ratio = if theirs < ours { ours / theirs } else { theirs / ours };
+    match ratio {
+        ..1.05 => "as fast".to_owned(),
+        _ if theirs < ours => format!("tach is {ratio:.1} times slower"),
+        _ => format!("std is {ratio:.1} times slower"),
     }
 }
 

@@ -32,6 +32,9 @@ const ORANGE: RGBColor = RGBColor(230, 159, 0);
 const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
+/// A step that is so many times longer than the usual one is a gap.
+const GAP: f64 = 10.0;
+
 #[derive(Debug)]
 struct Panel {
     caption: &'static str,
@@ -142,7 +145,11 @@ fn draw(
     for line in &panel.lines {
         // Wider lines have pointed joins, which show values that are not there.
         let style = line.color.stroke_width(1);
-        chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
+        for run in runs(&line.points) {
+            // A comparison alone is a point: a line has two.
+            let size = u32::from(run.len() == 1);
+            chart.draw_series(LineSeries::new(run.to_vec(), style).point_size(size))?;
+        }
     }
     // Beside the lines, where it hides none of them.
     let left = i32::try_from(area.dim_in_pixel().0).unwrap_or(i32::MAX) - LEGEND + 2 * MARGIN;
@@ -153,6 +160,15 @@ fn draw(
         area.draw(&Text::new(line.name, (left + 32, y), label))?;
     }
     Ok(())
+}
+
+/// Returns the points that follow on each other, without the gaps where all comparisons were
+/// interrupted: nobody knows the error there.
+fn runs(points: &[(f64, f64)]) -> impl Iterator<Item = &[(f64, f64)]> {
+    let mut steps: Vec<_> = points.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    steps.sort_by(f64::total_cmp);
+    let usual = steps.get(steps.len() / 2).copied().unwrap_or_default();
+    points.chunk_by(move |one, next| next.0 - one.0 <= GAP * usual)
 }
 
 /// Returns the range of the values, wider by `margin` of its length at each end, and never empty.
@@ -200,6 +216,14 @@ mod tests {
             errors.map(|(step, error)| (seconds / 3.0 * f64::from(step), error, 20)).collect();
         let all = ["tach", "quanta", "anchored"].map(|name| series(name, &points));
         svg(&all, &Calibration::new(&all[2], 1e9)).unwrap()
+    }
+
+    #[test]
+    fn a_gap_is_no_line() {
+        let points: Vec<_> = [0, 1, 2, 3, 30, 31, 60].map(|at| (f64::from(at), 0.0)).to_vec();
+        let lengths: Vec<_> = runs(&points).map(<[_]>::len).collect();
+        assert_eq!(lengths, [4, 2, 1]);
+        assert_eq!(runs(&[]).count(), 0);
     }
 
     #[test]

@@ -47,8 +47,7 @@ impl FixedOffset {
     /// # Examples
     ///
     /// ```
-    /// use tach_core::Offset;
-    /// use tach_tracing::{FixedOffset, Timer};
+    /// use tach_tracing::{FixedOffset, Offset, Timer};
     ///
     /// let timer: Timer<FixedOffset> = FixedOffset::new(Offset::from_minutes(-210)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
