@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Instant;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, fstatfs};
 use rustix::io::{Errno, pwrite};
@@ -22,8 +23,6 @@ use crate::place::Place;
 /// The rights of a private folder and of a private file.
 const PRIVATE: u32 = 0o700;
 const FILE: Access = Access::exactly(0o600);
-/// How long a process waits for a folder's lock.
-const LOCKED: Duration = Duration::from_secs(1);
 /// The rights of the group and of others.
 const OTHERS: u32 = 0o077;
 
@@ -123,7 +122,7 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Takes the folder's lock, by which processes agree that use its files. Waits a second at
+    /// Takes the folder's lock, by which processes agree that use its files. Waits `longest` at
     /// most, and returns `None` if another process has the lock for longer.
     ///
     /// The lock ends by [`unlock`](crate::unlock), or when the file that is returned is closed in
@@ -134,21 +133,22 @@ impl PrivateFolder {
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tach-files-private-k-{}", std::process::id()));
     /// let folder = tach_files::PrivateFolder::make(&path)?;
-    /// let lock = folder.lock().expect("no other process uses the folder");
+    /// let lock = folder.lock(core::time::Duration::from_secs(1)).expect("no other process uses the folder");
     /// tach_files::unlock(&lock);
     /// # std::fs::remove_dir_all(path)?;
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
-    pub fn lock(&self) -> Option<File> {
+    pub fn lock(&self, longest: Duration) -> Option<File> {
         let lock = self.handle.lockable().ok()??;
-        for _ in 0..LOCKED.as_millis() {
-            if try_lock(&lock) {
-                return Some(lock);
+        let start = Instant::now();
+        while !try_lock(&lock) {
+            if start.elapsed() >= longest {
+                return None;
             }
             thread::sleep(Duration::from_millis(1));
         }
-        None
+        Some(lock)
     }
 
     /// Creates a file for reading and writing.

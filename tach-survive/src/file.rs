@@ -13,7 +13,6 @@
 mod contents;
 mod current;
 mod dead;
-mod faults;
 mod image;
 mod items;
 mod keeper;
@@ -24,12 +23,14 @@ mod recorder;
 mod recovery;
 mod reports;
 mod set_aside;
+mod sigbus;
 mod store;
 mod texts;
 #[cfg(any(test, feature = "watched"))]
 pub mod watched;
 mod written;
 
+use core::time::Duration;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,6 +45,9 @@ use self::dead::MOST_FILES;
 use self::keeper::FileKeeper;
 use crate::Parts;
 
+/// How long a start waits for the lock of the folder.
+const LONGEST_LOCKED: Duration = Duration::from_secs(1);
+
 /// Looks what became of the last writes of processes that have ended, and creates a file. Returns
 /// the file as the queues and the sinks see it, and what keeps the records.
 ///
@@ -52,8 +56,9 @@ use crate::Parts;
 /// If the folder can't be used.
 pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<Report>) -> io::Result<Parts> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
-    let lock = folder.lock();
-    // Another process has the lock for long, if it was stopped. Its files wait for a later start.
+    let lock = folder.lock(LONGEST_LOCKED);
+    // Another process has the lock for long, if it was stopped. Files wait for a later start, and
+    // ours can be created: nobody looks now.
     let found = lock.as_ref().map(|_| dead::find(&folder, to)).transpose()?;
     let dead::Found { dead, surplus, mut skipped } = found.unwrap_or_default();
     let lanes: Vec<_> = to.iter().map(|(named, _)| named.clone()).collect();

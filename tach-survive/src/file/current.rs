@@ -42,7 +42,7 @@ impl Current {
         }
     }
 
-    /// Creates a file, with the static texts that threads know.
+    /// Creates a file, with the static texts that threads know. Call under the lock of the folder.
     ///
     /// # Errors
     ///
@@ -79,14 +79,23 @@ impl Current {
         if !is_due {
             return Ok(false);
         }
-        *tried = *looked;
-        self.store.store(None);
-        let Some(store) = store else {
-            // What was said when there was no room goes on.
-            return Ok(self.open().is_ok());
-        };
-        store.is_replaced();
-        self.open()?;
+        if let Some(store) = &store {
+            self.store.store(None);
+            store.is_replaced();
+        }
+        // Another process that looks for files now would take a new one for an empty one.
+        let lock = self.folder.lock(Duration::ZERO);
+        let opened = lock.map_or(Ok(false), |lock| {
+            *tried = *looked;
+            let opened = self.open().map(|()| true);
+            tach_files::unlock(&lock);
+            opened
+        });
+        if store.is_none() {
+            // What was said when there was no file goes on.
+            return Ok(opened.unwrap_or(false));
+        }
+        opened?;
         let why = "somebody has deleted or cut the file, or its disk fails; another one follows";
         Err(io::Error::other(why))
     }
@@ -152,12 +161,32 @@ mod tests {
     use super::*;
     use crate::file::image::{Image, tests::file};
 
+    /// The process with the lock would remove a file without a word in it.
+    #[test]
+    fn no_file_takes_the_place_of_another_under_a_lock() {
+        let path = env::temp_dir().join(format!("tach-current-lock-{}", process::id()));
+        let folder = Arc::new(PrivateFolder::make(&path).unwrap());
+        let current = Current::new(&folder, &[]);
+        current.open().unwrap();
+        let files = || folder.names().unwrap().len();
+        let lock = PrivateFolder::make(&path).unwrap().lock(Duration::ZERO).unwrap();
+        current.with(|store| store.remove());
+        let long_ago = Instant::now().checked_sub(BETWEEN_TRIES).unwrap();
+        assert!(current.renew(&mut [long_ago; 2]).unwrap_err().to_string().contains("deleted"));
+        assert!(!current.renew(&mut [long_ago; 2]).unwrap());
+        assert_eq!(files(), 0);
+        tach_files::unlock(&lock);
+        assert!(current.renew(&mut [long_ago; 2]).unwrap());
+        assert_eq!(files(), 1);
+        fs::remove_dir_all(path).unwrap();
+    }
+
     /// Calls lose records while another file takes the place of the one before.
     #[test]
     fn each_lost_record_is_counted_once_in_the_file() {
         let path = env::temp_dir().join(format!("tach-current-{}", process::id()));
         let folder = Arc::new(PrivateFolder::make(&path).unwrap());
-        for _ in 0..30 {
+        for _ in 0..10 {
             let (current, is_over) = (Current::new(&folder, &[]), AtomicBool::new(false));
             thread::scope(|scope| {
                 scope.spawn(|| {

@@ -49,8 +49,8 @@ impl From<Unreadable> for io::Error {
             Unreadable::Empty => (io::ErrorKind::UnexpectedEof, "the file is empty"),
             Unreadable::Foreign => (
                 io::ErrorKind::Unsupported,
-                "another version of tach-pipeline has written the file, and a program with that \
-                 version passes the records on; or it is no such file",
+                "another version of tach-pipeline has written the file; without `.aside` in its \
+                 name, a program with that version passes the records on",
             ),
             Unreadable::Damaged => (io::ErrorKind::InvalidData, "the file is damaged"),
         };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::faults::Guarded;
+use super::sigbus::Guarded;
 use tach_record::queue::ring::{Part, RingMemory};
 
 const WORD: usize = size_of::<u64>();

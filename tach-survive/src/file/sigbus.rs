@@ -20,8 +20,9 @@ const MOST: usize = 64;
 const RESERVED: usize = 1;
 
 static RANGES: [Range; MOST] = [const { Range::new() }; MOST];
-/// What was done before.
-static BEFORE: OnceLock<io::Result<Action>> = OnceLock::new();
+/// What was done before the handler was installed.
+static BEFORE: OnceLock<Action> = OnceLock::new();
+static INSTALLED: OnceLock<Result<(), io::ErrorKind>> = OnceLock::new();
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 /// A range of addresses. Free if it begins at zero.
@@ -44,10 +45,13 @@ impl Range {
     }
 
     fn contains(&self, address: usize) -> bool {
-        // ORDERING: Acquire, with the Release of `Guarded::new`: the length is that of the range.
+        // ORDERING: Acquire, with the Release of `Guarded::new`: the length is not an earlier one.
         let start = self.start.load(Ordering::Acquire);
-        let length = self.length.load(Ordering::Relaxed);
-        start > RESERVED && address.checked_sub(start).is_some_and(|at| at < length)
+        // ORDERING: Acquire, with the Release of `Guarded::new`: if the length is that of a later
+        // range, another start is seen below.
+        let length = self.length.load(Ordering::Acquire);
+        let is_same = self.start.load(Ordering::Relaxed) == start && start > RESERVED;
+        is_same && address.checked_sub(start).is_some_and(|at| at < length)
     }
 }
 
@@ -58,17 +62,17 @@ impl Guarded {
     ///
     /// If too much is guarded, or the signal can't have a handler.
     pub(super) fn new(start: usize, length: usize) -> io::Result<Self> {
-        let installed = BEFORE.get_or_init(|| {
+        let install = || {
             // SAFETY: a number of the system.
             let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
             // ORDERING: Relaxed: the handler is installed afterwards.
             PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::Relaxed);
-            Action::of(SIGBUS)
-                .and_then(|before| signals::install(SIGBUS, on_fault).map(|()| before))
-        });
-        if let Err(error) = installed {
-            return Err(error.kind().into());
-        }
+            // A fault of the program may come as soon as the handler is there.
+            let before = Action::of(SIGBUS)?;
+            let _once = BEFORE.set(before);
+            signals::install(SIGBUS, on_fault)
+        };
+        (*INSTALLED.get_or_init(|| install().map_err(|error| error.kind())))?;
         let reserve = |range: &&Range| {
             // ORDERING: Relaxed: nobody reads what is reserved.
             let (from, to) = (0, RESERVED);
@@ -77,8 +81,9 @@ impl Guarded {
         let range = RANGES.iter().find(reserve);
         let range = range.ok_or_else(|| io::Error::other("64 files are mapped already"))?;
         range.is_broken.store(false, Ordering::Relaxed);
-        range.length.store(length, Ordering::Relaxed);
-        // ORDERING: Release, with the Acquire of `contains`.
+        // ORDERING: Release, with the Acquires of `contains`: who sees the length sees that the range
+        // was reserved, and who sees the start sees the length.
+        range.length.store(length, Ordering::Release);
         range.start.store(start, Ordering::Release);
         Ok(Self(range))
     }
@@ -105,9 +110,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     if range.is_some_and(|range| replace(range, address)) {
         return;
     }
-    // Before the first handler is known, nothing is guarded.
-    let before = BEFORE.get().and_then(|before| before.as_ref().ok());
-    if !before.is_some_and(|before| before.call(signal, info, context)) {
+    if !BEFORE.get().is_some_and(|before| before.call(signal, info, context)) {
         // The access comes again, and ends the process.
         // SAFETY: the action needs no handler.
         unsafe { libc::signal(SIGBUS, libc::SIG_DFL) };
