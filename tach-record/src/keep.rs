@@ -12,14 +12,14 @@ use tach_core::UnixTime;
 pub trait Keeper: Send {
     /// Returns whether processes that have ended left so many files that this one waits until their
     /// records are passed on.
-    fn is_full(&self) -> bool;
+    fn has_many_files(&self) -> bool;
 
     /// Calls `write` with what each flight recorder of a process that was killed had kept. A
     /// recording is offered again to the next pipeline if `write` returns `false`.
     fn recordings(&mut self, write: &mut dyn FnMut(&Recording<'_>) -> bool);
 
     /// Returns a function that keeps the items of a flight recorder: the newest of them, up to
-    /// `bytes`, which are not older than `max_age`.
+    /// `bytes` and 3 MiB, which are not older than `max_age`.
     fn recorder(&self, bytes: usize, max_age: Duration) -> Box<Keep>;
 
     /// Passes on the records of processes that have ended. Returns early if the queues of the
@@ -80,8 +80,8 @@ pub enum Fault<'a> {
     NotRecovered(&'a OsStr, &'a io::Error),
 }
 
-/// Reports a fault.
-pub type Report = dyn Fn(&Fault<'_>) + Send;
+/// Is called with each fault.
+pub type OnFault = dyn Fn(&Fault<'_>) + Send;
 
 /// Something that a keeper passes on.
 #[derive(Debug)]
@@ -114,6 +114,15 @@ pub struct Waiting {
     pub is_failing: bool,
 }
 
+/// Events that sinks have dropped.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Drops {
+    /// How many the log does not state.
+    pub unreported: u64,
+    /// How many were ever refused by a sink before they waited.
+    pub refused: u64,
+}
+
 /// The pipeline whose records a [`Keeper`] keeps.
 pub trait Receiver {
     /// Returns the time.
@@ -130,9 +139,8 @@ pub trait Receiver {
     /// The number may wrap around.
     fn stated(&self) -> u64;
 
-    /// Returns how many events sinks have dropped that the log does not state, and how many were
-    /// ever refused by a sink before they waited.
-    fn drops(&self) -> [u64; 2];
+    /// Returns how many events sinks have dropped.
+    fn drops(&self) -> Drops;
 
     /// Replaces `came` by the number of events that came for each sink, except for those that were
     /// refused.

@@ -1,5 +1,7 @@
 //! What sinks note in a file of what they are about to write.
 
+use core::ops::Range;
+
 use crate::log_file::{LogFile, Target};
 
 /// How many sinks a file has room for. A collector that takes logs, spans and durations is three.
@@ -12,9 +14,8 @@ pub trait Notes: Send + Sync {
     /// batch has events that are being sent. They are the last of `came` events.
     fn gathers(&self, lane: usize, bytes: &[u8], ends: &[usize], came: u64);
 
-    /// Returns which of the events that came for a collector are in its batch: how many came before
-    /// the first of them, and before the end of the last.
-    fn has(&self, lane: usize) -> [u64; 2];
+    /// Returns which of the events that came for a collector are in its batch.
+    fn has(&self, lane: usize) -> Range<u64>;
 
     /// Notes that the thread has taken the events that waited, to send them.
     fn takes(&self, lane: usize);

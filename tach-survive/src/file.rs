@@ -36,7 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tach_files::PrivateFolder;
-use tach_record::keep::{Fault, Report};
+use tach_record::keep::{Fault, OnFault};
 use tach_record::queue::file::RingFile as _;
 use tach_sinks::adapter::OpenSink;
 
@@ -54,7 +54,7 @@ const LONGEST_LOCKED: Duration = Duration::from_secs(1);
 /// # Errors
 ///
 /// If the folder can't be used.
-pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<Report>) -> io::Result<Parts> {
+pub fn open(folder: &Path, to: &mut [OpenSink<'_>], report: Box<OnFault>) -> io::Result<Parts> {
     let folder = Arc::new(PrivateFolder::make(folder)?);
     let lock = folder.lock(LONGEST_LOCKED);
     // Another process has the lock for long, if it was stopped. Files wait for a later start, and

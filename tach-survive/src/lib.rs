@@ -43,7 +43,7 @@ pub type Parts = (Arc<dyn RingFile>, Arc<dyn Notes>, Box<dyn Keeper>);
 pub fn open(
     _: &std::path::Path,
     _: &mut [tach_sinks::adapter::OpenSink<'_>],
-    _: Box<tach_record::keep::Report>,
+    _: Box<tach_record::keep::OnFault>,
 ) -> std::io::Result<Parts> {
     let why = "it needs Linux with 64 bits";
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))

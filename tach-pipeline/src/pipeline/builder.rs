@@ -195,7 +195,7 @@ impl Builder {
         barrier::set_up();
         let Added { rings, notes, keeper } = self.survival.open(&mut opened, &reporter)?;
         // A program that ends soon after each start must come to the records of earlier ones.
-        let waits = keeper.as_ref().is_some_and(|keeper| keeper.is_full());
+        let waits = keeper.as_ref().is_some_and(|keeper| keeper.has_many_files());
         let beside = self.spans.recorded(opened.wanted().spans);
         let takers: Vec<_> = opened.levels().chain(beside).collect();
         for doubt in [&levels].into_iter().chain(&kept).chain(&takers).flat_map(Levels::doubts) {

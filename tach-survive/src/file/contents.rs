@@ -13,7 +13,7 @@ use tach_record::frame::{self, RecordKind, Time};
 const CONVERTED: Duration = Duration::from_micros(2);
 
 /// What a log says about a process before its records.
-pub(super) struct Report {
+pub(super) struct Summary {
     pub(super) process: u64,
     pub(super) program: String,
     /// When the process last logged a record that follows.
@@ -24,7 +24,7 @@ pub(super) struct Report {
     pub(super) others: [(&'static str, u64); 5],
 }
 
-impl Report {
+impl Summary {
     /// Returns how many records and events the file has, or knows to be lost.
     pub(super) fn all(&self) -> u64 {
         self.others.iter().fold(self.records, |sum, (_, count)| sum.saturating_add(*count))
@@ -32,7 +32,7 @@ impl Report {
 }
 
 /// Counts the records for the report about them.
-pub(super) fn report(image: &Image<'_>, mut left: Left) -> Report {
+pub(super) fn summary(image: &Image<'_>, mut left: Left) -> Summary {
     let (mut records, mut spans_lost, mut cut, mut last) = (0, 0, 0, None);
     while let Some((time, record, _)) = left.next(image) {
         match image::foreign(&record, image, None) {
@@ -52,7 +52,7 @@ pub(super) fn report(image: &Image<'_>, mut left: Left) -> Report {
         // Their records are not there.
         ("rings_outside", image.outside()),
     ];
-    Report { process: image.process(), program: image.program().to_owned(), last, records, others }
+    Summary { process: image.process(), program: image.program().to_owned(), last, records, others }
 }
 
 /// Calls `each` with the words and the records of what a flight recorder had kept, and with the

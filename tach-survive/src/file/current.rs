@@ -1,6 +1,7 @@
 //! The file of a living pipeline, and another one in its place if somebody has deleted or cut it,
 //! or when there is room for one again.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::io;
@@ -135,7 +136,7 @@ impl Notes for Current {
         self.with(|store| store.gathers(lane, bytes, ends, came));
     }
 
-    fn has(&self, lane: usize) -> [u64; 2] {
+    fn has(&self, lane: usize) -> Range<u64> {
         self.with(|store| store.has(lane))
     }
 

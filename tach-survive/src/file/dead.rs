@@ -78,7 +78,7 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
     found.dead.sort_by_key(|dead| dead.started);
     let too_many = found.dead.len().saturating_sub(MOST_FILES);
     for dead in found.dead.drain(..too_many) {
-        let lost = dead.image().map_or(0, |it| contents::report(&it, it.left()).all());
+        let lost = dead.image().map_or(0, |it| contents::summary(&it, it.left()).all());
         found.surplus.push((dead, lost));
     }
     Ok(found)

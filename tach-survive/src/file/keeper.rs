@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use tach_record::keep::{Fault, Keep, Keeper, Piece, Receiver, Recording, Report};
+use tach_record::keep::{Drops, Fault, Keep, Keeper, OnFault, Piece, Receiver, Recording};
 
 use super::current::Current;
 use super::dead::{Dead, MOST_FILES, Skipped};
@@ -41,7 +41,7 @@ struct Held {
 pub(super) struct FileKeeper {
     current: Arc<Current>,
     dead: DeadFiles,
-    report: Box<Report>,
+    report: Box<OnFault>,
     /// Whether the only sink is a regular file, and whether all are collectors.
     is_alone: bool,
     are_remote: bool,
@@ -51,7 +51,7 @@ pub(super) struct FileKeeper {
     /// How many events had come for each sink before the records that are held, and what the sinks
     /// had [dropped](Receiver::drops) by then.
     came: Vec<u64>,
-    drops: [u64; 2],
+    drops: Drops,
     /// How many events sinks have lost, or have in memory alone, that the log does not state.
     sinks_lost: u64,
     /// Whether the queues had little room since records last counted. A caller that waits for room
@@ -71,7 +71,7 @@ impl FileKeeper {
         current: &Arc<Current>,
         (dead, lanes): (Vec<Dead>, Vec<Named>),
         lost: u64,
-        report: Box<Report>,
+        report: Box<OnFault>,
     ) -> Self {
         Self {
             current: Arc::clone(current),
@@ -82,7 +82,7 @@ impl FileKeeper {
             positions: Vec::new(),
             held: None,
             came: Vec::new(),
-            drops: [0; 2],
+            drops: Drops::default(),
             sinks_lost: 0,
             lacks_room: false,
             full_since: None,
@@ -108,7 +108,7 @@ impl FileKeeper {
 }
 
 impl Keeper for FileKeeper {
-    fn is_full(&self) -> bool {
+    fn has_many_files(&self) -> bool {
         self.dead.waiting.len() >= MOST_FILES
     }
 
@@ -209,10 +209,10 @@ impl Keeper for FileKeeper {
         let keeps_files = waiting.local == 0 && !self.are_remote && !self.dead.are_noted();
         let gives_up = self.lacks_room || keeps_files && since.elapsed() >= LONGEST_WAIT;
         if events == 0 || is_late && gives_up {
-            let [unreported, refused] = to.drops();
+            let Drops { unreported, refused } = to.drops();
             // Those that were refused since are of records that the rings still have.
-            let stay_lost = unreported.saturating_sub(refused - self.drops[1]);
-            self.sinks_lost = unreported.min(stay_lost.max(self.drops[0])) + events;
+            let stay_lost = unreported.saturating_sub(refused - self.drops.refused);
+            self.sinks_lost = unreported.min(stay_lost.max(self.drops.unreported)) + events;
             let lost = self.sinks_lost.wrapping_sub(*stated);
             self.current.with(|store| store.commit(lost));
             to.free();

@@ -7,7 +7,7 @@ use std::io;
 use tach_core::UnixTime;
 use tach_record::keep::{Piece, Recording};
 
-use super::contents::{self, Report};
+use super::contents::{self, Summary};
 use super::dead::{Dead, Skipped};
 use super::image::{self, Foreign, Left, Unreadable};
 use super::items;
@@ -29,7 +29,7 @@ pub(super) struct DeadFiles {
 struct Reading {
     dead: Dead,
     left: Left,
-    report: Option<Report>,
+    report: Option<Summary>,
     /// How many items before the records were passed on: the report, and each sink's batch.
     taken: usize,
     /// What was passed on when that was last marked, and what of it is noted.
@@ -111,7 +111,7 @@ impl Reading {
     fn new(dead: Dead) -> Result<Self, Skipped> {
         let found = dead.image().map(|image| {
             let left = image.left();
-            (contents::report(&image, left.clone()), left, image.taken())
+            (contents::summary(&image, left.clone()), left, image.taken())
         });
         let (report, left, taken) = found.map_err(|why| dead.skipped(why))?;
         // One that was written says how many records there were in all.

@@ -3,7 +3,7 @@
 use tach_core::UnixTime;
 use tach_log::Value;
 
-use super::contents::Report;
+use super::contents::Summary;
 use tach_record::frame::{MaybeStatic, Scratch, Time, Writer};
 use tach_record::level::Level;
 
@@ -11,8 +11,8 @@ use tach_record::level::Level;
 const TARGET: &str = "tach_pipeline";
 
 /// Returns a record that reports the records of a process that has ended, which follow.
-pub(super) fn recovered(report: &Report, now: UnixTime) -> Vec<u8> {
-    let Report { process, program, last, records, others } = report;
+pub(super) fn recovered(summary: &Summary, now: UnixTime) -> Vec<u8> {
+    let Summary { process, program, last, records, others } = summary;
     own(now, |record| {
         record.message(format_args!("process {process} ended before it had written its log"));
         record.field(MaybeStatic::Static("recovered_pid"), Value::U64(*process));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tach_record::host::process::Process;
-use tach_record::keep::{self, Keeper, Report};
+use tach_record::keep::{self, Keeper, OnFault};
 use tach_record::queue::file::RingFile;
 use tach_sinks::adapter::{LANES, Notes, OpenSink};
 
@@ -20,7 +20,7 @@ use crate::sink::all::Opened;
 pub(crate) struct Options(pub(crate) Option<(PathBuf, Open)>);
 
 /// Creates a file, and finds those of processes that have ended.
-pub(crate) type Open = fn(&Path, &mut [OpenSink<'_>], Box<Report>) -> io::Result<Parts>;
+pub(crate) type Open = fn(&Path, &mut [OpenSink<'_>], Box<OnFault>) -> io::Result<Parts>;
 
 /// The file as the queues and the sinks see it, and what keeps the records there.
 type Parts = (Arc<dyn RingFile>, Arc<dyn Notes>, Box<dyn Keeper>);
@@ -115,7 +115,8 @@ impl Builder {
     /// # Platform-specific behavior
     ///
     /// With the feature `survive`. It works on Linux with 64 bits, from Linux 4.14 on; elsewhere
-    /// `build` fails. A handler of SIGBUS passes on faults of others.
+    /// `build` fails. Its handler of SIGBUS passes on faults of others. One that the program
+    /// installs later must call it.
     ///
     /// # Examples
     ///

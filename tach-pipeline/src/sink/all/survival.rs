@@ -2,7 +2,7 @@
 
 use super::{OpenLane, Opened, Sinks};
 use tach_core::UnixTime;
-use tach_record::keep::Waiting;
+use tach_record::keep::{Drops, Waiting};
 use tach_sinks::adapter::{Named, OpenSink};
 
 use crate::sink::batch::Batch;
@@ -42,8 +42,8 @@ impl Sinks {
         let mut waiting = Waiting::default();
         for (lane, (sink, came)) in self.progress.counts.sinks().iter().zip(came).enumerate() {
             let left = sink.left();
-            let has = self.notes.as_ref().map_or([0, 0], |notes| notes.has(lane));
-            let left = if (has[0]..has[1]).contains(&left) { has[1] } else { left };
+            let has = self.notes.as_ref().map_or(0..0, |notes| notes.has(lane));
+            let left = if has.contains(&left) { has.end } else { left };
             let events = came.saturating_sub(left);
             *if sink.is_remote { &mut waiting.remote } else { &mut waiting.local } += events;
             waiting.is_failing |= events > 0 && (sink.is_failing.get() || sink.is_stalled.get());
@@ -68,13 +68,12 @@ impl Sinks {
         }
     }
 
-    /// Returns how many events sinks have dropped that were not reported, and how many were ever
-    /// dropped before they waited.
-    pub(crate) fn drops(&self) -> [u64; 2] {
+    /// Returns how many events sinks have dropped.
+    pub(crate) fn drops(&self) -> Drops {
         let streams = self.layouts.iter().flat_map(|layout| &layout.streams);
         let sinks = self.progress.counts.sinks();
         let refused = sinks.iter().map(|sink| sink.refused.get()).sum();
-        [streams.map(Stream::unreported).sum(), refused]
+        Drops { unreported: streams.map(Stream::unreported).sum(), refused }
     }
 
     /// Adds events that a process left for a collector, which are sent before all others. `ends`

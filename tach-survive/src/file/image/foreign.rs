@@ -59,7 +59,7 @@ fn copy(record: &[u8], of: RecordKind, image: &Image<'_>, ring: Option<usize>) -
     let is_first = of == RecordKind::Start && head.kind & AGAIN == 0;
     let is_event = matches!(of, RecordKind::Event | RecordKind::Added);
     let texts = target.len() + message.len() + thread_name.len();
-    let mut copy = Copy(Vec::with_capacity(record.len() + texts + MORE));
+    let mut copy = Copied(Vec::with_capacity(record.len() + texts + MORE));
     copy.word(u64::from(length(target)?) << TEXT_SHIFT);
     copy.word(time_of(&head, image).as_nanos());
     let knows_thread = (is_first || is_event) && (thread != 0 || !thread_name.is_empty());
@@ -116,7 +116,7 @@ fn meant<'a: 'm, 'm>(from: &mut Reader<'a>, code: u32, image: &'m Image<'_>) -> 
 }
 
 /// Returns the part's tag.
-fn copy_part(from: &mut Reader<'_>, copy: &mut Copy, image: &Image<'_>) -> Option<Tag> {
+fn copy_part(from: &mut Reader<'_>, copy: &mut Copied, image: &Image<'_>) -> Option<Tag> {
     let mut reader = Reader(from.0);
     let (kind, code) = reader.halves()?;
     let tag = Tag::of(kind)?;
@@ -150,9 +150,9 @@ fn copy_part(from: &mut Reader<'_>, copy: &mut Copy, image: &Image<'_>) -> Optio
 }
 
 /// A record that is being written.
-struct Copy(Vec<u8>);
+struct Copied(Vec<u8>);
 
-impl Copy {
+impl Copied {
     fn word(&mut self, word: u64) {
         self.0.extend_from_slice(&word.to_le_bytes());
     }

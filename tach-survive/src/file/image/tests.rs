@@ -107,7 +107,7 @@ fn records<'a: 'i, 'i>(
 fn read(bytes: &[u8]) -> Vec<String> {
     let Ok(image) = Image::read(bytes) else { return Vec::new() };
     let _read = (image.lanes(), image.program(), image.lost());
-    let _report = contents::report(&image, image.left());
+    let _summary = contents::summary(&image, image.left());
     contents::recorded(&image, &mut |_, _| ());
     let collector = Named { name: "http".to_owned(), is_file: false, is_remote: true };
     for lane in 0..image.lane_count() {
@@ -327,26 +327,26 @@ fn the_batch_of_a_collector_is_there_until_it_is_sent() {
     // Five events came before, of which none is in the file.
     store.gathers(1, b"one\n", &[4], 6);
     store.gathers(1, b"one\ntwo\n", &[4, 8], 7);
-    assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), [5, 7]));
+    assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), 5..7));
     store.takes(1);
     store.gathers(1, b"three\n", &[6], 8);
-    assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), [5, 7]));
+    assert_eq!((left(), store.has(1)), (("one\ntwo\n".to_owned(), vec![4, 8]), 5..7));
     store.sent(1);
-    assert_eq!((left(), store.has(1)), ((String::new(), vec![]), [0, 0]));
+    assert_eq!((left(), store.has(1)), ((String::new(), vec![]), 0..0));
     store.gathers(1, b"three\n", &[6], 8);
     store.sent(1);
-    assert_eq!((left(), store.has(1)), (("three\n".to_owned(), vec![6]), [7, 8]));
+    assert_eq!((left(), store.has(1)), (("three\n".to_owned(), vec![6]), 7..8));
     // Whole events, as far as there is room.
     let long = vec![b'x'; 200 * 1024];
     let ends = [6, 100_000, long.len()];
     store.gathers(1, &[b"three\n", &long[6..]].concat(), &ends, 10);
-    assert_eq!((left().1, store.has(1)), (ends.to_vec(), [7, 10]));
+    assert_eq!((left().1, store.has(1)), (ends.to_vec(), 7..10));
     let longer = vec![b'x'; 300 * 1024];
     store.gathers(1, &longer, &[6, 100_000, long.len(), longer.len()], 11);
-    assert_eq!((left().1, store.has(1)), (ends.to_vec(), [7, 10]));
+    assert_eq!((left().1, store.has(1)), (ends.to_vec(), 7..10));
     // A file has no batch.
     store.gathers(0, b"one\n", &[4], 1);
-    assert_eq!(store.has(0), [0, 0]);
+    assert_eq!(store.has(0), 0..0);
     fs::remove_dir_all(path).unwrap();
 }
 

@@ -5,6 +5,7 @@
 //! whose own count says so. A collector may take long, so the file has one batch of what waits for
 //! it: the oldest events that no request has yet, and then the request.
 
+use core::ops::Range;
 use std::io;
 
 use tach_core::Instant;
@@ -128,10 +129,10 @@ impl Store {
         }
     }
 
-    pub(crate) fn has(&self, sink: usize) -> [u64; 2] {
+    pub(crate) fn has(&self, sink: usize) -> Range<u64> {
         let mut commits = self.commits.lock();
         let batch = commits.batch(sink);
-        batch.map_or([0, 0], |batch| [batch.first, batch.first + batch.events as u64])
+        batch.map_or(0..0, |batch| batch.first..batch.first + batch.events as u64)
     }
 
     pub(crate) fn takes(&self, sink: usize) {
