@@ -114,15 +114,6 @@ pub struct Waiting {
     pub is_failing: bool,
 }
 
-/// Events that sinks have dropped.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Drops {
-    /// How many the log does not state.
-    pub unreported: u64,
-    /// How many were ever refused by a sink before they waited.
-    pub refused: u64,
-}
-
 /// The pipeline whose records a [`Keeper`] keeps.
 pub trait Receiver {
     /// Returns the time.
@@ -139,8 +130,11 @@ pub trait Receiver {
     /// The number may wrap around.
     fn stated(&self) -> u64;
 
-    /// Returns how many events sinks have dropped.
-    fn drops(&self) -> Drops;
+    /// Returns how many events sinks have dropped that the log does not state.
+    fn unreported(&self) -> u64;
+
+    /// Returns how many events were ever refused by a sink before they waited.
+    fn refused(&self) -> u64;
 
     /// Replaces `came` by the number of events that came for each sink, except for those that were
     /// refused.

@@ -1,7 +1,7 @@
 //! The back end as the keeper of its records sees it.
 
 use tach_core::UnixTime;
-use tach_record::keep::{Drops, Piece, Receiver, Waiting};
+use tach_record::keep::{Piece, Receiver, Waiting};
 
 use super::inboxes::Inboxes;
 use super::selection::{Selected, Selection};
@@ -34,8 +34,12 @@ impl Receiver for Kept<'_> {
         self.sinks.reported_drops.wrapping_sub(self.selection.repeats())
     }
 
-    fn drops(&self) -> Drops {
-        self.sinks.drops()
+    fn unreported(&self) -> u64 {
+        self.sinks.unreported()
+    }
+
+    fn refused(&self) -> u64 {
+        self.sinks.refused()
     }
 
     fn came(&self, came: &mut Vec<u64>) {

@@ -141,7 +141,7 @@ pub(crate) fn in_a_row(scene: &Scene, seed: u64) -> Summary {
         let left = scene.left();
         let mut bytes = left.last().map_or_else(|| vec![7; 5_000], |file| fs::read(file).unwrap());
         // The version, the batch of the first sink, or all.
-        let at = random.of(&[8, 4096 + 32, 0]);
+        let at = random.of(&[8, 4096 + 24, 0]);
         let end = if at == 0 { bytes.len() } else { at + 8 };
         bytes.get_mut(at..end).unwrap_or_default().fill(0x5a);
         // Nobody uses it.

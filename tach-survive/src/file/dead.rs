@@ -12,7 +12,7 @@ use tach_record::keep::{Each, Recording};
 use tach_sinks::adapter::OpenSink;
 
 use super::contents;
-use super::image::{self, Image, Ring, Unreadable};
+use super::image::{self, Image, Lane, Ring, Unreadable};
 use super::layout::{MOST_BYTES, PAGE, head, ring};
 use super::mapping::Mapping;
 use super::owner::{self, Owned};
@@ -157,8 +157,7 @@ impl Dead {
     fn settle(&self, to: &mut [OpenSink<'_>]) -> io::Result<()> {
         let image = self.image()?;
         let lanes = image.lanes().unwrap_or_default();
-        let writes: Vec<_> = lanes.iter().filter(|it| it.is_file).map(|it| it.write).collect();
-        for write in writes {
+        for Lane { write, .. } in lanes {
             // Whatever its path was called.
             for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
                 if written::has_happened(&write, file)? {

@@ -14,7 +14,7 @@ use tach_core::UnixTime;
 use tach_core::adapter::utf8;
 
 pub(super) use self::foreign::{Foreign, foreign};
-pub(super) use self::lanes::{Batch, Write};
+pub(super) use self::lanes::{Batch, Lane, Write};
 pub(super) use self::left::{Left, Ring};
 use super::layout::{FIXED, MAGIC, MOST_BYTES, VERSION, head, table};
 use super::owner::Owner;

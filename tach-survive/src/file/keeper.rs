@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use tach_record::keep::{Drops, Fault, Keep, Keeper, OnFault, Piece, Receiver, Recording};
+use tach_record::keep::{Fault, Keep, Keeper, OnFault, Piece, Receiver, Recording};
 
 use super::current::Current;
 use super::dead::{Dead, MOST_FILES, Skipped};
@@ -48,10 +48,11 @@ pub(super) struct FileKeeper {
     /// For each ring, how many of its words were passed on.
     positions: Vec<u64>,
     held: Option<Held>,
-    /// How many events had come for each sink before the records that are held, and what the sinks
-    /// had [dropped](Receiver::drops) by then.
+    /// How many events had come for each sink before the records that are held, and how many had
+    /// been dropped and refused by then.
     came: Vec<u64>,
-    drops: Drops,
+    unreported: u64,
+    refused: u64,
     /// How many events sinks have lost, or have in memory alone, that the log does not state.
     sinks_lost: u64,
     /// Whether the queues had little room since records last counted. A caller that waits for room
@@ -82,7 +83,8 @@ impl FileKeeper {
             positions: Vec::new(),
             held: None,
             came: Vec::new(),
-            drops: Drops::default(),
+            unreported: 0,
+            refused: 0,
             sinks_lost: 0,
             lacks_room: false,
             full_since: None,
@@ -200,7 +202,7 @@ impl Keeper for FileKeeper {
         let Some(Held { since, came: have_come, stated }) = &mut self.held else { return };
         if !mem::replace(have_come, true) {
             to.came(&mut self.came);
-            self.drops = to.drops();
+            (self.unreported, self.refused) = (to.unreported(), to.refused());
         }
         let waiting = to.waiting(&self.came);
         let events = waiting.local + waiting.remote;
@@ -209,10 +211,10 @@ impl Keeper for FileKeeper {
         let keeps_files = waiting.local == 0 && !self.are_remote && !self.dead.are_noted();
         let gives_up = self.lacks_room || keeps_files && since.elapsed() >= LONGEST_WAIT;
         if events == 0 || is_late && gives_up {
-            let Drops { unreported, refused } = to.drops();
+            let unreported = to.unreported();
             // Those that were refused since are of records that the rings still have.
-            let stay_lost = unreported.saturating_sub(refused - self.drops.refused);
-            self.sinks_lost = unreported.min(stay_lost.max(self.drops.unreported)) + events;
+            let stay_lost = unreported.saturating_sub(to.refused() - self.refused);
+            self.sinks_lost = unreported.min(stay_lost.max(self.unreported)) + events;
             let lost = self.sinks_lost.wrapping_sub(*stated);
             self.current.with(|store| store.commit(lost));
             to.free();

@@ -15,7 +15,7 @@ pub(super) use tach_sinks::adapter::LANES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"tachsurv");
 /// Changes with every change of this layout, of the records and of their tags. The upper half is
 /// the room for the counts of a ring, which differs between processors.
-pub(super) const VERSION: u64 = 8 | (OVERHEAD as u64) << u32::BITS;
+pub(super) const VERSION: u64 = 9 | (OVERHEAD as u64) << u32::BITS;
 
 /// The unit in which parts of the file are reserved.
 pub(super) const PAGE: usize = 4096;
@@ -84,25 +84,24 @@ pub(super) mod head {
 /// Words of a sink.
 pub(super) mod lane {
     pub(crate) const AT: usize = super::PAGE;
-    pub(crate) const SIZE: usize = 88;
-    pub(crate) const IS_FILE: usize = 0;
+    pub(crate) const SIZE: usize = 80;
     /// A number for the name.
-    pub(crate) const HASH: usize = 8;
+    pub(crate) const HASH: usize = 0;
     /// Where the batch of a collector is in the file, and its capacity. Zero for any other sink.
-    pub(crate) const START: usize = 16;
-    pub(crate) const CAPACITY: usize = 24;
+    pub(crate) const START: usize = 8;
+    pub(crate) const CAPACITY: usize = 16;
     /// How many [bytes and events](batch) the batch has.
-    pub(crate) const BATCH: usize = 32;
+    pub(crate) const BATCH: usize = 24;
     /// The last write to a regular file that was begun: how many bytes, or zero if there is none,
     /// and a number for them.
-    pub(crate) const BYTES: usize = 40;
-    pub(crate) const SUM: usize = 48;
+    pub(crate) const BYTES: usize = 32;
+    pub(crate) const SUM: usize = 40;
     /// The number of the table that counts if the write has happened, or zero if none does.
-    pub(crate) const TABLE: usize = 56;
+    pub(crate) const TABLE: usize = 48;
     /// The file, and a lower bound of its length before the write.
-    pub(crate) const DEVICE: usize = 64;
-    pub(crate) const FILE: usize = 72;
-    pub(crate) const LENGTH: usize = 80;
+    pub(crate) const DEVICE: usize = 56;
+    pub(crate) const FILE: usize = 64;
+    pub(crate) const LENGTH: usize = 72;
 
     /// Returns where the words of a sink are.
     pub(crate) const fn of(number: usize) -> usize {

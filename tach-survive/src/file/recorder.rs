@@ -12,18 +12,17 @@ use super::store::Recording;
 /// in the next one.
 pub(super) fn keep(current: &Arc<Current>, bytes: usize, max_age: Duration) -> Box<Keep> {
     let current = Arc::clone(current);
-    let mut recording: Option<Recording> = None;
-    let mut keep = move |item: Option<(&[u64], &[u8])>| {
+    let new = move |store: &_| Some(Recording::new(store, bytes, max_age));
+    // A process that dies before the first item has a recorder too.
+    let mut recording = current.with(new);
+    Box::new(move |words, records| {
         let store = current.store.load();
         let Some(store) = &*store else { return };
         if !recording.as_ref().is_some_and(|recording| recording.is_of(store)) {
-            recording = Some(Recording::new(store, bytes, max_age));
+            recording = new(store);
         }
-        if let (Some(recording), Some((words, records))) = (&mut recording, item) {
+        if let Some(recording) = &mut recording {
             recording.add(words, records);
         }
-    };
-    // A process that dies before the first item has a recorder too.
-    keep(None);
-    Box::new(move |words, records| keep(Some((words, records))))
+    })
 }

@@ -113,10 +113,8 @@ impl Store {
             memory.set(at, value);
         }
         memory.copy(head::NAME, program);
-        for (number, Named { name, is_file, .. }) in lanes.iter().enumerate().take(LANES) {
-            let at = lane::of(number);
-            memory.set(at + lane::IS_FILE, u64::from(*is_file));
-            memory.set(at + lane::HASH, hash(name.as_bytes()));
+        for (number, Named { name, .. }) in lanes.iter().enumerate().take(LANES) {
+            memory.set(lane::of(number) + lane::HASH, hash(name.as_bytes()));
         }
         let store = Arc::new(Self {
             memory: Arc::new(memory),
@@ -190,18 +188,11 @@ impl Store {
         }
         let Some(later) = now.checked_add(Duration::from_secs(1)) else { return };
         commits.last_line = Some(now);
-        let Ok(at) = usize::try_from(commits.lines % line::COUNT as u64) else { return };
-        let at = line::AT + at * line::BYTES;
-        for (word, value) in [
-            now.as_ticks(),
-            now.unix_time().as_nanos(),
-            later.as_ticks(),
-            later.unix_time().as_nanos(),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            self.memory.set(at + 8 * word, value);
+        let Ok(number) = usize::try_from(commits.lines % line::COUNT as u64) else { return };
+        let words = [now, later].map(|at| [at.as_ticks(), at.unix_time().as_nanos()]);
+        let start = line::AT + number * line::BYTES;
+        for (at, word) in (start..).step_by(8).zip(words.as_flattened()) {
+            self.memory.set(at, *word);
         }
         commits.lines += 1;
         self.memory.publish(head::LINES, commits.lines);

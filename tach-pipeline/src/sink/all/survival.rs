@@ -2,7 +2,7 @@
 
 use super::{OpenLane, Opened, Sinks};
 use tach_core::UnixTime;
-use tach_record::keep::{Drops, Waiting};
+use tach_record::keep::Waiting;
 use tach_sinks::adapter::{Named, OpenSink};
 
 use crate::sink::batch::Batch;
@@ -68,12 +68,14 @@ impl Sinks {
         }
     }
 
-    /// Returns how many events sinks have dropped.
-    pub(crate) fn drops(&self) -> Drops {
-        let streams = self.layouts.iter().flat_map(|layout| &layout.streams);
-        let sinks = self.progress.counts.sinks();
-        let refused = sinks.iter().map(|sink| sink.refused.get()).sum();
-        Drops { unreported: streams.map(Stream::unreported).sum(), refused }
+    /// Returns how many events sinks have dropped that the log does not state.
+    pub(crate) fn unreported(&self) -> u64 {
+        self.layouts.iter().flat_map(|layout| &layout.streams).map(Stream::unreported).sum()
+    }
+
+    /// Returns how many events were ever refused by a sink before they waited.
+    pub(crate) fn refused(&self) -> u64 {
+        self.progress.counts.sinks().iter().map(|sink| sink.refused.get()).sum()
     }
 
     /// Adds events that a process left for a collector, which are sent before all others. `ends`

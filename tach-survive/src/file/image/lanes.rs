@@ -7,7 +7,6 @@ use tach_sinks::adapter::Target;
 /// A sink of the process.
 #[derive(Debug)]
 pub(crate) struct Lane<'a> {
-    pub(crate) is_file: bool,
     pub(crate) hash: u64,
     /// The last write to a regular file that was begun.
     pub(crate) write: Write,
@@ -50,7 +49,6 @@ impl<'a> Image<'a> {
             Some(word(lane::TABLE)).filter(|it| *it != 0 && *it == self.word(table::NUMBER));
         let (device, file, length) = (word(lane::DEVICE), word(lane::FILE), word(lane::LENGTH));
         Some(Lane {
-            is_file: word(lane::IS_FILE) == 1,
             hash: word(lane::HASH),
             write: Write {
                 table,
