@@ -9,6 +9,7 @@ mod client;
 mod filter;
 mod grpc;
 mod headers;
+mod hyper;
 mod kit;
 #[cfg(feature = "reqwest")]
 mod reqwest;
