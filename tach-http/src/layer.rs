@@ -24,6 +24,10 @@ use crate::service::RequestService;
 /// `tach_tower::BudgetLayer`, whose outcome it records, and around layers that catch panics or limit
 /// the load. Inside `tower::retry`, a client's layer has a span for each attempt.
 ///
+/// A handler in a task of its own, as inside of `tach_tower::DetachLayer`, is in no span. Below that
+/// layer, `ServiceBuilder::map_future` with `tracing::Instrument::in_current_span` takes the span
+/// along, though not the caller's baggage.
+///
 /// # Examples
 ///
 /// ```

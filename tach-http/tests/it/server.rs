@@ -6,9 +6,10 @@ use core::future::ready;
 use http::{Request, Response};
 use tach_http::{RequestLayer, set_route};
 use tach_pipeline::Sampling;
+use tach_tower::DetachLayer;
 use tokio::task::yield_now;
-use tower::{Layer as _, ServiceExt as _, service_fn};
-use tracing::Span;
+use tower::{Layer as _, ServiceBuilder, ServiceExt as _, service_fn};
+use tracing::{Instrument, Span};
 
 use crate::kit::{Body, answers, assert_has, call, named, one, request, spans, spans_of, status};
 
@@ -88,6 +89,24 @@ fn the_handler_runs_in_the_span() {
     });
     let (step, server) = (named(&spans, "step"), named(&spans, "GET"));
     assert_eq!((step.trace, step.parent), (server.trace, server.id));
+}
+
+/// As the documentation of the layer has it.
+#[test]
+fn a_detached_handler_takes_the_span_along() {
+    let spans = spans(async {
+        let service = service_fn(|_: Request<Body>| async {
+            yield_now().await;
+            drop(tracing::info_span!("step"));
+            Ok::<_, Infallible>(status(200))
+        });
+        let layers = ServiceBuilder::new()
+            .layer(RequestLayer::server())
+            .layer(DetachLayer::default())
+            .map_future(Instrument::in_current_span);
+        call(layers, service, request("GET", "/", &[])).await;
+    });
+    assert_eq!(named(&spans, "step").parent, named(&spans, "GET").id);
 }
 
 #[test]
