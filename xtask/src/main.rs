@@ -5,6 +5,7 @@ mod built;
 mod cache;
 mod ci;
 mod codegen;
+mod comments;
 mod cross;
 mod faults;
 mod files;
@@ -83,6 +84,7 @@ const TASKS: &[Task] = &[
         "change each function of a package or file, and list changes that pass the tests",
         mutants::check,
     ),
+    Task("comments [SEED]", "print 60 comments, which a seed draws, to be read", comments::draw),
     Task(
         "bench NAME [--quick] [PART...] | --tables | --check",
         "run a benchmark and write its record; fill the documents from records, or compare them",
