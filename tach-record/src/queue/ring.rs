@@ -143,9 +143,12 @@ impl Producer {
     }
 
     /// Returns whether the ring is in a file that is of no use any more. Whoever cut it has reset
-    /// its counts, so that neither end may wait for the other one.
+    /// its counts, so that neither end may wait for the other one. Not every file system shows that
+    /// a file was cut, so impossible counts do too.
     pub(super) fn is_lost(&self) -> bool {
-        self.ring.part.as_ref().is_some_and(|part| part.number().is_none())
+        let waiting = self.written.wrapping_sub(self.ring.read().get());
+        let is_of_no_use = |part: &Box<dyn Part>| part.number().is_none();
+        self.ring.part.as_ref().is_some_and(is_of_no_use) || waiting > self.ring.words.len()
     }
 
     /// Notes the queue that the ring belongs to from now on, its place there, and the queue's

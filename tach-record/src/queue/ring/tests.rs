@@ -5,6 +5,7 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
+use crate::queue::file::tests::TestFile;
 
 /// A call of a method of one of the ends, with a number of words.
 #[derive(Debug, Clone, Copy)]
@@ -129,4 +130,21 @@ fn threads_hand_bytes_over_in_order() {
             assert_eq!(record[..], [number.to_le_bytes(); 3].concat());
         }
     });
+}
+
+/// Otherwise the thread waits for the back end for ever, which reads nothing.
+#[test]
+fn a_ring_is_lost_if_somebody_has_reset_its_counts() {
+    let (mut producer, mut consumer) = ring_in(TestFile::shared().ring(4096).unwrap());
+    let bytes = vec![7; producer.capacity() / 2 / WORD * WORD];
+    for _ in 0..3 {
+        assert!(producer.push(&bytes) && !producer.is_lost());
+        consumer.take(&mut Vec::new());
+        consumer.held().unwrap().free(0);
+    }
+    assert!(producer.push(&bytes) && producer.push(&bytes));
+    producer.ring.written().set(0);
+    producer.ring.read().set(0);
+    assert!(!producer.push(&bytes) && consumer.waiting() == 0);
+    assert!(producer.is_lost());
 }
