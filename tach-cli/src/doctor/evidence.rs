@@ -73,7 +73,8 @@ impl Evidence {
         let (source, order, reason) = if files.is_this_host {
             (status.source, status.order, status.reason)
         } else {
-            // The files of another host lead to another choice.
+            // The files are another host's: repeat the choice from them instead of reporting this
+            // process's.
             let [current, available] = [&host.clocksource, &host.available_clocksources];
             adapter::choice_under(current.as_deref(), available.as_deref())
         };
@@ -97,7 +98,7 @@ impl Evidence {
                 .into_iter()
                 .filter_map(|(is_ignored, message)| is_ignored.then_some(message))
                 .collect(),
-            // At the end: a replaced clock that runs fast is right at first.
+            // Compared last: a replaced clock that runs too fast is still right at first.
             os_clock: OsClock::compare(),
             counter: Counter {
                 name: Some(clocksource).filter(|name| !name.is_empty()),
@@ -138,7 +139,7 @@ impl Evidence {
 
     /// Returns the reason for which something was not measured.
     pub(super) fn why_not_measured(&self) -> String {
-        // A comparison reads the OS clock twice.
+        // Each comparison reads the OS clock twice, so slow reads make the results inexact.
         match self.cost_ns("std Instant") {
             Some(ns) if ns > KNOWN_NS => format!("a read of the OS clock takes {}", Ns(ns)),
             _ => "the machine is busy".to_owned(),

@@ -40,7 +40,7 @@ impl Calibration {
     pub(super) fn new(plain: &Series, plain_hz: f64) -> Self {
         let points = plain.points();
         let &(start, first_ns) = points.first().unwrap_or(&(0.0, 0.0));
-        // The plain clock gains this much: a nanosecond a second is a part in a billion.
+        // In ppb, since one nanosecond a second is one part in a billion.
         let gained = |&(time, error_ns): &(f64, f64)| (error_ns - first_ns) / (time - start);
         let whole = points.last().copied().unwrap_or_default();
         let length = whole.0 - start;
@@ -58,7 +58,7 @@ impl Calibration {
         Self {
             source: status().source.as_str(),
             reference_hz,
-            // Half a bracket at each end.
+            // The comparison at each end of the run is off by up to half its bracket.
             bound_ppb: as_f64(plain.widest_ns()) / length,
             methods: methods.into_iter().flatten().collect(),
             errors: later.map(|point| (point.0, gained(point) - gain)).collect(),
