@@ -306,15 +306,17 @@ impl Timeline {
     /// Makes `record` the line in use up to `until`.
     fn install(&self, record: &Record, until: u64, tick: u64, clocks: &dyn ClockPair) {
         if record.is_identity() {
-            // The identity has no end, so the fast path gets one stretch of it at a time, and never
-            // a future one: the line in use only moves forward, and would miss the present.
-            // An older tick needs neither another stretch nor a look.
+            // The fast path needs a line that ends, and the identity never does. Install one
+            // stretch at a time, and never one of the future: the line in use only moves forward,
+            // so ticks of the present would miss the fast path. An older tick needs neither a new
+            // stretch nor a look.
             if tick < self.current.next_look() {
                 return;
             }
             let is_read = clocks.os_ns().is_some();
             self.outages.note(is_read, || tick);
-            // The clock itself may have gone back, while ticks go on.
+            // If the clock went back, `tick` may be ahead of it. A stretch from `tick` would be one
+            // of the future.
             if is_read && tick <= clocks.ticks() {
                 let start = tick & !(FAST_NS - 1);
                 let stretch = Line { start_tick: start, start_ns: start, rate: Rate::ONE };

@@ -196,7 +196,8 @@ impl Choice {
     /// Makes the choice, unless it is made. If the counter may be read, calls `begin` before
     /// collecting the evidence that takes long.
     pub(crate) fn choose_after(&self, begin: &mut dyn FnMut()) {
-        // Not by `mode`: whoever sees the choice must see what was found out with it.
+        // Read with `get`, not with `mode`: only its Acquire makes visible what was found out
+        // before the choice.
         loop {
             let seen = self.get();
             if seen.mode() != Mode::Undecided {
@@ -363,7 +364,7 @@ mod tests {
         for n in 1..2_000 {
             let line = Line { start_tick: 0, start_ns: n, rate: crate::line::Rate::ONE };
             choice.replace(choice.get(), verdict, line);
-            // Too late.
+            // `first` is no longer the choice, so this call must change nothing.
             choice.replace(first, verdict, Line { start_ns: 0, ..line });
             let now = choice.get();
             assert_eq!((now.moves(), now.tick_at(1), now.mode()), (n, n + 1, Mode::Replaced));

@@ -191,7 +191,7 @@ impl<const SLOTS: usize, const PIECE: usize, const KNOWLEDGE: usize, const NEWES
         newest: Id,
     ) -> Option<(Id, [u64; N], u64)> {
         let slot = self.slots.get(index)?;
-        // The version is read after the horizon, as in `reach`.
+        // The version is read after the horizon: if it is this record's, so was the horizon.
         let until = slot.horizon.reach(0).until;
         slot.read(newest).map(|(id, words)| (id, words, until))
     }
@@ -293,7 +293,7 @@ impl Mark {
 
     /// Keeps a record, and raises the note on it.
     fn raise(&self, id: Id, note: u32) {
-        // ORDERING: Relaxed, see `note`.
+        // ORDERING: Relaxed. A reader checks the record by its own version.
         self.0.fetch_max(id >> SLOT_BITS << NOTE_BITS | u64::from(note), Ordering::Relaxed);
     }
 }
@@ -360,7 +360,8 @@ mod tests {
     fn the_kept_records_are_in_order_wherever_they_are() {
         let history = Small::new();
         let mut ids = vec![];
-        // The records whose slots are not beside their predecessors' come after stopped writers.
+        // A stopped writer occupies a slot, so the next record is in a later one. This way the
+        // order of the slots is not the order of the records.
         for (generation, stalled) in [(1, 0), (2, 2), (3, 5), (4, 6), (5, 7)] {
             history.stall(stalled);
             history.publish(history.head(), &[generation; 2], &[0]).expect("there is room");
@@ -374,7 +375,8 @@ mod tests {
         let in_slot = |id, newest| history.in_slot::<2>(slot_index(id), newest);
         assert_eq!(in_slot(ids[3], ids[4]), Some((ids[3], [4; 2], 0)));
         assert_eq!([in_slot(ids[1], ids[4]), in_slot(ids[3], ids[2])], [None; 2]);
-        // A record that lost its race is not kept.
+        // A writer may fill a slot and then lose the race for the head. Its record must not be
+        // found.
         assert!(history.slots[slot_index(ids[1])].piece.try_write(ids[1] + 256, &[0, 0]));
         assert_eq!(in_slot(ids[1], ids[4]), None);
     }

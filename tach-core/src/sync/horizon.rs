@@ -55,8 +55,8 @@ impl Horizon {
     pub(crate) fn raise(&self, seen: Reach, until: u64) {
         let until = until & !CLOSED;
         if !seen.is_closed() && until > seen.until {
-            // ORDERING: Relaxed, see `reach`. A closed horizon is never raised, since raising and
-            // closing change the same word.
+            // ORDERING: Relaxed. The fences of `Versioned` order it, like the load in `reach`. A
+            // closed horizon is never raised, since raising and closing change the same word.
             let _ = self.0.compare_exchange(seen.word, until, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -64,9 +64,9 @@ impl Horizon {
     /// Closes the horizon of the record whose knee is `knee_tick`, and returns it.
     pub(crate) fn close(&self, knee_tick: u64) -> u64 {
         let least = knee_tick.saturating_add(1) & !CLOSED;
-        // ORDERING: Relaxed, see `reach`.
+        // ORDERING: Relaxed. The fences of `Versioned` order it, like the load in `reach`.
         self.0.fetch_max(least, Ordering::Relaxed);
-        // ORDERING: Relaxed, see `reach`.
+        // ORDERING: Relaxed. The fences of `Versioned` order it, like the load in `reach`.
         self.0.fetch_or(CLOSED, Ordering::Relaxed) & !CLOSED
     }
 }

@@ -95,7 +95,8 @@ impl Current {
         let rate = FastRate::from_q32(q32);
         let to_end_ns = rate.ns(end_tick - start_tick) - rate.ns(earlier - start_tick);
         let after_ns = Rate::from_q48(q48).checked_ns(later - end_tick)?;
-        // A later time than `i64` can hold is the latest one.
+        // A time that `i64` can't hold is clamped to the latest one. Leave that to the forecast's
+        // lines.
         (after_ns < 1 << 62).then_some(to_end_ns + after_ns)
     }
 
@@ -110,7 +111,8 @@ impl Current {
         if from >= end {
             return None;
         }
-        // Both are less than `FAST_NS`. The sum of two times is a ns and the fraction of the first.
+        // A record lasts less than `FAST_NS`, so nothing here overflows. Keep the fraction of a ns
+        // at `tick`: without it, the sum could differ from the one by the forecast's lines.
         let (from_q32, end_ns) = (from.wrapping_mul(q32), FastRate::from_q32(q32).ns(end));
         let after_ns = ((from_q32 >> 32) + ns).checked_sub(end_ns)?;
         let fraction_q48 = from_q32 << 32 >> 16;

@@ -35,13 +35,13 @@ impl Outages {
 
     /// Returns the number of outages.
     pub(crate) fn count(&self) -> u32 {
-        // ORDERING: Relaxed: see `note`.
+        // ORDERING: Relaxed: the number publishes nothing else.
         self.changes.load(Ordering::Relaxed).div_ceil(2)
     }
 
     /// Returns whether the clock could not be read when that was last tried.
     pub(crate) fn lasts(&self) -> bool {
-        // ORDERING: Relaxed: see `note`.
+        // ORDERING: Relaxed: the number publishes nothing else.
         self.changes.load(Ordering::Relaxed) % 2 == 1
     }
 }

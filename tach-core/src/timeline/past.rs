@@ -54,7 +54,8 @@ impl Timeline {
     pub(crate) fn known_ns_between(&self, earlier: u64, later: u64) -> Option<u64> {
         let [zero, from, to] = [0, earlier, later].map(shifted_tick);
         if from >= to {
-            // A deadline that has passed. Equal ticks ask whether the counter stands.
+            // `later` may be a deadline that has passed. For equal ticks return `None`: then the
+            // caller checks whether the counter stands still.
             return (from > to && to >= zero).then_some(0);
         }
         let forecast = self.current.forecast()?;
@@ -134,8 +135,9 @@ impl Timeline {
     ) -> Result<Option<Stretch>, Stale> {
         let (_, (word, next)) = table
             .read_with(|table| {
-                // Few rounds, whose comparisons don't wait for each other, and no branch: nobody
-                // can predict the ages in a pool.
+                // No branches: the CPU could not predict them, since the instants of a connection
+                // pool have any age. The comparisons of a round don't wait for each other, so three
+                // rounds are fast.
                 let mut last = 0;
                 for (stride, ways) in STRIDES.into_iter().zip([5, 4, 4]) {
                     let is_by = |steps: &usize| table.get(STARTS + last + steps * stride) <= at;
@@ -159,8 +161,9 @@ impl Timeline {
         } else if id == newest {
             piece.is_identity().then_some(Stretch::endless(piece.main))
         } else if wanted(piece.end_at(until)) {
-            // A chord of months lacks bits that make microseconds, which its younger end, a minute
-            // old, may not be off. So the chord is exact there.
+            // The stored rate lacks its lowest bits. Over a chord of months, they amount to
+            // microseconds. Start the line at the younger end, where a minute-old time must be
+            // exact, so that the error is at the older end.
             let line = Line { start_tick: next.tick, start_ns: next.ns, rate };
             let ticks = [piece.end_at(until).tick, next.tick].map(shifted_tick);
             Some(Stretch { line, ticks })
@@ -197,8 +200,9 @@ impl Timeline {
             words[ENTRIES + entry] = start.ns;
             words[2 * ENTRIES + entry] = index as u64;
             let rate = if entry == 0 {
-                // The first line is flat if the timeline waits for a clock that was set back before
-                // the second sample. Then the next line has the rate.
+                // The first line is flat if the clock was set back before the second sample and the
+                // timeline waits for it. A flat rate would give all older ticks the same time, so
+                // take the next line's.
                 if after.gap.rate.is_known() { after.gap.rate } else { after.main.rate }
             } else if end.tick < after.start().tick {
                 let Point { tick, ns } = after.start();

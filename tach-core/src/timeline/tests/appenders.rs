@@ -165,7 +165,8 @@ fn threads_that_wake_together_from_idle_gaps_agree() {
                     let random = Random(Cell::new(number));
                     let mut seen = Vec::new();
                     for round in 0..5_000 {
-                        // Each thread wakes the others from gaps of up to six seconds.
+                        // The threads share one simulated clock: an idle gap of up to six seconds
+                        // in one of them is a gap for all.
                         let idle = if round % 4 == 0 { random.magnitude(1 << 34) } else { 0 };
                         let before = generation(timeline);
                         let tick = machine.pass(idle + 30);
