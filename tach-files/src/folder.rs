@@ -263,12 +263,14 @@ impl Folder {
     /// appended, or to have another file written.
     fn refuse_if_laid(&self, name: &OsStr, entry: &Entry, appends: bool) -> io::Result<()> {
         let Some(others) = self.others else { return Ok(()) };
-        // Colleagues who share a folder append to one file.
+        // Colleagues who share a folder append to one file, whoever created it. Where everybody may
+        // write, trust only files of the folder's owner.
         let is_shared = || others != Writers::Everybody || entry.user == self.owner;
         let is_known = entry.user == entry::user()
             || appends && entry.user == entry::ROOT
             || appends && !has_more_rights() && is_shared();
-        // A second name may be gone by now, so the name must still be that of the file.
+        // An attacker may have removed a hard link after the open. Then one link is left, but
+        // `name` may no longer lead to this file.
         let is_only = entry.links <= 1
             && self.entry(name)?.is_some_and(|found| !found.is_other(entry) && found.links <= 1);
         let reason = match (is_known, is_only) {
@@ -509,7 +511,8 @@ impl Folder {
             thread::sleep(BETWEEN_TRIES);
         }
         let result = f();
-        // A child that was forked meanwhile would keep the lock.
+        // Unlock explicitly: a child that was forked meanwhile keeps the folder open, so closing it
+        // here would not release the lock.
         lock(&folder, Lock::None);
         result
     }

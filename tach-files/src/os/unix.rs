@@ -33,7 +33,8 @@ const LIST: &str = "system.posix_acl_access";
 const LABEL: &str = "security.selinux";
 
 cfg_if! {
-    // For names alone: the process need not be allowed to read the folder.
+    // The handle only looks up names. Opened for reading, it would fail on a folder that the
+    // process may enter but not list.
     if #[cfg(any(target_os = "linux", target_os = "android"))] {
         const SEARCH: OFlags = OFlags::PATH;
     } else if #[cfg(any(target_os = "freebsd", target_os = "netbsd", target_vendor = "apple"))] {
@@ -90,7 +91,8 @@ impl Handle {
         } else if mode.contains(Mode::WOTH) {
             Some(Writers::Everybody)
         } else if mode.contains(Mode::WGRP) {
-            // Also where an access control list lets other users write (acl(5)).
+            // Set also if an access control list lets other users write: then this bit is the
+            // list's mask (acl(5)).
             Some(Writers::Group(group))
         } else {
             None
@@ -105,7 +107,7 @@ impl Handle {
         let is_fifo = FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
         let access = if is_fifo { OFlags::RDWR } else { OFlags::WRONLY };
         let flags = access | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        // A FIFO may have taken the place of a device meanwhile.
+        // A FIFO may have replaced the device meanwhile, and opening one without `NONBLOCK` waits.
         let file = openat(&self.0, name, flags | OFlags::NONBLOCK, Mode::empty())?;
         rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
         Ok(file.into())
@@ -134,7 +136,8 @@ impl Handle {
         appends: bool,
     ) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | appending(appends);
-        // Until its owner is set, the file is the process's alone.
+        // Grant the group and others nothing yet: until the owner is set, the file has the wrong
+        // group.
         let first = if access.is_exact { access.mode & 0o600 } else { access.mode };
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(openat(&self.0, name, flags, mode(first))?);
@@ -229,8 +232,9 @@ impl Access {
     /// Returns the mode of a file without the list. With a list, the bits of the group are the
     /// list's mask: the most that its entries grant, and not what the owning group may do.
     fn unlisted(&self) -> u32 {
-        // After a version, each entry has a kind, rights and an id. Whoever is named would be one
-        // of the group or of the others.
+        // The list is a version and entries: a kind, rights, an id. Without the list, a user or
+        // group that it names counts as the group or the others, which must not get more than any
+        // of them had.
         let list = self.list.as_deref().and_then(|list| list.get(4..)).unwrap_or_default();
         let rights = |kinds: [u8; 2]| {
             let entries = list.chunks_exact(8).filter(|entry| kinds.contains(&entry[0]));
@@ -262,7 +266,8 @@ fn give(file: &File, (user, group): (u32, u32)) -> bool {
 fn list(file: &File, access: &Access, is_given: bool) -> bool {
     let set = |name, value: &Vec<u8>| file.set_xattr(name, value).is_ok();
     let _else_the_system_s = access.label.as_ref().is_some_and(|label| set(LABEL, label));
-    // The folder may have a list for new files.
+    // The folder's default list may have given the new file a list of its own, which grants too
+    // much.
     let _has_none = file.remove_xattr(LIST);
     access.list.as_ref().is_none_or(|list| is_given && set(LIST, list))
 }
