@@ -106,7 +106,8 @@ impl Outer {
             return None;
         }
         if flags & SERVER == 0 {
-            // A client's layer is between the router and its server's layer.
+            // A client's layer ran between the server's layer and the router. Pass the route on to
+            // the outer request, whose server's layer needs it.
             FLAGS.set(self.flags | if self.flags == 0 { 0 } else { HAS_ROUTE });
             return None;
         }
