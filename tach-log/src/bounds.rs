@@ -57,7 +57,8 @@ impl Budget {
         let key = if key.len() > KEY_BYTES {
             let kept = beginning(key, KEY_BYTES);
             self.lose(key.len() - kept.len());
-            // No key that is not cut is as long, and the number differs between keys that are cut.
+            // Two keys that are cut alike differ by the number. No other key equals them: it would
+            // be shorter.
             shortened = format!("{kept}…{fields}");
             &shortened
         } else {
@@ -91,7 +92,7 @@ impl Budget {
             key,
             match value {
                 Value::Error(_) => Value::Error(Chain::of(kept)),
-                // A part of a JSON value is not JSON.
+                // A JSON value that is cut is no longer valid JSON, so it becomes a text.
                 Value::Json(_) if kept.len() == text.len() => value,
                 _ => Value::Str(kept),
             },

@@ -146,7 +146,7 @@ impl Line {
             });
             match value {
                 value if is_below => below::write_value(to, value),
-                // Each text in it has quotes.
+                // JSON quotes its own texts, so the value needs no quotes around it.
                 Value::Json(json) => to.extend_from_slice(json.as_bytes()),
                 value => key_value::write_value(to, value),
             }
@@ -156,7 +156,7 @@ impl Line {
         if is_compact && (!target.is_empty() || site.is_some() || event.has_spans()) {
             write_end::<COLORS>(target, site, event, to)?;
         }
-        // Nothing stands before the first part.
+        // Each part begins with a space, which the first part of the line must not.
         if to.get(start) == Some(&b' ') {
             to.remove(start);
         }
@@ -219,7 +219,7 @@ impl Line {
         }
         if self.has_pid {
             to.push(b'[');
-            // A forked child has another number.
+            // Read for each line: a forked child would write a cached number of its parent.
             write_plain(to, Value::U64(process::id().into()));
             to.push(b']');
         }
@@ -242,7 +242,7 @@ impl Line {
     fn target_of<'a>(&self, event: &Event<'a>) -> Cow<'a, str> {
         match event.target() {
             _ if !self.has_target => Cow::Borrowed(""),
-            // A character has one byte or more.
+            // No target is wider than its bytes, so most need no count of their characters.
             target if target.len() <= self.max_target_width => Cow::Borrowed(target),
             target => short::shortened(target, self.max_target_width),
         }
@@ -259,7 +259,7 @@ impl Line {
             let text = to.get(start..).and_then(|text| str::from_utf8(text).ok());
             let codes = if COLORS { FAINT.len() + PLAIN.len() } else { 0 };
             let width = text.map_or(0, |text| text.chars().count() - codes);
-            // The colon has a column too.
+            // One more than the width, since the colon follows the target.
             let missing = (self.target_width.min(WIDEST) + 1).saturating_sub(width);
             to.resize(to.len() + missing, b' ');
         }
