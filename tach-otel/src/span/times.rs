@@ -57,7 +57,8 @@ impl<S: Span, C: Clock> ClockedSpan<S, C> {
         if !self.line.is_off(moment) {
             return None;
         }
-        // A second read, because an early one may precede the time of an event.
+        // Read the clock again: `instant` was read early, so its time may be before that of an
+        // event in between.
         Some(if is_past { self.time_at(instant) } else { self.now() })
     }
 
