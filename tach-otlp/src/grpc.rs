@@ -81,7 +81,8 @@ impl Client {
         if let Some(kept) = kept {
             let mut has_answered = false;
             let answer = self.exchange(kept, body.clone(), deadline, &mut has_answered);
-            // A server that ends says so on the connection, maybe while the call is on its way.
+            // A server that shuts down closes the kept connection, perhaps while the call is on its
+            // way. Try once more on a new one, unless an answer has begun.
             if answer.is_ok() || has_answered || Instant::now() >= deadline {
                 return answer;
             }
@@ -124,7 +125,7 @@ impl exporter::Client for Client {
 fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
     let mut framed = Vec::with_capacity(message.len() + 5);
     framed.push(u8::from(is_compressed));
-    // A sink's buffer is smaller.
+    // No sink's buffer reaches 4 GiB, so the length always fits.
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
     framed.extend_from_slice(&length.to_be_bytes());
     framed.extend_from_slice(message);
@@ -162,7 +163,7 @@ impl Connection {
         let call = async {
             let mut sender = sender.ready().await?;
             let (mut response, mut stream) = sender.send_request(request, false)?;
-            // It waits in `h2` until the server's window has room.
+            // This does not wait: `h2` keeps the body until the server's window has room.
             stream.send_data(Cursor::new(body), true)?;
             let mut interim = 0;
             let answer = poll_fn(|context| {

@@ -150,7 +150,7 @@ fn record(to: &mut Vec<u8>, event: &Event<'_>, format: LogRecords) -> io::Result
             }
         }
     }
-    // After the fields, whose keys are known by then.
+    // Written after the fields, since a field with the same key takes precedence.
     if adapter::has_spans(event) && !taken.has(SPANS) {
         let longest = limits.length;
         attributes.add_by(to, |to| span_names(to, event, longest)).transpose()?;

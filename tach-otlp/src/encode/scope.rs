@@ -37,7 +37,7 @@ pub fn in_scope<R>(to: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>
 /// Appends a `ResourceLogs`, `ResourceSpans` or `ResourceMetrics` with the items. `resource` is its
 /// field for the resource, encoded.
 pub(crate) fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
-    // Merged, the items are shorter.
+    // An upper bound: `merge` writes the scope of consecutive items only once.
     let most = resource.len() + items.len();
     to.reserve(HEAD + most);
     message_of(to, field::OF_RESOURCE, most, |to| {
@@ -50,7 +50,7 @@ pub(crate) fn of_resource(to: &mut Vec<u8>, resource: &[u8], items: &[u8]) {
 fn merge(to: &mut Vec<u8>, mut items: &[u8]) {
     let mut next = split(&mut items);
     while let Some((scope, first)) = next {
-        // All that is left may be of this scope.
+        // An upper bound: all items that are left may belong to this scope.
         let most = scope.len() + first.len() + items.len();
         message_of(to, field::OF_SCOPE, most, |to| {
             to.extend_from_slice(scope);

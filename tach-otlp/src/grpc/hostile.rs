@@ -90,7 +90,8 @@ fn call(answer: Vec<u8>, closes: bool, timeout: Duration) -> Result<(), Rejectio
                     if closes {
                         drop(stream.shutdown(Shutdown::Write));
                     }
-                    // Until the client closes the connection.
+                    // Keep the connection until the client closes it: closing it here could discard
+                    // the answer.
                     while stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {}
                 }
             });
@@ -105,7 +106,7 @@ fn call(answer: Vec<u8>, closes: bool, timeout: Duration) -> Result<(), Rejectio
         advice: Advice::of_test(true),
     };
     let first = client.send(b"items");
-    // Without the kept connection, on which this server has nothing more to say.
+    // Drop the kept connection, on which this server would not answer again.
     drop(client.server.idle().take());
     client.timeout = LONG;
     client.send(b"items").unwrap();
