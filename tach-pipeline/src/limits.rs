@@ -94,7 +94,8 @@ impl Limits {
         let first = usize::try_from(hash).unwrap_or(0);
         (first..first + PLACES).map(|at| &self.slots[at % CALLSITES]).find(|slot| {
             let known = slot.callsite.get().unwrap_or_else(|| {
-                // Before the lock is taken: the allocator may log.
+                // Allocate before the lock of `callsite` is taken: the allocator may log, and would
+                // take it again.
                 let new = (key, callsite.file.into(), callsite.line);
                 slot.callsite.get_or_init(|| new)
             });
@@ -111,7 +112,7 @@ impl Limits {
             return;
         }
         for slot in &self.slots {
-            // ORDERING: Relaxed, as in `accept`.
+            // ORDERING: Relaxed: publishes only itself.
             let refused = slot.refused.swap(0, Ordering::Relaxed);
             if let Some((_, file, line)) = slot.callsite.get().filter(|_| refused > 0) {
                 each(Callsite { file, line: *line }, refused);

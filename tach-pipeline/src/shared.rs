@@ -158,7 +158,8 @@ impl Shared {
 
     #[inline(never)]
     fn count(&self, limits: &Limits, callsite: Option<Callsite<'_>>) -> bool {
-        // The limits of the parent count in its file.
+        // A forked child inherits limits that count in the file of its parent, where the child must
+        // not count.
         if !self.process.is_current() {
             return true;
         }
@@ -198,7 +199,8 @@ impl Shared {
     /// Flushes when a guard or the last handle is dropped. If the flush fails, prints the reason
     /// and the numbers of records that are lost if the process ends now.
     pub(crate) fn leave(&self) {
-        // A child that could not start a pipeline has reported it.
+        // In a forked child that could not start a pipeline, nothing can be flushed. The error was
+        // reported.
         if self.channel.is_forked() {
             return;
         }
@@ -207,7 +209,7 @@ impl Shared {
             return;
         }
         let Err(error) = self.flush_at_end(self.flush_timeout) else { return };
-        // Without a time to wait, nothing was tried.
+        // A timeout of zero does not show that a sink stalls, so later flushes may still be tried.
         if !self.flush_timeout.is_zero() {
             self.progress.is_given_up.on();
         }
@@ -286,7 +288,8 @@ pub(crate) struct Alive(pub(crate) Arc<Shared>);
 impl Drop for Alive {
     fn drop(&mut self) {
         let last = self.0.last();
-        // Who has installed another pipeline in a child has handles of it.
+        // In a forked child, `last` may be another pipeline that the program has installed there.
+        // Its own handles end that one.
         if Arc::ptr_eq(last, &self.0) || last.is_inherited {
             last.leave();
             last.channel.end();

@@ -69,7 +69,7 @@ impl Reporter {
             let _panic = panic::catch_unwind(AssertUnwindSafe(|| on_incident(incident)));
             return;
         }
-        // A record in the log reports dropped records.
+        // The log itself contains a record about dropped records, so stderr need not repeat it.
         if !self.is_stderr && !matches!(incident, Incident::Dropped { .. }) {
             to_stderr(format_args!("{incident}"));
         }

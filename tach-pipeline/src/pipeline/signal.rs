@@ -146,11 +146,11 @@ impl Waiter {
 
     /// Passes a signal to the thread. Returns whether there is one in this process.
     fn pass(&self, signal: c_int) -> bool {
-        // ORDERING: Relaxed, as in `begin`.
+        // ORDERING: Relaxed: publishes nothing.
         let is_there = self.process.load(Ordering::Relaxed) == process::id();
         if is_there {
-            // ORDERING: Release, with the Acquire of `next`: what the interrupted thread has
-            // logged.
+            // ORDERING: Release, with the Acquire of `next`: publishes what the interrupted thread
+            // has logged before.
             self.signal.store(signal, Ordering::Release);
             self.nap.wake();
         }
@@ -181,9 +181,10 @@ fn wait() {
 /// Allocates nothing, takes no lock and does not wait. Another signal meanwhile changes nothing:
 /// the process ends by one of the two.
 extern "C" fn ends(signal: c_int, _info: *mut siginfo_t, _context: *mut c_void) {
-    // Otherwise a handler that the program has installed later has called this one, and decides.
+    // If the program installed another handler later, that one has called this one, and it decides
+    // whether the process ends.
     let is_ours = Action::of(signal).is_ok_and(|now| now.is(ends));
-    // A forked child that has logged nothing has no thread that waits.
+    // A forked child that has logged nothing has no thread that waits, and nothing to flush.
     if is_ours && !WAITER.pass(signal) {
         let _ended = emulate_default_handler(signal);
     }

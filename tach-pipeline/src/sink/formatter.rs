@@ -83,7 +83,8 @@ impl Formatter {
         to.remove_last();
         self.write_cut(record, fits, time, to)?;
         if to.last_len() > self.most_line {
-            // Names of targets, files and spans may be long too.
+            // Even without a message the line may be too long, because of the names of the target,
+            // the file and the spans. Leave these out too.
             to.remove_last();
             let cut = Cut::new(record.message, &record.fields, 0);
             let whole = self.parts(record, time);

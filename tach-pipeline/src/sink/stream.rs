@@ -252,7 +252,8 @@ impl Stream {
     /// The events of a pipeline's only sink stay: see [`flush_here`](Self::flush_here).
     pub(super) fn pass_on_all(&mut self, formatter: &Formatter, occasion: Occasion) {
         if self.here.is_some() {
-            // The only sink may fail. `flush_here` adds the report once there is room for it.
+            // If the only sink fails, its full batch stays and has no room for a report.
+            // `flush_here` adds the report after it has written the batch.
             return self.count();
         }
         self.report_dropped(formatter, occasion);

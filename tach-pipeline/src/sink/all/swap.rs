@@ -88,7 +88,8 @@ impl Opened {
                 let free = sinks.iter().position(is_its);
                 lane.index = free.unwrap_or(sinks.len());
                 match free {
-                    // Another sink of that name gets an index of its own.
+                    // Taking the counts leaves an entry without a name, so that no other new sink
+                    // of this name gets the same index.
                     Some(at) => lane.counts = mem::take(&mut sinks[at]),
                     None => sinks.push(Arc::clone(own)),
                 }
@@ -117,7 +118,8 @@ impl Sinks {
             if self.threads.is_empty() {
                 idle.next().into_iter().for_each(|idle| self.leave_here(idle));
             }
-            // An only sink that stalls would be waited for without end.
+            // A worker that is alone waits for its sink without end, so a stalled sink would block
+            // the swap.
             self.workers().for_each(|worker| worker.is_alone = false);
             self.pass_on_all(Occasion::Flush);
             swapped.closing =
@@ -126,7 +128,8 @@ impl Sinks {
                 for known in &closes {
                     takers[known.indexes.start] = Levels::all(LevelFilter::Off);
                 }
-                // Behind the sinks stands what a flight recorder takes.
+                // In `takers`, a flight recorder follows the sinks. Insert a new sink before it: an
+                // assignment would overwrite what the recorder takes.
                 for (lane, levels) in opens.lanes().zip(opens.levels()) {
                     if lane.index < self.progress.counts.sinks().len() {
                         takers[lane.index] = levels;
@@ -188,7 +191,8 @@ impl Sinks {
         }
         self.layouts.retain(|layout| !layout.streams.is_empty());
         counts.is_closed.set(true);
-        // Requests that come meanwhile concern none of its events either.
+        // This flush covers all events of the sink. Later requests concern none of them, since no
+        // event follows.
         let flush = self.progress.flush.requested();
         thread.flush(flush);
         Some(Closing { index, thread, worker, flush })
@@ -238,7 +242,8 @@ impl Closing {
         progress.flush.within(timeout, waits);
         thread.end();
         let has_ended = || thread.handle.as_ref().is_none_or(JoinHandle::is_finished);
-        // A thread that has written everything only ends, which a busy machine may delay.
+        // A thread that has written everything has only to exit, which a busy machine may delay.
+        // Give it all the time that is left, and a stalled one only `TO_END`.
         let is_done = progress.flush.is_done(index, flush);
         let left = if is_done { timeout.saturating_sub(start.elapsed()) } else { TO_END };
         wait(left.max(TO_END), has_ended);
@@ -246,7 +251,8 @@ impl Closing {
         let stalls = || Some(format!("{} was closed while it made no progress", counts.name));
         let failure = if has_ended() { thread.join() } else { stalls() };
         progress.flush.closed(index, failure);
-        // Their levels are not known: the thread has them.
+        // Only the number of lost events is known here: the events, with their levels, belong to
+        // the thread, which may be stalled.
         let mut lost = Dropped::new(counts.waiting(), now, now);
         counts.dropped.add(&lost);
         lost.count += worker.unreported();

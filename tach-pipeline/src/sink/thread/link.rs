@@ -93,7 +93,8 @@ impl Link {
 
     /// Returns the levels of events for which a lane without room has a reserve.
     pub(in crate::sink) fn reserve(&self, lane: usize) -> LevelFilter {
-        // The last batch that found room may have filled that much beyond it.
+        // A batch is accepted if there is any room, so the lane may be overfull by the length of
+        // one. That must not count against the reserve.
         levels_with_room(self.buffer_bytes, |more| self.has_room(lane, more + BATCH))
     }
 

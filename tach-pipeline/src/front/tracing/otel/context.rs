@@ -27,7 +27,8 @@ impl Pipeline {
             // As a direct call, it would keep the compiler from inlining what each span does when
             // it is entered, whether it is active or not: 40 instructions.
             let set_parent = black_box(Self::set_parent as fn(&_, _, _, &_) -> _);
-            // Refused if another thread has just set one.
+            // Another thread may have just set a parent. Then this call is refused, and that parent
+            // stays.
             let _refused =
                 span.metadata().map(|it| set_parent(self, span, it, &Context::current()));
         }
@@ -40,8 +41,8 @@ impl Pipeline {
     fn is_around(&self, own: Open, context: &Context) -> bool {
         let span = context.span();
         let span = span.span_context();
-        // In the other process's trace, the span has a parent that is nearer. A context that is
-        // around the span's parent too is for the parent.
+        // If the span is in the other process's trace already, its own parent is nearer. If the
+        // context is around the span's parent too, it was meant for that parent.
         let is_new = |it: SpanContext| {
             it.trace != own.ids().context().trace
                 && it.span != around::seen(&self.shared().spans.contexts)

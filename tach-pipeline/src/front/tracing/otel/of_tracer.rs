@@ -68,11 +68,13 @@ impl Pipeline {
         };
         let ids = contexts.with_slot(ids, open);
         let span = Span::of_tracer(self, open, ids, shown(ids));
-        // The span has nothing to wait for: its parent can't be set later.
+        // A tracer's span gets its parent when it starts and never later, so its sampling is
+        // decided now.
         contexts.insert(open, &ids, Started { is_active: true, follows: true });
         contexts.has_tracers.on();
         open.set_nearest(nearest);
-        // The record of a start names a parent of the same trace alone.
+        // A start record contains the span id of the parent without a trace. A parent in another
+        // trace would be looked for in this one.
         let parent = parents.own.filter(|own| own.trace == ids.trace).map_or(0, |own| own.span);
         let inherited = passed_on.as_ref().filter(|_| trusted.is_none());
         if !shared.log_of_tracer(target, &builder, &ids, parent, inherited) {

@@ -106,7 +106,8 @@ impl Span {
             return None;
         }
         let pipeline = self.pipeline.upgrade()?;
-        // A context may outlive its span.
+        // A context may outlive its span, and the slot may belong to another one by now:
+        // `get_unheld` checks.
         let span = self.open?;
         let context = pipeline.shared().spans.contexts.get_unheld(span)?;
         let is_it = context.is_sampled || self.is_open;
@@ -127,7 +128,7 @@ impl Span {
                 Pipeline::end_span(shared, ids, given.map(|given| shared.given(given)));
             }
         }
-        // The span has no parent in its subscriber.
+        // A tracer's span holds no reference to a parent that would have to be removed now.
         let _parent = closing.free();
     }
 }
@@ -188,7 +189,8 @@ impl trace::Span for Span {
 
     fn add_link(&mut self, linked: trace::SpanContext, attributes: Vec<KeyValue>) {
         self.with(|pipeline, span| {
-            // A layer passes `follows_from`, which the pipeline has recorded itself.
+            // A layer of `tracing-opentelemetry` passes on `follows_from`, which the pipeline has
+            // recorded already. It must not add the link again.
             if self.fields.is_none() || !pipeline.is_in_layer(&linked) {
                 pipeline.link_to_otel(span, &linked, &attributes);
             }
@@ -260,7 +262,7 @@ mod tests {
         drop(second);
         let last = start(&pipeline);
         assert_eq!(place(&last), second_place);
-        // Its slot is freed without the pipeline too.
+        // A span that outlives its pipeline must free its slot as well.
         drop(pipeline);
         drop(last);
         assert_eq!(place(&start(&of_spans())), second_place);
@@ -270,7 +272,7 @@ mod tests {
     fn a_time_of_the_moment_is_on_the_clock_of_starts() {
         let pipeline = of_spans();
         let given = |time| pipeline.shared().given(time);
-        // The thread may be held up for longer than a moment.
+        // Try many times: a busy machine may hold the thread up between the two reads of the clock.
         assert!((0..100).any(|_| matches!(given(SystemTime::now()), Time::Ticks(_))));
         let hour = core::time::Duration::from_secs(3600);
         for chosen in [SystemTime::now() - hour, SystemTime::now() + hour] {
