@@ -116,7 +116,8 @@ impl Sender {
             number,
             is_reserve,
         };
-        // A record that is passed by reference would not be in the file.
+        // In a file, write long records to the ring: a record passed by reference would not be in
+        // the file, and lost if the process crashes.
         let long = pool.file().map_or(LONG.min(pool.large.bytes()), |_| usize::MAX);
         Self { producer, long, next_ring: 1, queue: Arc::new(queue), reserve: None }
     }
@@ -161,7 +162,8 @@ impl Sender {
         links.change(|links| {
             let is_in_use = !producer.is_empty();
             let used = if pool.file().is_some() {
-                // A long record has a ring of its own.
+                // Sum up the capacities: in a file, a long record gets a ring of its own, of any
+                // size.
                 let links = links.iter().map(|link: &Link| &link.done);
                 let rings = links.chain(is_in_use.then_some(&*producer));
                 rings.filter(|ring| !ring.is_lost()).map(Producer::capacity).sum::<usize>()
@@ -199,7 +201,8 @@ impl Sender {
     pub(crate) fn shrink(&mut self) {
         let Self { producer, next_ring, queue, .. } = self;
         let small = &queue.pool.small;
-        // In a file, a ring takes whole pages.
+        // In a file, a ring is rounded up to whole pages, so a small one may be larger than
+        // `small`.
         let room = if queue.is_in_file() { pool::PAGE - 1 } else { 0 };
         let is_large = producer.capacity() > small.bytes() + room && queue.links.count() == 0;
         let is_outside = queue.is_in_file() && !producer.is_in_file();
@@ -256,7 +259,7 @@ impl Sender {
                         if self.push(record.written()) || self.push_beyond(record, false) {
                             return true;
                         }
-                        // If `false`, the file holds the ring's first records until they are
+                        // Fails if the ring's first records must stay in the file until they are
                         // passed on.
                         has_room = queue.drop_one(&mut oldest, |oldest| self.drop(queues, oldest));
                     }
@@ -435,8 +438,8 @@ impl Queue {
     fn drop_one(&self, reader: &mut Reader, drop: impl FnOnce(&[u8]) -> bool) -> bool {
         let Reader { consumer, record, taken, .. } = reader;
         let Some(ring) = consumer else { return false };
-        // A record that is dropped behind held ones frees nothing. The records of a held ring are
-        // dropped only if another ring can follow.
+        // In a held ring, dropping a record frees no memory, since older ones stay before it. Drop
+        // records only if another ring follows, to which the queue can move on.
         if ring.is_held() && self.links.count() == 0 {
             return false;
         }
@@ -454,7 +457,7 @@ impl Queue {
             }
             return true;
         }
-        // Only the calling thread adds records to this queue, so the ring is still empty.
+        // The ring is still empty: only the calling thread adds records to this queue.
         let Some(link) = self.links.pop() else { return false };
         self.follow(link, consumer, taken);
         true

@@ -66,9 +66,9 @@ impl Drop for Taken {
             // ORDERING: Relaxed: the store below publishes it.
             number.store(0, Ordering::Relaxed);
         }
-        // ORDERING: Relaxed, as above.
+        // ORDERING: Relaxed: the store below publishes it.
         self.0.at_abort.store(false, Ordering::Relaxed);
-        // ORDERING: Release, with the Acquire of `new`.
+        // ORDERING: Release, with the Acquire of `new`: the next channel sees the numbers cleared.
         self.0.process.store(0, Ordering::Release);
     }
 }
@@ -120,7 +120,7 @@ impl Bell {
 
     /// Returns the number of the last request.
     pub fn requested(&self) -> u64 {
-        // ORDERING: Acquire, with the Release of `request`.
+        // ORDERING: Acquire, with the Release of `add`: the records before the request are visible.
         self.requested.load(Ordering::Acquire)
     }
 
@@ -144,12 +144,12 @@ impl Bell {
 
     /// Returns whether a caller waits because the process ends.
     pub fn is_end_awaited(&self) -> bool {
-        // ORDERING: Relaxed, as in `begin_end`.
+        // ORDERING: Relaxed: publishes nothing.
         self.ends.load(Ordering::Relaxed) > 0 || !self.is_answered()
     }
 
     fn is_answered(&self) -> bool {
-        // ORDERING: Relaxed, as in `ring` and `done`.
+        // ORDERING: Relaxed: only the numbers count, and they publish nothing.
         self.done.load(Ordering::Relaxed) >= self.rung.load(Ordering::Relaxed)
     }
 }

@@ -47,7 +47,8 @@ impl Waker {
     /// Wakes the back end, even from a nap.
     #[cold]
     pub fn wake(&self) {
-        // ORDERING: Relaxed, as in `notify`. One caller is enough to wake it.
+        // ORDERING: Relaxed: `nap.wake` publishes what the caller did. Clear the flag first, so
+        // that other callers need not wake the back end again.
         self.is_parked.store(false, Ordering::Relaxed);
         self.bell.nap.wake();
     }
@@ -118,7 +119,9 @@ impl Sleep {
         match self.pace.rest(Instant::now(), has_found) {
             Rest::Nap(time) => waker.nap(time),
             Rest::Park => {
-                // ORDERING: Relaxed, as in `notify`.
+                // ORDERING: Relaxed: `fall_asleep` looks for new queues under their lock. It finds
+                // a queue that was registered earlier, and whoever registers a later one sees the
+                // flag.
                 waker.is_parked.store(true, Ordering::Relaxed);
                 if let Some(wake_up) = fall_asleep() {
                     waker.nap(wake_up.parked_for(longest, self.pace.interval));

@@ -58,11 +58,11 @@ impl Action {
     pub fn call(&self, signal: c_int, info: *mut siginfo_t, context: *mut c_void) -> bool {
         let is_handler = !self.is_default() && !self.is_ignored();
         if is_handler && self.0.sa_flags & libc::SA_SIGINFO != 0 {
-            // SAFETY: with this flag, the address is that of a function with these arguments.
+            // SAFETY: with `SA_SIGINFO`, the address is that of a function with these arguments.
             let handler = unsafe { mem::transmute::<usize, Handler>(self.0.sa_sigaction) };
             handler(signal, info, context);
         } else if is_handler {
-            // SAFETY: without the flag, the address is that of a function with one argument.
+            // SAFETY: without `SA_SIGINFO`, the address is that of a function with one argument.
             let handler =
                 unsafe { mem::transmute::<usize, extern "C" fn(c_int)>(self.0.sa_sigaction) };
             handler(signal);

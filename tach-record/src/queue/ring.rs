@@ -176,7 +176,8 @@ impl Producer {
         let end = self.at + count;
         self.at = match words.get(self.at..end) {
             Some(words) => {
-                // SAFETY: they are free: the reader has read them, and waits for `written`.
+                // SAFETY: the words are free: the reader has read them, and reads them again only
+                // after `written` was raised.
                 unsafe { write(words, bytes) };
                 end
             }
@@ -226,9 +227,9 @@ impl Producer {
     fn write_around(&self, bytes: &[u8]) -> usize {
         let end = &self.ring.words[self.at..];
         let (first, second) = bytes.split_at(end.len() * WORD);
-        // SAFETY: they are free, as in `push`.
+        // SAFETY: the words are free: the caller has checked that there is room.
         unsafe { write(end, first) };
-        // SAFETY: as above.
+        // SAFETY: the words are free: the caller has checked that there is room.
         unsafe { write(&self.ring.words, second) };
         second.len() / WORD
     }
@@ -283,9 +284,10 @@ impl Consumer {
         let waiting = self.waiting();
         let end = &self.ring.words[self.at..];
         let at_end = end.len().min(waiting / WORD);
-        // SAFETY: they are written: `waiting` has seen it, and the writer waits for `read`.
+        // SAFETY: the words are written, as `waiting` has seen, and the writer leaves them alone
+        // until `read` is raised.
         unsafe { memory::append(&end[..at_end], bytes) };
-        // SAFETY: as above.
+        // SAFETY: like the words before, these are written and not in use by the writer.
         unsafe { memory::append(&self.ring.words[..waiting / WORD - at_end], bytes) };
         self.advance(waiting, !self.holds);
     }
@@ -348,12 +350,12 @@ struct Words {
 
 // SAFETY: the words are atomics, and any thread may drop the memory.
 unsafe impl Send for Words {}
-// SAFETY: as above.
+// SAFETY: all words are atomics, so threads may share them.
 unsafe impl Sync for Words {}
 
 impl Words {
     fn new(count: usize) -> Self {
-        // SAFETY: the memory is made for so many words.
+        // SAFETY: the memory was just made for this many words, and nothing else accesses it.
         unsafe { Self::of(Memory::new(COUNTS + count), COUNTS + count) }
     }
 
@@ -369,8 +371,8 @@ impl Words {
     /// Returns the words of the counts, and the words of the ring.
     #[inline]
     fn all(&self) -> (&[Word], &[Word]) {
-        // SAFETY: by the promise to `of`, the memory holds so many words, and is accessed through
-        // them alone. It lives as long as `self`.
+        // SAFETY: the caller of `of` promised that the memory contains `count` words, which nothing
+        // else accesses. It lives as long as `self`.
         unsafe { slice::from_raw_parts(self.start, self.count) }.split_at(COUNTS)
     }
 
@@ -421,7 +423,7 @@ impl Word {
 
     #[inline]
     fn get(&self) -> [u8; WORD] {
-        // ORDERING: Relaxed, as in `set`.
+        // ORDERING: Relaxed: a `Count` publishes or frees the word.
         self.0.load(Ordering::Relaxed).to_ne_bytes()
     }
 }

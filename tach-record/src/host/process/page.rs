@@ -12,7 +12,8 @@ static PAGE: OnceLock<Option<MmapRaw>> = OnceLock::new();
 /// Returns the word, which is zero at first, or `None` if the kernel clears no pages. The first
 /// call makes system calls.
 pub(super) fn word() -> Option<&'static AtomicU32> {
-    // Maps before the lock is taken, for a process that is forked meanwhile.
+    // Map the page before taking the lock of `PAGE`: a child that is forked while the lock is held
+    // would wait for it forever.
     let page = PAGE.get().unwrap_or_else(|| {
         let new = new();
         PAGE.get_or_init(|| new)
@@ -26,7 +27,8 @@ pub(super) fn word() -> Option<&'static AtomicU32> {
 fn new() -> Option<MmapRaw> {
     // The system rounds this up to a page.
     let page = MmapRaw::from(MmapMut::map_anon(size_of::<AtomicU32>()).ok()?);
-    // Emulators that know no advice accept all of it.
+    // Some emulators accept any advice and follow none. If even -1 is accepted, a fork would not
+    // clear the page, and a child would pass for its parent.
     let is_obeyed = is_accepted(&page, libc::MADV_WIPEONFORK) && !is_accepted(&page, -1);
     is_obeyed.then_some(page)
 }

@@ -20,11 +20,12 @@ const BYTES: [u8; TAGS] = bytes();
 #[inline]
 pub(super) fn may_repeat(bytes: &[u8]) -> bool {
     let mut rest = bytes;
-    // Each number sets two bits. If one of them is clear, the number did not occur before.
+    // A filter: each number sets two bits. If one of them is clear, the number did not occur
+    // before. Otherwise `repeats` compares the keys themselves.
     let mut seen = 0_u64;
     while let Some((word, after)) = rest.split_first_chunk() {
         let part = Part(u64::from_le_bytes(*word));
-        // The place and the thread follow the fields.
+        // The last field was read: the place and the thread follow the fields.
         if part.tag() > Tag::Span as u64 {
             return false;
         }
