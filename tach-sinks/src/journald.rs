@@ -205,7 +205,7 @@ mod tests {
                 }
             }
         }
-        // Restart the journal.
+        // A restarted journal has a new socket at the same path, so the sink must connect again.
         drop(journal);
         fs::remove_file(&path).unwrap();
         sink.write(b"lost").unwrap_err();

@@ -144,7 +144,7 @@ pub struct KnownFile {
 impl KnownFile {
     /// Returns whether both are one file, and at least one of them rotates it.
     pub fn shares_rotation(&self, other: &Self) -> bool {
-        // Where files have no identity, and after a rotation, the paths are compared.
+        // Compare the paths too: some file systems have no file ids, and a rotation changes the id.
         let is_known = self.entry.id().is_some() && other.entry.id().is_some();
         let is_same = is_known && !self.entry.is_other(&other.entry)
             || self.place.path() == other.place.path();
@@ -199,7 +199,7 @@ impl LogFile {
         let is_at_path =
             |place: &Place| found(place).is_ok_and(|it| it.is_some_and(|it| !it.is_other(&entry)));
         let has_links = entry.links() > 0 || !place.as_ref().is_some_and(is_at_path);
-        // Where files have no such time, the first day begins now.
+        // Some file systems store no modification time. Then the first period begins now.
         let written = entry.modified().map_or_else(UnixTime::now, UnixTime::from_system_time);
         Ok(Self {
             place,
@@ -235,7 +235,8 @@ impl LogFile {
         let new = Self { tidying, begun, now: self.now, ..new };
         let old = mem::replace(self, new).file;
         self.tidying.writes(self.entry);
-        // A forked child keeps the old file open, and does not write it.
+        // Unlock explicitly: closing would keep the lock as long as a forked child has the old file
+        // open, which the child never writes.
         tach_files::unlock(&old);
         Ok(())
     }
@@ -340,8 +341,8 @@ impl LogFile {
     /// If the file can't be renamed.
     pub(crate) fn move_away(&self) -> io::Result<()> {
         let (Some(place), Some(rotation)) = (&self.place, self.rotation()) else { return Ok(()) };
-        // If the folder was removed, it is created here for the new file. There is no file to
-        // rename then.
+        // If the folder was removed, create it, since `reopen` needs it. There is no file to rename
+        // then.
         let folder = place.make_folder()?;
         folder.refuse_if_shared()?;
         let is_other = |found: Option<Entry>| found.is_none_or(|it| it.is_other(&self.entry));
@@ -356,12 +357,12 @@ impl LogFile {
                 renamed => renamed?,
             };
             if is_other(folder.entry(&old)?) {
-                // Another process has moved this file meanwhile, and the new one was renamed now.
-                // If the path is taken again, the new file stays an old one.
+                // Another process moved our file first, so we renamed its new one. Rename that
+                // back. If the path is taken again, it stays an old file.
                 let _taken = folder.rename_new(&old, place.name());
             } else {
-                // The file's age counts from here. If it is another user's, the time of its last
-                // write stays.
+                // The age of a rotated file counts from its modification time. If setting that
+                // fails, since the file is another user's, the age counts from the last write.
                 let _last_write = self.file.set_modified(self.now.into());
             }
             Ok(())

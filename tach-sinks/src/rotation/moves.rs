@@ -89,8 +89,8 @@ impl Rotation {
                 }
             }
         }
-        // From the oldest on, so that each new name is free. A process that ends in between leaves
-        // one number free, and the next rotation ends there.
+        // Begin with the oldest, so that each new name is free. If the process ends in between, one
+        // number stays free, and the next rotation moves files only up to there.
         for pair in slots.windows(2).rev() {
             let [from, to] = pair else { continue };
             for (from, to) in [(from.clone(), to.clone()), (compressed(from), compressed(to))] {
@@ -143,7 +143,7 @@ mod tests {
                 fs::rename(folder.join(name(1)), folder.join(compressed(&name(1)))).unwrap();
                 fs::remove_file(folder.join(name(0))).unwrap();
                 assert_eq!(OsString::from(rotate("three")), name(2));
-                // It is no file of the log.
+                // A folder is no file of the log, so its number is skipped.
                 fs::create_dir(folder.join(name(3))).unwrap();
                 assert_eq!(OsString::from(rotate("four")), name(4));
             });
@@ -160,9 +160,9 @@ mod tests {
                 assert_eq!(rotate(text), "app.log.1");
             }
             fs::rename(file("app.log.2"), file("app.log.2.gz")).unwrap();
-            // Is no file of the log.
+            // A folder is no file of the log, so its number is skipped.
             fs::create_dir(file("app.log.4")).unwrap();
-            // A process was killed here.
+            // A rotation that was killed left a gap before this number.
             fs::write(file("app.log.7"), "zero").unwrap();
             assert_eq!(rotate("four"), "app.log.1");
             let read = |name: &str| fs::read_to_string(file(name)).unwrap();

@@ -168,7 +168,8 @@ impl<L: Copy> Aside<L> {
         self.add(part);
         match first {
             Some(first) if self.is_up() => self.add_untried(first),
-            // After the longer part, which may be all that a receiver accepts before a pause.
+            // Queue it behind the longer part: a receiver may accept only one request before a
+            // pause.
             Some(first) => self.add(first),
             None => {}
         }
@@ -289,7 +290,8 @@ mod tests {
         assert!(aside.take().is_none(), "without hope, each part fails once in a round");
         aside.begin();
         assert!(aside.take().is_some());
-        // The whole has failed, and the other half is accepted.
+        // `part(3)` is a half of a request that failed as a whole. Once the other half is accepted,
+        // this half is a suspect, although it was never sent alone.
         aside.add_untried(part(3));
         aside.accepted();
         let second = aside.take_hopeful().unwrap();
