@@ -84,7 +84,8 @@ impl Current {
             self.store.store(None);
             store.is_replaced();
         }
-        // Another process that looks for files now would take a new one for an empty one.
+        // Without the lock, another process that looks for dead files could take the new file,
+        // which is still empty, for a dead one and remove it.
         let lock = self.folder.lock(Duration::ZERO);
         let opened = lock.map_or(Ok(false), |lock| {
             *tried = *looked;
@@ -93,7 +94,8 @@ impl Current {
             opened
         });
         if store.is_none() {
-            // What was said when there was no file goes on.
+            // The loss of the last file was already reported. Another error for the same outage
+            // would add nothing.
             return Ok(opened.unwrap_or(false));
         }
         opened?;
@@ -200,7 +202,7 @@ mod tests {
                     current.with(|store| store.is_replaced());
                     current.open().unwrap();
                 }
-                // ORDERING: Relaxed, as above.
+                // ORDERING: Relaxed: publishes nothing.
                 is_over.store(true, Ordering::Relaxed);
             });
             let lost = Image::read(&file(&path)).unwrap().lost();

@@ -106,7 +106,8 @@ impl Dead {
     /// file that its process had only just created.
     fn open(folder: &Arc<PrivateFolder>, name: &OsStr) -> io::Result<Option<Self>> {
         let file = folder.open(name)?;
-        // The process that uses the file may write it now, so it is not mapped yet.
+        // Read the head instead of mapping the file: a process that still uses the file may write
+        // it now, and the bytes of a mapping must not change.
         let mut head = [0; PAGE];
         let there = file.read_at(&mut head, 0)?;
         let (owner, program) = image::owner(&head[..there]);
@@ -117,7 +118,8 @@ impl Dead {
         match Image::read(&head[..there]) {
             Err(Unreadable::Empty) => return folder.remove(name).map(|()| None),
             Err(Unreadable::Foreign) => return Err(Unreadable::Foreign.into()),
-            // The head is a part of the file.
+            // A head that looks damaged may only lack the rest of the file. The whole file is read
+            // below.
             Ok(_) | Err(Unreadable::Damaged) => {}
         }
         let found = file.metadata()?;
@@ -158,7 +160,7 @@ impl Dead {
         let image = self.image()?;
         let lanes = image.lanes().unwrap_or_default();
         for Lane { write, .. } in lanes {
-            // Whatever its path was called.
+            // Look in every file: the path may be spelled differently than before the crash.
             for file in to.iter_mut().filter_map(|(_, file)| file.as_deref_mut()) {
                 if written::has_happened(&write, file)? {
                     self.store(head::CURRENT, write.table.unwrap_or(0))?;
@@ -176,7 +178,8 @@ impl Dead {
         let is_left = left.cut > 0
             || left.rings.iter().any(|ring| !ring.is_empty())
             || image.has_recorder()
-            // The batches come before the records.
+            // The batches are passed on before the records: a `taken` beyond the lanes counts
+            // records.
             || taken <= image.lane_count() as u64 && lanes.any(|lane| !lane.batch.ends.is_empty())
             || taken == 0 && image.lost() > 0;
         Ok(is_left && taken < u64::MAX)
@@ -205,8 +208,8 @@ impl Dead {
     ///
     /// If that can't be written.
     pub(super) fn note_ring(&self, ring: &Ring, read: u64, is_all: bool) -> io::Result<()> {
-        // Its blocks are given back already. A write would take one again, at a place that is not
-        // checked: the file may be damaged.
+        // The ring's blocks are freed already. A write would allocate one again, and at an
+        // unchecked place if the file is damaged.
         if ring.place.is_empty() {
             return Ok(());
         }
@@ -215,7 +218,7 @@ impl Dead {
             self.store(ring::AT + ring.number * ring::BYTES + ring::LENGTH, 0)?;
             self.store(head::RESERVED, 0)?;
             let (start, length) = (ring.place.start as u64, ring.place.len() as u64);
-            // Some file systems can't.
+            // Some file systems can't free blocks. Then they stay until the file is removed.
             let _until_it_is_removed = tach_files::give_back(self.owned.file(), start, length);
             self.reserved.set(self.reserved.get().saturating_sub(length));
         }

@@ -156,7 +156,7 @@ impl Keeper for FileKeeper {
     fn is_whole(&mut self) -> bool {
         let is_whole = !self.current.with(|store| store.is_cut());
         if !is_whole {
-            // Another file is due at once.
+            // Backdate the last look, so that another file replaces the cut one at once.
             self.looked[0] = self.looked[0].checked_sub(LONGEST_WAIT).unwrap_or(self.looked[0]);
         }
         is_whole
@@ -207,12 +207,13 @@ impl Keeper for FileKeeper {
         let waiting = to.waiting(&self.came);
         let events = waiting.local + waiting.remote;
         let is_late = waiting.is_failing || since.elapsed() >= LONGEST_HELD;
-        // A collector that is away would keep the files of all processes that end meanwhile.
+        // Otherwise the files of all processes that end would pile up while a collector is away.
         let keeps_files = waiting.local == 0 && !self.are_remote && !self.dead.are_noted();
         let gives_up = self.lacks_room || keeps_files && since.elapsed() >= LONGEST_WAIT;
         if events == 0 || is_late && gives_up {
             let unreported = to.unreported();
-            // Those that were refused since are of records that the rings still have.
+            // Records that were refused after the batch was read are still in the rings, so a
+            // restart would recover them. Don't count them as lost.
             let stay_lost = unreported.saturating_sub(to.refused() - self.refused);
             self.sinks_lost = unreported.min(stay_lost.max(self.unreported)) + events;
             let lost = self.sinks_lost.wrapping_sub(*stated);
@@ -240,7 +241,7 @@ impl Keeper for FileKeeper {
             return Some(BETWEEN_TURNS);
         }
         let waits = match self.held {
-            // What waits for a sink that fails takes longer.
+            // A sink that fails is retried after a pause, so there is nothing to look for soon.
             Some(_) => !to.waiting(&self.came).is_failing,
             None => !self.dead.are_noted(),
         };

@@ -118,9 +118,11 @@ impl Mapping {
     /// Stores a word after everything that this thread has stored before. A process that reads the
     /// file after this one was killed sees the earlier stores if it sees this one.
     pub(super) fn publish(&self, at: usize, value: u64) {
-        // ORDERING: Release, with the Acquire of `get`, and of the process that reads the file.
+        // ORDERING: Release, with the Acquire of `get`, here or in the process that recovers the
+        // file.
         self.word(at).store(value, Ordering::Release);
-        // ORDERING: what follows is not stored before, as a process that is killed would leave it.
+        // ORDERING: keeps the compiler from moving later stores before this one. If the process is
+        // killed in between, the file would otherwise contain them without it.
         compiler_fence(Ordering::SeqCst);
         self.stored();
     }

@@ -75,7 +75,7 @@ fn started(process: u64) -> Option<u64> {
     // The name before it may contain anything.
     let (_, rest) = status.rsplit_once(')')?;
     let words: Vec<_> = rest.split_whitespace().collect();
-    // Other threads may go on when the first one has ended.
+    // The state is the first thread's. If that has ended, other threads may still run.
     let has_ended = matches!(*words.first()?, "Z" | "X") && *words.get(17)? == "1";
     words.get(19)?.parse().ok().filter(|_| !has_ended)
 }
@@ -93,8 +93,9 @@ impl Owned {
     ///
     /// If the file can't be written.
     pub(super) fn new(file: File) -> io::Result<Self> {
-        // A child of the one before may have the lock for as long as the child lives. After that a
-        // later start takes the file too, and its records come twice.
+        // A child of the dead process may hold the lock as long as the child lives. Recover the
+        // file without the lock then. If the child ends meanwhile, another start may take the file
+        // too, and its records come twice.
         let _is_locked = tach_files::try_lock(&file);
         let owned = Self { file, process: Process::current() };
         owned.write(Owner::this())?;
@@ -158,12 +159,13 @@ pub(super) mod tests {
         let of_start = |start| Owner([child.id().into(), start, this.0[2], this.0[3], 0]);
         let owner = of_start(start);
         assert!(!owner.uses(&file), "it has executed another program");
-        // Or a child of a process before has the lock.
+        // Take the lock as a child of an earlier process might: then only the start time decides.
         tach_files::unlock(&file);
         assert!(tach_files::try_lock(&other));
         assert!(owner.uses(&file) && !of_start(start + 1).uses(&file));
         child.kill().unwrap();
-        // It is there until it is waited for.
+        // A killed child remains as a zombie until `wait`. A zombie must not count as a user of the
+        // file.
         while owner.uses(&file) {}
         child.wait().unwrap();
         assert!(!owner.uses(&file));

@@ -63,26 +63,26 @@ impl Guarded {
     /// If too much is guarded, or the signal can't have a handler.
     pub(super) fn new(start: usize, length: usize) -> io::Result<Self> {
         let install = || {
-            // SAFETY: a number of the system.
+            // SAFETY: the call takes and returns no pointer.
             let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
             // ORDERING: Relaxed: the handler is installed afterwards.
             PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::Relaxed);
-            // A fault of the program may come as soon as the handler is there.
+            // Save the previous action first: `on_fault` needs it at once if the program faults.
             let before = Action::of(SIGBUS)?;
             let _once = BEFORE.set(before);
             signals::install(SIGBUS, on_fault)
         };
         (*INSTALLED.get_or_init(|| install().map_err(|error| error.kind())))?;
         let reserve = |range: &&Range| {
-            // ORDERING: Relaxed: nobody reads what is reserved.
+            // ORDERING: Relaxed: no thread uses a range that is only reserved.
             let (from, to) = (0, RESERVED);
             range.start.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
         let range = RANGES.iter().find(reserve);
         let range = range.ok_or_else(|| io::Error::other("64 files are mapped already"))?;
         range.is_broken.store(false, Ordering::Relaxed);
-        // ORDERING: Release, with the Acquires of `contains`: who sees the length sees that the range
-        // was reserved, and who sees the start sees the length.
+        // ORDERING: Release, with the Acquires of `contains`: a thread that sees the length also
+        // sees that the range was reserved, and a thread that sees the start also sees the length.
         range.length.store(length, Ordering::Release);
         range.start.store(start, Ordering::Release);
         Ok(Self(range))
@@ -104,14 +104,16 @@ impl Drop for Guarded {
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes the information with `SA_SIGINFO`.
     let info_of = unsafe { &*info };
-    // SAFETY: it is a fault's, or the address is in no range.
+    // SAFETY: the field is plain bytes. If no fault raised the signal, they are no address, which
+    // is why `si_code` is checked below.
     let address = unsafe { info_of.si_addr() }.addr();
     let range = RANGES.iter().find(|range| info_of.si_code > 0 && range.contains(address));
     if range.is_some_and(|range| replace(range, address)) {
         return;
     }
     if !BEFORE.get().is_some_and(|before| before.call(signal, info, context)) {
-        // The access comes again, and ends the process.
+        // Return with the default action set: the CPU repeats the access, which then ends the
+        // process.
         // SAFETY: the action needs no handler.
         unsafe { libc::signal(SIGBUS, libc::SIG_DFL) };
     }

@@ -28,8 +28,8 @@ pub(super) fn has_happened(write: &Write, file: &mut LogFile) -> io::Result<bool
     let (folder, start) = (place.folder()?, write.to.length);
     let mut read = match folder.open_own(place.name(), &file.entry) {
         Ok(read) => read,
-        // The process may only append to the file, or it has another name by now. All records would
-        // wait for it, so its last write may come twice instead.
+        // The process may append to the file but not read it, or the file was renamed. An error
+        // would hold up all records, so accept that the last write may come twice.
         Err(why) if matches!(why.kind(), PermissionDenied | NotFound) => return Ok(false),
         Err(why) => return Err(why),
     };
@@ -63,7 +63,8 @@ fn cut(file: &mut LogFile, length: u64) -> io::Result<()> {
         file.file.set_len(length)?;
         file.length = length;
     }
-    // The exclusive lock would keep other processes from the file.
+    // Return to the shared lock: as long as this one is exclusive, no other process can use the
+    // file.
     let _else_next_time = tach_files::try_lock_shared(&file.file);
     Ok(())
 }
