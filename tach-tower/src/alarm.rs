@@ -63,7 +63,8 @@ impl Alarm {
             if budget.total_ns > LONGEST_NS {
                 return Poll::Pending;
             }
-            // Order across threads would cost time, and nothing here needs it.
+            // An ordered read of the clock would cost more, and no time of another thread is
+            // compared here.
             let left = budget.total().saturating_sub(budget.start.elapsed());
             if left.is_zero() {
                 return Poll::Ready(());

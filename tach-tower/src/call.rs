@@ -135,7 +135,8 @@ impl<S: Service<R>, R: Sends> Waiting<S, R> {
     ) -> Poll<Result<Option<S::Future>, S::Error>> {
         ready!(self.service.poll_ready(cx))?;
         let Wait { shared, whole, is_client } = &self.wait;
-        // The current budget is that of the head. It may end before `whole`, which has the body.
+        // The current budget is for the head of the response, and may end before `whole`, which
+        // includes the body. If it is too short for the head, don't send the request.
         let left_ns = ns(crate::current().unwrap_or(*whole).remaining());
         let Some(mut request) = self.request.take() else { return Poll::Ready(Ok(None)) };
         let is_sent = !shared.settings.refuses(left_ns)
