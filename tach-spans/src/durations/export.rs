@@ -83,7 +83,7 @@ mod tests {
         }
         let all = [(Some("a".into()), 2, 2), (Some("b".into()), 1, 1), (None, 3, 3)];
         assert_eq!(points(&table, false), all);
-        // A table without room for any series.
+        // With a bound of 0, even the first series is counted with the rest.
         let mut table = Table::new(0, UnixTime::EPOCH);
         (0..3).for_each(|_| table.record(&key("a"), 1));
         assert_eq!(points(&table, false), [(None, 3, 3)]);

@@ -106,7 +106,7 @@ fn exit_any(span: Open) {
         let at = entered.iter().rposition(|one| one.span == span)?;
         Some(entered.remove(at))
     });
-    // Dropped after the list is released, as in `exit`.
+    // Dropped after the list is released, since a context's destructors may be the user's code.
     drop(left);
 }
 

@@ -72,7 +72,8 @@ impl Slot {
     /// may know its number.
     #[inline]
     pub(super) fn take(&self, id: u64, ids: Ids, flags: u64) -> bool {
-        // ORDERING: Acquire, with the Release of `remove`: the span before read its ids.
+        // ORDERING: Acquire, with the Release of `remove`: the last read of the previous span's ids
+        // comes before the writes below.
         let taken = self.id.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
             self.write(ids, flags);
@@ -146,7 +147,8 @@ impl Slot {
     /// Ends a move. More than one call changes nothing.
     pub fn end_move(&self, is_sampled: bool) {
         let moved = if is_sampled { MOVED | MOVED_SAMPLED } else { MOVED };
-        // ORDERING: Release, with the Acquire of `get`: whoever sees this sees the trace.
+        // ORDERING: Release, with the Acquire of `get`: a reader of the flag also sees the new
+        // trace.
         self.flags.fetch_or(moved, Ordering::Release);
     }
 
@@ -185,7 +187,8 @@ impl Slot {
     /// is added to the span is to be kept.
     #[inline]
     pub fn waits(&self) -> bool {
-        // A thread that is moving the span ends that under the lock, when nothing is kept.
+        // A move has not ended while only `MOVING` is set: it ends under the lock, when nothing is
+        // kept.
         // ORDERING: Relaxed: called under the lock of the records that are kept, which a thread
         // takes after it has set a flag.
         self.flags.load(Ordering::Relaxed) & (DECIDED | MOVED) == 0
@@ -197,7 +200,8 @@ impl Slot {
     #[inline(always)]
     pub fn decide(&self, mut flags: Flags) -> bool {
         if flags.are_undecided() {
-            // ORDERING: Relaxed, as in `waits`.
+            // ORDERING: Relaxed: publishes nothing. `waits` reads it under the lock of the kept
+            // records.
             flags = Flags(self.flags.fetch_add(LEFT, Ordering::Relaxed));
         }
         flags.may_be_sampled()
@@ -263,7 +267,7 @@ impl Slot {
     /// Returns the number of the time when a thread last left the span, if any has.
     #[inline]
     pub fn left(&self) -> Option<u64> {
-        // ORDERING: Relaxed, as in `leave_at`.
+        // ORDERING: Relaxed: the span's subscriber orders each leave before the span's close.
         self.left.load(Ordering::Relaxed).checked_sub(1)
     }
 

@@ -19,11 +19,11 @@ impl Entry {
     /// Adds a key. Returns `false` if another one has the entry.
     #[inline]
     pub(super) fn take(&self, key: u64, number: u64) -> bool {
-        // ORDERING: Relaxed: no reader of the key before takes the number that is written below.
+        // ORDERING: Relaxed: a reader of the old key discards the number that is written below.
         let taken = self.key.compare_exchange(0, TAKEN, Ordering::Relaxed, Ordering::Relaxed);
         if taken.is_ok() {
-            // ORDERING: Release, with the Acquire fence of `get`: whoever reads the new number sees
-            // afterwards that the key before is gone.
+            // ORDERING: Release, with the Acquire fence of `get`: a reader that loads the new
+            // number finds afterwards that the old key is gone, and discards the number.
             fence(Ordering::Release);
             // ORDERING: Relaxed: published by the key.
             self.number.store(number, Ordering::Relaxed);

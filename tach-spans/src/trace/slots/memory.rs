@@ -179,7 +179,7 @@ fn take_more() -> Option<&'static Slot> {
     }
     let mut fresh = SLOTS.take_fresh()?.filter_map(|index| SLOTS.get(index));
     let first = fresh.next();
-    // The lowest one is taken next.
+    // The list is a stack: given in reverse, the slots are taken in the order of their memory.
     fresh.rev().for_each(give);
     first
 }
@@ -208,7 +208,7 @@ fn keep(slot: &'static Slot) -> bool {
 /// Frees a slot for which the thread's list has no room.
 #[cold]
 fn give_beyond(slot: &'static Slot) {
-    // Fails while the thread ends.
+    // While the thread ends, no later guard returns the slots to other threads, so keep none.
     let most = if GUARD.try_with(|_| {}).is_ok() { KEPT } else { 0 };
     let kept = FREE.try_with(|free| {
         let Ok(mut free) = free.try_borrow_mut() else { return false };
