@@ -41,8 +41,9 @@ impl BudgetLayer<ClientSide> {
     /// A call ends with the request of the handler that makes it, and the request's layer answers.
     /// If the client's own timer or the peer ends the call within 2 ms of that end, or too little
     /// time is left to begin, the call waits for the layer, up to 5 ms past the end. So a handler
-    /// that maps errors to 502 does not hide the 504, also if it makes the call in a task that it
-    /// spawns with [`scope`](crate::scope()).
+    /// that maps errors to 502 does not hide the 504. A call in another task, which the handler
+    /// spawns with [`scope`](crate::scope()) or [`DetachLayer`](crate::DetachLayer) does, waits up
+    /// to 50 ms.
     ///
     /// # Retries and hedges
     ///

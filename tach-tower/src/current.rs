@@ -104,10 +104,18 @@ pub(crate) fn is_ended_by_current(own: &Budget, cx: &Context<'_>) -> bool {
     CURRENT.get().is_some_and(|outer| outer.ends(own, cx))
 }
 
-/// Returns whether something ends with the current budget, no later than a future with its `own`
-/// one. That may be in another task, so wait for it with an alarm.
-pub(crate) fn is_current_no_later(own: &Budget) -> bool {
-    CURRENT.get().is_some_and(|outer| outer.is_no_later(own))
+/// How long past its end a future waits for the outer one that ends with it.
+pub(crate) const GRACE: Duration = Duration::from_millis(5);
+
+/// The same for an outer future in another task: a thread that a busy machine has stopped may hold
+/// that task.
+const GRACE_OF_TASKS: Duration = Duration::from_millis(50);
+
+/// Returns how long past its end a future with its `own` budget waits for what ends with the
+/// current one: `None` if nothing does, or later.
+pub(crate) fn grace(own: &Budget) -> Option<Duration> {
+    let outer = CURRENT.get().filter(|outer| outer.is_no_later(own))?;
+    Some(if outer.ended_by == Woken::OTHER { GRACE_OF_TASKS } else { GRACE })
 }
 
 /// Returns the time for the response with its body, from the start of `head`: its total, or what
@@ -197,7 +205,7 @@ pub fn within<T>(budget: Budget, code: impl FnOnce() -> T) -> T {
 /// ```
 pub fn scope<F: Future>(budget: Budget, future: F) -> impl Future<Output = F::Output> {
     // A task that the handler of a request spawns: the request's layer ends as well.
-    let is_ended = is_current_no_later(&budget);
+    let is_ended = grace(&budget).is_some();
     Scope { future, budget, ended_by: if is_ended { Woken::OTHER } else { Woken::NONE } }
 }
 

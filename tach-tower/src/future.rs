@@ -28,7 +28,7 @@ pin_project! {
     /// If the inner future is ready, returns its response, even if the budget is exhausted, and a
     /// server's error likewise. A client's error at the end of the budget is replaced by
     /// [`Exhausted`]: a client that reads the header may end the call by itself. If that is the end
-    /// of the request that the call is made for, too, the future waits up to 5 ms, so that the
+    /// of the request that the call is made for, too, the future waits a moment, so that the
     /// request's layer answers. If only the budget is exhausted, drops the inner future, and
     /// answers for it.
     ///

@@ -8,11 +8,8 @@ use pin_project_lite::pin_project;
 use tach_core::Budget;
 
 use crate::alarm::Alarm;
-use crate::current::{Entered, Limits, Woken, is_current_no_later, is_ended_by_current};
+use crate::current::{Entered, Limits, Woken, grace, is_ended_by_current};
 use crate::exhausted::{Exhausted, Spent};
-
-/// How long past its end a future waits for the outer one that ends with it.
-pub(crate) const GRACE: Duration = Duration::from_millis(5);
 
 /// An error of a client this long before its end is the end, and so is the answer of a peer whose
 /// own time is over. They know the end by a header that was rounded down.
@@ -74,7 +71,7 @@ impl<F> Limited<F> {
     #[cold]
     pub(crate) fn leave(self: Pin<&mut Self>, spent: Spent, is_answer: bool) -> bool {
         let head = &self.limits.head;
-        let is_over = head.remaining() < EARLY && (!is_answer || is_current_no_later(head));
+        let is_over = head.remaining() < EARLY && (!is_answer || grace(head).is_some());
         if is_over {
             self.end(spent);
         }
@@ -82,15 +79,15 @@ impl<F> Limited<F> {
     }
 
     /// Returns `Ready` once an outer future that ends no later had the time to answer: only it
-    /// knows what. It has until [`GRACE`] past the end.
+    /// knows what.
     #[cold]
     fn poll_left(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         let head = &this.limits.head;
         // Another task may poll the future by now, for which nobody answers.
-        if *this.is_left == Some(false) || !is_current_no_later(head) {
+        let Some(grace) = grace(head).filter(|_| *this.is_left != Some(false)) else {
             return Poll::Ready(());
-        }
+        };
         if this.is_left.is_none() {
             let elapsed = this.alarm.elapsed(head);
             let left = head.total().saturating_sub(elapsed);
@@ -102,7 +99,7 @@ impl<F> Limited<F> {
             // that is refused may belong to a handler that outlives its request.
             let is_late = *this.spent == Spent::Before;
             let late = if is_late { elapsed.saturating_sub(head.total()) } else { Duration::ZERO };
-            this.alarm.set((left + GRACE).saturating_sub(late));
+            this.alarm.set((left + grace).saturating_sub(late));
         }
         ready!(this.alarm.poll(cx));
         // A thread that was busy finds both ends at once, and the outer future is polled after

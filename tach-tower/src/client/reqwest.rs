@@ -12,10 +12,9 @@ use tower_service::Service;
 use super::ClientSide;
 use crate::body::BoxError;
 use crate::call::Sends;
-use crate::current::current;
+use crate::current::{GRACE, current};
 use crate::future::ResponseFuture;
 use crate::grpc::Protocol;
-use crate::limited::GRACE;
 use crate::service::{BudgetService, send};
 use crate::settings::{Settings, ns};
 
