@@ -84,7 +84,6 @@ cfg_if! {
     }
 }
 
-// The parts of a Unix system.
 cfg_if! {
     if #[cfg(any(miri, not(unix)))] {
     } else if #[cfg(target_os = "linux")] {

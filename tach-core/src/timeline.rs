@@ -336,7 +336,8 @@ impl Timeline {
         loop {
             match self.history.publish(after, &piece, &knowledge) {
                 Ok(()) => return true,
-                // The slots of all records that were given up may share `after`'s knowledge.
+                // Giving up records may not be enough: a slot that shares the place of `after`'s
+                // knowledge can't be reused yet. Then more are given up.
                 Err(Full::Pieces) if self.make_room() => {}
                 Err(_) => return false,
             }

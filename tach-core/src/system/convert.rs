@@ -247,7 +247,7 @@ fn origin_ns() -> u64 {
     }
     // Unknown, and asked for again, until the clock can be read.
     let origin_ns = started().origin_ns().unwrap_or(u64::MAX);
-    // ORDERING: Relaxed: see the load.
+    // ORDERING: Relaxed: the value publishes nothing else.
     ORIGIN_NS.store(origin_ns, Ordering::Relaxed);
     origin_ns
 }

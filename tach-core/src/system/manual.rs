@@ -43,7 +43,7 @@ pub(crate) fn reserve(in_place: &'static InPlace) {
 }
 
 fn in_place() -> Option<&'static InPlace> {
-    // ORDERING: Relaxed: see `reserve`.
+    // ORDERING: Relaxed: the pointer publishes nothing, since nobody writes to the static.
     let in_place = IN_PLACE.load(Ordering::Relaxed);
     // SAFETY: the pointer is null, or was a reference to a static.
     unsafe { in_place.as_ref() }

@@ -287,7 +287,7 @@ mod tests {
         let current = in_use();
         for (tick, ns) in [(999, None), (1_000, Some(70_000)), (1_999, Some(70_499)), (2_000, None)]
         {
-            // The fast path leaves the first tick to others.
+            // The fast path returns `None` for the first tick of a line: the slow path converts it.
             assert_eq!(current.ns_at(tick), ns.filter(|_| tick != 1_000), "{tick}");
             assert_eq!(current.line_at(tick).map(|line| line.ns_at(tick)), ns, "{tick}");
         }
