@@ -351,7 +351,7 @@ pub(crate) fn lock(file: &File, kind: Lock) -> bool {
         Lock::Shared => FlockOperation::NonBlockingLockShared,
         Lock::Exclusive => FlockOperation::NonBlockingLockExclusive,
     };
-    // Any other error is that of a file system without locks.
+    // Any other error means that the file system has no locks. Continue without.
     rustix::fs::flock(file, operation) != Err(Errno::WOULDBLOCK)
 }
 
