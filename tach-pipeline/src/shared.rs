@@ -236,7 +236,7 @@ impl Shared {
         let Progress { flush, counts, .. } = &*self.progress;
         let request = || self.progress.request_flush(why);
         let flushed = current_thread::waiting(|| match why {
-            // The caller does not wait for collectors, so these need not hurry.
+            // An urgent flush does not wait for collectors, so their sinks get no deadline.
             Why::Urgent => flush.wait(request(), why, timeout, counts),
             // The sinks must know how long they have before they know of the request.
             Why::Asked | Why::ProcessEnds => {
