@@ -216,7 +216,8 @@ impl Producer {
     #[cold]
     fn look(&mut self) -> usize {
         let waiting = self.written.wrapping_sub(self.ring.read().get());
-        // Whoever writes to a ring's file may damage its counts.
+        // Another program that writes to a ring's file may damage its counts, so subtract with
+        // saturation.
         self.free = self.ring.words.len().saturating_sub(waiting);
         self.free
     }
@@ -238,7 +239,7 @@ impl Producer {
 impl Consumer {
     pub(super) fn waiting(&self) -> usize {
         let waiting = self.ring.written().get().wrapping_sub(self.read);
-        // Whoever cuts a ring's file resets its counts.
+        // If a ring's file is cut, its counts are reset, and the difference may be any number.
         if waiting > self.ring.words.len() { 0 } else { waiting * WORD }
     }
 
