@@ -352,7 +352,7 @@ impl LogFile {
                 return Ok(());
             }
             let old = match rotation.rename(&folder, place.name(), &self.entry, self.begun) {
-                // Another process has moved it meanwhile.
+                // Another process has moved the file between the check and the renaming.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 renamed => renamed?,
             };

@@ -169,7 +169,7 @@ fn tidy(job: &Job, state: &Shared) -> io::Result<()> {
         }
         tried.push(name);
     }
-    // Sync the names of files that were renamed or deleted.
+    // Otherwise a power loss could bring back the names of files that were renamed or deleted.
     folder.sync()
 }
 
@@ -236,7 +236,7 @@ fn old_files(folder: &Folder, job: &Job, state: &Shared) -> io::Result<Vec<OldFi
                 let found = found.filter(is_own);
                 files.extend(found.map(|entry| OldFile { name, old, entry, is_due: false }));
             }
-            // The other files must not wait for this one.
+            // Report the error and continue: this file must not keep the others from being deleted.
             Err(error) => state.lock().failed(error),
         }
     }
