@@ -88,7 +88,7 @@ impl Slot {
     pub(super) fn take_own(&self, id: u64, ids: Ids, flags: u64) -> bool {
         let is_free = self.is_free();
         if is_free {
-            // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
+            // ORDERING: Relaxed: the previous owner of the slot has passed it to this thread.
             self.id.store(id, Ordering::Relaxed);
             self.write(ids, flags);
         }
@@ -98,7 +98,7 @@ impl Slot {
     /// Writes the ids of the span that has just taken the slot.
     #[inline]
     fn write(&self, (trace, span, is_sampled): Ids, flags: u64) {
-        // ORDERING: Release, with the Acquire fence of `get_unheld`: whoever reads a word that is
+        // ORDERING: Release, with the Acquire fence of `get_unheld`: a reader that sees a word
         // written below sees the new number afterwards.
         fence(Ordering::Release);
         let [low, high] = halves(trace);
@@ -110,8 +110,8 @@ impl Slot {
             (&self.flags, sampled | flags),
             (&self.left, 0),
         ] {
-            // ORDERING: Relaxed: whoever has the span's number has it from this thread, or finds it
-            // in `id`, which publishes the words.
+            // ORDERING: Relaxed: a reader got the span's number from this thread, or finds it in
+            // `id`, which publishes the words.
             word.store(value, Ordering::Relaxed);
         }
     }
@@ -217,8 +217,8 @@ impl Slot {
     /// Returns the flags, if the slot has the ids of the span with that number.
     #[inline]
     pub(super) fn flags_of(&self, id: u64) -> Option<Flags> {
-        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags. One
-        // that was added meanwhile publishes nothing.
+        // ORDERING: Relaxed: the caller has the number from the thread that wrote the flags. A flag
+        // that was added later publishes nothing.
         self.has(id).then(|| Flags(self.flags.load(Ordering::Relaxed)))
     }
 
@@ -388,12 +388,12 @@ impl References {
     /// caller is the only one that may begin it.
     #[inline]
     pub(super) fn begin(&self, facts: Facts) -> u64 {
-        // ORDERING: Relaxed: whoever had the slot before has passed it to this thread.
+        // ORDERING: Relaxed: the previous owner of the slot has passed it to this thread.
         let turn = (self.word.load(Ordering::Relaxed) & TURN).wrapping_add(NEXT);
-        // ORDERING: Release, with the Acquire fence of `facts`: whoever reads a fact that is
-        // written below sees afterwards that the span before is closed.
+        // ORDERING: Release, with the Acquire fence of `facts`: a reader that sees a fact written
+        // below sees afterwards that the previous span is closed.
         fence(Ordering::Release);
-        // ORDERING: Relaxed: whoever has the span's number has it from this thread.
+        // ORDERING: Relaxed: a reader got the span's number from this thread.
         self.parent.store(facts.parent, Ordering::Relaxed);
         self.callsite.store(facts.callsite, Ordering::Relaxed);
         self.word.store(turn | 1, Ordering::Relaxed);
