@@ -58,7 +58,8 @@ impl Current {
             ));
         }
         self.store.store(Some(Arc::clone(&store)));
-        // ORDERING: SeqCst, with the one in `dropped`: the call sees the store, or is counted here.
+        // ORDERING: SeqCst, with the one in `dropped`: either that call finds the new file, or its
+        // count is read here.
         store.raise_lost(self.lost.load(Ordering::SeqCst));
         Ok(())
     }
@@ -123,7 +124,8 @@ impl RingFile for Current {
     }
 
     fn dropped(&self, count: u64) {
-        // ORDERING: SeqCst, with the one in `open`, which stores the file before.
+        // ORDERING: SeqCst, with the one in `open`, which stores the file first: either this call
+        // finds the file, or `open` reads the count.
         let lost = self.lost.fetch_add(count, Ordering::SeqCst) + count;
         self.with(|store| store.raise_lost(lost));
     }

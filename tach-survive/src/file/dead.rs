@@ -65,7 +65,7 @@ pub(super) fn find(folder: &Arc<PrivateFolder>, to: &mut [OpenSink<'_>]) -> io::
     for name in folder.names()?.into_iter().filter(|name| owner::id_of(name).is_some()) {
         match look(folder, &name, to) {
             Ok(dead) => found.dead.extend(dead),
-            // A file that was removed meanwhile is of no use to anybody.
+            // A file that another process has removed needs no recovery.
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
             Err(why) => {
                 if matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::Unsupported) {

@@ -77,10 +77,10 @@ impl Mapping {
 
     /// Returns the bytes of a file whose process has ended. Nothing may write to it meanwhile.
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes are mapped, and live as long as `self`. No process of tach uses the
-        // file but this one, which has it by its name and its lock, and writes it only between two
-        // calls. We trust the other programs of the user, who alone may open the file, not to write
-        // it meanwhile: they may write the memory of this process too.
+        // SAFETY: this many bytes are mapped, and live as long as `self`. No process of tach uses
+        // the file but this one, which has it by its name and its lock, and writes it only between
+        // two calls. We trust the other programs of the user, who alone may open the file, not to
+        // write it meanwhile: they may write the memory of this process too.
         unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.memory.len()) }
     }
 
@@ -142,7 +142,7 @@ impl Mapping {
         assert!(at.checked_add(bytes.len()).is_some_and(|end| end <= self.len()));
         // SAFETY: the range lies within the mapping, as was just checked.
         let to = unsafe { self.memory.as_mut_ptr().add(at) };
-        // SAFETY: so many bytes are there, no reference to them exists, and the source is not
+        // SAFETY: this many bytes are mapped, no reference to them exists, and the source is not
         // mapped from this file.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         self.stored();
